@@ -1,0 +1,87 @@
+# The front door: `make` builds, `make run` shows the method beside its controls, `make help` lists
+# the rest. CMake and Ninja come from .venv (scripts/setup.sh) and do the work.
+SHELL := /bin/bash
+.DEFAULT_GOAL := build
+MAKEFLAGS += --no-print-directory
+export PATH := $(CURDIR)/.venv/bin:$(PATH)
+
+START := $(shell date +%s)
+CMAKE_ARGS ?=
+BENCH_ARGS ?=
+FUZZ_SECONDS ?= 30
+# A file that includes torch takes up to 3 GB to compile.
+JOBS ?= $(shell awk -v n=$$(nproc) '/MemAvailable/ {j = int($$2 / 3e6)} END {print j < 1 ? 1 : j < n ? j : n}' /proc/meminfo)
+
+# $(call configure,preset,folder): cmake runs when the folder is new or CMAKE_ARGS changed; ninja
+# itself runs it again when a CMake file did.
+define configure
+@args=$(2)/.cmake-args; \
+if [ ! -f $(2)/build.ninja ] || [ "$$(cat $$args 2>/dev/null)" != '$(CMAKE_ARGS)' ]; then \
+  cmake --preset $(1) $(CMAKE_ARGS) && echo '$(CMAKE_ARGS)' > $$args; fi
+endef
+ninja = @ninja -j $(JOBS) -C $(1) $(2)
+
+.PHONY: build run test test-asan bench fuzz sim-only format lint lint-all setup clean help
+
+build: ## the program, build/bin/adagp (default)
+	@scripts/setup.sh --auto
+	$(call configure,release,build)
+	$(call ninja,build,adagp)
+
+run: build ## build, then the demo: backprop, ADA-GP and the controls side by side
+	@build/bin/adagp compare configs/recipes/demo.toml -o runs/demo
+
+test: ## build everything and run every test
+	@scripts/setup.sh --full
+	$(call configure,release,build)
+	$(call ninja,build)
+	@cd build && ctest --output-on-failure -j 1
+	@echo "make test: $$(($$(date +%s) - $(START))) s in all"
+
+test-asan: ## the tests under AddressSanitizer and UndefinedBehaviorSanitizer
+	@scripts/setup.sh --full
+	$(call configure,asan,build/asan)
+	$(call ninja,build/asan)
+	@cd build/asan && ctest --output-on-failure -j 1
+
+bench: ## step times per phase (BENCH_ARGS=--benchmark_filter=...)
+	@scripts/setup.sh --auto
+	$(call configure,release,build)
+	$(call ninja,build,adagp_bench)
+	@build/bin/adagp_bench $(BENCH_ARGS)
+
+fuzz: ## every fuzz target for FUZZ_SECONDS=30 each
+	@scripts/setup.sh --sim --fuzz
+	$(call configure,fuzz,build/fuzz)
+	$(call ninja,build/fuzz,fuzz_targets)
+	@FUZZ_SECONDS=$(FUZZ_SECONDS) scripts/fuzz.sh build/fuzz
+
+sim-only: ## the torch-free parts alone, build/sim-only/bin/adagp
+	@scripts/setup.sh --sim
+	$(call configure,sim-only,build/sim-only)
+	$(call ninja,build/sim-only,adagp)
+
+format: ## clang-format every source file in place
+	@scripts/setup.sh --sim --lint
+	@scripts/lint.sh format
+
+lint: ## clang-format as a check, clang-tidy on the torch-free sources
+	@scripts/setup.sh --sim --lint
+	@scripts/lint.sh check
+	$(call configure,lint,build/lint)
+	@scripts/lint.sh tidy build/lint $(JOBS)
+
+lint-all: ## the same with clang-tidy on every source (slow)
+	@scripts/setup.sh --auto --lint
+	@scripts/lint.sh check
+	$(call configure,dev,build/dev)
+	@scripts/lint.sh tidy build/dev $(JOBS)
+
+setup: ## packages and .venv only (also done by the targets above)
+	@scripts/setup.sh --auto
+
+clean: ## remove build/ (.venv and runs/ stay)
+	@rm -rf build
+
+help: ## this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))

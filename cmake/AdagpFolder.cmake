@@ -1,0 +1,27 @@
+# One static library per folder of src/adagp. The DEPENDS lists below are the include directions of
+# ARCHITECTURE.md; tests/include_directions.py checks that the #includes agree.
+function(adagp_folder name)
+  cmake_parse_arguments(ARG "TORCH" "" "DEPENDS;LIBS;EXCLUDE" ${ARGN})
+  file(GLOB _sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/${name}/*.cpp)
+  if(ARG_EXCLUDE)
+    list(FILTER _sources EXCLUDE REGEX "${ARG_EXCLUDE}")
+  endif()
+  adagp_library(${name} "${_sources}" ${ARGN})
+endfunction()
+
+function(adagp_library name sources)
+  cmake_parse_arguments(ARG "TORCH" "" "DEPENDS;LIBS;EXCLUDE" ${ARGN})
+  add_library(adagp_${name} STATIC ${sources})
+  target_include_directories(adagp_${name} PUBLIC
+    $<BUILD_INTERFACE:${CMAKE_SOURCE_DIR}/src> $<INSTALL_INTERFACE:include>)
+  target_link_libraries(adagp_${name} PRIVATE $<BUILD_INTERFACE:adagp_options>)
+  target_link_libraries(adagp_${name} PUBLIC adagp_headers ${ARG_LIBS})
+  foreach(_dep ${ARG_DEPENDS})
+    target_link_libraries(adagp_${name} PUBLIC adagp_${_dep})
+  endforeach()
+  if(ARG_TORCH)
+    target_link_libraries(adagp_${name} PUBLIC adagp_torch)
+  endif()
+  set_target_properties(adagp_${name} PROPERTIES UNITY_BUILD_BATCH_SIZE 8 EXPORT_NAME ${name})
+  set_property(GLOBAL APPEND PROPERTY ADAGP_LIBRARIES adagp_${name})
+endfunction()

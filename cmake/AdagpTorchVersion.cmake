@@ -1,0 +1,11 @@
+# The version of the torch package in `folder`, "2.11.0+cu130", or "" when it does not say.
+function(adagp_torch_version folder result)
+  set(_version "")
+  if(EXISTS ${folder}/version.py)
+    file(STRINGS ${folder}/version.py _lines REGEX "^__version__ *=")
+    if(_lines MATCHES "'([^']+)'")
+      set(_version ${CMAKE_MATCH_1})
+    endif()
+  endif()
+  set(${result} "${_version}" PARENT_SCOPE)
+endfunction()

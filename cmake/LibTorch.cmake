@@ -1,0 +1,54 @@
+# LibTorch from the PyPI wheel, as a target of our own: find_package(Torch) insists on a CUDA
+# toolkit although a C++ program needs none to link the wheel's libraries.
+#
+# Looked for in ADAGP_TORCH_DIR, then in .venv, then in the python3 on the path.
+# A folder remembered from a .venv that was rebuilt since is looked for again.
+string(FIND "${ADAGP_TORCH_DIR}" "${CMAKE_SOURCE_DIR}/.venv/" _in_venv)
+if(_in_venv EQUAL 0 AND NOT EXISTS "${ADAGP_TORCH_DIR}/lib/libtorch_cpu.so")
+  set(ADAGP_TORCH_DIR "")
+endif()
+if(NOT ADAGP_TORCH_DIR)
+  set(_found "")
+  file(GLOB _candidates ${CMAKE_SOURCE_DIR}/.venv/lib/python3*/site-packages/torch)
+  foreach(_dir ${_candidates})
+    if(EXISTS ${_dir}/lib/libtorch_cpu.so)
+      set(_found ${_dir})
+    endif()
+  endforeach()
+  if(NOT _found)
+    execute_process(
+      COMMAND python3 -c "import importlib.util as u; print(u.find_spec('torch').submodule_search_locations[0])"
+      OUTPUT_VARIABLE _found OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET)
+  endif()
+  set(ADAGP_TORCH_DIR "${_found}" CACHE PATH "Folder of the torch package (holds include/ and lib/)" FORCE)
+endif()
+if(NOT EXISTS ${ADAGP_TORCH_DIR}/lib/libtorch_cpu.so)
+  message(FATAL_ERROR "LibTorch not found: no '${ADAGP_TORCH_DIR}/lib/libtorch_cpu.so' (looked for ADAGP_TORCH_DIR, else .venv, else python3's torch). "
+    "Run scripts/setup.sh, or pass -DADAGP_TORCH_DIR=<folder of the torch package>, "
+    "or build without the engine: -DADAGP_TORCH=OFF")
+endif()
+
+add_library(adagp_torch INTERFACE)
+target_include_directories(adagp_torch SYSTEM INTERFACE
+  $<BUILD_INTERFACE:${ADAGP_TORCH_DIR}/include>
+  $<BUILD_INTERFACE:${ADAGP_TORCH_DIR}/include/torch/csrc/api/include>)
+target_link_directories(adagp_torch INTERFACE $<BUILD_INTERFACE:${ADAGP_TORCH_DIR}/lib>)
+target_link_libraries(adagp_torch INTERFACE $<BUILD_INTERFACE:torch_cpu> $<BUILD_INTERFACE:c10>)
+# The wheel's libraries find cuDNN and the others by their own run paths, which the linker ignores.
+target_link_options(adagp_torch INTERFACE LINKER:--allow-shlib-undefined)
+
+# The wheel's CUDA half is linked only where it can be used: it makes every start slower, and the
+# slim set of packages has no cuDNN to load it with.
+set(ADAGP_WITH_CUDA OFF)
+if(ADAGP_CUDA STREQUAL "ON" OR (ADAGP_CUDA STREQUAL "AUTO" AND EXISTS /dev/nvidia0))
+  if(NOT EXISTS ${ADAGP_TORCH_DIR}/lib/libtorch_cuda.so)
+    message(FATAL_ERROR "ADAGP_CUDA=${ADAGP_CUDA}, but ${ADAGP_TORCH_DIR}/lib has no libtorch_cuda.so")
+  endif()
+  set(ADAGP_WITH_CUDA ON)
+  target_link_libraries(adagp_torch INTERFACE
+    $<BUILD_INTERFACE:-Wl,--no-as-needed,-ltorch_cuda,-lc10_cuda,--as-needed>)
+  target_compile_definitions(adagp_torch INTERFACE ADAGP_WITH_CUDA=1)
+endif()
+set(CMAKE_BUILD_RPATH ${ADAGP_TORCH_DIR}/lib)
+set(CMAKE_INSTALL_RPATH ${ADAGP_TORCH_DIR}/lib)
+message(STATUS "LibTorch: ${ADAGP_TORCH_DIR} (CUDA: ${ADAGP_WITH_CUDA})")

@@ -1,0 +1,39 @@
+#!/usr/bin/env bash
+# fuzz.sh [BUILD_FOLDER]: runs every fuzz target for FUZZ_SECONDS (10) from its seeds in
+# tests/fuzz/corpus; one line each. Without BUILD_FOLDER it first configures and builds build/fuzz.
+# Inputs that widen the coverage stay in the build folder for the next time. A crash shows the end
+# of the log, keeps the input beside it, and makes the exit code 1.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+seconds=${FUZZ_SECONDS:-10}
+build=${1:-build/fuzz}
+if [[ $# -eq 0 ]]; then
+  [[ -d .venv/bin ]] && PATH=$PWD/.venv/bin:$PATH
+  cmake -S . -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=RelWithDebInfo -DCMAKE_CXX_COMPILER=clang++ \
+    -DADAGP_FUZZ=ON -DADAGP_TORCH=OFF -DADAGP_TESTS=OFF -DADAGP_BENCH=OFF -DADAGP_EXAMPLES=OFF \
+    >"$build.configure.log" 2>&1 || { cat "$build.configure.log" >&2; exit 1; }
+  ninja -C "$build" fuzz_targets >"$build.build.log" 2>&1 || { tail -n 40 "$build.build.log" >&2; exit 1; }
+fi
+
+shopt -s nullglob
+targets=("$build"/bin/fuzz_*)
+[[ ${#targets[@]} -gt 0 ]] || { echo "fuzz: no fuzz_* program in $build/bin" >&2; exit 1; }
+failed=0
+for target in "${targets[@]}"; do
+  name=${target##*/fuzz_}
+  found=$build/corpus/$name
+  log=$build/corpus/$name.log
+  mkdir -p "$found"
+  seeds=()
+  [[ -d tests/fuzz/corpus/$name ]] && seeds=("tests/fuzz/corpus/$name")
+  if "$target" -max_total_time="$seconds" -timeout=10 -rss_limit_mb=2048 -max_len=8192 \
+      -print_final_stats=1 -artifact_prefix="$found-" "$found" "${seeds[@]}" >"$log" 2>&1; then
+    runs=$(sed -n 's/^stat::number_of_executed_units: *//p' "$log")
+    echo "fuzz: $name: ok, $runs inputs in $seconds s"
+  else
+    echo "fuzz: $name: FAILED, see $log"
+    tail -n 30 "$log" >&2
+    failed=1
+  fi
+done
+exit $failed
