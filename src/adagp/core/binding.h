@@ -1,0 +1,58 @@
+#pragma once
+// Binds names such as "optim.lr" to the fields of plain structs, and fills them from TOML, the
+// environment and key=value texts. The table of fields is also the documentation of the keys.
+
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+namespace adagp::core {
+
+class Binding {
+ public:
+  using Target = std::variant<bool*, int64_t*, double*, std::string*, std::vector<double>*,
+                              std::vector<int64_t>*, std::vector<std::string>*>;
+
+  struct Field {
+    std::string key;
+    std::string about;
+    Target target;
+    std::vector<std::string> choices;  // of a string; empty = anything
+    double low = -std::numeric_limits<double>::infinity();
+    double high = std::numeric_limits<double>::infinity();
+
+    Field& one_of(std::vector<std::string> names);
+    Field& at_least(double limit);
+    Field& between(double least, double most);
+  };
+
+  // `key` may have dots. The target must outlive the binding.
+  Field& bind(std::string key, Target target, std::string about);
+
+  // Each of these throws UsageError that says where (file:line:column, variable or flag), what was
+  // found and what was expected; an unknown key gets the nearest one.
+  void load_toml(std::string_view text, const std::string& file_name);
+  void load_environment();  // ADAGP_OPTIM_LR for "optim.lr"
+  // "key=value": value in TOML, or a bare string when it is not TOML.
+  void set(const std::string& assignment);
+  void set(const std::string& key, const std::string& value, const std::string& where);
+
+  // Every key with its present value; loads back to the same values.
+  std::string to_toml() const;
+  // The keys whose values differ from the other binding's (the same keys are bound in both).
+  std::vector<std::string> differences(const Binding& other) const;
+  std::vector<std::string> keys() const;
+  const std::vector<Field>& fields() const { return fields_; }
+  static std::string type_name(const Field& field);
+  static std::string value_text(const Field& field);  // as TOML
+
+ private:
+  Field& find(const std::string& key, const std::string& where);
+
+  std::vector<Field> fields_;
+};
+
+}  // namespace adagp::core

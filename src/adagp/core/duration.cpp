@@ -1,0 +1,33 @@
+#include "adagp/core/duration.h"
+
+#include <cmath>
+
+#include "adagp/core/error.h"
+#include "adagp/core/text.h"
+
+namespace adagp::core {
+
+Duration Duration::parse(const std::string& text) {
+  const std::string clean = trim(text);
+  Duration out;
+  const bool epochs = clean.ends_with("ep");
+  const bool batches = clean.ends_with("ba");
+  if (!(epochs || batches) || !parse_number(trim(clean.substr(0, clean.size() - 2)), out.value) ||
+      !(out.value >= 0) || !std::isfinite(out.value)) {
+    throw UsageError("duration '" + text +
+                     "': expected a number and a unit, such as 90ep or 500ba");
+  }
+  out.unit = epochs ? Unit::kEpochs : Unit::kBatches;
+  return out;
+}
+
+std::string Duration::str() const {
+  return shortest(value) + (unit == Unit::kEpochs ? "ep" : "ba");
+}
+
+int64_t Duration::batches(int64_t batches_per_epoch) const {
+  return std::llround(unit == Unit::kEpochs ? value * static_cast<double>(batches_per_epoch)
+                                            : value);
+}
+
+}  // namespace adagp::core

@@ -1,0 +1,70 @@
+#include "adagp/core/log.h"
+
+#include <unistd.h>
+
+#include <cstdlib>
+#include <memory>
+
+#include <spdlog/sinks/stdout_color_sinks.h>
+#include <spdlog/spdlog.h>
+
+namespace adagp::core {
+namespace {
+
+spdlog::logger& logger() {
+  static const std::shared_ptr<spdlog::logger> instance = [] {
+    const auto mode = colour_wanted() ? spdlog::color_mode::automatic : spdlog::color_mode::never;
+    auto sink = std::make_shared<spdlog::sinks::stderr_color_sink_mt>(mode);
+    auto made = std::make_shared<spdlog::logger>("adagp", std::move(sink));
+    made->set_pattern("%^%L%$ %v");
+    made->flush_on(spdlog::level::trace);
+    return made;
+  }();
+  return *instance;
+}
+
+}  // namespace
+
+void set_log_level(LogLevel level) {
+  switch (level) {
+    case LogLevel::kDebug:
+      logger().set_level(spdlog::level::debug);
+      break;
+    case LogLevel::kInfo:
+      logger().set_level(spdlog::level::info);
+      break;
+    case LogLevel::kWarning:
+      logger().set_level(spdlog::level::warn);
+      break;
+    case LogLevel::kError:
+      logger().set_level(spdlog::level::err);
+      break;
+    case LogLevel::kOff:
+      logger().set_level(spdlog::level::off);
+      break;
+  }
+}
+
+void log_debug(const std::string& message) {
+  logger().debug(message);
+}
+void log_info(const std::string& message) {
+  logger().info(message);
+}
+void log_warning(const std::string& message) {
+  logger().warn(message);
+}
+void log_error(const std::string& message) {
+  logger().error(message);
+}
+
+bool stderr_is_terminal() {
+  return isatty(STDERR_FILENO) != 0;
+}
+
+bool colour_wanted() {
+  const char* no_colour = std::getenv("NO_COLOR");
+  return stderr_is_terminal() && (no_colour == nullptr || *no_colour == '\0');
+}
+
+}  // namespace adagp::core

@@ -1,0 +1,40 @@
+#include "adagp/core/duration.h"
+
+#include <gtest/gtest.h>
+
+#include "adagp/core/error.h"
+
+namespace adagp::core {
+namespace {
+
+TEST(Duration, ParsesBothUnits) {
+  EXPECT_EQ(Duration::parse("90ep").batches(391), 90 * 391);
+  EXPECT_EQ(Duration::parse("500ba").batches(391), 500);
+  EXPECT_EQ(Duration::parse(" 0.5 ep ").batches(391), 196);  // 195.5 rounds up
+  EXPECT_EQ(Duration::parse("0ep").batches(391), 0);
+}
+
+TEST(Duration, TextReadsBackAsTheSameDuration) {
+  for (const char* text : {"90ep", "500ba", "0.5ep", "1e+20ba"}) {
+    const Duration once = Duration::parse(text);
+    const Duration twice = Duration::parse(once.str());
+    EXPECT_EQ(once.value, twice.value);
+    EXPECT_EQ(once.unit, twice.unit);
+  }
+  EXPECT_EQ(Duration::parse("0.5ep").str(), "0.5ep");
+}
+
+TEST(Duration, RefusesWhatIsNoDurationAndShowsIt) {
+  for (const char* bad :
+       {"", "ep", "90", "-1ep", "nanep", "infba", "1e999ba", "90 epochs", "9 0ep"}) {
+    try {
+      Duration::parse(bad);
+      FAIL() << "accepted '" << bad << "'";
+    } catch (const UsageError& error) {
+      EXPECT_NE(std::string(error.what()).find(std::string("'") + bad + "'"), std::string::npos);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace adagp::core
