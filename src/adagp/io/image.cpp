@@ -1,0 +1,113 @@
+#include "adagp/io/image.h"
+
+#include <memory>
+
+#ifdef ADAGP_HAVE_TURBOJPEG
+#include <turbojpeg.h>
+#endif
+
+#include "adagp/core/error.h"
+#include "adagp/core/text.h"
+#include "adagp/io/png.h"
+
+namespace adagp::io {
+namespace {
+
+using core::cat;
+
+#ifdef ADAGP_HAVE_TURBOJPEG
+struct JpegClose {
+  void operator()(void* handle) const { tjDestroy(handle); }
+};
+
+// libjpeg reports a cut-off file as a mere warning and fills up with grey, and TurboJPEG gives an
+// error after a warning the code of the warning. So the few harmless messages are known by name:
+// stray bytes and odd headers, common in old collections. Only the first one is told, hence the
+// look for the mark that ends a whole file.
+bool nothing_lost(const std::string& message, std::string_view bytes) {
+  for (const char* harmless : {"extraneous bytes", "Unknown Adobe color transform",
+                               "unknown JFIF revision", "Invalid SOS parameters for sequential"}) {
+    if (message.find(harmless) != std::string::npos) return bytes.find("\xff\xd9") != bytes.npos;
+  }
+  return false;
+}
+
+// Printers' inks as Adobe stores them: 255 is no ink.
+std::vector<uint8_t> cmyk_to_rgb(const std::vector<uint8_t>& cmyk) {
+  std::vector<uint8_t> rgb(cmyk.size() / 4 * 3);
+  for (size_t i = 0; i < cmyk.size() / 4; ++i) {
+    for (size_t c = 0; c < 3; ++c) {
+      rgb[3 * i + c] = static_cast<uint8_t>((cmyk[4 * i + c] * cmyk[4 * i + 3] + 127) / 255);
+    }
+  }
+  return rgb;
+}
+
+Image decode_jpeg(std::string_view bytes, const std::string& name) {
+  const std::unique_ptr<void, JpegClose> handle(tjInitDecompress());
+  const auto* data = reinterpret_cast<const unsigned char*>(bytes.data());
+  const auto fail = [&](const char* what) {
+    throw DataError(cat(name, ": JPEG ", what, ": ", tjGetErrorStr2(handle.get()), " (",
+                        bytes.size(), " bytes): the file is cut off or corrupt; replace it"));
+  };
+  int width = 0, height = 0, subsampling = 0, colours = 0;
+  if (tjDecompressHeader3(handle.get(), data, bytes.size(), &width, &height, &subsampling,
+                          &colours) != 0 &&
+      !nothing_lost(tjGetErrorStr2(handle.get()), bytes)) {
+    fail("header cannot be read");
+  }
+  check_image_size(width, height, name);
+  const bool inks = colours == TJCS_CMYK || colours == TJCS_YCCK;
+  const int format = inks ? TJPF_CMYK : TJPF_RGB;
+  Image out{height, width, {}};
+  std::vector<uint8_t> pixels(static_cast<size_t>(width) * height * tjPixelSize[format]);
+  // The accurate transform: training data should not depend on the processor.
+  if (tjDecompress2(handle.get(), data, bytes.size(), pixels.data(), width, 0, height, format,
+                    TJFLAG_ACCURATEDCT) != 0 &&
+      !nothing_lost(tjGetErrorStr2(handle.get()), bytes)) {
+    fail("cannot be decoded");
+  }
+  out.rgb = inks ? cmyk_to_rgb(pixels) : std::move(pixels);
+  return out;
+}
+#else
+Image decode_jpeg(std::string_view, const std::string& name) {
+  throw DataError(name +
+                  ": this program was built without TurboJPEG; install libturbojpeg0-dev "
+                  "(Debian) or libturbojpeg-dev (Ubuntu) and build again");
+}
+#endif
+
+}  // namespace
+
+bool have_jpeg() {
+#ifdef ADAGP_HAVE_TURBOJPEG
+  return true;
+#else
+  return false;
+#endif
+}
+
+bool is_image_name(const std::string& name) {
+  const std::string small = core::lower(name);
+  return small.ends_with(".jpg") || small.ends_with(".jpeg") || small.ends_with(".png");
+}
+
+void check_image_size(int64_t width, int64_t height, const std::string& name) {
+  constexpr int64_t kMaxSide = 65535, kMaxPixels = int64_t{1} << 27;
+  if (width > 0 && height > 0 && width <= kMaxSide && height <= kMaxSide &&
+      width * height <= kMaxPixels) {
+    return;
+  }
+  throw DataError(cat(name, ": the image claims ", width, " x ", height, " pixels; the limit is ",
+                      kMaxSide, " a side and ", kMaxPixels, " in all"));
+}
+
+Image decode_image(std::string_view bytes, const std::string& name) {
+  if (bytes.starts_with("\xff\xd8\xff")) return decode_jpeg(bytes, name);
+  if (bytes.starts_with("\x89PNG\r\n\x1a\n")) return decode_png(bytes, name);
+  throw DataError(cat(name, ": neither JPEG nor PNG (", bytes.size(),
+                      " bytes): the file is cut off or of another format"));
+}
+
+}  // namespace adagp::io

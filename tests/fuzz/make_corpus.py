@@ -1,0 +1,100 @@
+#!/usr/bin/env python3
+"""Writes the seeds of the fuzz targets, small valid files of each kind, into corpus/ beside it."""
+
+import json
+import struct
+from pathlib import Path
+
+corpus = Path(__file__).parent / "corpus"
+
+
+def seed(target, name, data):
+    (corpus / target).mkdir(parents=True, exist_ok=True)
+    (corpus / target / name).write_bytes(data)
+
+
+def safetensors(header, data=b""):
+    text = json.dumps(header, separators=(",", ":")).encode()
+    text += b" " * (-len(text) % 8)
+    return struct.pack("<Q", len(text)) + text + data
+
+
+def tensor(dtype, shape, begin, end):
+    return {"dtype": dtype, "shape": shape, "data_offsets": [begin, end]}
+
+
+def crc32c(data):
+    crc = 0xFFFFFFFF
+    for byte in data:
+        crc ^= byte
+        for _ in range(8):
+            crc = crc >> 1 ^ (0x82F63B78 if crc & 1 else 0)
+    return crc ^ 0xFFFFFFFF
+
+
+def record(event):
+    def masked(data):
+        crc = crc32c(data)
+        return struct.pack("<I", ((crc >> 15 | crc << 17) + 0xA282EAD8) & 0xFFFFFFFF)
+
+    length = struct.pack("<Q", len(event))
+    return length + masked(length) + event + masked(event)
+
+
+def field(number, payload):
+    """A length-delimited field; every payload here is shorter than 128 bytes."""
+    return bytes([number << 3 | 2, len(payload)]) + payload
+
+
+seed("safetensors", "empty", safetensors({}))
+seed("safetensors", "one", safetensors({"a": tensor("F32", [1], 0, 4)}, b"abcd"))
+seed(
+    "safetensors",
+    "several",
+    safetensors(
+        {
+            "__metadata__": {"step": "3", "format": "pt"},
+            "w": tensor("BF16", [2, 3], 0, 12),
+            "scalar": tensor("U8", [], 12, 13),
+            "none": tensor("I64", [0, 4], 13, 13),
+        },
+        bytes(range(13)),
+    ),
+)
+header = {
+    "__metadata__": {"adagp.crc32c": f"{crc32c(b'abcd'):08x}", "adagp.crc32c.header": "0" * 8},
+    "a": tensor("F32", [1], 0, 4),
+}
+checksum = f"{crc32c(safetensors(header)[8:]):08x}"
+header["__metadata__"]["adagp.crc32c.header"] = checksum
+seed("safetensors", "checksum", safetensors(header, b"abcd"))
+
+wall_time = b"\x09" + struct.pack("<d", 1.7e9)
+version = wall_time + field(3, b"brain.Event:2")
+scalar = wall_time + b"\x10\x07" + field(5, field(1, field(1, b"loss") + b"\x15" + struct.pack("<f", 0.5)))
+numbers = b"".join(bytes([i << 3 | 1]) + struct.pack("<d", i) for i in range(1, 6))
+histogram = numbers + field(6, struct.pack("<d", 1)) + field(7, struct.pack("<d", 2))
+histogram = wall_time + b"\x10\x08" + field(5, field(1, field(1, b"w") + field(5, histogram)))
+seed("events", "file", record(version) + record(scalar) + record(histogram))
+seed("events", "scalar", scalar)
+seed("events", "histogram", histogram)
+
+seed("cifar", "ten", bytes([3]) + bytes(i % 256 for i in range(3072)))
+seed("cifar", "hundred", bytes([19, 99]) + bytes(i % 256 for i in range(3072)))
+
+seed("recipe", "plain", b'model = "resnet18"\nepochs = 30\ndeterministic = true\n')
+seed(
+    "recipe",
+    "tables",
+    b"""# a recipe
+model = 'vgg13_bn'
+methods = ["bp", "adagp"]
+[data]
+batch = 64
+mean = [0.49, 0.48, 0.45]
+[optim]
+lr = 1e-2
+policy.milestones = [30, 60]
+""",
+)
+seed("recipe", "inline", b'optim = {lr = 0.1, policy = {milestones = 5}}\ndata.mean = 0.5\nhead = "exact"\n')
