@@ -1,0 +1,45 @@
+#pragma once
+// What happens to an image between the data set and the network.
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include <torch/types.h>
+
+namespace adagp::data {
+
+struct AugmentOptions {
+  bool train = true;         // false: no randomness
+  std::string crop = "pad";  // train: "pad" (reflect-pad then random crop), "resized", "none"
+  int64_t pad = 4;
+  bool flip = true;                 // train: mirror half of the images
+  int64_t height = 32, width = 32;  // what the network sees
+  double resize_ratio =
+      0.875;  // test, images of another size: short side to size/ratio, centre crop
+  std::vector<double> mean{0.5, 0.5, 0.5}, std{0.25, 0.25, 0.25};
+};
+
+// A batch from images that all have the network's size: one gather (reflect-pad crop, flip) and one
+// normalisation, on whichever device `images` lives. Each example's draw is a pure function of
+// (seed, epoch, index). Returns float [B, 3, H, W], channels-last.
+at::Tensor augment_resident(const at::Tensor& images, const std::vector<int64_t>& indices,
+                            const AugmentOptions& options, uint64_t seed, int64_t epoch);
+
+// The same by ATen's index operations, which run on any device: what a GPU uses.
+at::Tensor augment_by_index(const at::Tensor& images, const std::vector<int64_t>& indices,
+                            const AugmentOptions& options, uint64_t seed, int64_t epoch);
+
+// One image u8 [h, w, 3] of any size -> u8 [height, width, 3], with the same draws. Images of
+// another size are first resized and centre-cropped as for the test, in training too; "resized"
+// crops are torchvision's (area 8 to 100 %, ratio 3/4 to 4/3).
+at::Tensor augment_one(const at::Tensor& image, int64_t index, const AugmentOptions& options,
+                       uint64_t seed, int64_t epoch);
+
+// u8 [B, H, W, 3] -> float [B, 3, H, W], channels-last: (x / 255 - mean) / std.
+at::Tensor normalise(const at::Tensor& images, const AugmentOptions& options);
+
+// Throws UsageError for an unknown crop, a negative pad or a padding wider than the image.
+void check(const AugmentOptions& options);
+
+}  // namespace adagp::data

@@ -1,0 +1,25 @@
+#pragma once
+// Antialiased bilinear resizing of RGB pixels, on the calling thread alone: the loader's workers
+// already run one image each. No torch here.
+
+#include <cstdint>
+
+namespace adagp::data {
+
+struct PixelView {
+  const uint8_t* rgb = nullptr;
+  int64_t height = 0, width = 0;
+  int64_t stride = 0;  // bytes from a row to the next
+};
+
+// Resizes `source` to full_height x full_width, of which only the window of height x width pixels
+// at (top, left) is made and written to `out`, packed. Weights are a triangle that widens with the
+// reduction, clamped at the borders, as in torchvision's antialias = True.
+struct ResizePlan {
+  int64_t full_height = 0, full_width = 0;
+  int64_t top = 0, left = 0;
+  int64_t height = 0, width = 0;
+};
+void resize(const PixelView& source, const ResizePlan& plan, uint8_t* out);
+
+}  // namespace adagp::data
