@@ -1,0 +1,26 @@
+#pragma once
+// The families behind the registry: each turns a plan (depths and widths) into a network.
+
+#include <memory>
+#include <vector>
+
+#include "adagp/models/model.h"
+#include "adagp/nn/layer.h"
+
+namespace adagp::models {
+
+// One number per 3x3 convolution; every stage ends with a 2x2 max-pool.
+using VggPlan = std::vector<std::vector<int64_t>>;
+std::shared_ptr<Net> vgg(const VggPlan& plan, bool norm, const Options& options);
+
+struct ResNetPlan {
+  bool bottleneck;              // 1x1, 3x3, 1x1 with 4x expansion; else two 3x3
+  std::vector<int64_t> blocks;  // per stage
+  std::vector<int64_t> widths;  // per stage, before expansion; the stem has the first
+};
+std::shared_ptr<Net> resnet(const ResNetPlan& plan, const Options& options);
+
+// torchvision's initialisation of convolutions: kaiming_normal, fan_out, relu; bias zero.
+void init_convolution(nn::WeightLayer& layer);
+
+}  // namespace adagp::models

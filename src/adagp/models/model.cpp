@@ -1,0 +1,44 @@
+#include "adagp/models/model.h"
+
+#include "adagp/core/error.h"
+#include "adagp/core/text.h"
+
+namespace adagp::models {
+
+Form parse_form(const std::string& text) {
+  if (text == "imagenet") return Form::kImagenet;
+  if (text == "cifar") return Form::kCifar;
+  throw UsageError("unknown form '" + text + "'" + core::suggestion(text, {"imagenet", "cifar"}));
+}
+
+std::string form_name(Form form) {
+  return form == Form::kImagenet ? "imagenet" : "cifar";
+}
+
+at::Tensor BlockNet::forward(const at::Tensor& images) {
+  at::Tensor x = images;
+  for (const Block& block : blocks_) x = block.run(x);
+  return x;
+}
+
+Form form_for(const Entry& entry, int64_t height, int64_t width) {
+  constexpr int64_t kSmall = 32;
+  const bool small = height <= kSmall && width <= kSmall;
+  return small ? Form::kCifar : entry.default_form;
+}
+
+int64_t narrowed(int64_t channels, const Options& options) {
+  if (options.width_divisor >= 1 && channels % options.width_divisor == 0) {
+    return channels / options.width_divisor;
+  }
+  throw UsageError(core::cat("width_divisor ", options.width_divisor, " does not divide ", channels,
+                             " channels; take a divisor of all the network's widths"));
+}
+
+int64_t parameter_count(const torch::nn::Module& model) {
+  int64_t count = 0;
+  for (const at::Tensor& parameter : model.parameters()) count += parameter.numel();
+  return count;
+}
+
+}  // namespace adagp::models

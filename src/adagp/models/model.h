@@ -1,0 +1,68 @@
+#pragma once
+// What the engine asks of a network, and the table of networks it knows.
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <torch/nn/module.h>
+
+namespace adagp::models {
+
+// imagenet: the published network. cifar: for 32x32 images (3x3 stem, no first pool; VGG with a
+// 512-to-classes head).
+enum class Form { kImagenet, kCifar };
+Form parse_form(const std::string& text);  // throws UsageError
+std::string form_name(Form form);
+
+struct Options {
+  Form form = Form::kImagenet;
+  int64_t classes = 1000;
+  int64_t width_divisor = 1;  // every channel count divided by this: small twins for tests
+};
+
+// A classifier: images [B, 3, H, W] -> logits [B, classes].
+class Net : public torch::nn::Module {
+ public:
+  virtual at::Tensor forward(const at::Tensor& images) = 0;
+  // Path of the layer that makes the logits ("fc", "classifier.6"); the option `head` speaks of it.
+  virtual std::string head() const = 0;
+};
+
+// One step of a network; a network is its blocks in order, which is where a pipeline may cut it.
+struct Block {
+  std::string name;  // path of the module that begins it ("features.3", "layer1.0")
+  std::function<at::Tensor(const at::Tensor&)> run;
+};
+
+class BlockNet : public Net {
+ public:
+  at::Tensor forward(const at::Tensor& images) override;
+  const std::vector<Block>& blocks() const { return blocks_; }
+
+ protected:
+  std::vector<Block> blocks_;
+};
+
+struct Entry {
+  std::string name;
+  std::string about;
+  Form default_form;  // kCifar: there is no other
+  std::function<std::shared_ptr<Net>(const Options&)> build;
+};
+
+const std::vector<Entry>& registry();
+const Entry& find(const std::string& name);  // throws UsageError with the nearest name
+// Weights come from the default CPU generator: the same seed gives torchvision's weights.
+// Throws UsageError for an unknown name or options the network does not take.
+std::shared_ptr<Net> build(const std::string& name, const Options& options);
+// The form for images of this size: cifar up to 32x32 or where there is no other, else imagenet.
+Form form_for(const Entry& entry, int64_t height, int64_t width);
+
+// channels / options.width_divisor; throws UsageError when that leaves a remainder.
+int64_t narrowed(int64_t channels, const Options& options);
+
+int64_t parameter_count(const torch::nn::Module& model);
+
+}  // namespace adagp::models

@@ -1,0 +1,148 @@
+// ResNet (He et al. 2016; stride on the 3x3 convolution of a bottleneck), with torchvision's names.
+
+#include <cmath>
+#include <string>
+#include <utility>
+
+#include "adagp/models/families.h"
+#include "adagp/nn/batch_norm.h"
+#include "adagp/nn/layer.h"
+#include "adagp/nn/ops.h"
+
+namespace adagp::models {
+namespace {
+
+constexpr int64_t kExpansion = 4;
+
+nn::Conv2d plain_conv(int64_t in, int64_t out, int64_t kernel, int64_t stride) {
+  return nn::Conv2d(nn::conv(in, out, kernel, stride, kernel / 2, /*bias=*/false));
+}
+
+// A 1x1 convolution and a norm where the block changes the shape.
+class ShortcutImpl : public torch::nn::Module {
+ public:
+  ShortcutImpl(int64_t in, int64_t out, int64_t stride)
+      : conv_(register_module("0", plain_conv(in, out, 1, stride))),
+        bn_(register_module("1", nn::BatchNorm2d(out))) {}
+
+  at::Tensor forward(const at::Tensor& x) { return bn_(conv_(x)); }
+
+ private:
+  nn::Conv2d conv_;
+  nn::BatchNorm2d bn_;
+};
+TORCH_MODULE(Shortcut);
+
+struct BlockShape {
+  bool bottleneck;
+  int64_t in, width, stride;
+  int64_t out() const { return bottleneck ? width * kExpansion : width; }
+};
+
+class ResidualImpl : public torch::nn::Module {
+ public:
+  explicit ResidualImpl(const BlockShape& s) {
+    // Built first, registered last, as torchvision does: the order of the random draws.
+    Shortcut shortcut{nullptr};
+    if (s.stride != 1 || s.in != s.out()) shortcut = Shortcut(s.in, s.out(), s.stride);
+    if (s.bottleneck) {
+      add_unit(s.in, s.width, 1, 1);
+      add_unit(s.width, s.width, 3, s.stride);
+      add_unit(s.width, s.out(), 1, 1);
+    } else {
+      add_unit(s.in, s.width, 3, s.stride);
+      add_unit(s.width, s.out(), 3, 1);
+    }
+    if (shortcut) shortcut_ = register_module("downsample", shortcut);
+  }
+
+  at::Tensor forward(const at::Tensor& x) {
+    at::Tensor y = x;
+    for (size_t i = 0; i < units_.size(); ++i) {
+      y = units_[i].bn->forward(units_[i].conv->forward(y));
+      if (i + 1 < units_.size()) y = nn::relu_(y);
+    }
+    return nn::relu_(nn::add_(y, shortcut_ ? shortcut_(x) : x));
+  }
+
+ private:
+  struct Unit {
+    std::shared_ptr<nn::Conv2dImpl> conv;
+    std::shared_ptr<nn::BatchNorm2dImpl> bn;
+  };
+
+  void add_unit(int64_t in, int64_t out, int64_t kernel, int64_t stride) {
+    const std::string number = std::to_string(units_.size() + 1);
+    auto conv = register_module("conv" + number, plain_conv(in, out, kernel, stride));
+    auto bn = register_module("bn" + number, nn::BatchNorm2d(out));
+    units_.push_back({std::move(conv), std::move(bn)});
+  }
+
+  std::vector<Unit> units_;
+  Shortcut shortcut_{nullptr};
+};
+TORCH_MODULE(Residual);
+
+class ResNet : public BlockNet {
+ public:
+  ResNet(const ResNetPlan& plan, const Options& options) {
+    int64_t channels = narrowed(plan.widths.front(), options);
+    add_stem(channels, options.form);
+    for (size_t stage = 0; stage < plan.blocks.size(); ++stage) {
+      const int64_t width = narrowed(plan.widths[stage], options);
+      channels = add_stage(stage, plan.blocks[stage], plan.bottleneck, channels, width);
+    }
+    auto fc = register_module("fc", nn::Linear(channels, options.classes));
+    blocks_.push_back({"fc", [fc](const at::Tensor& x) {
+                         return fc->forward(nn::flatten(nn::adaptive_avg_pool2d(x, 1)));
+                       }});
+    if (nn::shape_only()) return;
+    for (nn::WeightLayer* layer : nn::collect(*this)) {
+      if (layer->info().kind == nn::LayerKind::kConv2d) init_convolution(*layer);
+    }
+  }
+
+  std::string head() const override { return "fc"; }
+
+ private:
+  void add_stem(int64_t width, Form form) {
+    const bool large = form == Form::kImagenet;
+    auto conv = register_module("conv1", plain_conv(3, width, large ? 7 : 3, large ? 2 : 1));
+    auto bn = register_module("bn1", nn::BatchNorm2d(width));
+    blocks_.push_back({"conv1", [conv, bn](const at::Tensor& x) {
+                         return nn::relu_(bn->forward(conv->forward(x)));
+                       }});
+    if (!large) return;
+    const nn::Pool2d pool{3, 2, 1, "maxpool"};
+    blocks_.push_back({"maxpool", [pool](const at::Tensor& x) { return nn::max_pool2d(x, pool); }});
+  }
+
+  int64_t add_stage(size_t stage, int64_t count, bool bottleneck, int64_t in, int64_t width) {
+    const std::string name = "layer" + std::to_string(stage + 1);
+    auto group = register_module(name, std::make_shared<torch::nn::Module>(name));
+    for (int64_t i = 0; i < count; ++i) {
+      const BlockShape shape{bottleneck, in, width, stage > 0 && i == 0 ? 2 : 1};
+      auto block = group->register_module(std::to_string(i), Residual(shape));
+      blocks_.push_back({name + "." + std::to_string(i),
+                         [block](const at::Tensor& x) { return block->forward(x); }});
+      in = shape.out();
+    }
+    return in;
+  }
+};
+
+}  // namespace
+
+void init_convolution(nn::WeightLayer& layer) {
+  torch::NoGradGuard no_grad;
+  const nn::LayerInfo& info = layer.info();
+  const double fan_out = static_cast<double>(info.out * info.kernel[0] * info.kernel[1]);
+  layer.weight.normal_(0, std::sqrt(2.0) / std::sqrt(fan_out));
+  if (layer.bias.defined()) layer.bias.zero_();
+}
+
+std::shared_ptr<Net> resnet(const ResNetPlan& plan, const Options& options) {
+  return std::make_shared<ResNet>(plan, options);
+}
+
+}  // namespace adagp::models

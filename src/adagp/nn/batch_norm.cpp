@@ -1,0 +1,41 @@
+#include "adagp/nn/batch_norm.h"
+
+#include <ATen/Context.h>
+
+#include "adagp/core/error.h"
+#include "adagp/core/text.h"
+#include "adagp/nn/layer.h"
+
+namespace adagp::nn {
+
+BatchNorm2dImpl::BatchNorm2dImpl(int64_t channels, double eps, double momentum)
+    : channels_(channels), eps_(eps), momentum_(momentum) {
+  weight = register_parameter("weight", make_tensor({channels}));
+  bias = register_parameter("bias", make_tensor({channels}));
+  running_mean = register_buffer("running_mean", make_tensor({channels}));
+  running_var = register_buffer("running_var", make_tensor({channels}));
+  num_batches_tracked = register_buffer("num_batches_tracked", make_tensor({}, at::kLong));
+  if (shape_only()) return;
+  torch::NoGradGuard no_grad;
+  weight.fill_(1);
+  bias.zero_();
+  running_mean.zero_();
+  running_var.fill_(1);
+  num_batches_tracked.zero_();
+}
+
+at::Tensor BatchNorm2dImpl::forward(const at::Tensor& x) {
+  if (x.dim() != 4 || x.size(1) != channels_) {
+    throw UsageError(core::cat("batch_norm over ", channels_, " channels: input has ", x.dim(),
+                               " dimensions and ", x.dim() > 1 ? x.size(1) : 0,
+                               " channels, expected [B, ", channels_, ", H, W]"));
+  }
+  if (x.is_meta() || weight.is_meta()) {
+    return at::empty(x.sizes(), x.options().device(at::kMeta));
+  }
+  if (is_training()) num_batches_tracked.add_(1);
+  return at::batch_norm(x, weight, bias, running_mean, running_var, is_training(), momentum_, eps_,
+                        at::globalContext().userEnabledCuDNN());
+}
+
+}  // namespace adagp::nn

@@ -1,0 +1,25 @@
+#pragma once
+// Batch normalisation over channels with PyTorch's names, defaults and statistics.
+
+#include <torch/nn/module.h>
+
+namespace adagp::nn {
+
+class BatchNorm2dImpl : public torch::nn::Module {
+ public:
+  explicit BatchNorm2dImpl(int64_t channels, double eps = 1e-5, double momentum = 0.1);
+  // [B, C, H, W] -> the same shape. In training mode the running statistics move, with or without
+  // autograd; on meta tensors nothing moves.
+  at::Tensor forward(const at::Tensor& x);
+
+  at::Tensor weight, bias;               // [C]
+  at::Tensor running_mean, running_var;  // [C]
+  at::Tensor num_batches_tracked;        // []
+
+ private:
+  int64_t channels_;
+  double eps_, momentum_;
+};
+TORCH_MODULE(BatchNorm2d);
+
+}  // namespace adagp::nn
