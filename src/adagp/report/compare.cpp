@@ -1,0 +1,194 @@
+#include "adagp/report/compare.h"
+
+#include <cmath>
+#include <limits>
+#include <map>
+
+#include <nlohmann/json.hpp>
+
+#include "adagp/core/error.h"
+#include "adagp/core/text.h"
+#include "adagp/report/table.h"
+
+namespace adagp::report {
+namespace {
+
+using SeedRuns = std::map<int64_t, RunRecord>;
+
+struct MethodRuns {
+  std::string method;
+  SeedRuns runs;
+};
+
+std::vector<MethodRuns> by_method(const std::vector<RunRecord>& records) {
+  std::vector<MethodRuns> out;
+  for (const RunRecord& run : records) {
+    MethodRuns* mine = nullptr;
+    for (auto& group : out) mine = group.method == run.method ? &group : mine;
+    if (mine == nullptr) mine = &out.emplace_back(MethodRuns{run.method, {}});
+    if (!mine->runs.emplace(run.seed, run).second) {
+      throw Error(core::cat("compare: method '", run.method, "' has seed ", run.seed, " twice"));
+    }
+  }
+  return out;
+}
+
+const MethodRuns* find_method(const std::vector<MethodRuns>& groups, const std::string& method) {
+  for (const auto& group : groups) {
+    if (group.method == method) return &group;
+  }
+  return nullptr;
+}
+
+template <typename Read>
+std::vector<double> collect(const SeedRuns& runs, Read read) {
+  std::vector<double> out;
+  for (const auto& entry : runs) out.push_back(static_cast<double>(read(entry.second)));
+  return out;
+}
+
+double speedup_over(const SeedRuns& reference, const SeedRuns& runs) {
+  double theirs = 0, ours = 0;
+  for (const auto& [seed, run] : runs) {
+    const auto other = reference.find(seed);
+    if (other == reference.end()) continue;
+    theirs += other->second.seconds;
+    ours += run.seconds;
+  }
+  return ours > 0 ? theirs / ours : std::numeric_limits<double>::quiet_NaN();
+}
+
+MethodRow summarise(const MethodRuns& group, const MethodRuns* bp) {
+  const auto top1 = collect(group.runs, [](const auto& r) { return r.top1; });
+  std::vector<double> cosines;
+  for (const auto& entry : group.runs) {
+    if (entry.second.cosine) cosines.push_back(*entry.second.cosine);
+  }
+  MethodRow row;
+  row.method = group.method;
+  row.top1_mean = mean(top1);
+  row.top1_sd = standard_deviation(top1);
+  row.n = static_cast<int64_t>(top1.size());
+  row.seconds_mean = mean(collect(group.runs, [](const auto& r) { return r.seconds; }));
+  row.speedup =
+      bp != nullptr ? speedup_over(bp->runs, group.runs) : std::numeric_limits<double>::quiet_NaN();
+  row.bp_batches =
+      std::llround(mean(collect(group.runs, [](const auto& r) { return r.bp_batches; })));
+  row.gp_batches =
+      std::llround(mean(collect(group.runs, [](const auto& r) { return r.gp_batches; })));
+  row.cosine_mean = mean(cosines);
+  return row;
+}
+
+Difference paired_top1(const SeedRuns& runs, const SeedRuns& reference) {
+  std::vector<double> differences;
+  for (const auto& [seed, run] : runs) {
+    const auto other = reference.find(seed);
+    if (other != reference.end()) differences.push_back(run.top1 - other->second.top1);
+  }
+  return paired_difference(differences);
+}
+
+std::string number_or_dash(double value, int digits, const char* unit = "") {
+  return std::isfinite(value) ? core::fixed(value, digits) + unit : "-";
+}
+
+std::string exact_number(double value) {
+  return std::isfinite(value) ? core::shortest(value) : "";
+}
+
+Table people_table(const Comparison& comparison) {
+  Table table({{"method", Align::kLeft},
+               {"top-1 %"},
+               {"n"},
+               {"seconds"},
+               {"speed-up"},
+               {"BP batches"},
+               {"GP batches"},
+               {"cosine"}});
+  for (const MethodRow& row : comparison.methods) {
+    std::string top1 = number_or_dash(row.top1_mean, 2);
+    if (std::isfinite(row.top1_sd)) top1 += " ± " + core::fixed(row.top1_sd, 2);
+    table.add_row({row.method, top1, core::cat(row.n), number_or_dash(row.seconds_mean, 1),
+                   number_or_dash(row.speedup, 2, "x"), core::cat(row.bp_batches),
+                   core::cat(row.gp_batches), number_or_dash(row.cosine_mean, 3)});
+  }
+  return table;
+}
+
+}  // namespace
+
+Comparison compare(const std::vector<RunRecord>& runs) {
+  const auto groups = by_method(runs);
+  const MethodRuns* bp = find_method(groups, "bp");
+  Comparison out;
+  for (const auto& group : groups) out.methods.push_back(summarise(group, bp));
+  for (const std::string against : {"bp", "skip"}) {
+    const MethodRuns* reference = find_method(groups, against);
+    if (reference == nullptr) continue;
+    for (const auto& group : groups) {
+      // bp against skip is skip against bp, said already.
+      if (group.method == against || group.method == "bp") continue;
+      out.pairs.push_back({group.method, against, paired_top1(group.runs, reference->runs)});
+    }
+  }
+  return out;
+}
+
+std::string to_json(const Comparison& comparison) {
+  // nlohmann writes NaN as null.
+  nlohmann::ordered_json methods = nlohmann::ordered_json::object();
+  for (const MethodRow& row : comparison.methods) {
+    methods[row.method] = {{"top1_mean", row.top1_mean},
+                           {"top1_sd", row.top1_sd},
+                           {"n", row.n},
+                           {"seconds_mean", row.seconds_mean},
+                           {"speedup", row.speedup},
+                           {"bp_batches", row.bp_batches},
+                           {"gp_batches", row.gp_batches},
+                           {"cosine_mean", row.cosine_mean}};
+  }
+  nlohmann::ordered_json pairs = nlohmann::ordered_json::array();
+  for (const PairedRow& pair : comparison.pairs) {
+    pairs.push_back({{"method", pair.method},
+                     {"against", pair.against},
+                     {"n", pair.points.n},
+                     {"mean", pair.points.mean},
+                     {"low", pair.points.low},
+                     {"high", pair.points.high}});
+  }
+  nlohmann::ordered_json out;
+  out["methods"] = methods;
+  out["pairs"] = pairs;
+  out["verdict"] = verdict(comparison);
+  return out.dump(2) + "\n";
+}
+
+std::string to_markdown(const Comparison& comparison) {
+  return people_table(comparison).markdown() + "\n" + verdict(comparison) + "\n";
+}
+
+std::string to_console(const Comparison& comparison) {
+  return people_table(comparison).console() + "\n" + verdict(comparison) + "\n";
+}
+
+std::string to_csv(const Comparison& comparison) {
+  Table table({{"method"},
+               {"top1_mean"},
+               {"top1_sd"},
+               {"n"},
+               {"seconds_mean"},
+               {"speedup"},
+               {"bp_batches"},
+               {"gp_batches"},
+               {"cosine_mean"}});
+  for (const MethodRow& row : comparison.methods) {
+    table.add_row({row.method, exact_number(row.top1_mean), exact_number(row.top1_sd),
+                   core::cat(row.n), exact_number(row.seconds_mean), exact_number(row.speedup),
+                   core::cat(row.bp_batches), core::cat(row.gp_batches),
+                   exact_number(row.cosine_mean)});
+  }
+  return table.csv();
+}
+
+}  // namespace adagp::report

@@ -1,0 +1,67 @@
+#pragma once
+// Runs of several methods over several seeds -> one table and what it does and does not show.
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "adagp/report/stats.h"
+
+namespace adagp::report {
+
+// What one finished run contributes.
+struct RunRecord {
+  std::string method;
+  int64_t seed = 0;
+  double top1 = 0;     // percent
+  double seconds = 0;  // of training
+  int64_t bp_batches = 0;
+  int64_t gp_batches = 0;
+  std::optional<double> cosine{};  // of predicted with true gradients, where something is predicted
+};
+
+// One method over its seeds. NaN where a number does not exist.
+struct MethodRow {
+  std::string method;
+  double top1_mean = 0;
+  double top1_sd = 0;  // n - 1
+  int64_t n = 0;
+  double seconds_mean = 0;
+  // Mean seconds of bp / mean seconds of the method, over the seeds both have: a ratio of means,
+  // so that one slow run weighs by its seconds and not by its ratio.
+  double speedup = 0;
+  int64_t bp_batches = 0;  // mean over the seeds, rounded
+  int64_t gp_batches = 0;
+  double cosine_mean = 0;  // over the runs that have one
+};
+
+// top1 of `method` minus top1 of `against`, paired over their common seeds.
+struct PairedRow {
+  std::string method;
+  std::string against;  // "bp" or "skip"
+  Difference points;
+};
+
+struct Comparison {
+  std::vector<MethodRow> methods;  // in order of first appearance
+  std::vector<PairedRow> pairs;    // against bp first, then against skip; without bp against skip
+};
+
+// Throws Error when a method has a seed twice.
+Comparison compare(const std::vector<RunRecord>& runs);
+
+// Which methods differ from bp and which from skip: the 95 % t interval of the paired difference
+// excludes zero. Below three common seeds it says that this is too few. Several methods are asked
+// at once and the intervals are not widened for that.
+std::string verdict(const Comparison& comparison);
+
+// {"methods": {name: {"top1_mean", "top1_sd", "n", "seconds_mean", "speedup", "bp_batches",
+// "gp_batches", "cosine_mean"}}, "pairs": [{"method", "against", "n", "mean", "low", "high"}],
+// "verdict": text}; a number that does not exist is null.
+std::string to_json(const Comparison& comparison);
+std::string to_markdown(const Comparison& comparison);  // table and verdict
+std::string to_console(const Comparison& comparison);   // table and verdict
+std::string to_csv(const Comparison& comparison);       // the fields of MethodRow, unrounded
+
+}  // namespace adagp::report

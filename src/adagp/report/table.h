@@ -1,0 +1,38 @@
+#pragma once
+// A table of text cells, written for a console, as GitHub Markdown or as CSV.
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace adagp::report {
+
+enum class Align { kLeft, kRight };
+
+struct Column {
+  std::string title;
+  Align align = Align::kRight;
+};
+
+class Table {
+ public:
+  explicit Table(std::vector<Column> columns) : columns_(std::move(columns)) {}
+
+  // One cell per column; throws Error otherwise.
+  void add_row(std::vector<std::string> cells);
+  size_t rows() const { return rows_.size(); }
+
+  std::string console() const;   // aligned, a rule under the titles, two spaces between columns
+  std::string markdown() const;  // bars and line breaks inside cells escaped
+  std::string csv() const;       // RFC 4180 quoting, lines end with \n
+
+ private:
+  std::vector<Column> columns_;
+  std::vector<std::vector<std::string>> rows_;
+};
+
+// Cells a terminal gives to UTF-8 text: combining marks take none, East Asian wide letters and
+// emoji two. Good for names and numbers, not a full Unicode implementation.
+size_t display_width(std::string_view text);
+
+}  // namespace adagp::report

@@ -1,0 +1,145 @@
+#include "adagp/report/compare.h"
+
+#include <cmath>
+
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include "adagp/core/error.h"
+
+namespace adagp::report {
+namespace {
+
+// One method over seeds 0, 1, ...
+void add_runs(std::vector<RunRecord>& out, const std::string& method,
+              const std::vector<double>& top1, double seconds = 10) {
+  for (size_t i = 0; i < top1.size(); ++i) {
+    out.push_back(
+        {.method = method, .seed = static_cast<int64_t>(i), .top1 = top1[i], .seconds = seconds});
+  }
+}
+
+bool says(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+const std::vector<RunRecord>& two_seeds() {
+  static const std::vector<RunRecord> runs{
+      {"bp", 0, 90.0, 100, 1000, 0, {}},    {"adagp", 0, 88.0, 80, 500, 500, 0.25},
+      {"bp", 1, 91.0, 140, 1000, 0, {}},    {"adagp", 1, 89.5, 70, 500, 501, 0.75},
+      {"adagp", 2, 87.5, 30, 500, 500, {}},
+  };
+  return runs;
+}
+
+TEST(Compare, RowsByHand) {
+  const auto c = compare(two_seeds());
+  ASSERT_EQ(c.methods.size(), 2u);
+  const auto& bp = c.methods[0];
+  EXPECT_EQ(bp.method, "bp");
+  EXPECT_DOUBLE_EQ(bp.top1_mean, 90.5);
+  EXPECT_DOUBLE_EQ(bp.top1_sd, std::sqrt(0.5));
+  EXPECT_DOUBLE_EQ(bp.speedup, 1);
+  EXPECT_TRUE(std::isnan(bp.cosine_mean));
+  const auto& adagp = c.methods[1];
+  EXPECT_EQ(adagp.n, 3);
+  EXPECT_NEAR(adagp.top1_mean, 265.0 / 3, 1e-12);
+  EXPECT_DOUBLE_EQ(adagp.seconds_mean, 60);
+  EXPECT_DOUBLE_EQ(adagp.speedup, (100.0 + 140) / (80 + 70));  // the seeds both have
+  EXPECT_EQ(adagp.bp_batches, 500);
+  EXPECT_EQ(adagp.gp_batches, 500);
+  EXPECT_DOUBLE_EQ(adagp.cosine_mean, 0.5);
+  ASSERT_EQ(c.pairs.size(), 1u);
+  EXPECT_EQ(c.pairs[0].points.n, 2);
+  EXPECT_DOUBLE_EQ(c.pairs[0].points.mean, -1.75);
+}
+
+TEST(Compare, ASeedTwiceIsAnError) {
+  auto runs = two_seeds();
+  runs.push_back(runs[0]);
+  EXPECT_THROW(compare(runs), Error);
+}
+
+TEST(Compare, JsonHasTheAgreedFieldsAndNullForWhatDoesNotExist) {
+  std::vector<RunRecord> runs{{"skip", 0, 88.0, 50, 500, 0, {}}};
+  const auto json = nlohmann::json::parse(to_json(compare(runs)));
+  const auto expected = nlohmann::json::parse(R"({"skip": {"top1_mean": 88.0, "top1_sd": null,
+      "n": 1, "seconds_mean": 50.0, "speedup": null, "bp_batches": 500, "gp_batches": 0,
+      "cosine_mean": null}})");
+  EXPECT_EQ(json["methods"], expected);
+  EXPECT_TRUE(json["verdict"].is_string());
+  EXPECT_TRUE(json["methods"]["skip"]["bp_batches"].is_number_integer());
+}
+
+TEST(Compare, TablesForPeopleAndMachines) {
+  const auto c = compare(two_seeds());
+  EXPECT_TRUE(says(to_markdown(c), "| bp | 90.50 ± 0.71 | 2 | 120.0 | 1.00x | 1000 | 0 | - |\n"));
+  EXPECT_TRUE(says(to_markdown(c), verdict(c)));
+  EXPECT_TRUE(says(to_console(c), "bp      90.50 ± 0.71"));
+  EXPECT_TRUE(says(to_csv(c),
+                   "method,top1_mean,top1_sd,n,seconds_mean,speedup,bp_batches,gp_batches,"
+                   "cosine_mean\nbp,90.5,0.7071067811865476,2,120,1,1000,0,\n"))
+      << to_csv(c);
+}
+
+TEST(Verdict, SaysDirectionAndSizeAgainstBpAndSkip) {
+  // adagp - bp = -2.0, -2.1, -1.9: -2 +- 4.303 * 0.1 / sqrt(3) = -2.25 .. -1.75.
+  // skip - bp = -1, 1, 0.3: covers 0.   adagp - skip = -1, -3.1, -2.2: -2.1 +- 2.62, covers 0.
+  // ema - skip = +5, +3, +3.7 : 3.9 +- 2.52.
+  std::vector<RunRecord> runs;
+  add_runs(runs, "bp", {90, 90, 90});
+  add_runs(runs, "adagp", {88.0, 87.9, 88.1});
+  add_runs(runs, "skip", {89, 91, 90.3});
+  add_runs(runs, "ema", {94, 94, 94});
+  const auto text = verdict(compare(runs));
+  EXPECT_TRUE(says(text, "Against bp (3 seeds")) << text;
+  EXPECT_TRUE(says(text, "adagp is lower by 2.00 points (-2.25 to -1.75)")) << text;
+  EXPECT_TRUE(says(text, "skip shows no difference (+0.10, ")) << text;
+  EXPECT_TRUE(says(text, "Against skip (3 seeds")) << text;
+  EXPECT_TRUE(says(text, "adagp shows no difference (-2.10, ")) << text;
+  EXPECT_TRUE(says(text, "ema is higher by 3.90 points (+1.38 to +6.42)")) << text;
+  EXPECT_TRUE(says(text, "adagp does not beat skip.")) << text;
+  EXPECT_FALSE(says(text, "too few")) << text;
+}
+
+TEST(Verdict, SaysWhenAdagpBeatsSkip) {
+  std::vector<RunRecord> runs;
+  add_runs(runs, "skip", {80, 81, 82});
+  add_runs(runs, "adagp", {82.0, 83.1, 83.9});
+  const auto text = verdict(compare(runs));
+  EXPECT_TRUE(says(text, "adagp is higher by 2.00 points")) << text;
+  EXPECT_TRUE(says(text, "adagp beats skip.")) << text;
+  EXPECT_TRUE(says(text, "No bp runs")) << text;
+}
+
+TEST(Verdict, TwoSeedsAreTooFewHoweverClearTheyLook) {
+  std::vector<RunRecord> runs;
+  add_runs(runs, "bp", {90, 91});
+  add_runs(runs, "skip", {50.0, 51.0});
+  add_runs(runs, "adagp", {40.5, 41.5});
+  const auto text = verdict(compare(runs));
+  EXPECT_EQ(text,
+            "2 seeds: too few to tell; differences seen: against bp: skip -40.00, adagp -49.50 "
+            "points; against skip: adagp -9.50 points.");
+}
+
+TEST(Verdict, WorksWithWhateverIsThere) {
+  std::vector<RunRecord> runs;
+  EXPECT_EQ(verdict(compare(runs)), "No runs.");
+  add_runs(runs, "bp", {90});
+  EXPECT_EQ(verdict(compare(runs)), "Only bp runs: nothing to compare.");
+  add_runs(runs, "adagp", {89});
+  EXPECT_TRUE(says(verdict(compare(runs)), "1 seed: too few to tell"));
+  EXPECT_TRUE(says(verdict(compare(runs)), "No skip runs"));
+
+  std::vector<RunRecord> apart{{.method = "bp", .seed = 1}, {.method = "adagp", .seed = 2}};
+  EXPECT_TRUE(says(verdict(compare(apart)), "No seed in common with bp: adagp."));
+
+  std::vector<RunRecord> broken;
+  add_runs(broken, "bp", {90, 90, 90});
+  add_runs(broken, "adagp", {89, std::nan(""), 88});
+  EXPECT_TRUE(says(verdict(compare(broken)), "adagp has a run without a top-1"));
+}
+
+}  // namespace
+}  // namespace adagp::report
