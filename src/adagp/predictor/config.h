@@ -1,0 +1,35 @@
+#pragma once
+// Options and sizes of the gradient predictors. No torch here: the accelerator simulator counts the
+// predictor's work from the same numbers.
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace adagp::predictor {
+
+struct Config {
+  std::string kind = "shared";  // a name of registry()
+  int64_t summary = 8;          // side of the pooled activation the predictor sees
+  std::string target = "rms";   // rms: gradient / running RMS of its layer; raw
+  double rms_decay = 0.95;
+  double lr = 1e-4;                     // Adam
+  std::vector<std::string> milestones;  // durations after which the rate is multiplied by gamma
+  double gamma = 0.1;
+
+  // shared: conv 3x3 1 -> channels, pool to pooled x pooled, FC to the widest layer.
+  int64_t channels = 16;
+  int64_t pooled = 4;
+
+  // remap: four convolutions of `remap_channels`, max-pool, FC to `remap_outputs`.
+  int64_t remap_channels = 64;
+  int64_t remap_outputs = 10000;
+  std::string tail = "last";  // what fills the remainder of a long gradient: last | cyclic
+};
+
+// Inputs of the shared predictor's fully connected layer.
+inline int64_t feature_count(const Config& config) {
+  return config.channels * config.pooled * config.pooled;
+}
+
+}  // namespace adagp::predictor

@@ -1,0 +1,36 @@
+#include "adagp/predictor/layout.h"
+
+#include "adagp/core/error.h"
+
+namespace adagp::predictor {
+namespace {
+
+bool stored_channels_last(const at::Tensor& weight) {
+  return weight.dim() == 4 && !weight.is_contiguous() &&
+         weight.is_contiguous(at::MemoryFormat::ChannelsLast);
+}
+
+}  // namespace
+
+at::Tensor as_rows(const at::Tensor& weight) {
+  if (stored_channels_last(weight)) return weight.permute({0, 2, 3, 1}).view({weight.size(0), -1});
+  return weight.view({weight.size(0), -1});
+}
+
+at::Tensor like_weight(const at::Tensor& rows, const at::Tensor& weight) {
+  if (!stored_channels_last(weight)) return rows.view(weight.sizes());
+  return rows.view({weight.size(0), weight.size(2), weight.size(3), weight.size(1)})
+      .permute({0, 3, 1, 2});
+}
+
+at::Tensor gradient_of(const at::Tensor& weight) {
+  const at::Tensor& gradient = weight.grad();
+  if (!gradient.defined())
+    throw Error("a tapped layer has no gradient: is it used by the forward pass?");
+  if (gradient.strides() == weight.strides()) return gradient;
+  at::Tensor copy = at::empty_like(weight, weight.options().requires_grad(false));
+  copy.copy_(gradient);
+  return copy;
+}
+
+}  // namespace adagp::predictor

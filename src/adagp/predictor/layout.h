@@ -1,0 +1,19 @@
+#pragma once
+// Weight gradients as matrices [filters, weights of one filter] in the memory order of the weight.
+//
+// The order of a filter's weights inside a row is the order in memory (channels-last convolutions:
+// kernel row, kernel column, input channel). Rows are therefore views, and a predicted row matrix
+// has its weight's layout without a copy, which the fused optimizer kernels rely on.
+
+#include <torch/types.h>
+
+namespace adagp::predictor {
+
+// [out, cols] view of a weight or of a gradient with the weight's strides.
+at::Tensor as_rows(const at::Tensor& weight);
+// The inverse: `rows` [out, cols], contiguous, seen in the shape and layout of `weight`.
+at::Tensor like_weight(const at::Tensor& rows, const at::Tensor& weight);
+// The gradient of a weight in the weight's layout (a copy only if autograd chose another).
+at::Tensor gradient_of(const at::Tensor& weight);
+
+}  // namespace adagp::predictor

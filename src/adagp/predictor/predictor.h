@@ -1,0 +1,70 @@
+#pragma once
+// The contract of gradient predictors, and the table of those there are.
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <torch/types.h>
+
+#include "adagp/predictor/config.h"
+#include "adagp/predictor/summaries.h"
+
+namespace adagp::predictor {
+
+// What else is known of the batch, for predictors that use it.
+struct Context {
+  at::Tensor logits;
+  at::Tensor labels;
+};
+
+// Takes the gradients of a batch one layer at a time, in any order. `gradient` has the shape and
+// the memory layout of the layer's weight and is only valid during the call: it may be overwritten.
+class GradientSink {
+ public:
+  virtual ~GradientSink() = default;
+  // False: the layer's gradient is not wanted and need not be computed.
+  virtual bool wants(size_t layer) const {
+    (void)layer;
+    return true;
+  }
+  virtual void accept(size_t layer, const at::Tensor& gradient) = 0;
+};
+
+// Learns from BP batches, serves GP batches. Has its own random generator and its own optimizer, so
+// that its presence changes nothing in the model's random numbers.
+class Predictor {
+ public:
+  virtual ~Predictor() = default;
+
+  // One training step. `gradients[l]`: the true weight gradient of layer l, in the weight's layout.
+  // Returns the loss (a scalar on the device).
+  virtual at::Tensor observe(const Summaries& summaries,
+                             const std::vector<at::Tensor>& gradients) = 0;
+
+  // Hands each wanted layer's predicted gradient to `sink` as it is made.
+  virtual void predict(const Summaries& summaries, const Context& context, GradientSink& sink) = 0;
+
+  // Parameters, optimizer state, running norms, counters: everything a checkpoint needs.
+  virtual std::map<std::string, at::Tensor> state() const = 0;
+  virtual void load_state(const std::map<std::string, at::Tensor>& state) = 0;
+
+  virtual int64_t parameter_count() const = 0;
+};
+
+struct Entry {
+  std::string name;
+  std::string about;
+  // The layers to serve, and how many batches an epoch has (for the milestones of the rate).
+  std::function<std::unique_ptr<Predictor>(const std::vector<nn::WeightLayer*>&, const Config&,
+                                           uint64_t seed, int64_t batches_per_epoch)>
+      make;
+};
+const std::vector<Entry>& registry();
+std::unique_ptr<Predictor> make_predictor(const std::vector<nn::WeightLayer*>& layers,
+                                          const Config& config, uint64_t seed,
+                                          int64_t batches_per_epoch);
+
+}  // namespace adagp::predictor

@@ -1,0 +1,43 @@
+#pragma once
+// The paper's predictor: one small network for all layers.
+//
+//   rows [R, 1, s, s] -> conv 3x3, 1 -> F -> ReLU -> average-pool to p x p -> FC F*p*p -> widest
+//   layer
+//
+// R counts the filters of all layers: the features are computed for all of them at once. A layer
+// with n weights per filter uses the first n outputs of the FC and never computes the others.
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "adagp/predictor/predictor.h"
+#include "adagp/predictor/running_rms.h"
+#include "adagp/predictor/trained_net.h"
+
+namespace adagp::predictor {
+
+class SharedPredictor : public Predictor {
+ public:
+  SharedPredictor(const std::vector<nn::WeightLayer*>& layers, const Config& config, uint64_t seed,
+                  int64_t batches_per_epoch);
+
+  at::Tensor observe(const Summaries& summaries, const std::vector<at::Tensor>& gradients) override;
+  void predict(const Summaries& summaries, const Context& context, GradientSink& sink) override;
+  std::map<std::string, at::Tensor> state() const override;
+  void load_state(const std::map<std::string, at::Tensor>& state) override;
+  int64_t parameter_count() const override { return net_.parameter_count(); }
+
+ private:
+  at::Tensor features(const at::Tensor& rows) const;  // [R, F*p*p]
+
+  std::vector<nn::WeightLayer*> layers_;
+  Config config_;
+  TrainedNet net_;
+  RunningRms rms_;
+  at::Tensor conv_weight_, conv_bias_;  // [F, 1, 3, 3], [F]
+  at::Tensor fc_weight_, fc_bias_;      // [widest, F*p*p], [widest]
+  at::Tensor scratch_;                  // one layer's gradient: the largest rows*cols
+};
+
+}  // namespace adagp::predictor

@@ -1,0 +1,46 @@
+#pragma once
+// Parameters of a predictor's network with their Adam, learning-rate stairs and saved state.
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <torch/types.h>
+
+#include "adagp/optim/optimizer.h"
+#include "adagp/optim/policy.h"
+#include "adagp/predictor/config.h"
+
+namespace adagp::predictor {
+
+class TrainedNet {
+ public:
+  TrainedNet(const Config& config, int64_t batches_per_epoch, at::TensorOptions options,
+             uint64_t seed);
+
+  // Creates a parameter drawn uniformly from +-bound (PyTorch's default for layers is 1/sqrt(fan)).
+  at::Tensor parameter(const std::string& name, at::IntArrayRef shape, double bound);
+  // The same filled with a constant.
+  at::Tensor constant(const std::string& name, at::IntArrayRef shape, double value);
+  // Ends construction: builds the optimizer over the parameters made so far.
+  void finish();
+
+  // One Adam step from the parameters' .grad, which is cleared.
+  void step();
+
+  std::map<std::string, at::Tensor> state() const;
+  void load_state(const std::map<std::string, at::Tensor>& state);
+  int64_t parameter_count() const;
+
+ private:
+  Config config_;
+  at::TensorOptions options_;
+  at::Generator generator_;
+  std::unique_ptr<optim::Policy> policy_;
+  std::vector<optim::Param> params_;
+  std::unique_ptr<optim::Optimizer> optimizer_;
+  int64_t steps_ = 0;
+};
+
+}  // namespace adagp::predictor
