@@ -1,0 +1,18 @@
+#pragma once
+// Phase BP: forward, backward, update.
+
+#include "adagp/train/session.h"
+
+namespace adagp::train {
+
+// Forward and backward; gradients are left in the parameters. With `tapped`, the session's
+// summaries see the pass.
+StepResult backprop(Session& session, const data::Batch& batch, bool tapped = false);
+
+// Clips if asked, lets the optimizer act on the gradients, and clears them.
+void update(Session& session);
+
+// The plain step.
+StepResult bp_step(Session& session, const data::Batch& batch);
+
+}  // namespace adagp::train

@@ -1,0 +1,100 @@
+#include "adagp/train/checkpoint.h"
+
+#include <algorithm>
+
+#include <ATen/ATen.h>
+
+#include "adagp/core/error.h"
+#include "adagp/core/log.h"
+#include "adagp/core/text.h"
+
+namespace adagp::train {
+namespace {
+
+constexpr const char* kStateKey = "adagp.checkpoint";
+constexpr size_t kKept = 2;
+
+void require_finite(const Snapshot& snapshot) {
+  for (const auto& [name, tensor] : snapshot.tensors) {
+    if (!name.starts_with("net.") || !tensor.is_floating_point()) continue;
+    if (at::isfinite(tensor).all().item<bool>()) continue;
+    throw DivergedError(core::cat("diverged: '", name.substr(4), "' is not finite after batch ",
+                                  snapshot.step, " of the run; the checkpoint before is kept"));
+  }
+}
+
+}  // namespace
+
+io::TensorMap Snapshot::under(const std::string& prefix) const {
+  io::TensorMap part;
+  for (auto at = tensors.lower_bound(prefix + "."); at != tensors.end(); ++at) {
+    if (!at->first.starts_with(prefix + ".")) break;
+    part[at->first.substr(prefix.size() + 1)] = at->second;
+  }
+  return part;
+}
+
+void Snapshot::put(const std::string& prefix, const io::TensorMap& part) {
+  for (const auto& [name, tensor] : part) tensors[prefix + "." + name] = tensor;
+}
+
+std::vector<core::fs::path> Checkpoints::newest_first() const {
+  std::vector<core::fs::path> files;
+  std::error_code error;
+  for (const auto& entry : core::fs::directory_iterator(folder_, error)) {
+    const std::string name = entry.path().filename().string();
+    if (name.starts_with("step-") && name.ends_with(".safetensors")) files.push_back(entry.path());
+  }
+  std::sort(files.rbegin(), files.rend());
+  return files;
+}
+
+void Checkpoints::save(const Snapshot& snapshot) const {
+  require_finite(snapshot);
+  core::make_folder(folder_);
+  std::string number = std::to_string(snapshot.step);
+  number.insert(0, number.size() < 10 ? 10 - number.size() : 0, '0');
+  nlohmann::json state = snapshot.state;
+  state["step"] = snapshot.step;
+  io::save_tensors(folder_ / ("step-" + number + ".safetensors"), snapshot.tensors,
+                   {{kStateKey, state.dump()}});
+  std::error_code ignored;
+  const auto files = newest_first();
+  for (size_t i = kKept; i < files.size(); ++i) core::fs::remove(files[i], ignored);
+  // A process killed while writing leaves its half.
+  for (const auto& entry : core::fs::directory_iterator(folder_, ignored)) {
+    if (entry.path().extension() == ".tmp") core::fs::remove(entry.path(), ignored);
+  }
+}
+
+std::optional<Snapshot> Checkpoints::load_newest() const {
+  const auto files = newest_first();
+  for (const auto& file : files) {
+    try {
+      io::TensorFile loaded = io::load_tensors(file);
+      const auto found = loaded.metadata.find(kStateKey);
+      if (found == loaded.metadata.end())
+        throw DataError(file.string() + ": not an adagp checkpoint");
+      Snapshot snapshot;
+      snapshot.state = nlohmann::json::parse(found->second);
+      snapshot.step = snapshot.state.at("step").get<int64_t>();
+      snapshot.tensors = std::move(loaded.tensors);
+      return snapshot;
+    } catch (const nlohmann::json::exception& error) {
+      core::log_warning(core::cat(file.string(), ": corrupt state (", error.what(),
+                                  "); trying the checkpoint before"));
+    } catch (const DataError& error) {
+      core::log_warning(core::cat(error.what(), "; trying the checkpoint before"));
+    }
+  }
+  if (files.empty()) return {};
+  throw DataError(core::cat(folder_.string(), ": none of ", files.size(),
+                            " checkpoints can be read; --overwrite starts the run anew"));
+}
+
+void Checkpoints::clear() const {
+  std::error_code ignored;
+  core::fs::remove_all(folder_, ignored);
+}
+
+}  // namespace adagp::train

@@ -1,0 +1,94 @@
+#include "adagp/train/compare.h"
+
+#include <algorithm>
+#include <map>
+
+#include "adagp/core/error.h"
+#include "adagp/core/log.h"
+#include "adagp/core/text.h"
+#include "adagp/data/dataset.h"
+#include "adagp/train/build.h"
+#include "adagp/train/equal_time.h"
+#include "adagp/train/methods.h"
+
+namespace adagp::train {
+namespace {
+
+bool has(const std::vector<std::string>& names, const std::string& name) {
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+void check_methods(const Config& config, const std::vector<std::string>& methods) {
+  if (methods.empty()) throw UsageError("--methods: none given");
+  for (const auto& method : methods) {
+    find_method(method);
+    if (std::count(methods.begin(), methods.end(), method) > 1) {
+      throw UsageError("--methods: '" + method + "' twice");
+    }
+  }
+  const bool own_budget = config.equal_time_batches > 0 || !config.equal_time_reference.empty();
+  if (has(methods, "equal-time") && !own_budget && !(has(methods, "bp") && has(methods, "adagp"))) {
+    throw UsageError(
+        "--methods: equal-time takes its budget from bp and adagp: add both, or set "
+        "equal_time.batches or equal_time.reference");
+  }
+}
+
+// equal-time last: it needs the seconds of the others.
+std::vector<std::string> in_order(std::vector<std::string> methods) {
+  std::stable_partition(methods.begin(), methods.end(),
+                        [](const std::string& method) { return method != "equal-time"; });
+  return methods;
+}
+
+report::RunRecord record_of(const Summary& s) {
+  report::RunRecord out{s.method, s.seed, s.top1, s.train_seconds, s.bp_batches, s.gp_batches, {}};
+  out.cosine = s.cosine;
+  return out;
+}
+
+void set_budget(Config& config, const std::map<std::string, Summary>& of_seed,
+                const core::fs::path& folder) {
+  if (config.equal_time_batches > 0 || !config.equal_time_reference.empty()) return;
+  const Summary& bp = of_seed.at("bp");
+  const Summary& adagp = of_seed.at("adagp");
+  config.equal_time_reference = (folder / core::cat("adagp-seed", adagp.seed)).string();
+  config.equal_time_batches = budget_batches(
+      adagp.train_seconds, bp.train_seconds / static_cast<double>(bp.bp_batches), bp.bp_batches);
+}
+
+}  // namespace
+
+report::Comparison compare_methods(const Config& config, const CompareOptions& options) {
+  check_methods(config, options.methods);
+  validate(config);
+  models::find(config.model.name);
+  core::make_folder(options.folder);
+  const data::Splits splits = data::open(config.data);
+
+  const auto methods = in_order(options.methods);
+  std::vector<report::RunRecord> runs;
+  for (int64_t seed = config.seed; seed < config.seed + options.seeds; ++seed) {
+    std::map<std::string, Summary> of_seed;
+    for (const auto& method : methods) {
+      Config one = config;
+      one.method = method;
+      one.seed = seed;
+      if (method == "equal-time") set_budget(one, of_seed, options.folder);
+      const auto folder = options.folder / core::cat(method, "-seed", seed);
+      core::log_info(core::cat("run ", runs.size() + 1, " of ",
+                               options.seeds * static_cast<int64_t>(methods.size()), ": ", method,
+                               ", seed ", seed));
+      of_seed[method] = train(one, splits, folder, options.overwrite);
+      core::log_info(one_line(of_seed[method]));
+      runs.push_back(record_of(of_seed[method]));
+    }
+  }
+  const report::Comparison result = report::compare(runs);
+  core::write_file(options.folder / "compare.md", report::to_markdown(result));
+  core::write_file(options.folder / "compare.json", report::to_json(result));
+  core::write_file(options.folder / "compare.csv", report::to_csv(result));
+  return result;
+}
+
+}  // namespace adagp::train

@@ -1,0 +1,26 @@
+#pragma once
+// Methods x seeds: every combination is a run of its own, then they stand in one table.
+
+#include <string>
+#include <vector>
+
+#include "adagp/core/files.h"
+#include "adagp/report/compare.h"
+#include "adagp/train/config.h"
+
+namespace adagp::train {
+
+struct CompareOptions {
+  std::vector<std::string> methods{"bp", "adagp", "skip", "zero", "equal-time"};
+  int64_t seeds = 3;  // the configuration's seed and those after it
+  core::fs::path folder = "runs/compare";
+  bool overwrite = false;
+};
+
+// Runs what is not finished yet, in <folder>/<method>-seed<n>, and writes compare.md, compare.json
+// and compare.csv there. The same call on an interrupted folder goes on. equal-time takes its
+// budget from bp's and adagp's seconds of the same seed. Throws UsageError before any run starts
+// when the methods do not fit together.
+report::Comparison compare_methods(const Config& config, const CompareOptions& options);
+
+}  // namespace adagp::train

@@ -1,0 +1,154 @@
+#include "adagp/train/config.h"
+
+#include "adagp/core/duration.h"
+#include "adagp/core/error.h"
+#include "adagp/optim/policy.h"
+#include "adagp/schedule/schedule.h"
+
+namespace adagp::train {
+namespace {
+
+void bind_run(core::Binding& b, Config& c) {
+  b.bind("method", &c.method, "what is done with the batches (adagp list methods)");
+  b.bind("schedule", &c.schedule,
+         "BP and GP batches: auto, paper, bp or \"10ep bp, 4ep 4:1, 1:1\"");
+  b.bind("head", &c.head, "the classifier in GP batches: predicted, exact or frozen")
+      .one_of({"predicted", "exact", "frozen"});
+  b.bind("epochs", &c.epochs, "passes over the training data").at_least(1);
+  b.bind("batch", &c.batch, "images per batch").at_least(1);
+  b.bind("eval_batch", &c.eval_batch, "images per batch of an evaluation").at_least(1);
+  b.bind("device", &c.device, "auto, cpu, cuda or cuda:N");
+  b.bind("threads", &c.threads, "CPU threads; 0 = all").at_least(0);
+  b.bind("precision", &c.precision, "fp32, or bf16 autocast on a GPU").one_of({"fp32", "bf16"});
+  b.bind("seed", &c.seed, "of weights, order, augmentation and predictor").at_least(0);
+  b.bind("weights", &c.weights, "safetensors file to start from");
+  b.bind("deterministic", &c.deterministic, "equal bits on a GPU too, slower");
+  b.bind("clip", &c.clip, "largest joint norm of the gradients; 0 = no clipping").at_least(0);
+  b.bind("accumulate", &c.accumulate, "micro-batches per batch").at_least(1);
+  b.bind("label_smoothing", &c.label_smoothing, "of the cross-entropy").between(0, 1);
+  b.bind("loss_limit", &c.loss_limit, "a larger training loss is divergence (exit 4)").at_least(0);
+  b.bind("probe_every", &c.probe_every,
+         "how often the predictor's quality is measured, in BP batches");
+  b.bind("checkpoint_every", &c.checkpoint_every, "distance of checkpoints");
+  b.bind("log_every", &c.log_every, "distance of progress lines and records");
+}
+
+void bind_data(core::Binding& b, Config& c) {
+  b.bind("model.name", &c.model.name, "network (adagp list models)");
+  b.bind("model.form", &c.model.form, "cifar, imagenet, or auto: cifar for images up to 32x32")
+      .one_of({"auto", "cifar", "imagenet"});
+  b.bind("model.classes", &c.model.classes, "outputs; 0 = the data set's classes").at_least(0);
+  b.bind("model.width_divisor", &c.model.width_divisor, "every channel count divided by this")
+      .at_least(1);
+  b.bind("data.name", &c.data.name, "data set (adagp list data)");
+  b.bind("data.dir", &c.data.dir, "its folder or file");
+  b.bind("data.limit", &c.data.limit, "at most this many training images; 0 = all").at_least(0);
+  b.bind("data.test_limit", &c.data.test_limit, "at most this many test images; 0 = all")
+      .at_least(0);
+  b.bind("data.mean", &c.data.mean,
+         "of the pixels in 0..1, one number or three; empty = the data's");
+  b.bind("data.std", &c.data.std, "likewise");
+  b.bind("data.image_size", &c.data.image_size, "side of what the network sees; 0 = the images'")
+      .at_least(0);
+  b.bind("data.synthetic_train", &c.data.synthetic_train, "generated training images").at_least(1);
+  b.bind("data.synthetic_test", &c.data.synthetic_test, "generated test images").at_least(1);
+  b.bind("data.synthetic_size", &c.data.synthetic_size, "their side").at_least(8);
+  b.bind("data.synthetic_seed", &c.data.synthetic_seed, "which images are generated").at_least(0);
+  b.bind("data.synthetic_noise", &c.data.synthetic_noise, "difficulty; 1 is the default world")
+      .at_least(0);
+  b.bind("augment.crop", &c.augment.crop,
+         "pad (reflect and crop), resized (random-resized-crop), none, auto")
+      .one_of({"auto", "pad", "resized", "none"});
+  b.bind("augment.pad", &c.augment.pad, "pixels of padding before the random crop").at_least(0);
+  b.bind("augment.flip", &c.augment.flip, "mirror half of the images");
+  b.bind("augment.workers", &c.augment.workers, "threads that prepare batches on the CPU")
+      .at_least(0);
+}
+
+void bind_optim(core::Binding& b, Config& c) {
+  b.bind("optim.name", &c.optim.name, "sgd, adam or adamw").one_of({"sgd", "adam", "adamw"});
+  b.bind("optim.lr", &c.optim.lr, "learning rate (the policy's largest)").at_least(0);
+  b.bind("optim.momentum", &c.optim.momentum, "of sgd").between(0, 1);
+  b.bind("optim.nesterov", &c.optim.nesterov, "Nesterov's momentum");
+  b.bind("optim.decay", &c.optim.decay, "weight decay").at_least(0);
+  b.bind("optim.decay_norm_bias", &c.optim.decay_norm_bias, "decay norm weights and biases too");
+  b.bind("optim.beta1", &c.optim.beta1, "of adam").between(0, 1);
+  b.bind("optim.beta2", &c.optim.beta2, "of adam").between(0, 1);
+  b.bind("optim.eps", &c.optim.eps, "of adam").at_least(0);
+  b.bind("policy.name", &c.policy.name, "how the learning rate moves, by batches seen")
+      .one_of(optim::policy_names());
+  b.bind("policy.peak", &c.policy.peak, "triangle, one-cycle: share of the run spent rising")
+      .between(0, 1);
+  b.bind("policy.every", &c.policy.every, "step: length of a stair");
+  b.bind("policy.gamma", &c.policy.gamma, "step, multi-step: factor at a stair").at_least(0);
+  b.bind("policy.milestones", &c.policy.milestones, "multi-step: list of durations");
+  b.bind("policy.floor", &c.policy.floor, "cosine: final rate").at_least(0);
+  b.bind("policy.div", &c.policy.div, "one-cycle: first rate = lr / div").at_least(1);
+  b.bind("policy.final_div", &c.policy.final_div, "one-cycle: last rate = first / final_div")
+      .at_least(1);
+  b.bind("policy.warmup", &c.policy.warmup,
+         "linear warm-up (inverse-sqrt, cosine, step, multi-step)");
+  b.bind("policy.factor", &c.policy.factor, "plateau: factor").between(0, 1);
+  b.bind("policy.patience", &c.policy.patience, "plateau: epochs without progress").at_least(0);
+  b.bind("policy.threshold", &c.policy.threshold, "plateau: relative progress that counts")
+      .at_least(0);
+  b.bind("policy.cooldown", &c.policy.cooldown, "plateau: epochs of rest after a cut").at_least(0);
+  b.bind("policy.min_lr", &c.policy.min_lr, "plateau: smallest rate").at_least(0);
+}
+
+void bind_methods(core::Binding& b, Config& c) {
+  b.bind("predictor.kind", &c.predictor.kind, "shared or remap (adagp list predictors)");
+  b.bind("predictor.summary", &c.predictor.summary, "side of the pooled activation").between(1, 64);
+  b.bind("predictor.target", &c.predictor.target, "rms (gradient / running RMS) or raw")
+      .one_of({"rms", "raw"});
+  b.bind("predictor.rms_decay", &c.predictor.rms_decay, "of the running RMS").between(0, 1);
+  b.bind("predictor.lr", &c.predictor.lr, "Adam's rate").at_least(0);
+  b.bind("predictor.milestones", &c.predictor.milestones, "durations, counted in BP batches");
+  b.bind("predictor.gamma", &c.predictor.gamma, "factor at a milestone").at_least(0);
+  b.bind("predictor.channels", &c.predictor.channels, "shared: channels of its convolution")
+      .at_least(1);
+  b.bind("predictor.pooled", &c.predictor.pooled, "shared: side before its FC").between(1, 64);
+  b.bind("predictor.remap_channels", &c.predictor.remap_channels, "remap: channels").at_least(1);
+  b.bind("predictor.remap_outputs", &c.predictor.remap_outputs, "remap: length of its vector")
+      .at_least(1);
+  b.bind("predictor.tail", &c.predictor.tail, "remap: end of a long gradient: last or cyclic")
+      .one_of({"last", "cyclic"});
+  b.bind("ema.decay", &c.ema_decay, "method ema: decay of the running mean gradient").between(0, 1);
+  b.bind("small_batch.share", &c.small_batch,
+         "method small-batch: share of a GP batch that is used")
+      .between(0, 1);
+  b.bind("equal_time.reference", &c.equal_time_reference,
+         "run folder whose seconds are the budget");
+  b.bind("equal_time.batches", &c.equal_time_batches,
+         "the budget in batches; 0 = from the reference")
+      .at_least(0);
+}
+
+}  // namespace
+
+void bind(core::Binding& binding, Config& config) {
+  bind_run(binding, config);
+  bind_data(binding, config);
+  bind_optim(binding, config);
+  bind_methods(binding, config);
+}
+
+void validate(const Config& config) {
+  schedule::Schedule::parse(config.schedule, config.epochs);
+  for (const auto* text : {&config.probe_every, &config.checkpoint_every, &config.log_every}) {
+    core::Duration::parse(*text);
+  }
+  if (config.accumulate > config.batch) {
+    throw UsageError("accumulate = " + std::to_string(config.accumulate) +
+                     ": more micro-batches than images (batch = " + std::to_string(config.batch) +
+                     ")");
+  }
+  optim::make_policy(config.policy, config.optim.lr, 1000, 10);
+}
+
+const std::vector<std::string>& cosmetic_keys() {
+  static const std::vector<std::string> keys{"log_every", "checkpoint_every", "augment.workers"};
+  return keys;
+}
+
+}  // namespace adagp::train

@@ -1,0 +1,72 @@
+#pragma once
+// Everything a training run is told. No torch here.
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "adagp/core/binding.h"
+#include "adagp/data/config.h"
+#include "adagp/optim/config.h"
+#include "adagp/predictor/config.h"
+
+namespace adagp::train {
+
+struct Config {
+  struct Model {
+    std::string name = "vgg8s";
+    std::string form = "auto";  // auto: by the size of the images
+    int64_t classes = 0;        // 0 = the data set's
+    int64_t width_divisor = 1;
+  } model;
+
+  data::Config data;
+  struct Augment {
+    std::string crop = "auto";  // auto: pad for images of the network's size, else resized
+    int64_t pad = 4;
+    bool flip = true;
+    int64_t workers = 1;
+  } augment;
+
+  std::string method = "adagp";
+  std::string schedule = "auto";
+  std::string head = "predicted";  // predicted | exact | frozen
+  int64_t epochs = 90;
+  int64_t batch = 128;
+  int64_t eval_batch = 500;
+  std::string device = "auto";
+  int64_t threads = 0;  // 0 = all cores
+  std::string precision = "fp32";
+  int64_t seed = 0;
+  std::string weights;
+  bool deterministic = false;
+
+  optim::Config optim;
+  optim::PolicyConfig policy;
+  double clip = 0;  // joint gradient norm; 0 = off
+  int64_t accumulate = 1;
+  double label_smoothing = 0;
+
+  predictor::Config predictor;
+
+  double ema_decay = 0.9;
+  double small_batch = 0.25;
+  std::string equal_time_reference;  // run folder whose seconds are the budget
+  int64_t equal_time_batches = 0;    // the budget; 0 = from the reference
+
+  std::string probe_every = "20ba";  // of BP batches; 0ba = never
+  std::string checkpoint_every = "1ep";
+  std::string log_every = "50ba";
+  double loss_limit = 1e4;
+};
+
+// The table of keys: recipes, --set, ADAGP_* and docs/configuration.md all come from it.
+void bind(core::Binding& binding, Config& config);
+
+// Checks that need more than one key. Throws UsageError.
+void validate(const Config& config);
+
+// Keys that do not change what is computed, so that a run may be resumed with other values.
+const std::vector<std::string>& cosmetic_keys();
+
+}  // namespace adagp::train

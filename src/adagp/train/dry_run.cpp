@@ -1,0 +1,90 @@
+#include "adagp/train/dry_run.h"
+
+#include "adagp/core/text.h"
+#include "adagp/layers/from_model.h"
+#include "adagp/train/build.h"
+#include "adagp/train/equal_time.h"
+#include "adagp/train/step_times.h"
+#include "adagp/train/trainer.h"
+
+namespace adagp::train {
+namespace {
+
+constexpr int kTimedSteps = 3;
+
+// Seconds of a GP batch by method: some look at no batch at all.
+double cheap_seconds(const Config& config, const StepTimes& times, bool needs_data) {
+  if (!needs_data) return 0;
+  return config.method == "small-batch" ? times.bp * config.small_batch : times.gp;
+}
+
+}  // namespace
+
+Plan dry_run(Config config) {
+  validate(config);
+  set_threads(config);
+  const data::Splits splits = data::open(config.data);
+  resolve(config, splits);
+  fix_budget(config, splits);
+  Trainer trainer(config, splits, build_net(config));
+  Session& s = trainer.session();
+
+  Plan plan;
+  plan.model = config.model.name + " (" + config.model.form + " form)";
+  plan.method = config.method;
+  plan.device = s.device.str();
+  plan.schedule = schedule::Schedule::parse(config.schedule, config.epochs).str();
+  plan.parameters = models::parameter_count(*s.net);
+  if (s.predictor) plan.predictor_parameters = s.predictor->parameter_count();
+  plan.batches_per_epoch = trainer.batches_per_epoch();
+  plan.gp_batches = trainer.predicted_batches();
+  plan.bp_batches = trainer.total_batches() - plan.gp_batches;
+  constexpr double kFloat = 4;
+  plan.weight_bytes = kFloat * (static_cast<double>(plan.parameters) * 3 +
+                                static_cast<double>(plan.predictor_parameters) * 4);
+  const auto table =
+      layers::from_model(*s.net, config.model.name, core::cat(splits.height, "x", splits.width));
+  for (const auto& row : table.rows) {
+    plan.activation_bytes += 2.0 * static_cast<double>(row.output_bytes * config.batch);
+  }
+  if (s.bf16()) plan.activation_bytes /= 2;
+
+  const StepTimes times = measure_steps(config, trainer.loader().next(), kTimedSteps);
+  plan.bp_seconds = s.predictor ? times.bp_observe : times.bp;
+  plan.gp_seconds = cheap_seconds(config, times, trainer.method().cheap_needs_data());
+  plan.total_seconds = plan.bp_seconds * static_cast<double>(plan.bp_batches) +
+                       plan.gp_seconds * static_cast<double>(plan.gp_batches);
+  return plan;
+}
+
+std::string Plan::text() const {
+  return core::cat(
+      "model       ", model, ", ", core::grouped(parameters), " parameters",
+      predictor_parameters > 0 ? ", predictor " + core::grouped(predictor_parameters) : "", "\n",
+      "method      ", method, ", schedule ", schedule, "\n", "batches     ",
+      bp_batches + gp_batches, " (", batches_per_epoch, " per epoch): ", bp_batches, " BP, ",
+      gp_batches, " GP\n", "memory      ", core::human_bytes(weight_bytes),
+      " weights and states, about ", core::human_bytes(activation_bytes),
+      " activations of a BP batch\n", "time        about ", core::human_seconds(total_seconds),
+      " on ", device, " (BP ", core::fixed(bp_seconds, 4), " s, GP ", core::fixed(gp_seconds, 4),
+      " s a batch), without evaluation");
+}
+
+nlohmann::json Plan::to_json() const {
+  return {{"model", model},
+          {"method", method},
+          {"schedule", schedule},
+          {"device", device},
+          {"parameters", parameters},
+          {"predictor_parameters", predictor_parameters},
+          {"batches_per_epoch", batches_per_epoch},
+          {"bp_batches", bp_batches},
+          {"gp_batches", gp_batches},
+          {"weight_bytes", weight_bytes},
+          {"activation_bytes", activation_bytes},
+          {"bp_seconds", bp_seconds},
+          {"gp_seconds", gp_seconds},
+          {"total_seconds", total_seconds}};
+}
+
+}  // namespace adagp::train

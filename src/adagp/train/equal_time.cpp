@@ -1,0 +1,45 @@
+#include "adagp/train/equal_time.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "adagp/core/error.h"
+#include "adagp/core/log.h"
+#include "adagp/core/text.h"
+#include "adagp/data/loader.h"
+#include "adagp/train/build.h"
+#include "adagp/train/session.h"
+#include "adagp/train/step_times.h"
+
+namespace adagp::train {
+namespace {
+
+constexpr int kTimedSteps = 20;
+
+}  // namespace
+
+int64_t budget_batches(double seconds, double seconds_per_batch, int64_t most) {
+  return std::clamp<int64_t>(std::llround(seconds / seconds_per_batch), 1, most);
+}
+
+void fix_budget(Config& config, const data::Splits& splits) {
+  if (config.method != "equal-time" || config.equal_time_batches > 0) return;
+  if (config.equal_time_reference.empty()) {
+    throw UsageError(
+        "method equal-time needs a budget: --set equal_time.reference=RUN (the folder of a "
+        "finished "
+        "adagp run), or --set equal_time.batches=N");
+  }
+  const auto reference =
+      Summary::read(core::fs::path(config.equal_time_reference) / "summary.json");
+  data::Loader loader(splits.train,
+                      loader_options(config, splits, true, choose_device(config.device)));
+  const double step = measure_bp(config, loader.next(), kTimedSteps);
+  config.equal_time_batches =
+      budget_batches(reference.train_seconds, step, config.epochs * loader.batches_per_epoch());
+  core::log_info(core::cat("equal-time: ", core::human_seconds(reference.train_seconds), " of ",
+                           config.equal_time_reference, " buy ", config.equal_time_batches,
+                           " backprop batches of ", core::fixed(step, 4), " s"));
+}
+
+}  // namespace adagp::train

@@ -1,0 +1,26 @@
+#pragma once
+// Phase GP: no graph, no backward pass; tapped weights move by gradients from elsewhere.
+
+#include <functional>
+
+#include "adagp/train/session.h"
+
+namespace adagp::train {
+
+// Gives gradients to a sink: the predictor, a running mean, zeros.
+using GradientSource =
+    std::function<void(Session&, const predictor::Context&, predictor::GradientSink&)>;
+
+// The predictor's answer to the summaries of this batch.
+void predicted_gradients(Session& session, const predictor::Context& context,
+                         predictor::GradientSink& sink);
+
+// One forward pass under NoGradGuard, then every tapped layer's weight takes an optimizer step with
+// the gradient from `source`, layer by layer; the head as `head` says. Biases, norm weights and
+// embeddings are frozen.
+StepResult gp_step(Session& session, const data::Batch& batch, const GradientSource& source);
+
+// The same without looking at a batch. Only for head = predicted | frozen.
+StepResult blind_step(Session& session, const GradientSource& source);
+
+}  // namespace adagp::train

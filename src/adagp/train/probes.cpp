@@ -1,0 +1,185 @@
+#include "adagp/train/probes.h"
+
+#include <cmath>
+#include <limits>
+
+#include <ATen/ATen.h>
+
+#include "adagp/core/error.h"
+#include "adagp/predictor/layout.h"
+
+namespace adagp::train {
+namespace {
+
+constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
+
+// Raw sums of one layer, as columns of the tensor that is read once per probe.
+enum Sum { kHG, kHH, kGG, kError, kSpread, kPercent, kCounted, kHBefore, kGBefore, kSums };
+
+at::Tensor flat_view(const at::Tensor& gradient) {
+  return predictor::as_rows(gradient).reshape({-1});
+}
+
+class MeasuringSink : public predictor::GradientSink {
+ public:
+  MeasuringSink(const std::vector<at::Tensor>& gradients, const std::vector<at::Tensor>& before)
+      : gradients_(gradients), before_(before) {
+    sums_ = at::full({static_cast<int64_t>(gradients.size()), kSums}, kNaN,
+                     gradients.front().options().dtype(at::kDouble));
+  }
+
+  void accept(size_t layer, const at::Tensor& gradient) override {
+    const at::Tensor h = flat_view(gradient), g = flat_view(gradients_[layer]);
+    const at::Tensor error = h.sub(g);
+    const at::Tensor size = g.abs();
+    const at::Tensor some = size.gt(0);
+    at::Tensor row = sums_[static_cast<int64_t>(layer)];
+    const auto put = [&](int column, const at::Tensor& value) { row[column].copy_(value); };
+    put(kHG, at::dot(h, g));
+    put(kHH, at::dot(h, h));
+    put(kGG, at::dot(g, g));
+    put(kError, at::dot(error, error));
+    const at::Tensor centred = g.sub(g.mean());
+    put(kSpread, at::dot(centred, centred));
+    put(kPercent, at::where(some, error.abs().div(size), at::zeros({}, g.options())).sum());
+    put(kCounted, some.sum());
+    if (!before_.empty()) {
+      const at::Tensor other = before_[layer].to(h.device());  // a restored one is on the CPU
+      put(kHBefore, at::dot(h, other));
+      put(kGBefore, at::dot(g, other));
+    }
+  }
+
+  at::Tensor sums() const { return sums_.cpu(); }
+
+ private:
+  const std::vector<at::Tensor>& gradients_;
+  const std::vector<at::Tensor>& before_;
+  at::Tensor sums_;
+};
+
+ProbeValues values_of(const double* s, double entries) {
+  ProbeValues v;
+  v.cosine = s[kHG] / std::sqrt(s[kHH] * s[kGG]);
+  v.relative_error = std::sqrt(s[kError] / s[kGG]);
+  v.norm_ratio = std::sqrt(s[kHH] / s[kGG]);
+  v.r2 = 1.0 - s[kError] / s[kSpread];
+  v.mse = s[kError] / entries;
+  v.mape = 100.0 * s[kPercent] / s[kCounted];
+  v.q = s[kHBefore] / s[kGBefore];
+  return v;
+}
+
+}  // namespace
+
+const std::vector<std::string>& ProbeValues::names() {
+  static const std::vector<std::string> list{"cosine", "relative_error", "norm_ratio", "r2",
+                                             "mse",    "mape",           "q"};
+  return list;
+}
+
+std::vector<double> ProbeValues::list() const {
+  return {cosine, relative_error, norm_ratio, r2, mse, mape, q};
+}
+
+bool Probes::wants(int64_t count) const {
+  return every_ > 0 && ((count > 0 && count % every_ == 0) || (count + 1) % every_ == 0);
+}
+
+void Probes::see(int64_t count, const std::vector<at::Tensor>& gradients, const Emit& emit) {
+  if (every_ <= 0) return;
+  if (count > 0 && count % every_ == 0) {
+    MeasuringSink sink(gradients, before_);
+    emit(sink);
+    const at::Tensor sums = sink.sums();
+    last_.clear();
+    double h_before = 0, g_before = 0;
+    for (size_t l = 0; l < layers_; ++l) {
+      const double* row = sums.const_data_ptr<double>() + l * kSums;
+      last_.push_back(values_of(row, static_cast<double>(gradients[l].numel())));
+      if (std::isfinite(last_.back().cosine)) {
+        cosine_sum_ += last_.back().cosine;
+        ++cosine_count_;
+      }
+      h_before += row[kHBefore];
+      g_before += row[kGBefore];
+    }
+    // q of the whole network, not the mean of layers' ratios, whose denominators can vanish.
+    if (std::isfinite(h_before / g_before)) {
+      q_sum_ += h_before / g_before;
+      ++q_count_;
+    }
+    ++probes_;
+  }
+  before_.clear();
+  if ((count + 1) % every_ == 0) {
+    // Flat, as a checkpoint would not keep the memory layout that the order depends on.
+    for (const auto& gradient : gradients) before_.push_back(flat_view(gradient).clone());
+  }
+}
+
+std::optional<double> Probes::mean_cosine() const {
+  if (cosine_count_ == 0) return {};
+  return cosine_sum_ / static_cast<double>(cosine_count_);
+}
+
+std::optional<double> Probes::mean_q() const {
+  if (q_count_ == 0) return {};
+  return q_sum_ / static_cast<double>(q_count_);
+}
+
+std::optional<double> Probes::last_cosine() const {
+  double sum = 0;
+  int64_t count = 0;
+  for (const auto& values : last_) {
+    if (!std::isfinite(values.cosine)) continue;
+    sum += values.cosine;
+    ++count;
+  }
+  if (count == 0) return {};
+  return sum / static_cast<double>(count);
+}
+
+std::map<std::string, at::Tensor> Probes::state() const {
+  at::Tensor sums = at::empty({5}, at::kDouble);
+  double* to = sums.mutable_data_ptr<double>();
+  to[0] = static_cast<double>(probes_);
+  to[1] = cosine_sum_;
+  to[2] = static_cast<double>(cosine_count_);
+  to[3] = q_sum_;
+  to[4] = static_cast<double>(q_count_);
+  std::map<std::string, at::Tensor> out{{"sums", sums}};
+  at::Tensor last = at::empty({static_cast<int64_t>(last_.size()), 7}, at::kDouble);
+  for (size_t l = 0; l < last_.size(); ++l) {
+    const auto values = last_[l].list();
+    std::copy(values.begin(), values.end(), last.mutable_data_ptr<double>() + l * values.size());
+  }
+  out["last"] = last;
+  for (size_t l = 0; l < before_.size(); ++l) out["before." + std::to_string(l)] = before_[l];
+  return out;
+}
+
+void Probes::load_state(const std::map<std::string, at::Tensor>& state) {
+  const auto sums = state.find("sums");
+  const auto last = state.find("last");
+  if (sums == state.end() || last == state.end() || sums->second.numel() != 5) {
+    throw DataError("probe state is missing or of another size");
+  }
+  const double* from = sums->second.const_data_ptr<double>();
+  probes_ = static_cast<int64_t>(from[0]);
+  cosine_sum_ = from[1];
+  cosine_count_ = static_cast<int64_t>(from[2]);
+  q_sum_ = from[3];
+  q_count_ = static_cast<int64_t>(from[4]);
+  last_.clear();
+  for (int64_t l = 0; l < last->second.size(0); ++l) {
+    const double* v = last->second.const_data_ptr<double>() + 7 * l;
+    last_.push_back({v[0], v[1], v[2], v[3], v[4], v[5], v[6]});
+  }
+  before_.clear();
+  for (size_t l = 0; state.contains("before." + std::to_string(l)); ++l) {
+    before_.push_back(state.at("before." + std::to_string(l)));
+  }
+}
+
+}  // namespace adagp::train

@@ -1,0 +1,84 @@
+#include "adagp/train/session.h"
+
+#include <ATen/ATen.h>
+#include <ATen/Context.h>
+#include <torch/cuda.h>
+
+#include "adagp/core/error.h"
+#include "adagp/core/rng.h"
+#include "adagp/core/text.h"
+
+namespace adagp::train {
+
+at::Device choose_device(const std::string& text) {
+  const bool have_gpu = torch::cuda::is_available();
+  if (text == "auto") return have_gpu ? at::Device(at::kCUDA, 0) : at::Device(at::kCPU);
+  if (text == "cpu") return at::kCPU;
+  long long index = 0;
+  if (text != "cuda" &&
+      !(text.starts_with("cuda:") && core::parse_integer(text.substr(5), index))) {
+    throw UsageError("device '" + text + "'" +
+                     core::suggestion(text, {"auto", "cpu", "cuda", "cuda:0"}));
+  }
+  if (!have_gpu) {
+    throw UsageError(
+        "device '" + text +
+        "': no GPU can be used: either none is here, or this program was built without "
+        "CUDA ('adagp doctor' tells); use --device cpu");
+  }
+  const auto count = static_cast<long long>(torch::cuda::device_count());
+  if (index < 0 || index >= count) {
+    throw UsageError(core::cat("device '", text, "': ", count, " GPU(s) here, numbered from 0"));
+  }
+  return {at::kCUDA, static_cast<at::DeviceIndex>(index)};
+}
+
+Session make_session(const Config& config, std::shared_ptr<models::Net> net) {
+  Session s;
+  s.config = config;
+  s.device = choose_device(config.device);
+  if (s.bf16() && !s.device.is_cuda()) {
+    throw UsageError("precision bf16 is autocast on a GPU, and the device is the CPU; use fp32");
+  }
+  at::globalContext().setDeterministicCuDNN(config.deterministic);
+  at::globalContext().setBenchmarkCuDNN(!config.deterministic);
+  at::globalContext().setDeterministicAlgorithms(config.deterministic, true);
+
+  s.net = std::move(net);
+  s.net->to(s.device);
+  std::vector<optim::Param> params;
+  for (auto& item : s.net->named_parameters()) {
+    at::Tensor& value = item.value();
+    // Channels-last is the fast layout of convolutions on both kinds of device.
+    if (value.dim() == 4) value.set_data(value.contiguous(at::MemoryFormat::ChannelsLast));
+    params.push_back({item.key(), value});
+  }
+  s.layers = nn::collect(*s.net);
+  s.optimizer = optim::make_optimizer(params, config.optim);
+  bool found = false;
+  for (size_t l = 0; l < s.layers.size(); ++l) {
+    s.weight_slot.push_back(s.optimizer->index_of(s.layers[l]->weight));
+    if (s.layers[l]->path() != s.net->head()) continue;
+    s.head = l;
+    found = true;
+  }
+  if (!found) {
+    throw Error(
+        "the network's head() is '" + s.net->head() +
+        "', which is none of its tapped layers: return the path of its last adagp::nn layer");
+  }
+  return s;
+}
+
+void add_predictor(Session& s, int64_t batches_per_epoch) {
+  const auto seed = core::mix({static_cast<uint64_t>(s.config.seed), 0x707265646963ULL});
+  s.predictor = predictor::make_predictor(s.layers, s.config.predictor, seed, batches_per_epoch);
+}
+
+at::Tensor loss_of(const Session& s, const at::Tensor& logits, const at::Tensor& labels) {
+  const at::Tensor scores = logits.scalar_type() == at::kBFloat16 ? logits.to(at::kFloat) : logits;
+  return at::cross_entropy_loss(scores, labels, {}, at::Reduction::Mean, -100,
+                                s.config.label_smoothing);
+}
+
+}  // namespace adagp::train

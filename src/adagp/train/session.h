@@ -1,0 +1,53 @@
+#pragma once
+// What a step works on: the network with its optimizer, and the predictor where a method has one.
+
+#include <memory>
+#include <vector>
+
+#include <torch/types.h>
+
+#include "adagp/data/loader.h"
+#include "adagp/models/model.h"
+#include "adagp/nn/layer.h"
+#include "adagp/optim/optimizer.h"
+#include "adagp/predictor/predictor.h"
+#include "adagp/schedule/schedule.h"
+#include "adagp/train/config.h"
+
+namespace adagp::train {
+
+struct Session {
+  Config config;
+  at::Device device = at::kCPU;
+  std::shared_ptr<models::Net> net;
+  std::vector<nn::WeightLayer*> layers;
+  size_t head = 0;  // the classifier's place among the layers
+  std::unique_ptr<optim::Optimizer> optimizer;
+  std::vector<size_t> weight_slot;                  // of each layer's weight in the optimizer
+  std::unique_ptr<predictor::Predictor> predictor;  // null when the method has none
+  std::unique_ptr<predictor::Summaries> summaries;
+  double lr = 0;  // of the present batch
+
+  bool bf16() const { return config.precision == "bf16"; }
+};
+
+// "auto", "cpu", "cuda", "cuda:1". Throws UsageError when it is not there.
+at::Device choose_device(const std::string& text);
+
+// Takes the network to the device, in channels-last, and builds the optimizer over its parameters.
+// The predictor is added by add_predictor().
+Session make_session(const Config& config, std::shared_ptr<models::Net> net);
+void add_predictor(Session& session, int64_t batches_per_epoch);
+
+// What a step saw. Tensors are detached and on the device; undefined when nothing was forwarded.
+struct StepResult {
+  at::Tensor loss;
+  at::Tensor logits;
+  at::Tensor labels;
+  schedule::Phase phase = schedule::Phase::kBackprop;
+};
+
+// Cross-entropy in fp32 with the configured label smoothing.
+at::Tensor loss_of(const Session& session, const at::Tensor& logits, const at::Tensor& labels);
+
+}  // namespace adagp::train

@@ -1,0 +1,74 @@
+#include "adagp/train/summary.h"
+
+#include "adagp/core/error.h"
+#include "adagp/core/text.h"
+
+namespace adagp::train {
+
+double Summary::gp_share() const {
+  const auto all = static_cast<double>(bp_batches + gp_batches);
+  return all > 0 ? static_cast<double>(gp_batches) / all : 0;
+}
+
+nlohmann::json Summary::to_json() const {
+  nlohmann::json out{{"method", method},
+                     {"model", model},
+                     {"data", data},
+                     {"device", device},
+                     {"precision", precision},
+                     {"seed", seed},
+                     {"epochs", epochs},
+                     {"batch", batch},
+                     {"top1", top1},
+                     {"top5", top5},
+                     {"loss", loss},
+                     {"best_top1", best_top1},
+                     {"train_seconds", train_seconds},
+                     {"eval_seconds", eval_seconds},
+                     {"bp_batches", bp_batches},
+                     {"gp_batches", gp_batches},
+                     {"gp_share", gp_share()}};
+  out["cosine"] = cosine ? nlohmann::json(*cosine) : nlohmann::json(nullptr);
+  out["q"] = q ? nlohmann::json(*q) : nlohmann::json(nullptr);
+  return out;
+}
+
+Summary Summary::read(const core::fs::path& file) {
+  try {
+    const auto json = nlohmann::json::parse(core::read_file(file));
+    Summary s;
+    json.at("method").get_to(s.method);
+    json.at("model").get_to(s.model);
+    json.at("data").get_to(s.data);
+    json.at("device").get_to(s.device);
+    json.at("precision").get_to(s.precision);
+    json.at("seed").get_to(s.seed);
+    json.at("epochs").get_to(s.epochs);
+    json.at("batch").get_to(s.batch);
+    json.at("top1").get_to(s.top1);
+    json.at("top5").get_to(s.top5);
+    json.at("loss").get_to(s.loss);
+    json.at("best_top1").get_to(s.best_top1);
+    json.at("train_seconds").get_to(s.train_seconds);
+    json.at("eval_seconds").get_to(s.eval_seconds);
+    json.at("bp_batches").get_to(s.bp_batches);
+    json.at("gp_batches").get_to(s.gp_batches);
+    if (!json.at("cosine").is_null()) s.cosine = json.at("cosine").get<double>();
+    if (!json.at("q").is_null()) s.q = json.at("q").get<double>();
+    return s;
+  } catch (const nlohmann::json::exception& error) {
+    throw DataError(file.string() + ": not a run's summary: " + error.what());
+  }
+}
+
+std::string one_line(const Summary& s) {
+  std::string out = core::cat(s.method, " ", s.model, " on ", s.data, ", seed ", s.seed, ": top1 ",
+                              core::fixed(s.top1, 2), " %, best ", core::fixed(s.best_top1, 2),
+                              " %, ", core::human_seconds(s.train_seconds), " of training, ",
+                              s.bp_batches, " BP and ", s.gp_batches, " GP batches");
+  if (s.cosine) out += ", cosine " + core::fixed(*s.cosine, 3);
+  if (s.q) out += ", q " + core::fixed(*s.q, 3);
+  return out;
+}
+
+}  // namespace adagp::train

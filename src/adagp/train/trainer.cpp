@@ -1,0 +1,246 @@
+#include "adagp/train/trainer.h"
+
+#include <cmath>
+
+#include <ATen/ATen.h>
+#include <torch/cuda.h>
+
+#include "adagp/core/duration.h"
+#include "adagp/core/error.h"
+#include "adagp/core/interrupt.h"
+#include "adagp/core/log.h"
+#include "adagp/core/text.h"
+#include "adagp/train/build.h"
+#include "adagp/train/divergence.h"
+#include "adagp/train/evaluate.h"
+
+namespace adagp::train {
+
+Trainer::Trainer(const Config& config, const data::Splits& splits, std::shared_ptr<models::Net> net)
+    : session_(make_session(config, std::move(net))),
+      schedule_(schedule::Schedule::parse(
+          find_method(config.method).scheduled ? config.schedule : "bp", config.epochs)),
+      probes_(0, 0),
+      input_name_(core::cat(splits.height, "x", splits.width)) {
+  const MethodEntry& entry = find_method(config.method);
+  if (entry.scheduled) {
+    session_.summaries =
+        std::make_unique<predictor::Summaries>(session_.layers, config.predictor.summary);
+    if (config.head == "exact") session_.summaries->keep_input_of(session_.head);
+  }
+  method_ = entry.make(session_);
+
+  auto train = loader_options(config, splits, true, session_.device);
+  if (!method_->cheap_needs_data()) {
+    train.skips = [schedule = schedule_](int64_t epoch, int64_t position) {
+      return schedule.at(epoch, position) == schedule::Phase::kPredict;
+    };
+  }
+  train_loader_ = std::make_unique<data::Loader>(splits.train, train);
+  test_loader_ = std::make_unique<data::Loader>(
+      splits.test, loader_options(config, splits, false, session_.device));
+  per_epoch_ = train_loader_->batches_per_epoch();
+  if (per_epoch_ == 0) {
+    throw UsageError(core::cat("batch = ", config.batch, ": larger than the training set of ",
+                               splits.train->size(), " images"));
+  }
+  total_ = config.method == "equal-time" ? config.equal_time_batches : config.epochs * per_epoch_;
+  policy_ = optim::make_policy(config.policy, config.optim.lr, total_, per_epoch_);
+  const auto batches = [&](const std::string& text) {
+    return core::Duration::parse(text).batches(per_epoch_);
+  };
+  probes_ = Probes(session_.layers.size(), batches(config.probe_every));
+  log_every_ = std::max<int64_t>(1, batches(config.log_every));
+  checkpoint_every_ = std::max<int64_t>(1, batches(config.checkpoint_every));
+  if (entry.predicts) add_predictor(session_, per_epoch_);
+}
+
+int64_t Trainer::predicted_batches() const {
+  int64_t count = 0;
+  for (int64_t s = 0; s < total_; ++s) {
+    count += schedule_.at(s / per_epoch_, s % per_epoch_) == schedule::Phase::kPredict ? 1 : 0;
+  }
+  return count;
+}
+
+// Counted from 1, as the progress lines count.
+std::string Trainer::position_text(int64_t step) const {
+  return core::cat("epoch ", step / per_epoch_ + 1, " batch ", step % per_epoch_ + 1);
+}
+
+Summary Trainer::run(RunFolder& folder) {
+  const Checkpoints checkpoints(folder.file("checkpoint"));
+  if (const auto found = checkpoints.load_newest()) {
+    restore(*found);
+    core::log_info(
+        core::cat(folder.path().string(), ": resumed after batch ", step_, " of ", total_));
+  }
+  open_records(folder);
+  session_.net->train();
+  train_loader_->seek(step_ / per_epoch_, step_ % per_epoch_);
+
+  int64_t saved = step_;
+  start_clock();
+  while (step_ < total_) {
+    one_batch();
+    const bool end_of_epoch = step_ % per_epoch_ == 0 || step_ == total_;
+    if (end_of_epoch || step_ % log_every_ == 0) log_interval();
+    if (end_of_epoch) end_epoch(folder);
+
+    const int signal = core::pending_signal();
+    if (signal == 0 && step_ - saved < checkpoint_every_ && step_ < total_) continue;
+    stop_clock();
+    check_loss(meters_.loss.weight() > 0 ? meters_.loss.value() : 0.0);
+    // A run resumed from here writes only what comes after: what came before must be on disk first.
+    records_->flush();
+    events_->flush();
+    try {
+      checkpoints.save(snapshot());
+    } catch (const DivergedError& error) {
+      throw DivergedError(core::cat(error.what(), " (", position_text(step_ - 1), ")"));
+    }
+    saved = step_;
+    if (signal != 0 && step_ < total_) {
+      progress_.clear();
+      throw Interrupted(core::cat("interrupted: saved after batch ", step_, " of ", total_, " in ",
+                                  folder.path().string(), "; the same command goes on from there"),
+                        signal);
+    }
+    start_clock();
+  }
+  write_weights(folder.file("weights.safetensors"));
+  const Summary result = summary();
+  folder.finish(result);
+  return result;
+}
+
+void Trainer::one_batch() {
+  const int64_t epoch = step_ / per_epoch_, position = step_ % per_epoch_;
+  phase_ = schedule_.at(epoch, position);
+  session_.lr = policy_->lr(step_);
+  StepResult result;
+  if (phase_ == schedule::Phase::kBackprop) {
+    last_batch_ = train_loader_->next();
+    Probes* probe = probes_.wants(bp_batches_) ? &probes_ : nullptr;
+    result = method_->full_step(session_, last_batch_, probe, bp_batches_);
+    ++bp_batches_;
+  } else {
+    data::Batch batch;
+    if (method_->cheap_needs_data()) {
+      batch = last_batch_ = train_loader_->next();
+    } else {
+      train_loader_->skip();
+    }
+    result = method_->cheap_step(session_, batch);
+    ++gp_batches_;
+  }
+  ++step_;
+  ++timed_batches_;
+  if (!result.loss.defined()) return;
+  meters_.loss.add(result.loss, result.logits.size(0));
+  const at::Tensor labels = result.labels.narrow(0, 0, result.logits.size(0));
+  meters_.accuracy.add(result.logits, labels);
+  // Reading the loss costs nothing on the CPU; a GPU is only asked at the log interval.
+  if (session_.device.is_cpu()) check_loss(result.loss.item<double>());
+}
+
+void Trainer::stop_clock() {
+  if (session_.device.is_cuda()) torch::cuda::synchronize(session_.device.index());
+  train_seconds_ += clock_.restart();
+}
+
+void Trainer::check_loss(double loss) {
+  if (std::isfinite(loss) && loss <= session_.config.loss_limit) return;
+  progress_.clear();
+  throw DivergedError(core::cat("diverged: loss ", loss, " (limit ", session_.config.loss_limit,
+                                ") at ", position_text(step_ - 1), ", ",
+                                describe_divergence(*session_.net, last_batch_.images),
+                                ", learning rate ", core::shortest(session_.lr),
+                                "; the last good checkpoint is kept; lower optim.lr or set clip"));
+}
+
+void Trainer::log_interval() {
+  stop_clock();
+  const double seconds =
+      (train_seconds_ - timed_from_) / static_cast<double>(std::max<int64_t>(1, timed_batches_));
+  timed_from_ = train_seconds_;
+  timed_batches_ = 0;
+  const int64_t epoch = (step_ - 1) / per_epoch_, position = (step_ - 1) % per_epoch_ + 1;
+  const double loss = meters_.loss.value(), top1 = meters_.accuracy.value().top1;
+  if (meters_.loss.weight() > 0) check_loss(loss);
+  const double share = static_cast<double>(gp_batches_) / static_cast<double>(step_);
+  const auto cosine = probes_.last_cosine();
+
+  std::string line = core::cat(
+      "epoch ", epoch + 1, " [", position, "/", per_epoch_, " ", 100 * position / per_epoch_,
+      "%] loss ", core::fixed(loss, 3), " top1 ", core::fixed(top1, 1), " ",
+      core::fixed(seconds, 3), " s/it ",
+      core::fixed(static_cast<double>(session_.config.batch) / seconds, 0), " img/s lr ",
+      core::fixed(session_.lr, 4), " phase ", phase_ == schedule::Phase::kPredict ? "GP" : "BP",
+      " gp ", core::fixed(100 * share, 0), "%");
+  if (cosine) line += " cos " + core::fixed(*cosine, 3);
+  progress_.show(line, fraction());
+
+  nlohmann::json record{
+      {"kind", "train"}, {"step", step_},     {"epoch", epoch},    {"loss", loss},
+      {"top1", top1},    {"lr", session_.lr}, {"gp_share", share}, {"seconds_per_batch", seconds}};
+  if (probes_.measured()) {
+    nlohmann::json layers = nlohmann::json::array();
+    for (const auto& values : probes_.last()) layers.push_back(values.list());
+    record["probes"] = layers;
+  }
+  records_->write(record);
+  events_->scalar("train/loss", loss, step_);
+  events_->scalar("train/top1", top1, step_);
+  events_->scalar("train/lr", session_.lr, step_);
+  events_->scalar("train/gp_share", share, step_);
+  if (cosine) {
+    events_->scalar("predictor/cosine", *cosine, step_);
+    std::vector<double> cosines;
+    for (const auto& values : probes_.last()) {
+      if (std::isfinite(values.cosine)) cosines.push_back(values.cosine);
+    }
+    events_->histogram("predictor/cosine_by_layer", cosines, step_);
+  }
+  start_clock();
+}
+
+void Trainer::end_epoch(RunFolder& folder) {
+  stop_clock();
+  const metrics::Stopwatch watch;
+  const Evaluation found = evaluate(*session_.net, *test_loader_, session_.device, session_.bf16());
+  eval_seconds_ += watch.seconds();
+  top1_ = found.top1;
+  top5_ = found.top5;
+  test_loss_ = found.loss;
+  policy_->epoch_end(found.loss);
+  if (found.top1 > best_top1_) {
+    best_top1_ = found.top1;
+    write_weights(folder.file("best.safetensors"));
+  }
+  const int64_t epoch = (step_ - 1) / per_epoch_;
+  progress_.show(core::cat("epoch ", epoch + 1, "/", (total_ + per_epoch_ - 1) / per_epoch_,
+                           " done: test top1 ", core::fixed(top1_, 2), " loss ",
+                           core::fixed(test_loss_, 3), " (best ", core::fixed(best_top1_, 2),
+                           ") after ", core::human_seconds(train_seconds_)),
+                 fraction(), true);
+  nlohmann::json record{{"kind", "epoch"},
+                        {"step", step_},
+                        {"epoch", epoch},
+                        {"test_top1", top1_},
+                        {"test_top5", top5_},
+                        {"test_loss", test_loss_},
+                        {"train_loss", meters_.loss.value()},
+                        {"train_seconds", train_seconds_}};
+  if (const auto q = probes_.mean_q()) record["q"] = *q;
+  if (const auto cosine = probes_.mean_cosine()) record["cosine"] = *cosine;
+  records_->write(record);
+  records_->flush();
+  events_->scalar("test/top1", top1_, step_);
+  events_->scalar("test/loss", test_loss_, step_);
+  events_->flush();
+  meters_ = Meters();
+  start_clock();
+}
+
+}  // namespace adagp::train

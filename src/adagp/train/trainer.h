@@ -1,0 +1,88 @@
+#pragma once
+// The training loop, the same for every method.
+
+#include <memory>
+#include <string>
+
+#include "adagp/core/progress.h"
+#include "adagp/data/loader.h"
+#include "adagp/io/events.h"
+#include "adagp/io/jsonl.h"
+#include "adagp/metrics/meters.h"
+#include "adagp/metrics/timer.h"
+#include "adagp/optim/policy.h"
+#include "adagp/train/checkpoint.h"
+#include "adagp/train/methods.h"
+#include "adagp/train/run_folder.h"
+#include "adagp/train/session.h"
+
+namespace adagp::train {
+
+class Trainer {
+ public:
+  // `net` is freshly initialised, or holds the weights to start from.
+  Trainer(const Config& config, const data::Splits& splits, std::shared_ptr<models::Net> net);
+
+  // Trains to the end, from the folder's newest checkpoint if it has one. Throws DivergedError, and
+  // Interrupted after saving when a signal arrived.
+  Summary run(RunFolder& folder);
+
+  int64_t batches_per_epoch() const { return per_epoch_; }
+  int64_t total_batches() const { return total_; }
+  int64_t predicted_batches() const;
+  Session& session() { return session_; }
+  Method& method() { return *method_; }
+  data::Loader& loader() { return *train_loader_; }
+
+ private:
+  // Running figures of the epoch, for lines and records.
+  struct Meters {
+    metrics::Mean loss;
+    metrics::TopK accuracy;
+  };
+
+  void one_batch();
+  std::string position_text(int64_t step) const;  // "epoch 1 batch 3"
+  // Throws DivergedError naming epoch, batch and the first layer whose output is not finite.
+  void check_loss(double loss);
+  void log_interval();
+  void end_epoch(RunFolder& folder);
+
+  void open_records(RunFolder& folder);
+  Snapshot snapshot() const;
+  void restore(const Snapshot& snapshot);
+  void write_weights(const core::fs::path& file) const;
+  Summary summary() const;
+
+  // Training seconds count batches alone; the clock stops, after the device is done, for the rest.
+  void start_clock() { clock_.restart(); }
+  void stop_clock();
+  double fraction() const { return static_cast<double>(step_) / static_cast<double>(total_); }
+
+  Session session_;
+  schedule::Schedule schedule_;
+  std::unique_ptr<Method> method_;
+  std::unique_ptr<data::Loader> train_loader_, test_loader_;
+  int64_t per_epoch_ = 0, total_ = 0;
+  std::unique_ptr<optim::Policy> policy_;
+  Probes probes_;
+  std::string input_name_;  // "32x32"
+
+  // Position and totals: what a checkpoint holds beside tensors.
+  int64_t step_ = 0, bp_batches_ = 0, gp_batches_ = 0;
+  double train_seconds_ = 0, eval_seconds_ = 0;
+  double top1_ = 0, top5_ = 0, test_loss_ = 0, best_top1_ = -1;
+  Meters meters_;
+  schedule::Phase phase_ = schedule::Phase::kBackprop;
+
+  metrics::Stopwatch clock_;
+  int64_t timed_batches_ = 0;  // since the last line
+  double timed_from_ = 0;
+  data::Batch last_batch_;  // for the report of a divergence
+  int64_t log_every_ = 1, checkpoint_every_ = 1;
+  std::unique_ptr<io::JsonlWriter> records_;
+  std::unique_ptr<io::EventWriter> events_;
+  core::Progress progress_{0.0};
+};
+
+}  // namespace adagp::train

@@ -1,0 +1,136 @@
+// What a Trainer keeps: records, checkpoints, weights, the summary.
+
+#include <ATen/ATen.h>
+#include <ATen/Context.h>
+
+#include "adagp/core/error.h"
+#include "adagp/core/log.h"
+#include "adagp/core/text.h"
+#include "adagp/layers/from_model.h"
+#include "adagp/train/trainer.h"
+#include "adagp/train/weights.h"
+
+namespace adagp::train {
+namespace {
+
+// The generators that dropout draws from.
+io::TensorMap generator_state(at::Device device) {
+  io::TensorMap out{{"cpu", at::globalContext().defaultGenerator(at::kCPU).get_state()}};
+  if (device.is_cuda()) out["cuda"] = at::globalContext().defaultGenerator(device).get_state();
+  return out;
+}
+
+void load_generator_state(at::Device device, const io::TensorMap& saved) {
+  const auto restore = [&](const char* name, at::Device where) {
+    const auto found = saved.find(name);
+    if (found == saved.end())
+      throw DataError(std::string("checkpoint: no random state for ") + name);
+    at::Generator generator = at::globalContext().defaultGenerator(where);
+    generator.set_state(found->second);
+  };
+  restore("cpu", at::kCPU);
+  if (device.is_cuda()) restore("cuda", device);
+}
+
+}  // namespace
+
+void Trainer::open_records(RunFolder& folder) {
+  if (step_ == 0) {
+    folder.write_config(session_.config);
+    folder.write_environment(session_.device.str());
+    try {
+      const auto table = layers::from_model(*session_.net, session_.config.model.name, input_name_);
+      core::write_file(folder.file("layers.csv"), layers::to_csv(table));
+    } catch (const std::exception& error) {
+      // A user's own network may use operations that have no shape-only path.
+      core::log_debug(core::cat("no layers.csv: ", error.what()));
+    }
+  }
+  records_ = std::make_unique<io::JsonlWriter>(folder.file("metrics.jsonl"), step_);
+  events_ = std::make_unique<io::EventWriter>(folder.file("tb"), step_);
+}
+
+Snapshot Trainer::snapshot() const {
+  Snapshot s;
+  s.step = step_;
+  s.put("net", state_dict(*session_.net));
+  s.put("optimizer", session_.optimizer->state());
+  if (session_.predictor) s.put("predictor", session_.predictor->state());
+  s.put("method", method_->state());
+  s.put("probes", probes_.state());
+  s.put("random", generator_state(session_.device));
+  s.state = {{"bp_batches", bp_batches_},
+             {"gp_batches", gp_batches_},
+             {"train_seconds", train_seconds_},
+             {"eval_seconds", eval_seconds_},
+             {"test", {top1_, top5_, test_loss_, best_top1_}},
+             {"policy", policy_->state()},
+             {"meter_loss", meters_.loss.state()},
+             {"meter_accuracy", meters_.accuracy.state()}};
+  return s;
+}
+
+void Trainer::restore(const Snapshot& s) {
+  load_state_dict(*session_.net, s.under("net"), "checkpoint");
+  session_.optimizer->load_state(s.under("optimizer"));
+  if (session_.predictor) session_.predictor->load_state(s.under("predictor"));
+  const auto to_device = [&](io::TensorMap part) {
+    for (auto& [name, tensor] : part) tensor = tensor.to(session_.device);
+    return part;
+  };
+  method_->load_state(to_device(s.under("method")));
+  probes_.load_state(s.under("probes"));
+  load_generator_state(session_.device, s.under("random"));
+  try {
+    step_ = s.step;
+    s.state.at("bp_batches").get_to(bp_batches_);
+    s.state.at("gp_batches").get_to(gp_batches_);
+    s.state.at("train_seconds").get_to(train_seconds_);
+    s.state.at("eval_seconds").get_to(eval_seconds_);
+    timed_from_ = train_seconds_;
+    const auto test = s.state.at("test").get<std::vector<double>>();
+    top1_ = test.at(0);
+    top5_ = test.at(1);
+    test_loss_ = test.at(2);
+    best_top1_ = test.at(3);
+    policy_->load_state(s.state.at("policy").get<std::vector<double>>());
+    meters_.loss.load_state(s.state.at("meter_loss").get<std::vector<double>>());
+    meters_.accuracy.load_state(s.state.at("meter_accuracy").get<std::vector<double>>());
+  } catch (const std::exception& error) {
+    throw DataError(
+        core::cat("checkpoint of batch ", s.step, ": incomplete state: ", error.what()));
+  }
+}
+
+void Trainer::write_weights(const core::fs::path& file) const {
+  const Config& c = session_.config;
+  io::save_tensors(
+      file, state_dict(*session_.net),
+      to_metadata({c.model.name, c.model.form, c.model.classes, c.model.width_divisor}));
+}
+
+Summary Trainer::summary() const {
+  const Config& c = session_.config;
+  Summary s;
+  s.method = c.method;
+  s.model = c.model.name;
+  s.data = c.data.name;
+  s.device = session_.device.str();
+  s.precision = c.precision;
+  s.seed = c.seed;
+  s.epochs = c.epochs;
+  s.batch = c.batch;
+  s.top1 = top1_;
+  s.top5 = top5_;
+  s.loss = test_loss_;
+  s.best_top1 = best_top1_;
+  s.train_seconds = train_seconds_;
+  s.eval_seconds = eval_seconds_;
+  s.bp_batches = bp_batches_;
+  s.gp_batches = gp_batches_;
+  s.cosine = probes_.mean_cosine();
+  s.q = probes_.mean_q();
+  return s;
+}
+
+}  // namespace adagp::train

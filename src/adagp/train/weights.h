@@ -1,0 +1,27 @@
+#pragma once
+// Networks to and from name -> tensor maps, with PyTorch's names.
+
+#include <string>
+
+#include "adagp/io/tensors.h"
+#include "adagp/models/model.h"
+
+namespace adagp::train {
+
+// Parameters and buffers.
+io::TensorMap state_dict(const torch::nn::Module& net);
+
+// Copies in place, keeping layout, device and precision. Throws DataError listing the first ten
+// missing, unexpected and misshapen names and their counts; `source` names the file.
+void load_state_dict(torch::nn::Module& net, const io::TensorMap& tensors,
+                     const std::string& source);
+
+// What a weights file says of its network, so that it can be rebuilt from the file alone.
+struct ModelTag {
+  std::string name, form;
+  int64_t classes = 0, width_divisor = 1;
+};
+std::map<std::string, std::string> to_metadata(const ModelTag& tag);
+ModelTag from_metadata(const std::map<std::string, std::string>& metadata);
+
+}  // namespace adagp::train

@@ -1,0 +1,75 @@
+// Is bp plain backprop, and adagp without GP batches bp? Bit for bit.
+
+#include <gtest/gtest.h>
+#include <torch/nn/functional/loss.h>
+#include <torch/optim/sgd.h>
+
+#include "adagp/optim/policy.h"
+#include "adagp/train/trainer.h"
+#include "adagp/train/weights.h"
+#include "unit/temp_folder.h"
+#include "unit/train/small.h"
+
+namespace adagp::train {
+namespace {
+
+io::TensorMap trained(Config c) {
+  const testing::TempFolder folder;
+  train(c, small::splits(), folder / "run");
+  return io::load_tensors(folder / "run" / "weights.safetensors").tensors;
+}
+
+void expect_equal(const io::TensorMap& a, const io::TensorMap& b) {
+  ASSERT_EQ(a.size(), b.size());
+  for (const auto& [name, tensor] : a) EXPECT_TRUE(at::equal(tensor, b.at(name))) << name;
+}
+
+// The loop anybody would write, with LibTorch's own optimizer and loss.
+io::TensorMap plain_loop(const Config& c) {
+  at::set_num_threads(1);
+  auto net = build_net(c);
+  for (auto& parameter : net->parameters()) {
+    if (parameter.dim() == 4) {
+      parameter.set_data(parameter.contiguous(at::MemoryFormat::ChannelsLast));
+    }
+  }
+  torch::optim::SGD sgd(
+      net->parameters(),
+      torch::optim::SGDOptions(c.optim.lr).momentum(c.optim.momentum).weight_decay(c.optim.decay));
+  data::Loader loader(small::splits().train, loader_options(c, small::splits(), true, at::kCPU));
+  const int64_t total = c.epochs * loader.batches_per_epoch();
+  const auto policy = optim::make_policy(c.policy, c.optim.lr, total, loader.batches_per_epoch());
+  net->train();
+  for (int64_t step = 0; step < total; ++step) {
+    const data::Batch batch = loader.next();
+    static_cast<torch::optim::SGDOptions&>(sgd.param_groups()[0].options()).lr(policy->lr(step));
+    sgd.zero_grad();
+    torch::nn::functional::cross_entropy(net->forward(batch.images), batch.labels).backward();
+    sgd.step();
+  }
+  return state_dict(*net);
+}
+
+TEST(Identity, BpIsAPlainLoop) {
+  const Config c = small::config("bp");
+  io::TensorMap expected;
+  for (const auto& [name, tensor] : plain_loop(c)) expected[name] = tensor.contiguous();
+  expect_equal(trained(c), expected);
+}
+
+TEST(Identity, AdagpWithScheduleBpIsBp) {
+  Config bp = small::config("bp"), adagp = small::config("adagp");
+  adagp.schedule = "bp";
+  expect_equal(trained(bp), trained(adagp));
+}
+
+TEST(Identity, SkipOfNothingIsBpAndOfSomethingIsNot) {
+  Config bp = small::config("bp"), skip = small::config("skip");
+  skip.schedule = "bp";
+  expect_equal(trained(bp), trained(skip));
+  skip.schedule = "1:1";
+  EXPECT_FALSE(at::equal(trained(bp).begin()->second, trained(skip).begin()->second));
+}
+
+}  // namespace
+}  // namespace adagp::train

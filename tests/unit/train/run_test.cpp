@@ -1,0 +1,151 @@
+// Does a run keep its promises about folders, budgets, divergence and comparison?
+
+#include <gtest/gtest.h>
+
+#include "adagp/core/error.h"
+#include "adagp/io/jsonl.h"
+#include "adagp/train/compare.h"
+#include "adagp/train/equal_time.h"
+#include "adagp/train/trainer.h"
+#include "adagp/train/weights.h"
+#include "unit/temp_folder.h"
+#include "unit/train/small.h"
+
+namespace adagp::train {
+namespace {
+
+std::string message_of(const std::function<void()>& work) {
+  try {
+    work();
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "";
+}
+
+TEST(Run, WritesEveryFileOfTheFolder) {
+  const testing::TempFolder folder;
+  const Summary s = train(small::config(), small::splits(), folder / "run");
+  for (const char* name :
+       {"config.toml", "metrics.jsonl", "tb", "checkpoint", "weights.safetensors",
+        "best.safetensors", "layers.csv", "environment.json", "summary.json"}) {
+    EXPECT_TRUE(core::fs::exists(folder / "run" / name)) << name;
+  }
+  EXPECT_EQ(s.bp_batches, 6 + 2 * 2);  // 1 epoch of 6, then GP GP BP GP GP BP
+  EXPECT_EQ(s.gp_batches, 8);
+  EXPECT_TRUE(s.cosine.has_value());
+  int checkpoints = 0;
+  for ([[maybe_unused]] const auto& entry :
+       core::fs::directory_iterator(folder / "run" / "checkpoint")) {
+    ++checkpoints;
+  }
+  EXPECT_EQ(checkpoints, 2);
+  const auto records = io::read_jsonl(folder / "run" / "metrics.jsonl");
+  EXPECT_EQ(std::count_if(records.begin(), records.end(),
+                          [](const auto& record) { return record.at("kind") == "epoch"; }),
+            3);
+  EXPECT_EQ(Summary::read(folder / "run" / "summary.json").to_json(), s.to_json());
+}
+
+TEST(Run, AFinishedFolderIsNotTrainedAgain) {
+  const testing::TempFolder folder;
+  const Config c = small::config();
+  const Summary first = train(c, small::splits(), folder / "run");
+  const auto written = core::fs::last_write_time(folder / "run" / "weights.safetensors");
+  EXPECT_EQ(train(c, small::splits(), folder / "run").to_json(), first.to_json());
+  EXPECT_EQ(core::fs::last_write_time(folder / "run" / "weights.safetensors"), written);
+
+  Config other = c;
+  other.optim.lr = 0.5;
+  EXPECT_NE(message_of([&] { train(other, small::splits(), folder / "run"); }).find("optim.lr"),
+            std::string::npos);
+  EXPECT_EQ(train(other, small::splits(), folder / "run", true).method, "adagp");
+  Config cosmetic = other;
+  cosmetic.log_every = "2ba";
+  EXPECT_NO_THROW(train(cosmetic, small::splits(), folder / "run"));
+}
+
+TEST(Run, DivergenceNamesPlaceAndLayer) {
+  const testing::TempFolder folder;
+  Config c = small::config("bp");
+  c.optim.lr = 1e20;
+  c.policy.name = "constant";
+  EXPECT_THROW(train(c, small::splits(), folder / "run"), DivergedError);
+  const std::string message = message_of([&] { train(c, small::splits(), folder / "run"); });
+  for (const char* part : {"epoch 1 batch ", "layer '", "optim.lr"}) {
+    EXPECT_NE(message.find(part), std::string::npos) << message;
+  }
+}
+
+TEST(EqualTime, BuysBatchesAndDecaysOverThem) {
+  EXPECT_EQ(budget_batches(10.0, 0.5, 100), 20);
+  EXPECT_EQ(budget_batches(10.0, 0.01, 100), 100);
+  EXPECT_EQ(budget_batches(0.0, 0.5, 100), 1);
+
+  const testing::TempFolder folder;
+  Config c = small::config("equal-time");
+  EXPECT_THROW(train(c, small::splits(), folder / "none"), UsageError);
+  c.equal_time_batches = 8;
+  const Summary s = train(c, small::splits(), folder / "run");
+  EXPECT_EQ(s.bp_batches, 8);
+  EXPECT_EQ(s.gp_batches, 0);
+  // The rate of the last batch belongs to a triangle over 8 batches, not over 18.
+  const auto records = io::read_jsonl(folder / "run" / "metrics.jsonl");
+  double last = -1;
+  for (const auto& record : records) {
+    if (record.at("kind") == "train") last = record.at("lr").get<double>();
+  }
+  EXPECT_NEAR(last, c.optim.lr / 7.0, 1e-12);  // up = round(0.15 * 8) = 1: (8 - 7) / (8 - 1)
+}
+
+TEST(EqualTime, TakesItsBudgetFromAReference) {
+  const testing::TempFolder folder;
+  train(small::config("adagp"), small::splits(), folder / "adagp");
+  Config c = small::config("equal-time");
+  c.equal_time_reference = (folder / "adagp").string();
+  const Summary s = train(c, small::splits(), folder / "run");
+  EXPECT_GE(s.bp_batches, 1);
+  EXPECT_LE(s.bp_batches, 18);
+  EXPECT_EQ(read_config(folder / "run").equal_time_batches, s.bp_batches);
+}
+
+TEST(Compare, RunsMethodsTimesSeedsAndResumes) {
+  const testing::TempFolder folder;
+  CompareOptions options;
+  options.methods = {"bp", "equal-time", "adagp", "skip"};
+  options.seeds = 2;
+  options.folder = folder / "cmp";
+  Config c = small::config();
+  c.epochs = 2;
+  const auto first = compare_methods(c, options);
+  ASSERT_EQ(first.methods.size(), 4U);
+  for (const auto& row : first.methods) EXPECT_EQ(row.n, 2) << row.method;
+  EXPECT_TRUE(core::fs::exists(folder / "cmp" / "compare.json"));
+  const auto again = compare_methods(c, options);
+  EXPECT_EQ(report::to_json(first), report::to_json(again));
+
+  options.methods = {"equal-time", "bp"};
+  EXPECT_THROW(compare_methods(c, options), UsageError);
+  options.methods = {"bp", "bp"};
+  EXPECT_THROW(compare_methods(c, options), UsageError);
+}
+
+TEST(Weights, AnotherShapeIsListed) {
+  Config c = small::config();
+  auto net = build_net(c);
+  io::TensorMap weights = state_dict(*net);
+  c.model.classes = 7;
+  auto other = build_net(c);
+  const std::string message =
+      message_of([&] { load_state_dict(*other, weights, "file.safetensors"); });
+  EXPECT_NE(message.find("file.safetensors"), std::string::npos);
+  EXPECT_NE(message.find("of another shape"), std::string::npos);
+  weights.erase(weights.begin());
+  weights["surplus"] = at::zeros({1});
+  const std::string second = message_of([&] { load_state_dict(*net, weights, "file"); });
+  EXPECT_NE(second.find("1 missing"), std::string::npos) << second;
+  EXPECT_NE(second.find("1 unexpected: surplus"), std::string::npos) << second;
+}
+
+}  // namespace
+}  // namespace adagp::train

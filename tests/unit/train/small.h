@@ -1,0 +1,69 @@
+#pragma once
+// A small world in which training takes milliseconds.
+
+#include <ATen/ATen.h>
+#include <ATen/Parallel.h>
+
+#include "adagp/data/dataset.h"
+#include "adagp/data/loader.h"
+#include "adagp/train/build.h"
+#include "adagp/train/methods.h"
+#include "adagp/train/session.h"
+
+namespace adagp::train::small {
+
+inline Config config(const std::string& method = "adagp") {
+  Config c;
+  c.model.name = "resnet8";
+  c.model.form = "cifar";
+  c.model.classes = 10;
+  c.model.width_divisor = 2;
+  c.method = method;
+  c.epochs = 3;
+  c.batch = 10;
+  c.eval_batch = 25;
+  c.threads = 1;
+  c.device = "cpu";
+  c.data.synthetic_size = 16;
+  c.data.synthetic_train = 60;
+  c.data.synthetic_test = 50;
+  c.augment.crop = "pad";
+  c.augment.workers = 0;
+  c.schedule = "1ep bp, 2:1";
+  c.optim.lr = 0.02;
+  c.probe_every = "3ba";
+  c.log_every = "1ep";
+  return c;
+}
+
+inline const data::Splits& splits() {
+  static const data::Splits opened = data::open(config().data);
+  return opened;
+}
+
+// A session with everything a scheduled method needs.
+inline Session session(const Config& c) {
+  at::set_num_threads(1);
+  Session s = make_session(c, build_net(c));
+  s.net->train();
+  s.lr = c.optim.lr;
+  s.summaries = std::make_unique<predictor::Summaries>(s.layers, c.predictor.summary);
+  if (c.head == "exact") s.summaries->keep_input_of(s.head);
+  add_predictor(s, 6);
+  return s;
+}
+
+inline data::Batch batch(const Config& c, int64_t position = 0) {
+  data::Loader loader(splits().train, loader_options(c, splits(), true, at::kCPU));
+  loader.seek(0, position);
+  return loader.next();
+}
+
+inline std::map<std::string, at::Tensor> copy_of(const torch::nn::Module& net) {
+  std::map<std::string, at::Tensor> out;
+  for (const auto& item : net.named_parameters()) out[item.key()] = item.value().detach().clone();
+  for (const auto& item : net.named_buffers()) out[item.key()] = item.value().clone();
+  return out;
+}
+
+}  // namespace adagp::train::small
