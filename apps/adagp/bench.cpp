@@ -1,0 +1,44 @@
+// adagp bench: step times per phase against the limit.
+
+#include <cstdio>
+#include <memory>
+
+#include "adagp/train/bench.h"
+#include "commands.h"
+#include "train_flags.h"
+
+namespace adagp::apps {
+namespace {
+
+struct BenchArguments {
+  TrainFlags flags;
+  std::string input = "cifar";
+  int repeats = 10;
+  bool json = false;
+};
+
+int run_bench(const BenchArguments& arguments) {
+  const auto result = train::bench(arguments.flags.resolve(), arguments.input, arguments.repeats);
+  std::puts((arguments.json ? result.to_json().dump(2) : result.text()).c_str());
+  return 0;
+}
+
+}  // namespace
+
+void add_bench(CLI::App& app, Action& action) {
+  auto arguments = std::make_shared<BenchArguments>();
+  auto* command = app.add_subcommand("bench", "Time the steps of each phase");
+  arguments->flags.declare(*command, false);
+  command->add_option("--input", arguments->input, "cifar, imagenet or HxW")
+      ->type_name("")
+      ->capture_default_str();
+  command->add_option("--repeats", arguments->repeats, "Timed steps of each kind")
+      ->check(CLI::Range(1, 1'000'000))
+      ->type_name("")
+      ->capture_default_str();
+  command->add_flag("--json", arguments->json, "Print as JSON");
+  command->callback(
+      [arguments, &action] { action = [arguments] { return run_bench(*arguments); }; });
+}
+
+}  // namespace adagp::apps

@@ -1,0 +1,143 @@
+// adagp data info|make|pack: looks at data sets and writes them in other formats.
+
+#include <algorithm>
+#include <iostream>
+#include <memory>
+
+#include <nlohmann/json.hpp>
+
+#include "adagp/core/error.h"
+#include "adagp/core/log.h"
+#include "adagp/core/text.h"
+#include "adagp/data/dataset.h"
+#include "adagp/data/write.h"
+#include "adagp/report/table.h"
+#include "commands.h"
+
+namespace adagp::apps {
+namespace {
+
+struct DataFlags {
+  data::Config config;
+  int64_t size = 0;
+  bool json = false;
+  std::string output, format = "folder";
+};
+
+void add_common(CLI::App& command, DataFlags& flags) {
+  std::string names;
+  for (const auto& entry : data::registry()) names += (names.empty() ? "" : ", ") + entry.name;
+  auto& c = flags.config;
+  command.add_option("--data", c.name, "Data set: " + names)->capture_default_str();
+  command.add_option("--data-dir", c.dir, "Its folder or file (not for synthetic)");
+  command.add_option("--limit", c.limit, "At most this many training images, spread over classes");
+  command.add_option("--test-limit", c.test_limit, "At most this many test images");
+  command.add_option("--size", flags.size,
+                     "Side of the images in pixels: generated (synthetic) or resized to");
+  auto* synthetic = command.add_option_group("synthetic");
+  synthetic->add_option("--train", c.synthetic_train, "Training images")->capture_default_str();
+  synthetic->add_option("--test", c.synthetic_test, "Test images")->capture_default_str();
+  synthetic->add_option("--seed", c.synthetic_seed, "Which world")->capture_default_str();
+  synthetic->add_option("--noise", c.synthetic_noise, "Difficulty, 0 = clean")
+      ->capture_default_str();
+}
+
+data::Splits open_data(DataFlags& flags) {
+  if (flags.size != 0) {
+    (flags.config.name == "synthetic" ? flags.config.synthetic_size : flags.config.image_size) =
+        flags.size;
+  }
+  return data::open(flags.config);
+}
+
+std::vector<int64_t> count_classes(const data::Dataset& half, size_t classes) {
+  std::vector<int64_t> counts(classes);
+  for (const int64_t label : half.labels()) ++counts.at(static_cast<size_t>(label));
+  return counts;
+}
+
+nlohmann::ordered_json describe(const data::Splits& splits, const DataFlags& flags) {
+  const auto train = count_classes(*splits.train, splits.classes.size());
+  const auto test = count_classes(*splits.test, splits.classes.size());
+  nlohmann::ordered_json classes = nlohmann::ordered_json::array();
+  for (size_t i = 0; i < splits.classes.size(); ++i) {
+    classes.push_back({{"name", splits.classes[i]}, {"train", train[i]}, {"test", test[i]}});
+  }
+  return {{"data", flags.config.name},   {"train", splits.train->size()},
+          {"test", splits.test->size()}, {"height", splits.height},
+          {"width", splits.width},       {"in_memory", splits.train->resident().defined()},
+          {"mean", splits.mean},         {"std", splits.std},
+          {"classes", classes}};
+}
+
+std::string three(const std::vector<double>& values) {
+  std::vector<std::string> parts;
+  for (const double value : values) parts.push_back(core::fixed(value, 4));
+  return core::join(parts, ", ");
+}
+
+int print_info(DataFlags& flags) {
+  const data::Splits splits = open_data(flags);
+  const auto info = describe(splits, flags);
+  if (flags.json) {
+    std::cout << info.dump(2) << "\n";
+    return 0;
+  }
+  std::cout << flags.config.name << ": " << core::grouped(splits.train->size()) << " training and "
+            << core::grouped(splits.test->size()) << " test images, " << splits.height << "x"
+            << splits.width << ", " << splits.classes.size() << " classes, "
+            << (splits.train->resident().defined() ? "in memory" : "decoded on demand") << "\n"
+            << "mean " << three(splits.mean) << "  std " << three(splits.std) << "\n";
+  report::Table table({{"class", report::Align::kLeft}, {"train"}, {"test"}});
+  for (const auto& row : info["classes"]) {
+    table.add_row({row["name"], core::grouped(row["train"]), core::grouped(row["test"])});
+  }
+  std::cout << table.console();
+  return 0;
+}
+
+int make_data(DataFlags& flags) {
+  const std::vector<std::string> formats{"folder", "cifar10", "packed"};
+  if (std::find(formats.begin(), formats.end(), flags.format) == formats.end()) {
+    throw UsageError("unknown format '" + flags.format + "'" +
+                     core::suggestion(flags.format, formats));
+  }
+  const data::Splits splits = open_data(flags);
+  if (flags.format == "folder") data::write_folder(splits, flags.output);
+  if (flags.format == "cifar10") data::write_cifar10(splits, flags.output);
+  if (flags.format == "packed") data::write_packed(splits, flags.output);
+  core::log_info(core::cat("wrote ", splits.train->size(), " training and ", splits.test->size(),
+                           " test images to ", flags.output));
+  return 0;
+}
+
+}  // namespace
+
+void add_data(CLI::App& app, Action& action) {
+  auto* data = app.add_subcommand("data", "Look at data sets and write them in other formats");
+  data->require_subcommand(1);
+  const auto flags = std::make_shared<DataFlags>();
+
+  auto* info = data->add_subcommand("info", "Sizes, classes, images per class, mean and deviation");
+  add_common(*info, *flags);
+  info->add_flag("--json", flags->json, "One JSON object on stdout");
+  info->callback([flags, &action] { action = [flags] { return print_info(*flags); }; });
+
+  auto* make = data->add_subcommand("make", "Write a data set as files");
+  add_common(*make, *flags);
+  make->add_option("-o,--output", flags->output, "Folder to write (packed: file)")->required();
+  make->add_option("--format", flags->format,
+                   "folder (PNG files), cifar10 (binary, 32x32), packed (safetensors)")
+      ->capture_default_str();
+  make->callback([flags, &action] { action = [flags] { return make_data(*flags); }; });
+
+  auto* pack = data->add_subcommand("pack", "Write a data set as one safetensors file");
+  add_common(*pack, *flags);
+  pack->add_option("-o,--output", flags->output, "File to write")->required();
+  pack->callback([flags, &action] {
+    flags->format = "packed";
+    action = [flags] { return make_data(*flags); };
+  });
+}
+
+}  // namespace adagp::apps

@@ -1,0 +1,51 @@
+// adagp export: the weights of a run as one safetensors file with PyTorch's names.
+
+#include <cstdio>
+#include <memory>
+
+#include "adagp/core/error.h"
+#include "adagp/core/files.h"
+#include "adagp/core/text.h"
+#include "adagp/io/tensors.h"
+#include "commands.h"
+
+namespace adagp::apps {
+namespace {
+
+struct ExportArguments {
+  std::string run, output;
+  bool best = false;
+};
+
+int run_export(const ExportArguments& arguments) {
+  const auto from =
+      core::fs::path(arguments.run) / (arguments.best ? "best.safetensors" : "weights.safetensors");
+  if (!core::fs::exists(from)) {
+    throw DataError(from.string() + ": not there: is " + arguments.run + " the folder of a " +
+                    (arguments.best ? "run that has been evaluated?" : "finished run?"));
+  }
+  const io::TensorFile file = io::load_tensors(from);
+  io::save_tensors(arguments.output, file.tensors, file.metadata);
+  int64_t numbers = 0;
+  for (const auto& [name, tensor] : file.tensors) numbers += tensor.numel();
+  std::puts(core::cat(arguments.output, ": ", file.tensors.size(), " tensors, ",
+                      core::grouped(numbers), " numbers")
+                .c_str());
+  return 0;
+}
+
+}  // namespace
+
+void add_export(CLI::App& app, Action& action) {
+  auto arguments = std::make_shared<ExportArguments>();
+  auto* command = app.add_subcommand("export", "Write a run's weights for use elsewhere");
+  command->add_option("run", arguments->run, "Run folder")->required()->type_name("RUN");
+  command->add_option("-o,--output", arguments->output, "File to write")
+      ->required()
+      ->type_name("FILE");
+  command->add_flag("--best", arguments->best, "Those of the best evaluation instead of the last");
+  command->callback(
+      [arguments, &action] { action = [arguments] { return run_export(*arguments); }; });
+}
+
+}  // namespace adagp::apps

@@ -1,0 +1,117 @@
+// adagp: parses the command line, runs one command, turns errors into exit codes.
+
+#include <cstdio>
+#include <exception>
+
+#include "adagp/core/error.h"
+#include "adagp/core/interrupt.h"
+#include "adagp/core/log.h"
+#include "adagp/core/text.h"
+#include "commands.h"
+
+namespace adagp::apps {
+namespace {
+
+constexpr int kUsage = 2;
+
+// The flags and commands an unknown word could have meant.
+std::vector<std::string> known_words(const CLI::App& app, bool flags) {
+  std::vector<std::string> words;
+  if (flags) {
+    for (const auto* option : app.get_options()) {
+      for (const auto& name : option->get_lnames()) words.push_back("--" + name);
+    }
+  }
+  for (const auto* command : app.get_subcommands({})) {
+    if (!command->get_name().empty()) {
+      if (!flags) words.push_back(command->get_name());
+    } else if (flags) {  // a group of options, which CLI11 keeps as a nameless subcommand
+      const auto more = known_words(*command, true);
+      words.insert(words.end(), more.begin(), more.end());
+    }
+  }
+  return words;
+}
+
+int usage_error(const CLI::App& app, const CLI::ParseError& error) {
+  const CLI::App* at = &app;
+  std::string command = "adagp";
+  while (!at->get_subcommands().empty()) {
+    at = at->get_subcommands().front();
+    command += " " + at->get_name();
+  }
+  std::string message = error.what();
+  // A misspelt word also leaves the right one missing: name the word that is there.
+  const bool unknown_word = dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr ||
+                            dynamic_cast<const CLI::RequiredError*>(&error) != nullptr;
+  if (unknown_word && !at->remaining().empty()) {
+    const std::string word = at->remaining().front();
+    const bool flag = word.starts_with("-");
+    const auto words = known_words(*at, flag);
+    message = (flag            ? "unknown flag '"
+               : words.empty() ? "unknown argument '"
+                               : "unknown command '") +
+              word + "'";
+    const std::string near = core::closest(word, words);
+    if (!near.empty()) message += "; did you mean '" + near + "'?";
+  }
+  core::log_error(message + " (see '" + command + " --help')");
+  return kUsage;
+}
+
+int run(int argc, char** argv) {
+  CLI::App app{
+      "Train networks with adaptive gradient prediction (ADA-GP), beside backprop and honest "
+      "controls."};
+  app.name("adagp");
+  app.set_version_flag("--version", std::string("adagp ") + ADAGP_VERSION);
+  app.require_subcommand(0, 1);
+  bool quiet = false;
+  app.add_flag("-q,--quiet", quiet, "Warnings and errors only");
+  app.footer(
+      "Exit codes: 0 done, 1 error, 2 usage, 3 data, 4 diverged, 130/143 interrupted (saved).");
+
+  Action action;
+#ifdef ADAGP_WITH_TORCH
+  add_train(app, action);
+  add_compare(app, action);
+  add_eval(app, action);
+  add_bench(app, action);
+  add_layers(app, action);
+  add_list(app, action);
+  add_data(app, action);
+  add_export(app, action);
+  add_doctor(app, action);
+#endif
+
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::Success& success) {
+    return app.exit(success);  // --help, --version
+  } catch (const CLI::ParseError& error) {
+    return usage_error(app, error);
+  }
+  if (quiet) core::set_log_level(core::LogLevel::kWarning);
+  if (!action) {
+    std::fputs(app.help().c_str(), stdout);
+    return 0;
+  }
+  return action();
+}
+
+}  // namespace
+}  // namespace adagp::apps
+
+int main(int argc, char** argv) {
+  using adagp::core::log_error;
+  adagp::core::catch_signals();
+  try {
+    return adagp::apps::run(argc, argv);
+  } catch (const adagp::Error& error) {
+    log_error(error.what());
+    return error.exit_code();
+  } catch (const std::exception& error) {
+    log_error(error.what());
+    return 1;
+  }
+}

@@ -1,0 +1,65 @@
+// adagp train: one run.
+
+#include <cstdio>
+#include <memory>
+
+#include "adagp/core/log.h"
+#include "adagp/core/text.h"
+#include "adagp/train/build.h"
+#include "adagp/train/dry_run.h"
+#include "adagp/train/methods.h"
+#include "commands.h"
+#include "train_flags.h"
+
+namespace adagp::apps {
+namespace {
+
+struct TrainArguments {
+  TrainFlags flags;
+  std::string method;
+  std::string output;
+  bool dry_run = false, overwrite = false, json = false;
+};
+
+int run_train(const TrainArguments& arguments) {
+  train::Config config = arguments.flags.resolve();
+  if (!arguments.method.empty()) config.method = arguments.method;
+  if (arguments.dry_run) {
+    const auto plan = train::dry_run(config);
+    std::puts((arguments.json ? plan.to_json().dump(2) : plan.text()).c_str());
+    return 0;
+  }
+  const std::string folder = arguments.output.empty()
+                                 ? core::cat("runs/", config.model.name, "-", config.data.name, "-",
+                                             config.method, "-seed", config.seed)
+                                 : arguments.output;
+  const train::Summary summary = train::train(config, folder, arguments.overwrite);
+  std::puts((arguments.json ? summary.to_json().dump(2) : train::one_line(summary)).c_str());
+  core::log_info("run folder: " + folder);
+  return 0;
+}
+
+}  // namespace
+
+void add_train(CLI::App& app, Action& action) {
+  auto arguments = std::make_shared<TrainArguments>();
+  auto* command = app.add_subcommand("train", "Train one network by one method");
+  arguments->flags.declare(*command, true);
+  command->add_option("--method", arguments->method, "bp, adagp or a control (adagp list methods)")
+      ->type_name("");
+  command->add_option("-o,--output", arguments->output, "Run folder; the same command resumes it")
+      ->type_name("DIR");
+  command->add_flag("--dry-run", arguments->dry_run,
+                    "Print steps, memory and estimated time; train nothing");
+  command->add_flag("--overwrite", arguments->overwrite, "Start anew in a folder that holds a run");
+  command->add_flag("--json", arguments->json, "Print the summary as JSON");
+  command->footer(
+      "Examples:\n"
+      "  adagp train --data synthetic --model vgg8s --method adagp --epochs 3 -o runs/a\n"
+      "  adagp train configs/recipes/cifar10/vgg13_bn.toml --data-dir DIR --precision bf16\n"
+      "Ctrl-C saves a checkpoint; the same command goes on from it.");
+  command->callback(
+      [arguments, &action] { action = [arguments] { return run_train(*arguments); }; });
+}
+
+}  // namespace adagp::apps

@@ -1,0 +1,101 @@
+// Seconds of each kind of step, and of the pieces of a GP step. `adagp bench` interleaves the steps
+// and prints ratios; here they stand one by one, for profiling and for watching one of them.
+//
+//   adagp_bench --benchmark_filter=vgg13_bn
+//
+// vgg13_bn in CIFAR form at batch 256 is what the targets in docs/performance.md speak of.
+
+#include <benchmark/benchmark.h>
+
+#include <ATen/ATen.h>
+
+#include "adagp/train/bp_step.h"
+#include "adagp/train/build.h"
+#include "adagp/train/methods.h"
+
+namespace {
+
+using adagp::train::Config;
+using adagp::train::Session;
+
+struct Bench {
+  Session session;
+  std::unique_ptr<adagp::train::Method> method;
+  adagp::data::Batch batch;
+};
+
+// Built once per model and batch; benchmarks of one model share it.
+Bench& bench_for(const std::string& model, int64_t batch) {
+  static std::map<std::string, Bench> cache;
+  const std::string key = model + "/" + std::to_string(batch);
+  const auto found = cache.find(key);
+  if (found != cache.end()) return found->second;
+  Config config;
+  config.model.name = model;
+  config.model.form = "cifar";
+  config.model.classes = 10;
+  config.batch = batch;
+  adagp::train::set_threads(config);
+  Bench b;
+  b.session = make_session(config, build_net(config));
+  b.session.lr = 1e-6;
+  b.session.net->train();
+  b.session.summaries =
+      std::make_unique<adagp::predictor::Summaries>(b.session.layers, config.predictor.summary);
+  add_predictor(b.session, 1000);
+  b.batch.images = at::randn({batch, 3, 32, 32}).contiguous(at::MemoryFormat::ChannelsLast);
+  b.batch.labels = at::randint(10, {batch}, at::kLong);
+  Bench& made = cache[key] = std::move(b);
+  made.method = adagp::train::find_method("adagp").make(made.session);
+  return made;
+}
+
+void forward(benchmark::State& state, const std::string& model, int64_t batch) {
+  Bench& b = bench_for(model, batch);
+  const at::NoGradGuard no_grad;
+  for (auto _ : state) b.session.net->forward(b.batch.images);
+}
+
+void bp(benchmark::State& state, const std::string& model, int64_t batch) {
+  Bench& b = bench_for(model, batch);
+  for (auto _ : state) bp_step(b.session, b.batch);
+}
+
+void bp_observe(benchmark::State& state, const std::string& model, int64_t batch) {
+  Bench& b = bench_for(model, batch);
+  for (auto _ : state) b.method->full_step(b.session, b.batch, nullptr, 0);
+}
+
+void gp(benchmark::State& state, const std::string& model, int64_t batch) {
+  Bench& b = bench_for(model, batch);
+  for (auto _ : state) b.method->cheap_step(b.session, b.batch);
+}
+
+// The predictor and the update alone: what a GP step adds to the forward pass, less the taps.
+void predict_apply(benchmark::State& state, const std::string& model, int64_t batch) {
+  Bench& b = bench_for(model, batch);
+  const at::NoGradGuard no_grad;
+  for (auto _ : state) adagp::train::blind_step(b.session, adagp::train::predicted_gradients);
+}
+
+[[maybe_unused]] const bool registered = [] {
+  const std::pair<const char*, int64_t> cases[] = {{"vgg8s", 128}, {"vgg13_bn", 256}};
+  for (const auto& [model, size] : cases) {
+    const std::string name = std::string(model) + "/b" + std::to_string(size) + "/";
+    const auto add = [&, m = std::string(model), s = size](const char* what, auto run) {
+      benchmark::RegisterBenchmark((name + what).c_str(),
+                                   [run, m, s](benchmark::State& state) { run(state, m, s); })
+          ->Unit(benchmark::kMillisecond)
+          ->UseRealTime()
+          ->MinTime(2.0);
+    };
+    add("forward", forward);
+    add("gp", gp);
+    add("bp", bp);
+    add("bp_observe", bp_observe);
+    add("predict_apply", predict_apply);
+  }
+  return true;
+}();
+
+}  // namespace
