@@ -45,8 +45,10 @@ if(ADAGP_CUDA STREQUAL "ON" OR (ADAGP_CUDA STREQUAL "AUTO" AND EXISTS /dev/nvidi
     message(FATAL_ERROR "ADAGP_CUDA=${ADAGP_CUDA}, but ${ADAGP_TORCH_DIR}/lib has no libtorch_cuda.so")
   endif()
   set(ADAGP_WITH_CUDA ON)
+  # libstdc++ is named because some CUDA libraries export a copy of it: were it not a direct
+  # dependency, the program would use theirs and crash in the destructors at exit.
   target_link_libraries(adagp_torch INTERFACE
-    $<BUILD_INTERFACE:-Wl,--no-as-needed,-ltorch_cuda,-lc10_cuda,--as-needed>)
+    $<BUILD_INTERFACE:-Wl,--push-state,--no-as-needed,-lstdc++,-ltorch_cuda,-lc10_cuda,--pop-state>)
   target_compile_definitions(adagp_torch INTERFACE ADAGP_WITH_CUDA=1)
 endif()
 set(CMAKE_BUILD_RPATH ${ADAGP_TORCH_DIR}/lib)

@@ -197,7 +197,7 @@ Binding::Field& Binding::find(const std::string& key, const std::string& where) 
 
 namespace {
 
-using Visit = std::function<void(const std::string&, const toml::node&)>;
+using Visit = std::function<void(const std::string&, const toml::key&, const toml::node&)>;
 
 void walk(const toml::table& table, const std::string& prefix, const Visit& visit) {
   for (const auto& [name, node] : table) {
@@ -205,7 +205,7 @@ void walk(const toml::table& table, const std::string& prefix, const Visit& visi
     if (const auto* inner = node.as_table()) {
       walk(*inner, key + ".", visit);
     } else {
-      visit(key, node);
+      visit(key, name, node);
     }
   }
 }
@@ -266,10 +266,11 @@ void Binding::load_toml(std::string_view text, const std::string& file_name) {
     throw UsageError(cat(file_name, ":", error.source().begin.line, ":",
                          error.source().begin.column, ": not TOML: ", error.description()));
   }
-  walk(parsed, "", [&](const std::string& key, const toml::node& node) {
-    const auto at = node.source().begin;
-    const std::string where = cat(file_name, ":", at.line, ":", at.column);
-    assign(find(key, where), node, where);
+  const auto place = [&](const toml::source_position& at) {
+    return cat(file_name, ":", at.line, ":", at.column);
+  };
+  walk(parsed, "", [&](const std::string& key, const toml::key& name, const toml::node& node) {
+    assign(find(key, place(name.source().begin)), node, place(node.source().begin));
   });
 }
 

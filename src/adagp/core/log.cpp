@@ -45,6 +45,11 @@ void set_log_level(LogLevel level) {
   }
 }
 
+bool log_wants(LogLevel level) {
+  // The two enumerations have the same order.
+  return static_cast<int>(level) >= static_cast<int>(logger().level()) - SPDLOG_LEVEL_DEBUG;
+}
+
 void log_debug(const std::string& message) {
   logger().debug(message);
 }

@@ -8,6 +8,7 @@ namespace adagp::core {
 enum class LogLevel { kDebug, kInfo, kWarning, kError, kOff };
 
 void set_log_level(LogLevel level);
+bool log_wants(LogLevel level);
 void log_debug(const std::string& message);
 void log_info(const std::string& message);
 void log_warning(const std::string& message);

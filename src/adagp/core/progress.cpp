@@ -36,6 +36,7 @@ Progress::~Progress() {
 }
 
 void Progress::show(const std::string& text, double fraction, bool force) {
+  if (!log_wants(LogLevel::kInfo)) return;
   const auto now = Clock::now();
   if (!force && std::chrono::duration<double>(now - last_).count() < interval_) return;
   last_ = now;

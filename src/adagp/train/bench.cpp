@@ -1,5 +1,7 @@
 #include "adagp/train/bench.h"
 
+#include <sys/resource.h>
+
 #include <ATen/ATen.h>
 
 #include "adagp/core/text.h"
@@ -21,13 +23,18 @@ double predictor_cost(const layers::Table& table, const Config& config) {
   return fc / (static_cast<double>(layers::total_macs(table)) * static_cast<double>(config.batch));
 }
 
+double peak_host_bytes() {
+  rusage usage{};
+  return getrusage(RUSAGE_SELF, &usage) == 0 ? 1024.0 * static_cast<double>(usage.ru_maxrss) : 0;
+}
+
 std::string milliseconds(double seconds) {
   return core::fixed(seconds * 1e3, 3);
 }
 
 }  // namespace
 
-BenchResult bench(Config config, const std::string& input, int repeats) {
+BenchResult bench(Config config, const std::string& input, int repeats, const std::string& only) {
   set_threads(config);
   const auto size = layers::parse_input(input);
   const auto form = models::form_for(models::find(config.model.name), size.height, size.width);
@@ -42,7 +49,8 @@ BenchResult bench(Config config, const std::string& input, int repeats) {
   batch.labels = at::randint(config.model.classes, {config.batch}, at::kLong).to(device);
 
   BenchResult out;
-  out.times = measure_steps(config, batch, repeats);
+  out.times = measure_steps(config, batch, repeats, only);
+  out.peak_bytes = peak_host_bytes();
   const auto schedule = schedule::Schedule::parse(config.schedule, config.epochs);
   const double f = out.gp_share = schedule.predicted_share(config.epochs, kBatchesForShare);
   out.speedup = out.times.bp / ((1 - f) * out.times.bp_observe + f * out.times.gp);
@@ -65,7 +73,8 @@ std::string BenchResult::text() const {
   return core::cat(table.console(), "\nGP share of the schedule ", core::fixed(gp_share, 4),
                    ": speed-up over BP ", core::fixed(speedup, 3), ", with a free predictor ",
                    core::fixed(ceiling, 3), "\nthe predictor's FC is ",
-                   core::fixed(100 * predictor_macs, 1), " % of the forward pass's MACs");
+                   core::fixed(100 * predictor_macs, 1), " % of the forward pass's MACs; peak host memory ",
+                   core::human_bytes(peak_bytes));
 }
 
 nlohmann::json BenchResult::to_json() const {
@@ -78,6 +87,7 @@ nlohmann::json BenchResult::to_json() const {
           {"gp_share", gp_share},
           {"speedup", speedup},
           {"ceiling", ceiling},
+          {"peak_bytes", peak_bytes},
           {"predictor_macs_over_forward", predictor_macs}};
 }
 

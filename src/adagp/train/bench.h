@@ -15,6 +15,7 @@ struct BenchResult {
   double gp_share = 0;        // of the schedule
   double speedup = 0;         // of the whole schedule, from the measured steps
   double ceiling = 0;         // the same with a free predictor: GP = forward, BP + predictor = BP
+  double peak_bytes = 0;      // of the whole process, host memory
   double predictor_macs = 0;  // of a GP step, relative to the forward pass
 
   std::string text() const;
@@ -23,6 +24,7 @@ struct BenchResult {
 
 // `input`: "cifar", "imagenet" or "HxW", random images; classes from model.classes (0 = 10 or
 // 1000).
-BenchResult bench(Config config, const std::string& input, int repeats);
+// With `only`, one kind of step alone; the ratios are then undefined and the peak memory is its own.
+BenchResult bench(Config config, const std::string& input, int repeats, const std::string& only = "");
 
 }  // namespace adagp::train

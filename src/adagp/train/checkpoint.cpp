@@ -19,7 +19,7 @@ void require_finite(const Snapshot& snapshot) {
     if (!name.starts_with("net.") || !tensor.is_floating_point()) continue;
     if (at::isfinite(tensor).all().item<bool>()) continue;
     throw DivergedError(core::cat("diverged: '", name.substr(4), "' is not finite after batch ",
-                                  snapshot.step, " of the run; the checkpoint before is kept"));
+                                  snapshot.step, " of the run; checkpoints made before are kept"));
   }
 }
 

@@ -67,7 +67,7 @@ void bind_data(core::Binding& b, Config& c) {
 
 void bind_optim(core::Binding& b, Config& c) {
   b.bind("optim.name", &c.optim.name, "sgd, adam or adamw").one_of({"sgd", "adam", "adamw"});
-  b.bind("optim.lr", &c.optim.lr, "learning rate (the policy's largest)").at_least(0);
+  b.bind("optim.lr", &c.optim.lr, "learning rate (the policy's largest)").between(0, 1e30);
   b.bind("optim.momentum", &c.optim.momentum, "of sgd").between(0, 1);
   b.bind("optim.nesterov", &c.optim.nesterov, "Nesterov's momentum");
   b.bind("optim.decay", &c.optim.decay, "weight decay").at_least(0);

@@ -104,10 +104,10 @@ void Probes::see(int64_t count, const std::vector<at::Tensor>& gradients, const 
       h_before += row[kHBefore];
       g_before += row[kGBefore];
     }
-    // q of the whole network, not the mean of layers' ratios, whose denominators can vanish.
-    if (std::isfinite(h_before / g_before)) {
-      q_sum_ += h_before / g_before;
-      ++q_count_;
+    // q of the whole network and the whole run is a ratio of sums: a single <g, G> can vanish.
+    if (std::isfinite(h_before) && std::isfinite(g_before)) {
+      h_before_sum_ += h_before;
+      g_before_sum_ += g_before;
     }
     ++probes_;
   }
@@ -124,8 +124,8 @@ std::optional<double> Probes::mean_cosine() const {
 }
 
 std::optional<double> Probes::mean_q() const {
-  if (q_count_ == 0) return {};
-  return q_sum_ / static_cast<double>(q_count_);
+  if (g_before_sum_ == 0) return {};
+  return h_before_sum_ / g_before_sum_;
 }
 
 std::optional<double> Probes::last_cosine() const {
@@ -146,8 +146,8 @@ std::map<std::string, at::Tensor> Probes::state() const {
   to[0] = static_cast<double>(probes_);
   to[1] = cosine_sum_;
   to[2] = static_cast<double>(cosine_count_);
-  to[3] = q_sum_;
-  to[4] = static_cast<double>(q_count_);
+  to[3] = h_before_sum_;
+  to[4] = g_before_sum_;
   std::map<std::string, at::Tensor> out{{"sums", sums}};
   at::Tensor last = at::empty({static_cast<int64_t>(last_.size()), 7}, at::kDouble);
   for (size_t l = 0; l < last_.size(); ++l) {
@@ -169,8 +169,8 @@ void Probes::load_state(const std::map<std::string, at::Tensor>& state) {
   probes_ = static_cast<int64_t>(from[0]);
   cosine_sum_ = from[1];
   cosine_count_ = static_cast<int64_t>(from[2]);
-  q_sum_ = from[3];
-  q_count_ = static_cast<int64_t>(from[4]);
+  h_before_sum_ = from[3];
+  g_before_sum_ = from[4];
   last_.clear();
   for (int64_t l = 0; l < last->second.size(0); ++l) {
     const double* v = last->second.const_data_ptr<double>() + 7 * l;

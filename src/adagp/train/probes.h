@@ -43,7 +43,8 @@ class Probes {
 
   bool measured() const { return probes_ > 0; }
   const std::vector<ProbeValues>& last() const { return last_; }  // per layer
-  // Means over layers and probes; nothing before the first probe, or where nothing is defined.
+  // The mean cosine over layers and probes, and q over the network and the run; nothing before the
+  // first probe, or where nothing is defined.
   std::optional<double> mean_cosine() const;
   std::optional<double> mean_q() const;
   std::optional<double> last_cosine() const;
@@ -56,8 +57,8 @@ class Probes {
   int64_t every_;
   int64_t probes_ = 0;
   std::vector<ProbeValues> last_;
-  double cosine_sum_ = 0, q_sum_ = 0;
-  int64_t cosine_count_ = 0, q_count_ = 0;
+  double cosine_sum_ = 0, h_before_sum_ = 0, g_before_sum_ = 0;
+  int64_t cosine_count_ = 0;
   std::vector<at::Tensor> before_;  // G by layer, flat, when the BP batch before was kept
 };
 

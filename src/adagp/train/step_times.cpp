@@ -1,6 +1,7 @@
 #include "adagp/train/step_times.h"
 
 #include <algorithm>
+#include <functional>
 #include <vector>
 
 #include <ATen/ATen.h>
@@ -57,20 +58,37 @@ std::vector<double> medians(const Session& s, const std::vector<std::function<vo
 
 }  // namespace
 
-StepTimes measure_steps(const Config& config, const data::Batch& batch, int repeats) {
+StepTimes measure_steps(const Config& config, const data::Batch& batch, int repeats,
+                        const std::string& only) {
   Session s = throw_away(config, true);
   auto adagp = find_method("adagp").make(s);
+  StepTimes out;
   const auto forward = [&] {
     const at::NoGradGuard no_grad;
     const AutocastScope autocast(s.device, s.bf16());
     s.net->forward(batch.images);
   };
-  const auto found =
-      medians(s,
-              {forward, [&] { bp_step(s, batch); }, [&] { adagp->full_step(s, batch, nullptr, 0); },
-               [&] { adagp->cheap_step(s, batch); }},
-              repeats);
-  return {found[0], found[1], found[2], found[3]};
+  struct Kind {
+    std::string name;
+    std::function<void()> step;
+    double* seconds;
+  };
+  const std::vector<Kind> kinds{
+      {"forward", forward, &out.forward},
+      {"bp", [&] { bp_step(s, batch); }, &out.bp},
+      {"bp-observe", [&] { adagp->full_step(s, batch, nullptr, 0); }, &out.bp_observe},
+      {"gp", [&] { adagp->cheap_step(s, batch); }, &out.gp},
+  };
+  std::vector<std::function<void()>> steps;
+  std::vector<double*> seconds;
+  for (const auto& kind : kinds) {
+    if (!only.empty() && only != kind.name) continue;
+    steps.push_back(kind.step);
+    seconds.push_back(kind.seconds);
+  }
+  const auto found = medians(s, steps, repeats);
+  for (size_t i = 0; i < found.size(); ++i) *seconds[i] = found[i];
+  return out;
 }
 
 double measure_bp(const Config& config, const data::Batch& batch, int repeats) {

@@ -2,7 +2,7 @@
 // Median seconds of each kind of step, measured on throw-away copies: for bench, --dry-run and the
 // budget of equal-time.
 
-#include <functional>
+#include <string>
 
 #include "adagp/data/loader.h"
 #include "adagp/train/config.h"
@@ -17,8 +17,10 @@ struct StepTimes {
 };
 
 // `config` is resolved. `repeats` timed steps of each kind after a warm-up, interleaved so that a
-// slow moment of the machine hits all of them.
-StepTimes measure_steps(const Config& config, const data::Batch& batch, int repeats);
+// slow moment of the machine hits all of them. `only` ("forward", "gp", "bp", "bp-observe") leaves
+// the other kinds out, for profiles and peak memory.
+StepTimes measure_steps(const Config& config, const data::Batch& batch, int repeats,
+                        const std::string& only = "");
 // Only the plain backprop step.
 double measure_bp(const Config& config, const data::Batch& batch, int repeats);
 

@@ -156,7 +156,7 @@ void Trainer::check_loss(double loss) {
                                 ") at ", position_text(step_ - 1), ", ",
                                 describe_divergence(*session_.net, last_batch_.images),
                                 ", learning rate ", core::shortest(session_.lr),
-                                "; the last good checkpoint is kept; lower optim.lr or set clip"));
+                                "; checkpoints made before are kept; lower optim.lr or set clip"));
 }
 
 void Trainer::log_interval() {

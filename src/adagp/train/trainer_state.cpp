@@ -36,15 +36,20 @@ void load_generator_state(at::Device device, const io::TensorMap& saved) {
 
 void Trainer::open_records(RunFolder& folder) {
   if (step_ == 0) {
-    folder.write_config(session_.config);
-    folder.write_environment(session_.device.str());
+    // The table comes first: it finds images too small for the network before anything is written.
+    std::string table;
     try {
-      const auto table = layers::from_model(*session_.net, session_.config.model.name, input_name_);
-      core::write_file(folder.file("layers.csv"), layers::to_csv(table));
+      table =
+          layers::to_csv(layers::from_model(*session_.net, session_.config.model.name, input_name_));
+    } catch (const UsageError&) {
+      throw;
     } catch (const std::exception& error) {
       // A user's own network may use operations that have no shape-only path.
       core::log_debug(core::cat("no layers.csv: ", error.what()));
     }
+    folder.write_config(session_.config);
+    folder.write_environment(session_.device.str());
+    if (!table.empty()) core::write_file(folder.file("layers.csv"), table);
   }
   records_ = std::make_unique<io::JsonlWriter>(folder.file("metrics.jsonl"), step_);
   events_ = std::make_unique<io::EventWriter>(folder.file("tb"), step_);

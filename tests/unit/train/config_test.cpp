@@ -43,9 +43,9 @@ TEST(Config, RoundTripsThroughToml) {
 TEST(Config, ComplaintsNamePlaceAndCure) {
   EXPECT_EQ(
       complaint("epochs = 3\n[optim]\nlearning_rat = 1"),
-      "recipe.toml:3:16: unknown key 'optim.learning_rat'; docs/configuration.md lists the keys");
+      "recipe.toml:3:1: unknown key 'optim.learning_rat'; docs/configuration.md lists the keys");
   EXPECT_NE(complaint("[optim]\nmomentun = 1")
-                .find("recipe.toml:2:12: unknown key 'optim.momentun'; did "
+                .find("recipe.toml:2:1: unknown key 'optim.momentun'; did "
                       "you mean 'optim.momentum'?"),
             std::string::npos)
       << complaint("[optim]\nmomentun = 1");

@@ -1,0 +1,109 @@
+"""Starts the program as a user would, on runs of a second or two."""
+
+import json
+import os
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+BIN = os.environ.get("ADAGP_BIN", str(ROOT / "build/bin/adagp"))
+PATIENCE = 120  # seconds before a hanging program is an error
+
+
+def sets(**values):
+    """sets(data__limit=3) -> ["--set", "data.limit=3"]"""
+    return [word for key, value in values.items()
+            for word in ("--set", f"{key.replace('__', '.')}={value}")]
+
+
+DATA = ["--data", "synthetic", "--threads", "1",
+        *sets(data__synthetic_size=8, data__synthetic_train=200, data__synthetic_test=50)]
+NET = ["--model", "resnet8", *sets(model__width_divisor=4)]
+TINY = [*DATA, *NET, "--batch", "20"]  # 10 batches an epoch, some milliseconds each
+
+
+def environment(**extra):
+    """This process's environment without what would configure a run, and one thread per program."""
+    kept = {k: v for k, v in os.environ.items()
+            if not k.startswith("ADAGP_") and k not in ("NO_COLOR", "CLICOLOR_FORCE")}
+    return {**kept, "OMP_NUM_THREADS": "1", **extra}
+
+
+def adagp(*args, code=0, env=None, **options):
+    """Runs the program to its end; its exit code must be `code`."""
+    done = subprocess.run([BIN, *map(str, args)], env=environment(**(env or {})), text=True,
+                          capture_output=True, timeout=PATIENCE, **options)
+    assert done.returncode == code, (
+        f"{' '.join(map(str, args))}\nexit code {done.returncode}, expected {code}\n"
+        f"stdout: {done.stdout}\nstderr: {done.stderr}")
+    return done
+
+
+def start(*args, **options):
+    return subprocess.Popen([BIN, *map(str, args)], env=environment(), text=True,
+                            stdout=subprocess.PIPE, stderr=subprocess.PIPE, **options)
+
+
+def finish(process):
+    """stdout and stderr of a started program that is about to end."""
+    try:
+        return process.communicate(timeout=PATIENCE)
+    finally:
+        process.kill()
+
+
+def wait_until(condition, process):
+    """False when the process ended first."""
+    until = time.monotonic() + PATIENCE
+    while not condition():
+        if process.poll() is not None:
+            return False
+        assert time.monotonic() < until, "nothing happened"
+        time.sleep(0.001)
+    return True
+
+
+def interrupt(folder, *args, at=1, how=signal.SIGTERM):
+    """Trains until a checkpoint of batch `at` or later is there, then sends a signal."""
+    process = start("train", *args, "-o", folder)
+    reached = wait_until(lambda: newest_step(folder) >= at, process)
+    assert reached, f"ended before batch {at}: {finish(process)}"
+    process.send_signal(how)
+    out, err = finish(process)
+    return process.returncode, out, err
+
+
+def checkpoints(folder):
+    """Oldest first."""
+    return sorted(Path(folder).glob("checkpoint/step-*.safetensors"))
+
+
+def newest_step(folder):
+    files = checkpoints(folder)
+    return int(files[-1].stem.split("-")[1]) if files else 0
+
+
+def summary(folder):
+    return json.loads((Path(folder) / "summary.json").read_text())
+
+
+def records(folder):
+    return [json.loads(line) for line in (Path(folder) / "metrics.jsonl").read_text().splitlines()]
+
+
+def timeless(record):
+    """Without what the clock decides."""
+    return {key: value for key, value in record.items() if "seconds" not in key}
+
+
+def assert_same_run(folder, reference):
+    """Equal in every byte of the weights and in everything but times."""
+    for name in ("weights.safetensors", "best.safetensors"):
+        assert (Path(folder) / name).read_bytes() == (Path(reference) / name).read_bytes(), name
+    assert timeless(summary(folder)) == timeless(summary(reference))
+    ours, theirs = records(folder), records(reference)
+    assert [(r["kind"], r["step"]) for r in ours] == [(r["kind"], r["step"]) for r in theirs]
+    assert list(map(timeless, ours)) == list(map(timeless, theirs))
+    assert not list(Path(folder).rglob("*.tmp"))

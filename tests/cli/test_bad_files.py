@@ -1,0 +1,180 @@
+"""Exit code 3 names the file, what was expected and what was found; exit code 4 is divergence."""
+
+import re
+import tarfile
+
+import numpy as np
+import pytest
+from PIL import Image
+from safetensors.numpy import load_file, save_file
+
+from harness import DATA, NET, TINY, adagp, checkpoints, sets
+
+SMALL = ["--data", "synthetic", "--size", "32", "--train", "60", "--test", "20"]
+
+
+def train_on(name, path, *more, code=3):
+    return adagp("train", "--model", "resnet8", *sets(model__width_divisor=4), "--threads", "1",
+                 "--data", name, "--data-dir", path, "--epochs", "1", "--batch", "10", *more,
+                 "-o", str(path) + "-run", code=code).stderr
+
+
+def cut(file, count):
+    file.write_bytes(file.read_bytes()[:-count])
+
+
+@pytest.mark.parametrize("name", ["cifar10", "cifar100", "image-folder", "packed"])
+def test_missing_data(name, tmp_path):
+    err = train_on(name, tmp_path / "nowhere")
+    assert str(tmp_path / "nowhere") in err and "no such" in err.lower()
+
+
+def test_cifar_files(tmp_path):
+    folder = tmp_path / "cifar"
+    adagp("data", "make", *SMALL, "--format", "cifar10", "-o", folder)
+    train_on("cifar10", folder, code=0)
+    third = next(folder.rglob("data_batch_3.bin"))
+    size = third.stat().st_size
+    cut(third, 100)
+    err = train_on("cifar10", folder, "--seed", "1")
+    assert third.name in err and str(size - 100) in err.replace(" ", "") and "cut short" in err
+    third.unlink()
+    assert third.name in train_on("cifar10", folder, "--seed", "1")
+
+
+def test_packed_file(tmp_path):
+    file = tmp_path / "all.safetensors"
+    adagp("data", "pack", *SMALL, "-o", file)
+    train_on("packed", file, code=0)
+    cut(file, 100)
+    err = train_on("packed", file, "--seed", "1")
+    assert str(file) in err and "cut short" in err
+
+
+@pytest.fixture
+def jpeg_folder(tmp_path):
+    """Two classes of noise, 12 training and 10 test images each."""
+    rng = np.random.default_rng(3)
+    for split, count in (("train", 12), ("test", 10)):
+        for label in ("cat", "dog"):
+            folder = tmp_path / "images" / split / label
+            folder.mkdir(parents=True)
+            for i in range(count):
+                pixels = rng.integers(0, 256, (32, 32, 3), dtype=np.uint8)
+                Image.fromarray(pixels).save(folder / f"{i:02}.jpg")
+    return tmp_path / "images"
+
+
+def test_cut_off_jpeg(jpeg_folder):
+    train_on("image-folder", jpeg_folder, code=0)
+    broken = jpeg_folder / "train/dog/07.jpg"
+    cut(broken, broken.stat().st_size // 2)
+    assert str(broken) in train_on("image-folder", jpeg_folder, "--seed", "1")
+
+
+def test_not_an_image(jpeg_folder):
+    broken = jpeg_folder / "test/cat/03.jpg"
+    broken.write_text("<html>404</html>")
+    assert str(broken) in train_on("image-folder", jpeg_folder)
+
+
+@pytest.mark.parametrize("kind", ["gz", "xz", ""])
+def test_cut_off_archive(kind, jpeg_folder, tmp_path):
+    archive = tmp_path / f"images.tar{'.' + kind if kind else ''}"
+    with tarfile.open(archive, f"w:{kind}") as out:
+        for split in ("train", "test"):
+            out.add(jpeg_folder / split, split)
+    train_on("image-folder", archive, code=0)
+    cut(archive, archive.stat().st_size // 2)
+    assert str(archive) in train_on("image-folder", archive, "--seed", "1")
+
+
+def train_from(weights, tmp_path, *more, code=3):
+    return adagp("train", *DATA, "--batch", "20", "--epochs", "1", "--weights", weights,
+                 *(more or NET), "-o", tmp_path / "run", code=code).stderr
+
+
+def test_weights_file(finished, tmp_path):
+    good = tmp_path / "good.safetensors"
+    adagp("export", finished, "-o", good)
+    train_from(good, tmp_path, code=0)
+    whole = good.read_bytes()
+    for name, damaged in (("cut", whole[:-10]), ("head", whole[:50]), ("empty", b""),
+                          ("flip", whole[:-10] + bytes([whole[-10] ^ 4]) + whole[-9:]),
+                          ("text", b"these are no weights at all")):
+        file = tmp_path / f"{name}.safetensors"
+        file.write_bytes(damaged)
+        for err in (train_from(file, tmp_path / name), adagp("eval", file, *DATA, code=3).stderr):
+            assert str(file) in err, (name, err)
+
+
+def test_weights_of_another_network(finished, tmp_path):
+    weights = finished / "weights.safetensors"
+    err = train_from(weights, tmp_path, "--model", "resnet8", *sets(model__width_divisor=2))
+    assert str(weights) in err and "of another shape" in err
+    assert re.search(r"got \[[\d, ]+\], expected \[[\d, ]+\]", err), err
+
+    renamed = load_file(weights)
+    renamed["head.weight"] = renamed.pop("fc.weight")
+    save_file(renamed, tmp_path / "renamed.safetensors")
+    err = train_from(tmp_path / "renamed.safetensors", tmp_path / "other")
+    assert "missing: fc.weight" in err and "unexpected: head.weight" in err
+
+
+def test_folders_that_are_no_runs(tmp_path):
+    for command in (["eval", tmp_path, *DATA], ["export", tmp_path, "-o", tmp_path / "x"],
+                    ["eval", tmp_path / "nowhere"]):
+        assert str(tmp_path) in adagp(*command, code=3).stderr
+
+
+def test_a_run_folder_without_its_configuration_is_refused(tmp_path):
+    folder = tmp_path / "run"
+    adagp("train", *TINY, "--epochs", "1", "-o", folder)
+    (folder / "config.toml").unlink()
+    err = adagp("train", *TINY, "--epochs", "1", "-o", folder, code=3).stderr
+    assert str(folder) in err and "config.toml" in err and "--overwrite" in err
+
+
+DIVERGED = r"diverged: loss .* at epoch \d+ batch \d+, .*layer '[\w.]+'"
+
+
+def test_divergence_is_an_error(tmp_path):
+    folder = tmp_path / "run"
+    err = adagp("train", *TINY, "--epochs", "2", *sets(optim__lr=1e9), "-o", folder, code=4).stderr
+    assert re.search(DIVERGED, err), err
+    assert not (folder / "summary.json").exists() and not (folder / "weights.safetensors").exists()
+
+
+def test_divergence_keeps_the_last_good_checkpoint(tmp_path):
+    """One-cycle begins at lr / div = 0.1: the first batch is sound, those after it are not."""
+    folder = tmp_path / "run"
+    command = ["train", *TINY, "--epochs", "2", "--method", "adagp", "-o", folder,
+               *sets(checkpoint_every="1ba", optim__lr=1e9, policy__name="one-cycle",
+                     policy__div=1e10)]
+    first = adagp(*command, code=4).stderr
+    assert re.search(DIVERGED, first), first
+    for file in checkpoints(folder):
+        for name, value in load_file(file).items():
+            if name.startswith("net.") and value.dtype.kind == "f":
+                assert np.isfinite(value).all(), (file, name)
+    assert checkpoints(folder)[0].name == "step-0000000001.safetensors"
+    again = adagp(*command, code=4).stderr  # the checkpoint is good: it ends in the same place
+    assert "resumed after batch" in again and first.splitlines()[-1] in again
+
+
+def test_a_poisoned_checkpoint_is_not_written(finished, tmp_path):
+    """Running statistics do not enter the loss of training: it is sound, the state is not."""
+    folder = tmp_path / "run"
+    weights = load_file(finished / "weights.safetensors")
+    weights["bn1.running_var"][:] = np.inf
+    save_file(weights, tmp_path / "poison.safetensors")
+    err = adagp("train", *TINY, "--epochs", "1", "-o", folder, "--weights",
+                tmp_path / "poison.safetensors", *sets(checkpoint_every="1ba"), code=4).stderr
+    assert re.search(r"diverged: 'bn1.running_var' is not finite .*epoch 1 batch 1", err), err
+    assert not checkpoints(folder)
+
+
+def test_loss_limit(tmp_path):
+    err = adagp("train", *TINY, "--epochs", "1", *sets(loss_limit=0.5), "-o", tmp_path / "run",
+                code=4).stderr
+    assert re.search(r"loss 2\.\d+ \(limit 0\.5\) at epoch 1 batch 1", err), err

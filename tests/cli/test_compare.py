@@ -1,0 +1,94 @@
+"""adagp compare: methods x seeds, resumable, in a table and in files."""
+
+import csv
+import json
+import signal
+
+import pytest
+
+from harness import TINY, adagp, finish, newest_step, start, summary, wait_until
+
+FIELDS = {"top1_mean", "top1_sd", "n", "seconds_mean", "speedup", "bp_batches", "gp_batches",
+          "cosine_mean"}
+METHODS = ["bp", "adagp", "equal-time"]
+COMMAND = ["compare", *TINY, "--epochs", "4", "--methods", ",".join(METHODS), "--seeds", "2"]
+
+
+@pytest.fixture(scope="module")
+def compared(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("compare") / "out"
+    return folder, adagp(*COMMAND, "-o", folder)
+
+
+def test_json_has_the_promised_fields_and_the_runs_numbers(compared):
+    folder, _ = compared
+    result = json.loads((folder / "compare.json").read_text())
+    assert set(result) == {"methods", "pairs", "verdict"}
+    assert list(result["methods"]) == METHODS
+    for method, row in result["methods"].items():
+        assert set(row) == FIELDS
+        runs = [summary(folder / f"{method}-seed{seed}") for seed in (0, 1)]
+        a, b = (run["top1"] for run in runs)
+        assert row["n"] == 2
+        assert row["top1_mean"] == pytest.approx((a + b) / 2)
+        assert row["top1_sd"] == pytest.approx(abs(a - b) / 2**0.5)
+        assert row["seconds_mean"] == pytest.approx(sum(r["train_seconds"] for r in runs) / 2)
+        assert row["gp_batches"] == (runs[0]["gp_batches"] if method == "adagp" else 0)
+    bp, equal = result["methods"]["bp"], result["methods"]["equal-time"]
+    assert bp["speedup"] == pytest.approx(1) and bp["cosine_mean"] is None
+    assert 0 < equal["bp_batches"] <= bp["bp_batches"] == 40
+    assert "too few" in result["verdict"]
+
+
+def test_table_on_stdout_and_the_rest_on_stderr(compared):
+    folder, done = compared
+    lines = done.stdout.splitlines()
+    assert lines[0].split()[0] == "method"
+    first_words = [line.split()[0] for line in lines if line]
+    assert [word for word in first_words if word in METHODS] == METHODS
+    assert "epoch" not in done.stdout and "run 1 of 6" not in done.stdout
+    assert "run 1 of 6: bp, seed 0" in done.stderr and "epoch 1/4 done" in done.stderr
+    verdict = json.loads((folder / "compare.json").read_text())["verdict"]
+    assert verdict in done.stdout and verdict in (folder / "compare.md").read_text()
+    rows = list(csv.DictReader((folder / "compare.csv").read_text().splitlines()))
+    assert [row["method"] for row in rows] == METHODS
+    assert set(rows[0]) == FIELDS | {"method"}
+
+
+def test_same_command_again_trains_nothing(compared):
+    folder, _ = compared
+    before = (folder / "compare.json").read_text()
+    again = adagp(*COMMAND, "-o", folder, "--json")
+    assert json.loads(again.stdout) == json.loads(before)
+    assert (folder / "compare.json").read_text() == before
+    assert "epoch 1/4" not in again.stderr
+
+
+def test_more_seeds_keep_the_runs_that_are_there(compared):
+    folder, _ = compared
+    weights = folder / "bp-seed0/weights.safetensors"
+    before = weights.stat().st_mtime_ns
+    adagp(*COMMAND[:-1], "3", "-o", folder)
+    assert weights.stat().st_mtime_ns == before
+    assert json.loads((folder / "compare.json").read_text())["methods"]["bp"]["n"] == 3
+
+
+@pytest.mark.parametrize("how, code", [(signal.SIGINT, 130), (signal.SIGKILL, -9)])
+def test_interrupted_compare_goes_on(how, code, tmp_path):
+    command = ["compare", *TINY, "--epochs", "12", "--methods", "bp,adagp", "--seeds", "1"]
+    adagp(*command, "-o", tmp_path / "whole")
+    folder = tmp_path / "out"
+    process = start(*command, "-o", folder)
+    assert wait_until(lambda: newest_step(folder / "adagp-seed0") >= 20, process)
+    process.send_signal(how)
+    out, err = finish(process)
+    assert process.returncode == code, err
+    assert out == "" and not (folder / "compare.json").exists()
+    first = (folder / "bp-seed0/weights.safetensors").stat().st_mtime_ns
+
+    again = adagp(*command, "-o", folder)
+    assert "resumed after batch" in again.stderr
+    assert (folder / "bp-seed0/weights.safetensors").stat().st_mtime_ns == first
+    for run in ("bp-seed0", "adagp-seed0"):
+        ours = (folder / run / "weights.safetensors").read_bytes()
+        assert ours == (tmp_path / "whole" / run / "weights.safetensors").read_bytes()

@@ -1,0 +1,129 @@
+"""What a run folder promises: new, unfinished, finished, someone else's."""
+
+import json
+import resource
+import shutil
+import signal
+
+import pytest
+
+from harness import (TINY, adagp, assert_same_run, checkpoints, finish, interrupt, newest_step,
+                     sets, start, summary, wait_until)
+
+SHORT = [*TINY, "--epochs", "3", "--seed", "1"]  # the `finished` fixture's
+
+
+def contents(folder):
+    return {p: (p.read_bytes(), p.stat().st_mtime_ns) for p in folder.rglob("*") if p.is_file()}
+
+
+def test_files_of_a_finished_run(finished):
+    for name in ("config.toml", "metrics.jsonl", "weights.safetensors", "best.safetensors",
+                 "layers.csv", "environment.json", "summary.json"):
+        assert (finished / name).stat().st_size > 0, name
+    assert checkpoints(finished) and list((finished / "tb").iterdir())
+    assert summary(finished)["gp_batches"] > 0 and summary(finished)["bp_batches"] > 0
+
+
+def test_finished_folder_prints_its_summary_and_trains_nothing(finished):
+    before = contents(finished)
+    again = adagp("train", *SHORT, "-o", finished, "--json")
+    assert json.loads(again.stdout) == summary(finished)
+    assert "epoch" not in again.stderr
+    assert contents(finished) == before
+
+
+@pytest.mark.parametrize("change, key", [
+    (["--epochs", "4", "--seed", "1"], "epochs"),
+    (["--epochs", "3", "--seed", "1", *sets(optim__lr=0.02)], "optim.lr"),
+    (["--epochs", "3", "--seed", "2", *sets(predictor__channels=8)], "seed, predictor.channels"),
+])
+def test_another_configuration_is_refused(change, key, finished):
+    before = contents(finished)
+    err = adagp("train", *TINY, *change, "-o", finished, code=2).stderr
+    assert f"({key})" in err and str(finished) in err and "--overwrite" in err
+    assert contents(finished) == before
+
+
+def test_keys_that_change_nothing_are_not_refused(finished):
+    adagp("train", *SHORT, *sets(log_every="7ba", checkpoint_every="2ba", augment__workers=0),
+          "-o", finished)
+
+
+def test_overwrite_starts_anew(tmp_path, finished):
+    folder = tmp_path / "run"
+    adagp("train", *TINY, "--epochs", "1", "-o", folder)
+    adagp("train", *SHORT, "-o", folder, code=2)
+    adagp("train", *SHORT, "-o", folder, "--overwrite")
+    assert_same_run(folder, finished)
+
+
+def test_a_run_that_lacks_only_its_end_is_ended(tmp_path, finished):
+    """Killed after the last checkpoint, before or while the results were written."""
+    folder = shutil.copytree(finished, tmp_path / "run")
+    for name in ("summary.json", "weights.safetensors"):
+        (folder / name).rename(folder / (name + ".tmp"))
+    done = adagp("train", *SHORT, "-o", folder)
+    assert "resumed after batch 30 of 30" in done.stderr
+    assert_same_run(folder, finished)
+
+
+def test_equal_seeds_give_equal_bytes(tmp_path, finished):
+    adagp("train", *SHORT, "-o", tmp_path / "run")
+    assert_same_run(tmp_path / "run", finished)
+
+
+def test_another_seed_gives_other_bytes(tmp_path, finished):
+    adagp("train", *TINY, "--epochs", "3", "--seed", "2", "-o", tmp_path / "run")
+    weights = (tmp_path / "run/weights.safetensors").read_bytes()
+    assert weights != (finished / "weights.safetensors").read_bytes()
+
+
+def test_acceptance_command_twice(tmp_path):
+    """The issue's own line, the default data made smaller; as many threads as there are."""
+    for name in ("a", "b"):
+        adagp("train", "--data", "synthetic", "--model", "vgg8s", "--method", "adagp", "--epochs",
+              "3", "--seed", "1", *sets(data__synthetic_train=256, data__synthetic_test=50),
+              "-o", tmp_path / name)
+    assert summary(tmp_path / "a")["gp_batches"] > 0
+    assert_same_run(tmp_path / "a", tmp_path / "b")
+
+
+def test_second_process_is_refused_and_harms_nothing(tmp_path, long_run, uninterrupted):
+    folder = tmp_path / "run"
+    command = ["train", *long_run, "--method", "adagp", "-o", folder]
+    first = start(*command)
+    assert wait_until(lambda: newest_step(folder) > 0, first)
+    first.send_signal(signal.SIGSTOP)  # so that it cannot end before the second has tried
+    for extra in ([], ["--overwrite"]):
+        err = adagp(*command, *extra, code=2).stderr
+        assert str(folder) in err and "another process" in err
+    first.send_signal(signal.SIGCONT)
+    _, err = finish(first)
+    assert first.returncode == 0, err
+    assert_same_run(folder, uninterrupted("adagp"))
+
+
+def full_disk(limit):
+    """Writes beyond `limit` bytes of a file fail, as they do on a full disk."""
+    def apply():
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
+    return apply
+
+
+def test_full_disk_keeps_the_checkpoint_before(tmp_path, long_run, uninterrupted):
+    folder = tmp_path / "run"
+    command = [*long_run, "--method", "adagp", *sets(checkpoint_every="3ba")]
+    interrupt(folder, *command, at=60)
+    before = {file: file.read_bytes() for file in checkpoints(folder)}
+    size = min(map(len, before.values()))
+
+    failed = adagp("train", *command, "-o", folder, code=1, preexec_fn=full_disk(size // 2))
+    written = folder / f"checkpoint/step-{newest_step(folder) + 3:010}.safetensors"
+    assert str(written) in failed.stderr and "File too large" in failed.stderr
+    assert {file: file.read_bytes() for file in checkpoints(folder)} == before
+    assert not list(folder.rglob("*.tmp"))
+
+    adagp("train", *command, "-o", folder)
+    assert_same_run(folder, uninterrupted("adagp"))

@@ -1,0 +1,106 @@
+"""Exit code 2: what was wrong, where, and the nearest thing that would have been right."""
+
+import re
+
+import pytest
+
+from harness import DATA, NET, TINY, adagp, sets
+
+TRAIN = ["train", *TINY, "--epochs", "1"]
+NO_MODEL = ["train", *DATA, "--epochs", "1"]
+NO_DATA = ["train", *NET, "--epochs", "1"]
+
+
+@pytest.mark.parametrize("args, wrong, near", [
+    ([*TRAIN, "--epoch", "3"], "--epoch", "--epochs"),
+    ([*TRAIN, "--overwrit"], "--overwrit", "--overwrite"),
+    (["compare", "--seedss", "3"], "--seedss", "--seeds"),
+    (["export", "run", "--ouput", "x"], "--ouput", "--output"),
+    (["data", "info", "--tarin", "5"], "--tarin", "--train"),
+    (["trian"], "trian", "train"),
+    (["data", "inof"], "inof", "info"),
+    (["list", "modles"], "modles", "models"),
+    ([*NO_MODEL, "--model", "resnt8"], "resnt8", "resnet8"),
+    ([*TRAIN, "--method", "adapg"], "adapg", "adagp"),
+    ([*NO_DATA, "--data", "cifar-10"], "cifar-10", "cifar10"),
+    ([*TRAIN, *sets(predictor__kind="shard")], "shard", "shared"),
+    ([*TRAIN, "--schedule", "papr"], "papr", "paper"),
+    ([*TRAIN, *sets(optim__name="sdg")], "sdg", "sgd"),
+    ([*TRAIN, *sets(policy__name="cosin")], "cosin", "cosine"),
+    ([*TRAIN, *sets(optmi__lr=3)], "optmi.lr", "optim.lr"),
+    ([*TRAIN, *sets(head="exat")], "exat", "exact"),
+    (["layers", "--model", "resnet501"], "resnet501", "resnet50"),
+    (["compare", *TINY, "--methods", "bp,adapg"], "adapg", "adagp"),
+], ids=lambda value: value if isinstance(value, str) else "")
+def test_unknown_names_get_the_nearest(args, wrong, near, tmp_path):
+    done = adagp(*args, code=2, cwd=tmp_path)
+    assert f"'{wrong}'" in done.stderr and f"did you mean '{near}'" in done.stderr
+    assert done.stdout == ""
+
+
+@pytest.mark.parametrize("text, where, what", [
+    ("epochs = 3\n\n[optim]\n  lrr = 0.1\n", "4", "'optim.lrr'; did you mean 'optim.lr'?"),
+    ("epochs = '3'\n", "1", "expected a whole number"),
+    ("[optim]\nlr = 'big'\n", "2", "expected a number"),
+    ("method = 'bp'\nbatch = 0\n", "2", "expected at least 1"),
+    ("epochs = 3\nmethod =\n", "2", "not TOML"),
+    ("epochs = 3\nepochs = 4\n", "2", "not TOML"),
+])
+def test_recipe_errors_say_file_line_and_column(text, where, what, tmp_path):
+    recipe = tmp_path / "recipe.toml"
+    recipe.write_text(text)
+    err = adagp("train", recipe, code=2, cwd=tmp_path).stderr
+    assert re.search(rf"{re.escape(str(recipe))}:{where}:\d+: ", err), err
+    assert what in err
+
+
+@pytest.mark.parametrize("args, words", [
+    (["nope.toml"], ["nope.toml", "No such file"]),
+    (["."], ["recipe", "folder"]),
+    (["--epochs", "many"], ["--epochs", "'many'", "whole number"]),
+    (["--epochs", "2.5"], ["--epochs", "2.5", "whole number"]),
+    (["--seed", "-1"], ["--seed", "-1", "at least 0"]),
+    (["--set", "epochs"], ["--set epochs", "key=value"]),
+    (["--precision", "fp16"], ["'fp16'", "fp32", "bf16"]),
+    ([*TINY, "--device", "cpuu"], ["'cpuu'", "did you mean 'cpu'"]),
+    ([*TINY, "--precision", "bf16", "--device", "cpu"], ["bf16", "GPU", "fp32"]),
+    ([*DATA, *NET, "--batch", "201"], ["201", "200"]),
+    ([*TINY, "--method", "equal-time"], ["equal_time.reference", "equal_time.batches"]),
+    (["--data", "cifar10"], ["cifar10", "--data-dir"]),
+    ([*DATA, "--model", "vgg8s"], ["too small"]),
+    ([*TINY, *sets(checkpoint_every="3 parsecs")], ["parsecs"]),
+    ([*TINY, *sets(model__classes=3)], ["model.classes", "3", "10"]),
+    ([*TINY, "--schedule", "4ep 4:1, 0:0"], ["schedule", "0:0"]),
+    ([*TINY, "--epochs"], ["--epochs"]),
+], ids=lambda value: value[-1][-20:] if value and value[0] in ("--data", "nope.toml") else "")
+def test_train_refuses(args, words, tmp_path):
+    err = adagp("train", *args, code=2, cwd=tmp_path).stderr
+    for word in words:
+        assert word in err, f"'{word}' is not in: {err}"
+
+
+@pytest.mark.parametrize("args, words", [
+    (["--methods", "bp,bp"], ["'bp' twice"]),
+    (["--methods", "bp,equal-time"], ["equal-time", "adagp"]),
+    (["--methods", "bp", "--seeds", "0"], ["--seeds"]),
+])
+def test_compare_refuses_before_any_run(args, words, tmp_path):
+    err = adagp("compare", *TINY, *args, "-o", tmp_path / "out", code=2).stderr
+    assert all(word in err for word in words), err
+    assert len(err) < 400 and not (tmp_path / "out").exists()
+
+
+def test_no_gpu(tmp_path):
+    """CUDA_VISIBLE_DEVICES hides the GPUs of a machine that has some."""
+    err = adagp(*TRAIN, "--device", "cuda", code=2, cwd=tmp_path,
+                env={"CUDA_VISIBLE_DEVICES": ""}).stderr
+    assert "'cuda'" in err and "no GPU" in err and "--device cpu" in err
+
+
+def test_help_and_version_are_not_errors():
+    commands = ("train", "compare", "eval", "bench", "layers", "list", "data", "export", "doctor")
+    text = adagp("--help").stdout
+    assert all(command in text for command in commands)
+    for command in commands:
+        assert "--help" in adagp(command, "--help").stdout
+    assert re.fullmatch(r"adagp \d+\.\d+\.\d+\n", adagp("--version").stdout)
