@@ -3,7 +3,7 @@
 //
 //   adagp_bench --benchmark_filter=vgg13_bn
 //
-// vgg13_bn in CIFAR form at batch 256 is what the targets in docs/performance.md speak of.
+// vgg13_bn in CIFAR form at batch 256 is the case of docs/results/2026-11-15-cpu-steps.md.
 
 #include <benchmark/benchmark.h>
 

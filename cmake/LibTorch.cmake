@@ -28,6 +28,15 @@ if(NOT EXISTS ${ADAGP_TORCH_DIR}/lib/libtorch_cpu.so)
     "or build without the engine: -DADAGP_TORCH=OFF")
 endif()
 
+# LibTorch uses the shared libstdc++. A compiler that only has the static one gives the program a
+# second copy of the library's state, and it aborts in the destructors at exit.
+execute_process(COMMAND ${CMAKE_CXX_COMPILER} -print-file-name=libstdc++.so
+  OUTPUT_VARIABLE _stdlib OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET)
+if(_stdlib STREQUAL "libstdc++.so")
+  message(FATAL_ERROR "${CMAKE_CXX_COMPILER} has no shared libstdc++, which LibTorch needs; "
+    "choose another compiler: -DCMAKE_CXX_COMPILER=/usr/bin/g++")
+endif()
+
 add_library(adagp_torch INTERFACE)
 target_include_directories(adagp_torch SYSTEM INTERFACE
   $<BUILD_INTERFACE:${ADAGP_TORCH_DIR}/include>
@@ -45,10 +54,8 @@ if(ADAGP_CUDA STREQUAL "ON" OR (ADAGP_CUDA STREQUAL "AUTO" AND EXISTS /dev/nvidi
     message(FATAL_ERROR "ADAGP_CUDA=${ADAGP_CUDA}, but ${ADAGP_TORCH_DIR}/lib has no libtorch_cuda.so")
   endif()
   set(ADAGP_WITH_CUDA ON)
-  # libstdc++ is named because some CUDA libraries export a copy of it: were it not a direct
-  # dependency, the program would use theirs and crash in the destructors at exit.
   target_link_libraries(adagp_torch INTERFACE
-    $<BUILD_INTERFACE:-Wl,--push-state,--no-as-needed,-lstdc++,-ltorch_cuda,-lc10_cuda,--pop-state>)
+    $<BUILD_INTERFACE:-Wl,--push-state,--no-as-needed,-ltorch_cuda,-lc10_cuda,--pop-state>)
   target_compile_definitions(adagp_torch INTERFACE ADAGP_WITH_CUDA=1)
 endif()
 set(CMAKE_BUILD_RPATH ${ADAGP_TORCH_DIR}/lib)

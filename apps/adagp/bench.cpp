@@ -18,8 +18,8 @@ struct BenchArguments {
 };
 
 int run_bench(const BenchArguments& arguments) {
-  const auto result = train::bench(arguments.flags.resolve(), arguments.input, arguments.repeats,
-                                   arguments.only);
+  const auto result =
+      train::bench(arguments.flags.resolve(), arguments.input, arguments.repeats, arguments.only);
   std::puts((arguments.json ? result.to_json().dump(2) : result.text()).c_str());
   return 0;
 }
@@ -37,8 +37,7 @@ void add_bench(CLI::App& app, Action& action) {
       ->check(CLI::Range(1, 1'000'000))
       ->type_name("")
       ->capture_default_str();
-  command
-      ->add_option("--only", arguments->only, "One kind of step: forward, gp, bp or bp-observe")
+  command->add_option("--only", arguments->only, "One kind of step: forward, gp, bp or bp-observe")
       ->check(CLI::IsMember({"forward", "gp", "bp", "bp-observe"}))
       ->type_name("");
   command->add_flag("--json", arguments->json, "Print as JSON");

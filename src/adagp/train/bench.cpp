@@ -70,11 +70,11 @@ std::string BenchResult::text() const {
   table.add_row({"BP", milliseconds(times.bp), "1.000", "BP"});
   table.add_row({"BP + predictor training", milliseconds(times.bp_observe),
                  core::fixed(times.bp_observe / times.bp, 3), "BP"});
-  return core::cat(table.console(), "\nGP share of the schedule ", core::fixed(gp_share, 4),
-                   ": speed-up over BP ", core::fixed(speedup, 3), ", with a free predictor ",
-                   core::fixed(ceiling, 3), "\nthe predictor's FC is ",
-                   core::fixed(100 * predictor_macs, 1), " % of the forward pass's MACs; peak host memory ",
-                   core::human_bytes(peak_bytes));
+  return core::cat(
+      table.console(), "\nGP share of the schedule ", core::fixed(gp_share, 4),
+      ": speed-up over BP ", core::fixed(speedup, 3), ", with a free predictor ",
+      core::fixed(ceiling, 3), "\nthe predictor's FC is ", core::fixed(100 * predictor_macs, 1),
+      " % of the forward pass's MACs; peak host memory ", core::human_bytes(peak_bytes));
 }
 
 nlohmann::json BenchResult::to_json() const {

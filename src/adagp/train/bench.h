@@ -24,7 +24,9 @@ struct BenchResult {
 
 // `input`: "cifar", "imagenet" or "HxW", random images; classes from model.classes (0 = 10 or
 // 1000).
-// With `only`, one kind of step alone; the ratios are then undefined and the peak memory is its own.
-BenchResult bench(Config config, const std::string& input, int repeats, const std::string& only = "");
+// With `only`, one kind of step alone; the ratios are then undefined and the peak memory is its
+// own.
+BenchResult bench(Config config, const std::string& input, int repeats,
+                  const std::string& only = "");
 
 }  // namespace adagp::train

@@ -39,8 +39,8 @@ void Trainer::open_records(RunFolder& folder) {
     // The table comes first: it finds images too small for the network before anything is written.
     std::string table;
     try {
-      table =
-          layers::to_csv(layers::from_model(*session_.net, session_.config.model.name, input_name_));
+      table = layers::to_csv(
+          layers::from_model(*session_.net, session_.config.model.name, input_name_));
     } catch (const UsageError&) {
       throw;
     } catch (const std::exception& error) {
