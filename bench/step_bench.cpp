@@ -40,8 +40,7 @@ Bench& bench_for(const std::string& model, int64_t batch) {
   b.session = make_session(config, build_net(config));
   b.session.lr = 1e-6;
   b.session.net->train();
-  b.session.summaries =
-      std::make_unique<adagp::predictor::Summaries>(b.session.layers, config.predictor.summary);
+  add_summaries(b.session);
   add_predictor(b.session, 1000);
   b.batch.images = at::randn({batch, 3, 32, 32}).contiguous(at::MemoryFormat::ChannelsLast);
   b.batch.labels = at::randint(10, {batch}, at::kLong);

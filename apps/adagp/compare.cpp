@@ -3,6 +3,8 @@
 #include <cstdio>
 #include <memory>
 
+#include "adagp/core/error.h"
+#include "adagp/core/interrupt.h"
 #include "adagp/core/log.h"
 #include "adagp/core/text.h"
 #include "adagp/report/compare.h"
@@ -21,10 +23,17 @@ struct CompareArguments {
 };
 
 int run_compare(CompareArguments& arguments) {
+  core::catch_signals();
   arguments.options.folder = arguments.output;
   const auto result = train::compare_methods(arguments.flags.resolve(), arguments.options);
-  std::puts((arguments.json ? report::to_json(result) : report::to_console(result)).c_str());
+  std::puts(
+      (arguments.json ? report::to_json(result.table) : report::to_console(result.table)).c_str());
   core::log_info("written: " + arguments.output + "/compare.md, compare.json, compare.csv");
+  if (!result.diverged.empty()) {
+    throw DivergedError(core::cat(result.diverged.size(),
+                                  " of the runs diverged and are not in the table:\n  ",
+                                  core::join(result.diverged, "\n  ")));
+  }
   return 0;
 }
 

@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "adagp/core/error.h"
+#include "adagp/core/log.h"
 #include "adagp/core/text.h"
 #include "adagp/train/build.h"
 #include "adagp/train/evaluate.h"
@@ -52,6 +53,10 @@ int run_eval(const EvalArguments& arguments) {
     throw UsageError(file.string() + ": does not name its network; add --model");
   }
 
+  if (config.precision == "bf16" && !train::choose_device(config.device).is_cuda()) {
+    core::log_warning("no GPU here: evaluated in fp32");
+    config.precision = "fp32";
+  }
   train::set_threads(config);
   const data::Splits splits = data::open(config.data);
   train::resolve(config, splits);

@@ -3,6 +3,8 @@
 #include <cstdio>
 #include <memory>
 
+#include <nlohmann/json.hpp>
+
 #include "adagp/core/error.h"
 #include "adagp/core/files.h"
 #include "adagp/core/text.h"
@@ -14,7 +16,7 @@ namespace {
 
 struct ExportArguments {
   std::string run, output;
-  bool best = false;
+  bool best = false, json = false;
 };
 
 int run_export(const ExportArguments& arguments) {
@@ -28,9 +30,15 @@ int run_export(const ExportArguments& arguments) {
   io::save_tensors(arguments.output, file.tensors, file.metadata);
   int64_t numbers = 0;
   for (const auto& [name, tensor] : file.tensors) numbers += tensor.numel();
-  std::puts(core::cat(arguments.output, ": ", file.tensors.size(), " tensors, ",
-                      core::grouped(numbers), " numbers")
-                .c_str());
+  if (arguments.json) {
+    const nlohmann::json json{
+        {"file", arguments.output}, {"tensors", file.tensors.size()}, {"numbers", numbers}};
+    std::puts(json.dump(2).c_str());
+  } else {
+    std::puts(core::cat(arguments.output, ": ", file.tensors.size(), " tensors, ",
+                        core::grouped(numbers), " numbers")
+                  .c_str());
+  }
   return 0;
 }
 
@@ -44,6 +52,7 @@ void add_export(CLI::App& app, Action& action) {
       ->required()
       ->type_name("FILE");
   command->add_flag("--best", arguments->best, "Those of the best evaluation instead of the last");
+  command->add_flag("--json", arguments->json, "Print as JSON");
   command->callback(
       [arguments, &action] { action = [arguments] { return run_export(*arguments); }; });
 }

@@ -4,7 +4,6 @@
 #include <exception>
 
 #include "adagp/core/error.h"
-#include "adagp/core/interrupt.h"
 #include "adagp/core/log.h"
 #include "adagp/core/text.h"
 #include "commands.h"
@@ -104,7 +103,6 @@ int run(int argc, char** argv) {
 
 int main(int argc, char** argv) {
   using adagp::core::log_error;
-  adagp::core::catch_signals();
   try {
     return adagp::apps::run(argc, argv);
   } catch (const adagp::Error& error) {

@@ -3,6 +3,7 @@
 #include <cstdio>
 #include <memory>
 
+#include "adagp/core/interrupt.h"
 #include "adagp/core/log.h"
 #include "adagp/core/text.h"
 #include "adagp/train/build.h"
@@ -29,6 +30,7 @@ int run_train(const TrainArguments& arguments) {
     std::puts((arguments.json ? plan.to_json().dump(2) : plan.text()).c_str());
     return 0;
   }
+  core::catch_signals();
   const std::string folder = arguments.output.empty()
                                  ? core::cat("runs/", config.model.name, "-", config.data.name, "-",
                                              config.method, "-seed", config.seed)

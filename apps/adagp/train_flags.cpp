@@ -9,7 +9,11 @@ void TrainFlags::flag(CLI::App& command, const std::string& names, const std::st
                       const std::string& about) {
   command
       .add_option_function<std::string>(
-          names, [this, key](const std::string& text) { flags_[key] = text; }, about)
+          names,
+          [this, key, names](const std::string& text) {
+            flags_[key] = {names, text};
+          },
+          about)
       ->type_name("");
 }
 
@@ -48,7 +52,7 @@ train::Config TrainFlags::resolve(train::Config config) const {
   }
   binding.load_environment();
   for (const auto& assignment : sets_) binding.set(assignment);
-  for (const auto& [key, text] : flags_) binding.set(key, text, "--" + key);
+  for (const auto& [key, given] : flags_) binding.set(key, given.second, given.first);
   if (deterministic_) config.deterministic = true;
   return config;
 }

@@ -23,7 +23,7 @@ class TrainFlags {
             const std::string& about);
 
   std::string recipe_;
-  std::map<std::string, std::string> flags_;  // key -> text
+  std::map<std::string, std::pair<std::string, std::string>> flags_;  // key -> flag, text
   std::vector<std::string> sets_;
   bool deterministic_ = false;
 };

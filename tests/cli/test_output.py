@@ -71,8 +71,12 @@ def test_dry_run_agrees_with_the_run_and_leaves_nothing(finished, tmp_path):
 
 def test_bench():
     result = as_json("bench", "--model", "resnet8", "--input", "8x8", "--batch", "8", "--repeats",
-                     "2", "--threads", "1")
-    assert isinstance(result, dict)
+                     "2", "--threads", "1", "--set", "head=exact")
+    forward, gp, bp = (result[k] for k in ("forward_seconds", "gp_seconds", "bp_seconds"))
+    assert min(forward, gp, bp, result["bp_observe_seconds"], result["peak_bytes"]) > 0
+    assert result["gp_over_forward"] == gp / forward
+    ceiling = bp / (bp + result["gp_share"] * (forward - bp))  # GP = forward, BP + predictor = BP
+    assert abs(result["ceiling"] - ceiling) < 1e-9
 
 
 def test_train_prints_its_summary(finished):

@@ -12,6 +12,7 @@
 
 #include "adagp/core/error.h"
 #include "adagp/core/text.h"
+#include "adagp/core/toml_guard.h"
 
 namespace adagp::core {
 namespace {
@@ -206,51 +207,6 @@ void walk(const toml::table& table, const std::string& prefix, const Visit& visi
       walk(*inner, key + ".", visit);
     } else {
       visit(key, name, node);
-    }
-  }
-}
-
-}  // namespace
-
-namespace {
-
-// toml++ 3.3 runs into undefined behaviour on some non-ASCII characters outside strings and
-// comments, where TOML allows none anyway; so they are refused before it sees them.
-void refuse_stray_characters(std::string_view text, const std::string& file_name) {
-  size_t line = 1, line_start = 0;
-  const auto skip_to = [&](size_t from, std::string_view end, bool escapes) {
-    const bool one_line = end.size() == 1;
-    size_t at = from;
-    while (at < text.size() && text.compare(at, end.size(), end) != 0) {
-      if (one_line && text[at] == '\n') return at;
-      if (escapes && text[at] == '\\') ++at;
-      if (at < text.size() && text[at] == '\n') {
-        ++line;
-        line_start = at + 1;
-      }
-      ++at;
-    }
-    return std::min(at + end.size(), text.size());
-  };
-  size_t at = text.starts_with("\xEF\xBB\xBF") ? 3 : 0;  // a byte order mark is allowed
-  while (at < text.size()) {
-    const char c = text[at];
-    if (c == '#') {
-      at = std::min(text.find('\n', at), text.size());
-    } else if (c == '"' || c == '\'') {
-      const std::string triple(3, c);
-      const bool multi = text.compare(at, 3, triple) == 0;
-      at =
-          multi ? skip_to(at + 3, triple, c == '"') : skip_to(at + 1, text.substr(at, 1), c == '"');
-    } else if (static_cast<unsigned char>(c) >= 0x80) {
-      throw UsageError(cat(file_name, ":", line, ":", at - line_start + 1,
-                           ": not TOML: a non-ASCII character outside a string; put it in quotes"));
-    } else {
-      if (c == '\n') {
-        ++line;
-        line_start = at + 1;
-      }
-      ++at;
     }
   }
 }

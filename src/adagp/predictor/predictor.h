@@ -63,6 +63,8 @@ struct Entry {
       make;
 };
 const std::vector<Entry>& registry();
+// Throws UsageError for an unknown kind (with the nearest name) or a wrong duration.
+void check(const Config& config);
 std::unique_ptr<Predictor> make_predictor(const std::vector<nn::WeightLayer*>& layers,
                                           const Config& config, uint64_t seed,
                                           int64_t batches_per_epoch);

@@ -1,3 +1,4 @@
+#include "adagp/core/duration.h"
 #include "adagp/core/error.h"
 #include "adagp/core/text.h"
 #include "adagp/predictor/predictor.h"
@@ -22,16 +23,29 @@ const std::vector<Entry>& registry() {
   return table;
 }
 
+namespace {
+
+const Entry& find_kind(const std::string& kind) {
+  std::vector<std::string> names;
+  for (const auto& entry : registry()) {
+    if (entry.name == kind) return entry;
+    names.push_back(entry.name);
+  }
+  throw UsageError("predictor.kind: unknown predictor '" + kind + "'" +
+                   core::suggestion(kind, names));
+}
+
+}  // namespace
+
+void check(const Config& config) {
+  find_kind(config.kind);
+  for (const auto& milestone : config.milestones) core::Duration::parse(milestone);
+}
+
 std::unique_ptr<Predictor> make_predictor(const std::vector<nn::WeightLayer*>& layers,
                                           const Config& config, uint64_t seed,
                                           int64_t batches_per_epoch) {
-  std::vector<std::string> names;
-  for (const auto& entry : registry()) {
-    if (entry.name == config.kind) return entry.make(layers, config, seed, batches_per_epoch);
-    names.push_back(entry.name);
-  }
-  throw UsageError("predictor.kind: unknown predictor '" + config.kind + "'" +
-                   core::suggestion(config.kind, names));
+  return find_kind(config.kind).make(layers, config, seed, batches_per_epoch);
 }
 
 }  // namespace adagp::predictor

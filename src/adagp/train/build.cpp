@@ -14,16 +14,12 @@
 #include "adagp/train/weights.h"
 
 namespace adagp::train {
-namespace {
-
-// Before anything slow: a misspelt name should not cost the loading of the data.
 void check_names(const Config& config) {
   validate(config);
   find_method(config.method);
   models::find(config.model.name);
+  predictor::check(config.predictor);
 }
-
-}  // namespace
 
 void set_threads(const Config& config) {
   const auto cores = static_cast<int64_t>(std::max(1U, std::thread::hardware_concurrency()));

@@ -10,6 +10,10 @@
 
 namespace adagp::train {
 
+// Every name and text a run will look up. Before anything slow: a misspelt one should not cost the
+// loading of the data or the runs before it. Throws UsageError.
+void check_names(const Config& config);
+
 // Fills in what the data decides (form, classes, crop). Call once the data is open.
 void resolve(Config& config, const data::Splits& splits);
 

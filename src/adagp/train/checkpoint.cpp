@@ -16,9 +16,10 @@ constexpr size_t kKept = 2;
 
 void require_finite(const Snapshot& snapshot) {
   for (const auto& [name, tensor] : snapshot.tensors) {
-    if (!name.starts_with("net.") || !tensor.is_floating_point()) continue;
+    // The probes' last values may be undefined; everything else feeds the run.
+    if (name.starts_with("probes.") || !tensor.is_floating_point()) continue;
     if (at::isfinite(tensor).all().item<bool>()) continue;
-    throw DivergedError(core::cat("diverged: '", name.substr(4), "' is not finite after batch ",
+    throw DivergedError(core::cat("diverged: '", name, "' is not finite after batch ",
                                   snapshot.step, " of the run; checkpoints made before are kept"));
   }
 }
@@ -69,6 +70,7 @@ void Checkpoints::save(const Snapshot& snapshot) const {
 
 std::optional<Snapshot> Checkpoints::load_newest() const {
   const auto files = newest_first();
+  std::vector<core::fs::path> broken;
   for (const auto& file : files) {
     try {
       io::TensorFile loaded = io::load_tensors(file);
@@ -79,6 +81,8 @@ std::optional<Snapshot> Checkpoints::load_newest() const {
       snapshot.state = nlohmann::json::parse(found->second);
       snapshot.step = snapshot.state.at("step").get<int64_t>();
       snapshot.tensors = std::move(loaded.tensors);
+      // Out of the way, or they would take the place of good ones among those that are kept.
+      for (const auto& bad : broken) core::fs::rename(bad, bad.string() + ".corrupt");
       return snapshot;
     } catch (const nlohmann::json::exception& error) {
       core::log_warning(core::cat(file.string(), ": corrupt state (", error.what(),
@@ -86,15 +90,11 @@ std::optional<Snapshot> Checkpoints::load_newest() const {
     } catch (const DataError& error) {
       core::log_warning(core::cat(error.what(), "; trying the checkpoint before"));
     }
+    broken.push_back(file);
   }
   if (files.empty()) return {};
   throw DataError(core::cat(folder_.string(), ": none of ", files.size(),
                             " checkpoints can be read; --overwrite starts the run anew"));
-}
-
-void Checkpoints::clear() const {
-  std::error_code ignored;
-  core::fs::remove_all(folder_, ignored);
 }
 
 }  // namespace adagp::train

@@ -25,13 +25,12 @@ class Checkpoints {
  public:
   explicit Checkpoints(core::fs::path folder) : folder_(std::move(folder)) {}
 
-  // Throws DivergedError when a floating-point tensor of the network is not finite: a poisoned
+  // Throws DivergedError when a tensor of the run is not finite: a poisoned
   // checkpoint must not push out a good one.
   void save(const Snapshot& snapshot) const;
   // The newest that can be read; a corrupt one is reported and the one before is tried. Throws
   // DataError when there are some and none can be read.
   std::optional<Snapshot> load_newest() const;
-  void clear() const;
 
  private:
   std::vector<core::fs::path> newest_first() const;

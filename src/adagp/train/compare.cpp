@@ -47,47 +47,54 @@ report::RunRecord record_of(const Summary& s) {
   return out;
 }
 
-void set_budget(Config& config, const std::map<std::string, Summary>& of_seed,
-                const core::fs::path& folder) {
+void set_budget(Config& config, const std::map<std::string, Summary>& of_seed) {
   if (config.equal_time_batches > 0 || !config.equal_time_reference.empty()) return;
+  if (!of_seed.contains("bp") || !of_seed.contains("adagp")) {
+    throw DivergedError("equal-time has no budget, because bp or adagp of this seed diverged");
+  }
   const Summary& bp = of_seed.at("bp");
   const Summary& adagp = of_seed.at("adagp");
-  config.equal_time_reference = (folder / core::cat("adagp-seed", adagp.seed)).string();
   config.equal_time_batches = budget_batches(
       adagp.train_seconds, bp.train_seconds / static_cast<double>(bp.bp_batches), bp.bp_batches);
 }
 
 }  // namespace
 
-report::Comparison compare_methods(const Config& config, const CompareOptions& options) {
+CompareResult compare_methods(const Config& config, const CompareOptions& options) {
   check_methods(config, options.methods);
-  validate(config);
-  models::find(config.model.name);
+  check_names(config);
   core::make_folder(options.folder);
   const data::Splits splits = data::open(config.data);
 
   const auto methods = in_order(options.methods);
+  const int64_t total = options.seeds * static_cast<int64_t>(methods.size());
+  int64_t number = 0;
+  CompareResult result;
   std::vector<report::RunRecord> runs;
   for (int64_t seed = config.seed; seed < config.seed + options.seeds; ++seed) {
     std::map<std::string, Summary> of_seed;
     for (const auto& method : methods) {
+      const std::string name = core::cat(method, "-seed", seed);
+      core::log_info(core::cat("run ", ++number, " of ", total, ": ", method, ", seed ", seed));
       Config one = config;
       one.method = method;
       one.seed = seed;
-      if (method == "equal-time") set_budget(one, of_seed, options.folder);
-      const auto folder = options.folder / core::cat(method, "-seed", seed);
-      core::log_info(core::cat("run ", runs.size() + 1, " of ",
-                               options.seeds * static_cast<int64_t>(methods.size()), ": ", method,
-                               ", seed ", seed));
-      of_seed[method] = train(one, splits, folder, options.overwrite);
+      try {
+        if (method == "equal-time") set_budget(one, of_seed);
+        of_seed[method] = train(one, splits, options.folder / name, options.overwrite);
+      } catch (const DivergedError& error) {
+        core::log_error(error.what());
+        result.diverged.push_back(name + ": " + error.what());
+        continue;
+      }
       core::log_info(one_line(of_seed[method]));
       runs.push_back(record_of(of_seed[method]));
     }
   }
-  const report::Comparison result = report::compare(runs);
-  core::write_file(options.folder / "compare.md", report::to_markdown(result));
-  core::write_file(options.folder / "compare.json", report::to_json(result));
-  core::write_file(options.folder / "compare.csv", report::to_csv(result));
+  result.table = report::compare(runs);
+  core::write_file(options.folder / "compare.md", report::to_markdown(result.table));
+  core::write_file(options.folder / "compare.json", report::to_json(result.table));
+  core::write_file(options.folder / "compare.csv", report::to_csv(result.table));
   return result;
 }
 

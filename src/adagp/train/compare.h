@@ -17,10 +17,16 @@ struct CompareOptions {
   bool overwrite = false;
 };
 
+struct CompareResult {
+  report::Comparison table;           // of the runs that finished
+  std::vector<std::string> diverged;  // what the others said
+};
+
 // Runs what is not finished yet, in <folder>/<method>-seed<n>, and writes compare.md, compare.json
 // and compare.csv there. The same call on an interrupted folder goes on. equal-time takes its
 // budget from bp's and adagp's seconds of the same seed. Throws UsageError before any run starts
 // when the methods do not fit together.
-report::Comparison compare_methods(const Config& config, const CompareOptions& options);
+// A run that diverges is reported and left out; the others go on.
+CompareResult compare_methods(const Config& config, const CompareOptions& options);
 
 }  // namespace adagp::train

@@ -23,8 +23,9 @@ void bind_run(core::Binding& b, Config& c) {
   b.bind("seed", &c.seed, "of weights, order, augmentation and predictor").at_least(0);
   b.bind("weights", &c.weights, "safetensors file to start from");
   b.bind("deterministic", &c.deterministic, "equal bits on a GPU too, slower");
-  b.bind("clip", &c.clip, "largest joint norm of the gradients; 0 = no clipping").at_least(0);
-  b.bind("accumulate", &c.accumulate, "micro-batches per batch").at_least(1);
+  b.bind("clip", &c.clip, "largest joint norm of the gradients of a BP batch; 0 = no clipping")
+      .at_least(0);
+  b.bind("accumulate", &c.accumulate, "micro-batches per BP batch; must divide batch").at_least(1);
   b.bind("label_smoothing", &c.label_smoothing, "of the cross-entropy").between(0, 1);
   b.bind("loss_limit", &c.loss_limit, "a larger training loss is divergence (exit 4)").at_least(0);
   b.bind("probe_every", &c.probe_every,
@@ -87,7 +88,7 @@ void bind_optim(core::Binding& b, Config& c) {
   b.bind("policy.final_div", &c.policy.final_div, "one-cycle: last rate = first / final_div")
       .at_least(1);
   b.bind("policy.warmup", &c.policy.warmup,
-         "linear warm-up (inverse-sqrt, cosine, step, multi-step)");
+         "linear warm-up (inverse-sqrt, constant, cosine, step, multi-step)");
   b.bind("policy.factor", &c.policy.factor, "plateau: factor").between(0, 1);
   b.bind("policy.patience", &c.policy.patience, "plateau: epochs without progress").at_least(0);
   b.bind("policy.threshold", &c.policy.threshold, "plateau: relative progress that counts")
@@ -138,10 +139,9 @@ void validate(const Config& config) {
   for (const auto* text : {&config.probe_every, &config.checkpoint_every, &config.log_every}) {
     core::Duration::parse(*text);
   }
-  if (config.accumulate > config.batch) {
+  if (config.batch % config.accumulate != 0) {
     throw UsageError("accumulate = " + std::to_string(config.accumulate) +
-                     ": more micro-batches than images (batch = " + std::to_string(config.batch) +
-                     ")");
+                     ": does not divide batch = " + std::to_string(config.batch));
   }
   optim::make_policy(config.policy, config.optim.lr, 1000, 10);
 }

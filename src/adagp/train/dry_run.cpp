@@ -33,7 +33,7 @@ Plan dry_run(Config config) {
   plan.model = config.model.name + " (" + config.model.form + " form)";
   plan.method = config.method;
   plan.device = s.device.str();
-  plan.schedule = schedule::Schedule::parse(config.schedule, config.epochs).str();
+  plan.schedule = trainer.schedule().str();
   plan.parameters = models::parameter_count(*s.net);
   if (s.predictor) plan.predictor_parameters = s.predictor->parameter_count();
   plan.batches_per_epoch = trainer.batches_per_epoch();

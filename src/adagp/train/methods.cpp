@@ -88,7 +88,7 @@ class AdaGp : public Substitute {
  protected:
   bool needs_summaries(const Session&) const override { return true; }
   void learn(Session& s, const std::vector<at::Tensor>& gradients) override {
-    s.predictor->observe(*s.summaries, gradients);
+    s.predictor_loss = s.predictor->observe(*s.summaries, gradients);
   }
   void source(Session& s, const predictor::Context& context,
               predictor::GradientSink& sink) override {

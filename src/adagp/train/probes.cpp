@@ -4,8 +4,10 @@
 #include <limits>
 
 #include <ATen/ATen.h>
+#include <torch/cuda.h>
 
 #include "adagp/core/error.h"
+#include "adagp/metrics/timer.h"
 #include "adagp/predictor/layout.h"
 
 namespace adagp::train {
@@ -88,6 +90,11 @@ bool Probes::wants(int64_t count) const {
 
 void Probes::see(int64_t count, const std::vector<at::Tensor>& gradients, const Emit& emit) {
   if (every_ <= 0) return;
+  const auto wait = [&] {
+    if (gradients.front().is_cuda()) torch::cuda::synchronize(gradients.front().device().index());
+  };
+  wait();
+  const metrics::Stopwatch watch;
   if (count > 0 && count % every_ == 0) {
     MeasuringSink sink(gradients, before_);
     emit(sink);
@@ -116,6 +123,8 @@ void Probes::see(int64_t count, const std::vector<at::Tensor>& gradients, const 
     // Flat, as a checkpoint would not keep the memory layout that the order depends on.
     for (const auto& gradient : gradients) before_.push_back(flat_view(gradient).clone());
   }
+  wait();
+  seconds_ += watch.seconds();
 }
 
 std::optional<double> Probes::mean_cosine() const {

@@ -6,6 +6,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <torch/types.h>
@@ -41,6 +42,9 @@ class Probes {
   // turn, and keeps the gradients when the next batch is.
   void see(int64_t count, const std::vector<at::Tensor>& gradients, const Emit& emit);
 
+  // Seconds spent in see() since the last call: measuring is not training.
+  double take_seconds() { return std::exchange(seconds_, 0.0); }
+
   bool measured() const { return probes_ > 0; }
   const std::vector<ProbeValues>& last() const { return last_; }  // per layer
   // The mean cosine over layers and probes, and q over the network and the run; nothing before the
@@ -56,6 +60,7 @@ class Probes {
   size_t layers_;
   int64_t every_;
   int64_t probes_ = 0;
+  double seconds_ = 0;
   std::vector<ProbeValues> last_;
   double cosine_sum_ = 0, h_before_sum_ = 0, g_before_sum_ = 0;
   int64_t cosine_count_ = 0;

@@ -70,6 +70,11 @@ Session make_session(const Config& config, std::shared_ptr<models::Net> net) {
   return s;
 }
 
+void add_summaries(Session& s) {
+  s.summaries = std::make_unique<predictor::Summaries>(s.layers, s.config.predictor.summary);
+  if (s.config.head == "exact") s.summaries->keep_input_of(s.head);
+}
+
 void add_predictor(Session& s, int64_t batches_per_epoch) {
   const auto seed = core::mix({static_cast<uint64_t>(s.config.seed), 0x707265646963ULL});
   s.predictor = predictor::make_predictor(s.layers, s.config.predictor, seed, batches_per_epoch);

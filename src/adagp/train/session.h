@@ -26,7 +26,8 @@ struct Session {
   std::vector<size_t> weight_slot;                  // of each layer's weight in the optimizer
   std::unique_ptr<predictor::Predictor> predictor;  // null when the method has none
   std::unique_ptr<predictor::Summaries> summaries;
-  double lr = 0;  // of the present batch
+  at::Tensor predictor_loss;  // of the latest BP batch, on the device
+  double lr = 0;              // of the present batch
 
   bool bf16() const { return config.precision == "bf16"; }
 };
@@ -35,8 +36,10 @@ struct Session {
 at::Device choose_device(const std::string& text);
 
 // Takes the network to the device, in channels-last, and builds the optimizer over its parameters.
-// The predictor is added by add_predictor().
+// Summaries and predictor are added by the functions below.
 Session make_session(const Config& config, std::shared_ptr<models::Net> net);
+// What every method with GP batches needs: the summaries, and the head's input for head = exact.
+void add_summaries(Session& session);
 void add_predictor(Session& session, int64_t batches_per_epoch);
 
 // What a step saw. Tensors are detached and on the device; undefined when nothing was forwarded.

@@ -36,7 +36,7 @@ Session throw_away(const Config& config, bool with_predictor) {
   s.lr = 1e-6;
   s.net->train();
   if (with_predictor) {
-    s.summaries = std::make_unique<predictor::Summaries>(s.layers, config.predictor.summary);
+    add_summaries(s);
     add_predictor(s, 1000);
   }
   return s;

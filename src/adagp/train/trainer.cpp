@@ -23,11 +23,7 @@ Trainer::Trainer(const Config& config, const data::Splits& splits, std::shared_p
       probes_(0, 0),
       input_name_(core::cat(splits.height, "x", splits.width)) {
   const MethodEntry& entry = find_method(config.method);
-  if (entry.scheduled) {
-    session_.summaries =
-        std::make_unique<predictor::Summaries>(session_.layers, config.predictor.summary);
-    if (config.head == "exact") session_.summaries->keep_input_of(session_.head);
-  }
+  if (entry.scheduled) add_summaries(session_);
   method_ = entry.make(session_);
 
   auto train = loader_options(config, splits, true, session_.device);
@@ -40,12 +36,12 @@ Trainer::Trainer(const Config& config, const data::Splits& splits, std::shared_p
   test_loader_ = std::make_unique<data::Loader>(
       splits.test, loader_options(config, splits, false, session_.device));
   per_epoch_ = train_loader_->batches_per_epoch();
-  if (per_epoch_ == 0) {
-    throw UsageError(core::cat("batch = ", config.batch, ": larger than the training set of ",
-                               splits.train->size(), " images"));
-  }
   total_ = config.method == "equal-time" ? config.equal_time_batches : config.epochs * per_epoch_;
-  policy_ = optim::make_policy(config.policy, config.optim.lr, total_, per_epoch_);
+  if (total_ < 1) throw UsageError("equal_time.batches = 0: method equal-time has no budget");
+  // A run cut to a budget takes its stairs proportionally earlier.
+  const int64_t full = config.epochs * per_epoch_;
+  policy_ = optim::make_policy(config.policy, config.optim.lr, total_,
+                               std::max<int64_t>(1, per_epoch_ * total_ / full));
   const auto batches = [&](const std::string& text) {
     return core::Duration::parse(text).batches(per_epoch_);
   };
@@ -138,15 +134,14 @@ void Trainer::one_batch() {
   ++timed_batches_;
   if (!result.loss.defined()) return;
   meters_.loss.add(result.loss, result.logits.size(0));
-  const at::Tensor labels = result.labels.narrow(0, 0, result.logits.size(0));
-  meters_.accuracy.add(result.logits, labels);
+  meters_.accuracy.add(result.logits, result.labels);
   // Reading the loss costs nothing on the CPU; a GPU is only asked at the log interval.
   if (session_.device.is_cpu()) check_loss(result.loss.item<double>());
 }
 
 void Trainer::stop_clock() {
   if (session_.device.is_cuda()) torch::cuda::synchronize(session_.device.index());
-  train_seconds_ += clock_.restart();
+  train_seconds_ += clock_.restart() - probes_.take_seconds();
 }
 
 void Trainer::check_loss(double loss) {
@@ -171,13 +166,13 @@ void Trainer::log_interval() {
   const double share = static_cast<double>(gp_batches_) / static_cast<double>(step_);
   const auto cosine = probes_.last_cosine();
 
-  std::string line = core::cat(
-      "epoch ", epoch + 1, " [", position, "/", per_epoch_, " ", 100 * position / per_epoch_,
-      "%] loss ", core::fixed(loss, 3), " top1 ", core::fixed(top1, 1), " ",
-      core::fixed(seconds, 3), " s/it ",
-      core::fixed(static_cast<double>(session_.config.batch) / seconds, 0), " img/s lr ",
-      core::fixed(session_.lr, 4), " phase ", phase_ == schedule::Phase::kPredict ? "GP" : "BP",
-      " gp ", core::fixed(100 * share, 0), "%");
+  std::string line =
+      core::cat("epoch ", epoch + 1, " [", position, "/", per_epoch_, " ",
+                100 * position / per_epoch_, "%] loss ", core::fixed(loss, 3), " top1 ",
+                core::fixed(top1, 1), " ", core::fixed(seconds, 3), " s/it ",
+                core::fixed(static_cast<double>(session_.config.batch) / seconds, 0), " img/s lr ",
+                session_.lr, " phase ", phase_ == schedule::Phase::kPredict ? "GP" : "BP", " gp ",
+                core::fixed(100 * share, 0), "%");
   if (cosine) line += " cos " + core::fixed(*cosine, 3);
   progress_.show(line, fraction());
 
@@ -188,6 +183,10 @@ void Trainer::log_interval() {
     nlohmann::json layers = nlohmann::json::array();
     for (const auto& values : probes_.last()) layers.push_back(values.list());
     record["probes"] = layers;
+  }
+  if (session_.predictor_loss.defined()) {
+    record["predictor_loss"] = session_.predictor_loss.item<double>();
+    events_->scalar("predictor/loss", record["predictor_loss"].get<double>(), step_);
   }
   records_->write(record);
   events_->scalar("train/loss", loss, step_);
@@ -210,6 +209,11 @@ void Trainer::end_epoch(RunFolder& folder) {
   const metrics::Stopwatch watch;
   const Evaluation found = evaluate(*session_.net, *test_loader_, session_.device, session_.bf16());
   eval_seconds_ += watch.seconds();
+  if (!std::isfinite(found.loss)) {
+    progress_.clear();
+    throw DivergedError(core::cat("diverged: test loss ", found.loss, " after ",
+                                  position_text(step_ - 1), "; checkpoints made before are kept"));
+  }
   top1_ = found.top1;
   top5_ = found.top5;
   test_loss_ = found.loss;

@@ -30,6 +30,7 @@ class Trainer {
   int64_t batches_per_epoch() const { return per_epoch_; }
   int64_t total_batches() const { return total_; }
   int64_t predicted_batches() const;
+  const schedule::Schedule& schedule() const { return schedule_; }
   Session& session() { return session_; }
   Method& method() { return *method_; }
   data::Loader& loader() { return *train_loader_; }

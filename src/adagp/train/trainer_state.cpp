@@ -63,6 +63,7 @@ Snapshot Trainer::snapshot() const {
   if (session_.predictor) s.put("predictor", session_.predictor->state());
   s.put("method", method_->state());
   s.put("probes", probes_.state());
+  if (session_.predictor_loss.defined()) s.tensors["loss.predictor"] = session_.predictor_loss;
   s.put("random", generator_state(session_.device));
   s.state = {{"bp_batches", bp_batches_},
              {"gp_batches", gp_batches_},
@@ -85,6 +86,9 @@ void Trainer::restore(const Snapshot& s) {
   };
   method_->load_state(to_device(s.under("method")));
   probes_.load_state(s.under("probes"));
+  if (const auto loss = s.under("loss"); loss.contains("predictor")) {
+    session_.predictor_loss = loss.at("predictor");
+  }
   load_generator_state(session_.device, s.under("random"));
   try {
     step_ = s.step;

@@ -92,6 +92,10 @@ TEST(Config, EveryKeyIsDocumentedWithItsDefault) {
   const Bound b;
   const std::string page =
       core::read_file(core::fs::path(ADAGP_SOURCE_DIR) / "docs" / "configuration.md");
+  size_t rows = 0;
+  for (size_t at = page.find("\n| `"); at != std::string::npos; at = page.find("\n| `", at + 1))
+    ++rows;
+  EXPECT_EQ(rows, b.binding.fields().size()) << "docs/configuration.md has keys that do not exist";
   for (const auto& field : b.binding.fields()) {
     const std::string row = "| `" + field.key + "` | `" + core::Binding::value_text(field) +
                             "` | " + field.about + " |";

@@ -117,17 +117,33 @@ TEST(Compare, RunsMethodsTimesSeedsAndResumes) {
   options.folder = folder / "cmp";
   Config c = small::config();
   c.epochs = 2;
-  const auto first = compare_methods(c, options);
+  const auto first = compare_methods(c, options).table;
   ASSERT_EQ(first.methods.size(), 4U);
   for (const auto& row : first.methods) EXPECT_EQ(row.n, 2) << row.method;
   EXPECT_TRUE(core::fs::exists(folder / "cmp" / "compare.json"));
-  const auto again = compare_methods(c, options);
+  const auto again = compare_methods(c, options).table;
   EXPECT_EQ(report::to_json(first), report::to_json(again));
 
   options.methods = {"equal-time", "bp"};
   EXPECT_THROW(compare_methods(c, options), UsageError);
   options.methods = {"bp", "bp"};
   EXPECT_THROW(compare_methods(c, options), UsageError);
+}
+
+TEST(Compare, ARunThatDivergesIsNamedAndTheOthersStay) {
+  const testing::TempFolder folder;
+  CompareOptions options;
+  options.methods = {"skip", "adagp"};
+  options.seeds = 1;
+  options.folder = folder / "cmp";
+  Config c = small::config();
+  c.schedule = "gp";    // skip trains nothing and cannot diverge,
+  c.loss_limit = 1e-6;  // adagp looks at its first loss and does
+  const auto result = compare_methods(c, options);
+  ASSERT_EQ(result.table.methods.size(), 1U);
+  EXPECT_EQ(result.table.methods[0].method, "skip");
+  ASSERT_EQ(result.diverged.size(), 1U);
+  EXPECT_NE(result.diverged[0].find("adagp-seed0"), std::string::npos);
 }
 
 TEST(Weights, AnotherShapeIsListed) {

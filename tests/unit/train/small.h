@@ -47,8 +47,7 @@ inline Session session(const Config& c) {
   Session s = make_session(c, build_net(c));
   s.net->train();
   s.lr = c.optim.lr;
-  s.summaries = std::make_unique<predictor::Summaries>(s.layers, c.predictor.summary);
-  if (c.head == "exact") s.summaries->keep_input_of(s.head);
+  add_summaries(s);
   add_predictor(s, 6);
   return s;
 }
