@@ -170,7 +170,7 @@ def test_a_poisoned_checkpoint_is_not_written(finished, tmp_path):
     save_file(weights, tmp_path / "poison.safetensors")
     err = adagp("train", *TINY, "--epochs", "1", "-o", folder, "--weights",
                 tmp_path / "poison.safetensors", *sets(checkpoint_every="1ba"), code=4).stderr
-    assert re.search(r"diverged: 'bn1.running_var' is not finite .*epoch 1 batch 1", err), err
+    assert re.search(r"diverged: 'net.bn1.running_var' is not finite .*epoch 1 batch 1", err), err
     assert not checkpoints(folder)
 
 
