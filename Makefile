@@ -29,7 +29,8 @@ build: ## the program, build/bin/adagp (default)
 	$(call ninja,build,adagp)
 
 run: build ## build, then the demo: backprop, ADA-GP and the controls side by side
-	@build/bin/adagp compare configs/recipes/demo.toml -o runs/demo
+	@OMP_WAIT_POLICY=$${OMP_WAIT_POLICY:-passive} \
+	  build/bin/adagp compare configs/recipes/demo.toml -o runs/demo
 
 test: ## build everything and run every test
 	@scripts/setup.sh --full
@@ -50,11 +51,11 @@ bench: ## step times per phase (BENCH_ARGS=--benchmark_filter=...)
 	$(call ninja,build,adagp_bench)
 	@build/bin/adagp_bench $(BENCH_ARGS)
 
-fuzz: ## every fuzz target for FUZZ_SECONDS=30 each
+fuzz: ## every fuzz target for FUZZ_SECONDS=30 each, or FUZZ_RUNS=n inputs
 	@scripts/setup.sh --sim --fuzz
 	$(call configure,fuzz,build/fuzz)
 	$(call ninja,build/fuzz,fuzz_targets)
-	@FUZZ_SECONDS=$(FUZZ_SECONDS) scripts/fuzz.sh build/fuzz
+	@FUZZ_SECONDS=$(FUZZ_SECONDS) FUZZ_RUNS=$(FUZZ_RUNS) scripts/fuzz.sh build/fuzz
 
 sim-only: ## the torch-free parts alone, build/sim-only/bin/adagp
 	@scripts/setup.sh --sim

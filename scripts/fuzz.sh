@@ -1,11 +1,14 @@
 #!/usr/bin/env bash
-# fuzz.sh [BUILD_FOLDER]: runs every fuzz target for FUZZ_SECONDS (10) from its seeds in
+# fuzz.sh [BUILD_FOLDER]: runs every fuzz target for FUZZ_SECONDS (10), or the same FUZZ_RUNS inputs
+# every time (continuous integration must not fail by chance), from its seeds in
 # tests/fuzz/corpus; one line each. Without BUILD_FOLDER it first configures and builds build/fuzz.
 # Inputs that widen the coverage stay in the build folder for the next time. A crash shows the end
 # of the log, keeps the input beside it, and makes the exit code 1.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 seconds=${FUZZ_SECONDS:-10}
+bound=(-max_total_time="$seconds")
+[[ -n ${FUZZ_RUNS:-} ]] && bound=(-runs="$FUZZ_RUNS" -seed=1)
 build=${1:-build/fuzz}
 if [[ $# -eq 0 ]]; then
   [[ -d .venv/bin ]] && PATH=$PWD/.venv/bin:$PATH
@@ -26,10 +29,10 @@ for target in "${targets[@]}"; do
   mkdir -p "$found"
   seeds=()
   [[ -d tests/fuzz/corpus/$name ]] && seeds=("tests/fuzz/corpus/$name")
-  if "$target" -max_total_time="$seconds" -timeout=10 -rss_limit_mb=2048 -max_len=8192 \
+  if "$target" "${bound[@]}" -timeout=10 -rss_limit_mb=2048 -max_len=8192 \
       -print_final_stats=1 -artifact_prefix="$found-" "$found" "${seeds[@]}" >"$log" 2>&1; then
     runs=$(sed -n 's/^stat::number_of_executed_units: *//p' "$log")
-    echo "fuzz: $name: ok, $runs inputs in $seconds s"
+    echo "fuzz: $name: ok, $runs inputs"
   else
     echo "fuzz: $name: FAILED, see $log"
     tail -n 30 "$log" >&2

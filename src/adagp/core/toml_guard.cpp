@@ -29,10 +29,17 @@ void refuse_stray_characters(std::string_view text, const std::string& file_name
     if (c == '#') {
       at = std::min(text.find('\n', at), text.size());
     } else if (c == '"' || c == '\'') {
+      // A string starts after one of these; anywhere else the quote is no TOML and opens nothing.
+      if (at > 0 && std::string_view(" \t\r\n=[{,.").find(text[at - 1]) == std::string_view::npos) {
+        throw UsageError(cat(file_name, ":", line, ":", at - line_start + 1,
+                             ": not TOML: a quote inside a word"));
+      }
       const std::string triple(3, c);
       const bool multi = text.compare(at, 3, triple) == 0;
       at =
           multi ? skip_to(at + 3, triple, c == '"') : skip_to(at + 1, text.substr(at, 1), c == '"');
+      // A multi-line string may end with up to two quotes of its own before the three.
+      for (int extra = 0; multi && extra < 2 && at < text.size() && text[at] == c; ++extra) ++at;
     } else if (static_cast<unsigned char>(c) >= 0x80) {
       throw UsageError(cat(file_name, ":", line, ":", at - line_start + 1,
                            ": not TOML: a non-ASCII character outside a string; put it in quotes"));

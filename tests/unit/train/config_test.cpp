@@ -61,6 +61,8 @@ TEST(Config, NonAsciiIsTakenInStringsAndRefusedOutside) {
   EXPECT_NE(complaint("weights = \u00e9").find("recipe.toml:1:11: not TOML"), std::string::npos);
   EXPECT_EQ(complaint("weights = \"\u00e9\"  # \u00fc\nschedule = \"\"\"\n\u00e9\"\"\""), "");
   EXPECT_EQ(complaint("weights = \"a\\\"\u00e9\""), "");
+  EXPECT_NE(complaint("epochs = 0x'\u00bf'").find("recipe.toml:1:12: not TOML"), std::string::npos);
+  EXPECT_EQ(complaint("weights = \"\"\"a\u00e9\"\"\"\"\" # \u00e9"), "");
   EXPECT_NE(complaint("[optim]\nlr = nan").find("expected a number"), std::string::npos);
 }
 
