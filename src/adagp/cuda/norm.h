@@ -1,0 +1,115 @@
+#pragma once
+// Batch normalisation in training and the summary of its input, in as few passes over the
+// activation as there can be: one read for the statistics and the summary together, one read and
+// one write for normalise + add + ReLU + pool.
+
+#include "adagp/cuda/types.h"
+
+namespace adagp::cuda {
+
+// Any number of channels works. At full speed run multiples of 8 whose arrays, parameters included,
+// begin at addresses divisible by 16; all others are read element by element.
+inline bool vector_channels(int64_t channels) {
+  return channels % 8 == 0;
+}
+
+// Statistics over batch and pixels, and the layer's summary, from one read of x. The sums are added
+// in a fixed order: the same input gives the same bits.
+struct StatsArgs {
+  const void* x = nullptr;  // the convolution's output without its bias
+  Type type = Type::kFloat;
+  Map map;
+
+  // The norm's part; weight == null: only a summary is asked for.
+  const float* weight = nullptr;
+  const float* bias = nullptr;
+  const float* conv_bias = nullptr;  // [C] or null: would have been added to x
+  float* running_mean = nullptr;     // moved, as of x + conv_bias; var unbiased, as PyTorch's (of
+                                     // one value: NaN)
+  float* running_var = nullptr;
+  int64_t* batches = nullptr;  // += 1
+  float momentum = 0.1F, eps = 1e-5F;
+  float* mean = nullptr;     // out [C], of x itself
+  float* inv_std = nullptr;  // out [C]
+  float* scale = nullptr;    // out [C]: normalised y = scale * x + shift
+  float* shift = nullptr;    // out [C]
+
+  // The summary's part; summary == null: none. Row c: batch mean of (x + conv_bias)[c], average-
+  // pooled to size x size like torch's adaptive_avg_pool2d (smaller maps: pixels are repeated).
+  float* summary = nullptr;  // out [C, size*size]
+  int size = 8;              // at most 16
+  // Or the sums of (x + conv_bias) by cell, for pool_cells() to make the summaries of all layers at
+  // once: cheaper than each for itself. A cell is a piece of the map that no window's edge crosses.
+  float* cells = nullptr;  // out [summary_cells(), C]
+  int use = 1;  // n: the n-th use of the layer in this step, summary becomes the mean of n uses
+
+  // Scratch of stats_workspace() bytes at an address divisible by 16, zeroed once before its first
+  // use; may be shared by all launches on one stream, those of norm_backward included.
+  void* workspace = nullptr;
+};
+// For any StatsArgs whose map has at most this many channels, pixels (height*width) and batch.
+int64_t stats_workspace(const Map& largest, int size);
+int64_t summary_cells(const Map& map, int size);
+void norm_stats(const StatsArgs& args, Stream stream);
+
+// Summaries from the cells that norm_stats left, for any number of layers in one launch.
+struct PoolArgs {
+  const float* cells = nullptr;  // [summary_cells(), C]
+  Map map;
+  float* summary = nullptr;  // out [C, size*size]
+};
+void pool_cells(const PoolArgs* layers, int64_t count, int size, Stream stream);
+
+// y = pool(relu(scale * x + shift + residual)). In evaluation scale and shift come from the running
+// statistics (eval_scale).
+struct ApplyArgs {
+  const void* x = nullptr;
+  Type type = Type::kFloat;
+  Map map;  // of x
+  const float* scale = nullptr;
+  const float* shift = nullptr;
+  const void* residual = nullptr;  // like x, or null
+  bool relu = false;
+  bool pool = false;  // 2x2 max, stride 2; height and width must be even; not with a residual
+  void* y = nullptr;  // may be x itself when pool is off
+};
+void norm_apply(const ApplyArgs& args, Stream stream);
+
+// scale and shift of evaluation: of x without conv_bias.
+struct EvalScaleArgs {
+  int64_t channels = 0;
+  const float *weight = nullptr, *bias = nullptr, *conv_bias = nullptr;
+  const float *running_mean = nullptr, *running_var = nullptr;
+  float eps = 1e-5F;
+  float *scale = nullptr, *shift = nullptr;
+};
+void eval_scale(const EvalScaleArgs& args, Stream stream);
+
+// The gradient of norm_apply after norm_stats. dz = d loss / d (scale*x + shift + residual).
+struct NormBackwardArgs {
+  const void* x = nullptr;
+  const void* dy = nullptr;  // of y: pooled size with pool
+  const void* y = nullptr;   // the output; needed with a residual and relu, else null: it is redone
+  Type type = Type::kFloat;
+  Map map;  // of x
+  bool relu = false, pool = false;
+  const float *mean = nullptr, *inv_std = nullptr, *scale = nullptr, *shift = nullptr;
+  float* dweight = nullptr;  // out [C]
+  float* dbias = nullptr;    // out [C]
+  // Out like x: gradient of the residual; null without one. May be dy itself.
+  void* dz = nullptr;
+  void* dx = nullptr;         // out like x; may be dy itself when pool is off
+  void* workspace = nullptr;  // backward_workspace() bytes, as norm_stats' and may be the same
+};
+int64_t backward_workspace(const Map& largest);
+void norm_backward(const NormBackwardArgs& args, Stream stream);
+
+namespace twin {
+void norm_stats(const StatsArgs& args);
+void pool_cells(const PoolArgs* layers, int64_t count, int size);
+void norm_apply(const ApplyArgs& args);
+void eval_scale(const EvalScaleArgs& args);
+void norm_backward(const NormBackwardArgs& args);
+}  // namespace twin
+
+}  // namespace adagp::cuda

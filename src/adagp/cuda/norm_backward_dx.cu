@@ -1,0 +1,120 @@
+// The second pass of the gradient: dx.
+
+#include "adagp/cuda/norm_backward.cuh"
+
+namespace adagp::cuda::norm {
+namespace {
+
+// dx = scale * (dz - mean(dz) - xhat * mean(dz * xhat)) = scale * dz + slope * x + offset.
+struct Line {
+  float slope[kLanes], offset[kLanes];
+};
+template <bool kAligned>
+__device__ Line line_of(const BackwardLaunch& p, const Lane& lane, const Params& params) {
+  float mean[kLanes], inv_std[kLanes], dweight[kLanes], dbias[kLanes];
+  load_params<kAligned>(p.args.mean, lane.channel, lane.valid, mean);
+  load_params<kAligned>(p.args.inv_std, lane.channel, lane.valid, inv_std);
+  load_params<kAligned>(p.args.dweight, lane.channel, lane.valid, dweight);
+  load_params<kAligned>(p.args.dbias, lane.channel, lane.valid, dbias);
+  Line out;
+#pragma unroll
+  for (int k = 0; k < kLanes; ++k) {
+    const float scaled = -params.scale[k] * p.per_position;
+    out.slope[k] = scaled * inv_std[k] * dweight[k];
+    out.offset[k] = fmaf(scaled, dbias[k], -out.slope[k] * mean[k]);
+  }
+  return out;
+}
+
+// 64 bytes on their way to each thread.
+template <typename T>
+constexpr int kAtOnce = 4 / sizeof(T);
+
+template <typename T, bool kAligned, Mask kMask>
+__global__ void __launch_bounds__(kThreads, kAligned ? 3 : 1)
+    dx_kernel(const __grid_constant__ BackwardLaunch p) {
+  const Lane lane = lane_of(p.walk.tiling, static_cast<int>(blockIdx.y));
+  if (lane.valid == 0) return;
+  const Params params = params_of<kAligned>(p.args, lane);
+  const Line line = line_of<kAligned>(p, lane, params);
+  const T* from = static_cast<const T*>(p.args.dz != nullptr ? p.args.dz : p.args.dy);
+
+  walk<kAtOnce<T>>(p.walk, lane, [&](const auto& place) {
+    Raw<T> x[kAtOnce<T>], dz[kAtOnce<T>], y[kAtOnce<T>];
+#pragma unroll
+    for (int i = 0; i < kAtOnce<T>; ++i) {
+      const uint64_t offset = offset_of(place[i], p.walk.tiling) + lane.channel;
+      x[i] = load<kAligned>(static_cast<const T*>(p.args.x) + offset, lane.valid);
+      dz[i] = load<kAligned>(from + offset, lane.valid);
+      if constexpr (kMask == Mask::kOutput) {
+        y[i] = load<kAligned>(static_cast<const T*>(p.args.y) + offset, lane.valid);
+      }
+    }
+#pragma unroll
+    for (int i = 0; i < kAtOnce<T>; ++i) {
+      float value[kLanes];
+#pragma unroll
+      for (int k = 0; k < kLanes; ++k) {
+        const float masked = passed<kMask>(params, x[i], y[i], k) ? element(dz[i], k) : 0.0F;
+        const float rest = fmaf(line.slope[k], element(x[i], k), line.offset[k]);
+        value[k] = fmaf(params.scale[k], masked, rest);
+      }
+      Raw<T> out;
+      pack(value, out);
+      const uint64_t offset = offset_of(place[i], p.walk.tiling) + lane.channel;
+      if (place.valid(i)) store<kAligned>(static_cast<T*>(p.args.dx) + offset, out, lane.valid);
+    }
+  });
+}
+
+template <typename T, bool kAligned>
+__global__ void __launch_bounds__(kThreads, kAligned ? 2 : 1)
+    pooled_dx_kernel(const __grid_constant__ BackwardLaunch p) {
+  const Lane lane = lane_of(p.walk.tiling, static_cast<int>(blockIdx.y));
+  if (lane.valid == 0) return;
+  const Params params = params_of<kAligned>(p.args, lane);
+  const Line line = line_of<kAligned>(p, lane, params);
+  const T* from = static_cast<const T*>(p.args.x) + lane.channel;
+  T* to = static_cast<T*>(p.args.dx) + lane.channel;
+
+  walk<1>(p.walk, lane, [&](const auto& place) {
+    const Quad quad = quad_of(place[0], p.pooled_width);
+    Raw<T> x[4];
+    load_quad<kAligned>(from, quad, p.walk.tiling, lane.valid, x);
+    const T* dy_at = static_cast<const T*>(p.args.dy) + offset_of(place[0], p.walk.tiling);
+    const Raw<T> dy = load<kAligned>(dy_at + lane.channel, lane.valid);
+    int won[kLanes];
+#pragma unroll
+    for (int k = 0; k < kLanes; ++k) won[k] = winner(p.args.relu, params, x, k);
+#pragma unroll
+    for (int i = 0; i < 4; ++i) {
+      float value[kLanes];
+#pragma unroll
+      for (int k = 0; k < kLanes; ++k) {
+        const float dz = won[k] == i ? element(dy, k) : 0.0F;
+        const float rest = fmaf(line.slope[k], element(x[i], k), line.offset[k]);
+        value[k] = fmaf(params.scale[k], dz, rest);
+      }
+      Raw<T> out;
+      pack(value, out);
+      store<kAligned>(to + offset_of(quad.position[i], p.walk.tiling), out, lane.valid);
+    }
+  });
+}
+
+}  // namespace
+
+void run_dx(const BackwardLaunch& launch, Mask mask, bool vectors, cudaStream_t on) {
+  dispatch(launch.args.type, vectors, [&]<typename T, bool kAligned>() {
+    if (launch.args.pool) {
+      pooled_dx_kernel<T, kAligned><<<grid_of(launch.walk, 1), kThreads, 0, on>>>(launch);
+      return;
+    }
+    dispatch_mask(mask, [&]<Mask kMask>() {
+      const dim3 grid = grid_of(launch.walk, kAtOnce<T>);
+      dx_kernel<T, kAligned, kMask><<<grid, kThreads, 0, on>>>(launch);
+    });
+  });
+}
+
+}  // namespace adagp::cuda::norm

@@ -1,0 +1,321 @@
+// One read of the activation for the statistics of the norm and the summary.
+
+#include <algorithm>
+#include <cmath>
+
+#include "adagp/core/error.h"
+#include "adagp/core/text.h"
+#include "adagp/cuda/norm.h"
+#include "adagp/cuda/reduce.cuh"
+
+namespace adagp::cuda {
+using namespace norm;
+namespace {
+
+struct Launch {
+  StatsArgs args;
+  Sharing sharing;
+  plan::Axis y, x;      // of the cells; without a summary one cell is all there is
+  double per_position;  // 1 / n
+  double unbiased;      // n / (n - 1); n = 1: infinity, so that 0 variance becomes NaN like torch's
+  int pass;             // log2 of the channels whose cells are in shared memory at once
+};
+
+// Whether sums by cell are asked for, pooled at once or later.
+__host__ __device__ bool by_cells(const StatsArgs& args) {
+  return args.summary != nullptr || args.cells != nullptr;
+}
+
+// What is subtracted from x before squaring: something near the mean keeps the variance's digits.
+__device__ float pivot_of(float running_mean, float conv_bias) {
+  const float pivot = running_mean - conv_bias;
+  return isfinite(pivot) ? pivot : 0.0F;
+}
+__device__ float pivot_of(const StatsArgs& args, int channel) {
+  if (args.running_mean == nullptr) return 0;
+  return pivot_of(args.running_mean[channel], args.conv_bias ? args.conv_bias[channel] : 0.0F);
+}
+
+template <bool kAligned>
+__device__ void load_pivot(const StatsArgs& args, const Lane& lane, float (&pivot)[kLanes]) {
+  float mean[kLanes], bias[kLanes];
+  load_params<kAligned>(args.running_mean, lane.channel, lane.valid, mean);
+  load_params<kAligned>(args.running_mean ? args.conv_bias : nullptr, lane.channel, lane.valid,
+                        bias);
+#pragma unroll
+  for (int k = 0; k < kLanes; ++k) pivot[k] = pivot_of(mean[k], bias[k]);
+}
+
+// The cell of this block.
+struct Cell {
+  plan::Divider height, width;
+  uint32_t corner;  // position of its first pixel in an image
+};
+__device__ Cell cell_of(const Launch& p, int cell) {
+  const int row = cell / p.x.cells, col = cell % p.x.cells;
+  const auto width = static_cast<uint32_t>(p.args.map.width);
+  return {p.y.length[row], p.x.length[col], p.y.start[row] * width + p.x.start[col]};
+}
+
+// q counts (image, y, x) within the cell.
+__device__ uint32_t position_of(const Launch& p, const Cell& cell, uint32_t q) {
+  const uint32_t line = quotient(q, cell.width), image = quotient(line, cell.height);
+  const uint32_t y = line - image * cell.height.divisor, x = q - line * cell.width.divisor;
+  const auto height = static_cast<uint32_t>(p.args.map.height);
+  const auto width = static_cast<uint32_t>(p.args.map.width);
+  return cell.corner + (image * height + y) * width + x;
+}
+
+// Adds x - pivot to sum[k], its square to sum[kLanes + k], of `kAtOnce` positions from q on that
+// are `step` apart. kFull: all of them are before `end`. The loads must not wait for one another,
+// so there is no branch around them.
+template <int kAtOnce, bool kFull, bool kAligned, typename T>
+__device__ void add_batch(const Launch& p, const Cell& cell, const T* from, const Lane& lane,
+                          const float (&pivot)[kLanes], uint32_t q, uint32_t end,
+                          float (&sum)[kSums]) {
+  const auto step = static_cast<uint32_t>(p.sharing.units.tiling.rows);
+  Raw<T> raw[kAtOnce];
+#pragma unroll
+  for (int i = 0; i < kAtOnce; ++i) {
+    const uint32_t at = kFull ? q + i * step : min(q + i * step, end - 1);
+    const uint32_t position = position_of(p, cell, at);
+    raw[i] = load<kAligned>(from + offset_of(position, p.sharing.units.tiling), lane.valid);
+  }
+#pragma unroll
+  for (int i = 0; i < kAtOnce; ++i) {
+    const bool counts = kFull || q + i * step < end;
+#pragma unroll
+    for (int k = 0; k < kLanes; ++k) {
+      const float shifted = counts ? element(raw[i], k) - pivot[k] : 0.0F;
+      sum[k] += shifted;
+      sum[kLanes + k] = fmaf(shifted, shifted, sum[kLanes + k]);
+    }
+  }
+}
+
+// The sums over this thread's positions.
+template <typename T, bool kAligned>
+__device__ void add_positions(const Launch& p, const Lane& lane, float (&sum)[kSums]) {
+  constexpr int kAtOnce = 8 / sizeof(T);
+  float pivot[kLanes];
+  load_pivot<kAligned>(p.args, lane, pivot);
+
+  const bool cells = by_cells(p.args);
+  const Cell cell = cell_of(p, cells ? static_cast<int>(blockIdx.y) : 0);
+  const auto batch = static_cast<uint32_t>(p.args.map.batch);
+  const uint32_t count = batch * cell.height.divisor * cell.width.divisor;
+  const Range range = cells ? range_of(count, blockIdx.z, p.sharing.units.piece)
+                            : flat_range(count, p.sharing.units);
+
+  const T* from = static_cast<const T*>(p.args.x) + lane.channel;
+  const auto step = static_cast<uint32_t>(p.sharing.units.tiling.rows);
+  uint32_t q = range.begin + lane.row;
+  for (; q + (kAtOnce - 1) * step < range.end; q += kAtOnce * step) {
+    add_batch<kAtOnce, true, kAligned>(p, cell, from, lane, pivot, q, range.end, sum);
+  }
+  if (q < range.end) {
+    add_batch<kAtOnce, false, kAligned>(p, cell, from, lane, pivot, q, range.end, sum);
+  }
+}
+
+// Channels [first, first + count) of the tile: their cells to shared memory, channel by channel.
+__device__ void stage_cells(const Launch& p, int first, int count, int stride, Scratch& scratch) {
+  constexpr int kAtOnce = 4;
+  const int cells = p.sharing.units.cells, all = cells << p.pass;
+  for (int i = static_cast<int>(threadIdx.x); i < all; i += kAtOnce * kThreads) {
+    float value[kAtOnce];
+#pragma unroll
+    for (int u = 0; u < kAtOnce; ++u) {
+      const int at = i + u * kThreads, channel = at & ((1 << p.pass) - 1);
+      value[u] = 0;
+      if (at < all && channel < count) {
+        value[u] = __ldcg(cell_row(p.sharing, at >> p.pass) + first + channel);
+      }
+    }
+#pragma unroll
+    for (int u = 0; u < kAtOnce; ++u) {
+      const int at = i + u * kThreads, channel = at & ((1 << p.pass) - 1);
+      if (at < all && channel < count) {
+        scratch.floats[channel * stride + (at >> p.pass)] = value[u];
+      }
+    }
+  }
+}
+
+// One window of the summary: its cells, and one over the values in it.
+struct Window {
+  int top, bottom, left, right;
+  float per_value;
+};
+__device__ Window window_of(const Launch& p, int y, int x) {
+  Window w{p.y.first[y], p.y.last[y], p.x.first[x], p.x.last[x], 0};
+  const uint32_t height = p.y.start[w.bottom] + p.y.length[w.bottom].divisor - p.y.start[w.top];
+  const uint32_t width = p.x.start[w.right] + p.x.length[w.right].divisor - p.x.start[w.left];
+  w.per_value = 1.0F / (static_cast<float>(p.args.map.batch) * static_cast<float>(height * width));
+  return w;
+}
+
+// The staged channels' rows of the summary. centre[c]: the pivot plus conv_bias.
+__device__ void pool_cells(const Launch& p, const float* centre, int first_channel, int count,
+                           int stride, const Scratch& scratch) {
+  const int size = p.args.size, outputs = size * size, thread = static_cast<int>(threadIdx.x);
+  const int side = min(outputs, kThreads), beside = kThreads / side;
+  if (thread / side >= beside) return;
+  for (int out = thread % side; out < outputs; out += side) {
+    const Window w = window_of(p, out / size, out % size);
+    for (int channel = thread / side; channel < count; channel += beside) {
+      const float* cells = scratch.floats + channel * stride;
+      float sum = 0;
+      for (int y = w.top; y <= w.bottom; ++y) {
+        for (int x = w.left; x <= w.right; ++x) sum += cells[y * p.x.cells + x];
+      }
+      const float mean = fmaf(sum, w.per_value, centre[channel]);
+      float& to = p.args.summary[static_cast<int64_t>(first_channel + channel) * outputs + out];
+      to = p.args.use > 1 ? to + (mean - to) / static_cast<float>(p.args.use) : mean;
+    }
+  }
+}
+
+__device__ void finish_summary(const Launch& p, Scratch& scratch) {
+  __shared__ float centre[kLanes * plan::kSumWidth];
+  const int in_tile = kLanes * p.sharing.units.tiling.width;
+  const int tile = static_cast<int>(blockIdx.x) * in_tile;
+  const int channels = min(in_tile, p.sharing.units.tiling.channels - tile);
+  const int thread = static_cast<int>(threadIdx.x), stride = p.sharing.units.cells | 1;
+  if (thread < channels) {
+    const float bias = p.args.conv_bias ? p.args.conv_bias[tile + thread] : 0.0F;
+    centre[thread] = pivot_of(p.args, tile + thread) + bias;
+  }
+  for (int first = 0; first < channels; first += 1 << p.pass) {
+    const int count = min(1 << p.pass, channels - first);
+    stage_cells(p, first, count, stride, scratch);
+    __syncthreads();
+    pool_cells(p, centre + first, tile + first, count, stride, scratch);
+    __syncthreads();
+  }
+}
+
+// sum, squares: of x - pivot over all positions.
+__device__ void finish_channel(const Launch& p, int channel, float sum, float squares) {
+  const StatsArgs& a = p.args;
+  const float pivot = pivot_of(a, channel);
+  const double offset = sum * p.per_position;
+  double variance = fmax(0.0, squares * p.per_position - offset * offset);
+  if (isinf(p.unbiased)) variance = 0;  // one value
+  const auto mean = static_cast<float>(pivot + offset);
+  const float inv_std = 1.0F / sqrtf(static_cast<float>(variance) + a.eps);
+  const float scale = a.weight[channel] * inv_std;
+  a.mean[channel] = mean;
+  a.inv_std[channel] = inv_std;
+  a.scale[channel] = scale;
+  a.shift[channel] = fmaf(-mean, scale, a.bias ? a.bias[channel] : 0.0F);
+  if (a.running_mean != nullptr) {
+    const float whole = mean + (a.conv_bias ? a.conv_bias[channel] : 0.0F);
+    const auto unbiased = static_cast<float>(variance * p.unbiased);
+    a.running_mean[channel] = (1 - a.momentum) * a.running_mean[channel] + a.momentum * whole;
+    a.running_var[channel] = (1 - a.momentum) * a.running_var[channel] + a.momentum * unbiased;
+  }
+}
+
+__device__ void finish_norm(const Launch& p, Scratch& scratch) {
+  const int in_tile = kLanes * p.sharing.units.tiling.width;
+  const int thread = static_cast<int>(threadIdx.x);
+  const float total = sum_cells(p.sharing, scratch);
+  if (thread < 2 * in_tile) scratch.floats[thread] = total;
+  __syncthreads();
+  const int channel = static_cast<int>(blockIdx.x) * in_tile + thread;
+  if (thread < in_tile && channel < p.sharing.units.tiling.channels) {
+    finish_channel(p, channel, scratch.floats[thread], scratch.floats[in_tile + thread]);
+  }
+  if (channel == 0 && p.args.batches != nullptr) *p.args.batches += 1;
+}
+
+// The sum of x + conv_bias over this block's cell, from the sum of x - pivot. Only the first half
+// of the columns are sums; the others are squares.
+__device__ void store_cell(const Launch& p, int column, float sum) {
+  const int in_tile = kLanes * p.sharing.units.tiling.width;
+  const int channel = static_cast<int>(blockIdx.x) * in_tile + column;
+  if (column >= in_tile || channel >= p.sharing.units.tiling.channels) return;
+  const Cell cell = cell_of(p, static_cast<int>(blockIdx.y));
+  const float count = static_cast<float>(p.args.map.batch) *
+                      static_cast<float>(cell.height.divisor * cell.width.divisor);
+  const float bias = p.args.conv_bias ? p.args.conv_bias[channel] : 0.0F;
+  p.args.cells[static_cast<int64_t>(blockIdx.y) * p.sharing.units.tiling.channels + channel] =
+      fmaf(count, pivot_of(p.args, channel) + bias, sum);
+}
+
+template <typename T, bool kAligned>
+__global__ void __launch_bounds__(kThreads, kAligned ? 4 : 2)
+    stats_kernel(const __grid_constant__ Launch p) {
+  __shared__ Scratch scratch;
+  float sum[kSums] = {};
+  const Lane lane = lane_of(p.sharing.units.tiling, static_cast<int>(blockIdx.x));
+  if (lane.valid > 0) add_positions<T, kAligned>(p, lane, sum);
+  const bool last = reduce_cells(p.sharing, sum, scratch, [&](int column, float total) {
+    if (p.args.cells != nullptr) store_cell(p, column, total);
+  });
+  if (!last) return;
+  // The summary first: it reads the pivots, which finish_norm() moves.
+  if (p.args.summary != nullptr) finish_summary(p, scratch);
+  if (p.args.weight != nullptr) finish_norm(p, scratch);
+}
+
+int largest_length(const plan::Axis& axis) {
+  uint32_t largest = 0;
+  for (int i = 0; i < axis.cells; ++i) largest = std::max(largest, axis.length[i].divisor);
+  return static_cast<int>(largest);
+}
+
+Launch launch_of(const StatsArgs& args) {
+  const Map& map = args.map;
+  Launch out{args, {}, {}, {}, 0, 0, 0};
+  plan::Units units;
+  if (!by_cells(args)) {
+    out.y = plan::whole(map.height), out.x = plan::whole(map.width);
+    units = plan::flat_units(map.channels, map.positions());
+  } else {
+    out.y = plan::windows(map.height, args.size), out.x = plan::windows(map.width, args.size);
+    const int64_t largest = map.batch * largest_length(out.y) * largest_length(out.x);
+    units = plan::cell_units(map.channels, out.y.cells * out.x.cells, largest);
+  }
+  out.sharing = sharing(units, args.workspace);
+  const auto n = static_cast<double>(map.positions());
+  out.per_position = 1 / n;
+  out.unbiased = n / (n - 1);
+  while ((2 << out.pass) * (units.cells | 1) <= Scratch::kFloats &&
+         (1 << out.pass) < kLanes * plan::kSumWidth) {
+    ++out.pass;
+  }
+  return out;
+}
+
+}  // namespace
+
+int64_t summary_cells(const Map& map, int size) {
+  return static_cast<int64_t>(plan::windows(map.height, size).cells) *
+         plan::windows(map.width, size).cells;
+}
+
+int64_t stats_workspace(const Map& largest, int size) {
+  const int64_t cuts = 2 * static_cast<int64_t>(size) - 1;
+  return plan::workspace_bytes(largest.channels,
+                               std::min(largest.height * largest.width, cuts * cuts));
+}
+
+void norm_stats(const StatsArgs& args, Stream stream) {
+  if (args.map.count() == 0 || (args.weight == nullptr && !by_cells(args))) return;
+  plan::check_map(args.map, "norm_stats");
+  if (by_cells(args) && (args.size < 1 || args.size > plan::kLargestSize)) {
+    throw Error(core::cat("norm_stats: summary of ", args.size, "x", args.size,
+                          ", its side must be from 1 to ", plan::kLargestSize));
+  }
+  const Launch launch = launch_of(args);
+  const bool vectors = aligned(args.map.channels, {args.x, args.running_mean, args.conv_bias});
+  dispatch(args.type, vectors, [&]<typename T, bool kAligned>() {
+    stats_kernel<T, kAligned>
+        <<<grid_of(launch.sharing.units), kThreads, 0, static_cast<cudaStream_t>(stream)>>>(launch);
+  });
+  check_launch("norm_stats");
+}
+
+}  // namespace adagp::cuda

@@ -1,0 +1,99 @@
+// Stands in for the kernels where there was no nvcc: nothing calls these, because unusable() says
+// why not to.
+
+#include "adagp/core/error.h"
+#include "adagp/cuda/augment.h"
+#include "adagp/cuda/loss.h"
+#include "adagp/cuda/norm.h"
+#include "adagp/cuda/optim.h"
+#include "adagp/cuda/predictor.h"
+
+namespace adagp::cuda {
+namespace {
+
+const char* const kMissing = "this program was built without CUDA kernels (no nvcc was found)";
+
+[[noreturn]] void missing() {
+  throw Error(kMissing);
+}
+
+}  // namespace
+
+bool compiled() {
+  return false;
+}
+const char* architectures() {
+  return "";
+}
+std::string unusable(int) {
+  return kMissing;
+}
+std::string device_name(int) {
+  return "";
+}
+double memory_bandwidth(int) {
+  return 0;
+}
+void check_launch(const char*) {}
+void set_scalars(float*, const Scalars&, Stream) {
+  missing();
+}
+int64_t stats_workspace(const Map&, int) {
+  return 0;
+}
+void norm_stats(const StatsArgs&, Stream) {
+  missing();
+}
+int64_t summary_cells(const Map&, int) {
+  return 0;
+}
+void pool_cells(const PoolArgs*, int64_t, int, Stream) {
+  missing();
+}
+void norm_apply(const ApplyArgs&, Stream) {
+  missing();
+}
+void eval_scale(const EvalScaleArgs&, Stream) {
+  missing();
+}
+int64_t backward_workspace(const Map&) {
+  return 0;
+}
+void norm_backward(const NormBackwardArgs&, Stream) {
+  missing();
+}
+int64_t loss_workspace(int64_t) {
+  return 0;
+}
+void softmax_loss(const LossArgs&, Stream) {
+  missing();
+}
+void augment(const AugmentArgs&, Stream) {
+  missing();
+}
+void update(const ParamSlot*, int64_t, const UpdateRule&, Stream) {
+  missing();
+}
+void refresh_low(const ParamSlot*, int64_t, Stream) {
+  missing();
+}
+int64_t clip_workspace() {
+  return 0;
+}
+void clip_scale(const ParamSlot*, int64_t, const ClipArgs&, Stream) {
+  missing();
+}
+void predictor_features(const FeaturesArgs&, Stream) {
+  missing();
+}
+void predict_update(const PredictArgs&, Stream) {
+  missing();
+}
+int64_t train_workspace(const PredictedLayer*, int64_t, int64_t, int64_t) {
+  return 0;
+}
+void predictor_train(const TrainArgs&, Stream) {
+  missing();
+}
+
+}  // namespace adagp::cuda

@@ -1,0 +1,199 @@
+// predictor_train: the features' gradient back through pool, ReLU and convolution, and the
+// convolution's step. One warp per filter; a lane has one channel and half of the image.
+
+#include <algorithm>
+
+#include "adagp/cuda/blocks.cuh"
+#include "adagp/cuda/image.cuh"
+#include "adagp/cuda/launch.cuh"
+#include "adagp/cuda/rules.cuh"
+#include "adagp/cuda/train_plan.h"
+
+namespace adagp::cuda {
+namespace {
+
+constexpr int kWarps = 16, kThreads = 32 * kWarps;
+constexpr int kGroups = kThreads / (kConvParts / 4);  // of blocks, in the last sum
+
+struct ConvArgs {
+  const float* summaries;
+  ParamSlot weight, bias;
+  float *fc_weight_steps, *fc_bias_steps;
+  uint8_t* seen;
+  TrainSpace space;
+  Rule rule;
+  const float *lr, *scale;
+};
+
+// Gradients of a channel's nine weights and its bias.
+struct Gradients {
+  float weight[9] = {}, bias = 0;
+};
+
+// The pooled features' gradients of the lane's half image: two rows of four pixels.
+__device__ inline void add_slots(float (&to)[8], const float* slots, const TrainLayer& layer,
+                                 int row, int lane) {
+#pragma unroll 2
+  for (int split = 0; split < layer.splits; ++split) {
+    const int64_t slot = layer.slot_row + static_cast<int64_t>(split) * layer.rows + row;
+    const auto* from = reinterpret_cast<const float4*>(slots + slot * kFeatures + 8 * lane);
+    const float4 top = from[0], bottom = from[1];
+    to[0] += top.x, to[1] += top.y, to[2] += top.z, to[3] += top.w;
+    to[4] += bottom.x, to[5] += bottom.y, to[6] += bottom.z, to[7] += bottom.w;
+  }
+}
+
+// Rows 4*half .. 4*half + 3 of the convolution's output.
+__device__ inline void add_half(Gradients& sums, const float (&weight)[9], float bias,
+                                const float* image, int half, const float (&pooled)[8]) {
+  float lines[3][kImageSide];
+  get_row(lines[0], image, 4 * half);
+  get_row(lines[1], image, 4 * half + 1);
+#pragma unroll
+  for (int y = 0; y < 4; ++y) {
+    const float(&top)[kImageSide] = lines[y % 3];
+    const float(&middle)[kImageSide] = lines[(y + 1) % 3];
+    float(&bottom)[kImageSide] = lines[(y + 2) % 3];
+    get_row(bottom, image, 4 * half + y + 2);
+#pragma unroll
+    for (int x = 0; x < kSummary; ++x) {
+      const float output = convolve(weight, bias, top, middle, bottom, x);
+      const float gradient = output <= 0 ? 0.0F : 0.25F * pooled[y / 2 * 4 + x / 2];
+#pragma unroll
+      for (int k = 0; k < 3; ++k) {
+        sums.weight[k] += gradient * top[x + k];
+        sums.weight[3 + k] += gradient * middle[x + k];
+        sums.weight[6 + k] += gradient * bottom[x + k];
+      }
+      sums.bias += gradient;
+    }
+  }
+}
+
+// The block's sums to its row of the workspace.
+__device__ inline void store_parts(Gradients& sums, float* to) {
+  __shared__ float parts[kWarps][kConvParts];
+  const int tid = static_cast<int>(threadIdx.x), lane = tid % 32, channel = lane / 2;
+#pragma unroll
+  for (int k = 0; k < 9; ++k) {
+    sums.weight[k] += __shfl_xor_sync(kWholeWarp, sums.weight[k], 1);
+    if (lane % 2 == 0) parts[tid / 32][channel * 9 + k] = sums.weight[k];
+  }
+  sums.bias += __shfl_xor_sync(kWholeWarp, sums.bias, 1);
+  if (lane % 2 == 0) parts[tid / 32][kChannels * 9 + channel] = sums.bias;
+  __syncthreads();
+  if (tid >= kConvParts) return;
+  float sum = 0;
+  for (int warp = 0; warp < kWarps; ++warp) sum += parts[warp][tid];
+  to[tid] = sum;
+}
+
+__device__ inline void step_one(const ConvArgs& args, const ParamSlot& slot, int at,
+                                float gradient) {
+  float weight = slot.weight[at];
+  float first = slot.first != nullptr ? slot.first[at] : 0.0F;
+  float second = slot.second != nullptr ? slot.second[at] : 0.0F;
+  Corrections corrections;
+  if (args.rule.kind != UpdateRule::Kind::kSgd) {
+    corrections = corrections_after(args.rule, *slot.steps);
+  }
+  if (args.scale != nullptr) gradient *= *args.scale;
+  apply_rule(args.rule, *args.lr, slot.decay, slot.first != nullptr, corrections, gradient, weight,
+             first, second);
+  slot.weight[at] = weight;
+  if (slot.first != nullptr) slot.first[at] = first;
+  if (slot.second != nullptr) slot.second[at] = second;
+}
+
+__device__ inline void count_step(float* steps) {
+  if (steps != nullptr) *steps += 1.0F;
+}
+
+// The last block: all blocks' sums, the convolution's step, and what ends the whole training step.
+__device__ inline void finish(const ConvArgs& args) {
+  __shared__ float4 parts[kGroups][kConvParts / 4];
+  const int tid = static_cast<int>(threadIdx.x);
+  const int group = tid / (kConvParts / 4), part = tid % (kConvParts / 4);
+  if (group < kGroups) {
+    float4 sum{};
+    const auto* from = reinterpret_cast<const float4*>(args.space.conv) + part;
+#pragma unroll 8
+    for (int block = group; block < static_cast<int>(gridDim.x); block += kGroups) {
+      const float4 more = __ldcg(from + block * (kConvParts / 4));
+      sum.x += more.x, sum.y += more.y, sum.z += more.z, sum.w += more.w;
+    }
+    parts[group][part] = sum;
+  }
+  __syncthreads();
+  if (tid < kConvParts) {
+    float sum = 0;
+    const auto* own = reinterpret_cast<const float*>(parts) + tid;
+    for (int g = 0; g < kGroups; ++g) sum += own[g * kConvParts];
+    const bool of_weight = tid < kChannels * 9;
+    step_one(args, of_weight ? args.weight : args.bias, of_weight ? tid : tid - kChannels * 9, sum);
+  }
+  __syncthreads();
+  if (tid != 0) return;
+  if (args.seen != nullptr) *args.seen = 1;
+  if (args.rule.kind == UpdateRule::Kind::kSgd) return;
+  count_step(args.weight.steps);
+  count_step(args.bias.steps);
+  count_step(args.fc_weight_steps);
+  count_step(args.fc_bias_steps);
+}
+
+__global__ void __launch_bounds__(kThreads, 2)
+    conv_kernel(const __grid_constant__ TrainTable table, const __grid_constant__ ConvArgs args) {
+  __shared__ __align__(16) float images[kWarps][kImageFloats];
+  const int lane = static_cast<int>(threadIdx.x % 32), warp = static_cast<int>(threadIdx.x / 32);
+  const int channel = lane / 2, half = lane % 2;
+  float* image = images[warp];
+  clear_image(image, lane);
+  float weight[9];
+#pragma unroll
+  for (int k = 0; k < 9; ++k) weight[k] = args.weight.weight[9 * channel + k];
+  const float bias = args.bias.weight[channel];
+
+  Gradients sums;
+  const int rows = table.offset[table.count], stride = static_cast<int>(gridDim.x) * kWarps;
+  for (int i = static_cast<int>(blockIdx.x) * kWarps + warp; i < rows; i += stride) {
+    const int l = find_range(table.offset, table.count, i);
+    const TrainLayer& layer = table.layer[l];
+    const int row = i - table.offset[l];
+    const auto* summary = reinterpret_cast<const float2*>(
+        args.summaries + (static_cast<int64_t>(layer.first_row) + row) * kPixels);
+    const float2 pixels = summary[lane];
+    float pooled[8] = {};
+    add_slots(pooled, args.space.inputs, layer, row, lane);
+    __syncwarp();  // all are done with the image before
+    put_pixels(image, lane, pixels);
+    __syncwarp();
+    add_half(sums, weight, bias, image, half, pooled);
+  }
+  store_parts(sums, args.space.conv + static_cast<int64_t>(blockIdx.x) * kConvParts);
+  if (last_block(args.space.counters + 2)) finish(args);
+}
+
+}  // namespace
+
+void train_conv(const TrainArgs& args, TrainPlan& plan, Stream stream) {
+  const int64_t rows =
+      set_offsets(plan.table, [](const TrainLayer& layer) { return int64_t{layer.rows}; });
+  ConvArgs conv{};
+  conv.summaries = args.summaries;
+  conv.weight = args.conv_weight;
+  conv.weight.weight = args.net.conv_weight;
+  conv.bias = args.conv_bias;
+  conv.bias.weight = args.net.conv_bias;
+  conv.fc_weight_steps = args.fc_weight.steps;
+  conv.fc_bias_steps = args.fc_bias.steps;
+  conv.seen = args.seen;
+  conv.space = plan.space;
+  conv.rule = rule_of(args.rule);
+  conv.lr = args.rule.lr;
+  conv.scale = args.rule.scale;
+  const int64_t blocks = std::min<int64_t>(kConvBlocks, (rows + kWarps - 1) / kWarps);
+  launch(conv_kernel, blocks, kThreads, 0, stream, "predictor_train: conv", plan.table, conv);
+}
+
+}  // namespace adagp::cuda
