@@ -38,7 +38,7 @@ Bench& bench_for(const std::string& model, int64_t batch) {
   adagp::train::set_threads(config);
   Bench b;
   b.session = make_session(config, build_net(config));
-  b.session.lr = 1e-6;
+  b.session.set_lr(1e-6);
   b.session.net->train();
   add_summaries(b.session);
   add_predictor(b.session, 1000);
@@ -62,7 +62,7 @@ void bp(benchmark::State& state, const std::string& model, int64_t batch) {
 
 void bp_observe(benchmark::State& state, const std::string& model, int64_t batch) {
   Bench& b = bench_for(model, batch);
-  for (auto _ : state) b.method->full_step(b.session, b.batch, nullptr, 0);
+  for (auto _ : state) b.method->full_step(b.session, b.batch);
 }
 
 void gp(benchmark::State& state, const std::string& model, int64_t batch) {

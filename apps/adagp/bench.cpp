@@ -13,7 +13,7 @@ namespace {
 struct BenchArguments {
   TrainFlags flags;
   std::string input = "cifar", only;
-  int repeats = 10;
+  int repeats = 20;
   bool json = false;
 };
 
@@ -37,8 +37,8 @@ void add_bench(CLI::App& app, Action& action) {
       ->check(CLI::Range(1, 1'000'000))
       ->type_name("")
       ->capture_default_str();
-  command->add_option("--only", arguments->only, "One kind of step: forward, gp, bp or bp-observe")
-      ->check(CLI::IsMember({"forward", "gp", "bp", "bp-observe"}))
+  command->add_option("--only", arguments->only, "One kind of step: forward, gp, bp or bp-train")
+      ->check(CLI::IsMember({"forward", "gp", "bp", "bp-train"}))
       ->type_name("");
   command->add_flag("--json", arguments->json, "Print as JSON");
   command->callback(

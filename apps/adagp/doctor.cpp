@@ -19,6 +19,7 @@
 
 #include "adagp/core/files.h"
 #include "adagp/core/text.h"
+#include "adagp/cuda/types.h"
 #include "adagp/io/archive.h"
 #include "adagp/io/image.h"
 #include "commands.h"
@@ -42,11 +43,18 @@ struct Gpu {
   double bytes = 0;
 };
 
-// Asks the driver itself, so that a GPU is seen by a program that was built without CUDA too.
-std::vector<Gpu> driver_gpus() {
+struct Driver {
+  int cuda = 0;  // the newest CUDA it can run, 13000 for 13.0; 0 without a driver
   std::vector<Gpu> gpus;
+};
+
+// Asks the driver itself, so that a GPU is seen by a program that was built without CUDA too.
+Driver ask_driver() {
+  Driver driver;
   void* library = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_LOCAL);
-  if (library == nullptr) return gpus;
+  if (library == nullptr) return driver;
+  const auto version = reinterpret_cast<int (*)(int*)>(dlsym(library, "cuDriverGetVersion"));
+  if (version == nullptr || version(&driver.cuda) != 0) driver.cuda = 0;
   const auto init = reinterpret_cast<int (*)(unsigned)>(dlsym(library, "cuInit"));
   const auto count_of = reinterpret_cast<int (*)(int*)>(dlsym(library, "cuDeviceGetCount"));
   const auto name_of =
@@ -60,10 +68,10 @@ std::vector<Gpu> driver_gpus() {
       size_t bytes = 0;
       name_of(name, sizeof name, device);
       memory_of(&bytes, device);
-      gpus.push_back({name, static_cast<double>(bytes)});
+      driver.gpus.push_back({name, static_cast<double>(bytes)});
     }
   }
-  return gpus;  // the driver stays loaded: closing it while LibTorch uses it would be wrong
+  return driver;  // the driver stays loaded: closing it while LibTorch uses it would be wrong
 }
 
 // Bytes that can still be allocated: the system's, or less in a container with a limit.
@@ -110,14 +118,56 @@ Check cpu_check() {
   return {"CPU", Health::kOk, value, ""};
 }
 
+std::string cuda_name(int64_t version) {
+  return core::cat("CUDA ", version / 1000, ".", version % 1000 / 10);
+}
+
+// `built_with`: the CUDA of LibTorch, 0 when it is not linked. Within one major version an older
+// driver runs what a newer CUDA built.
+Check driver_check(const Driver& driver, int64_t built_with) {
+  const std::string value = "for programs of up to " + cuda_name(driver.cuda);
+  if (driver.cuda / 1000 >= built_with / 1000) return {"NVIDIA driver", Health::kOk, value, ""};
+  return {
+      "NVIDIA driver", Health::kWarn,
+      core::cat("too old: ", value, ", and this LibTorch is built with ", cuda_name(built_with)),
+      core::cat("install a driver for CUDA ", built_with / 1000,
+                " or newer (nvidia-smi shows the present one), or train with --device cpu")};
+}
+
+// One line, and one more for every GPU that the kernels cannot run on.
+void add_kernel_checks(std::vector<Check>& checks, int usable) {
+  const std::string name = "CUDA kernels";
+  if (!cuda::compiled()) {
+    const Health health = usable > 0 ? Health::kWarn : Health::kOk;
+    checks.push_back({name, health, "not built in",
+                      usable == 0 ? ""
+                                  : "steps on the GPU are slower without them; put nvcc on the "
+                                    "PATH and build in a new folder"});
+    return;
+  }
+  const std::string value = core::cat("built in, for ", cuda::architectures());
+  checks.push_back({name, Health::kOk, value, ""});
+  for (int i = 0; i < usable; ++i) {
+    const std::string reason = cuda::unusable(i);
+    if (reason.empty()) continue;
+    checks.push_back({core::cat(name, ", GPU ", i), Health::kWarn, reason,
+                      "build for it: cmake --preset cuda -DCMAKE_CUDA_ARCHITECTURES=native && "
+                      "ninja -C build/cuda adagp"});
+  }
+}
+
 void add_gpu_checks(std::vector<Check>& checks) {
-  const std::vector<Gpu> gpus = driver_gpus();
+  const Driver driver = ask_driver();
+  const std::vector<Gpu>& gpus = driver.gpus;
   const int usable = at::hasCUDA() ? static_cast<int>(torch::cuda::device_count()) : 0;
 #ifdef ADAGP_WITH_CUDA
   const bool built_in = true;
+  const int64_t built_with = at::globalContext().versionCUDART();
 #else
   const bool built_in = false;
+  const int64_t built_with = 0;
 #endif
+  if (driver.cuda > 0) checks.push_back(driver_check(driver, built_with));
   if (!built_in && gpus.empty()) {
     checks.push_back(
         {"CUDA", Health::kOk, "not built in, and no GPU is here: training on the CPU", ""});
@@ -129,12 +179,13 @@ void add_gpu_checks(std::vector<Check>& checks) {
     checks.push_back(
         {"CUDA", Health::kWarn, "built in, but LibTorch finds no GPU: training on the CPU",
          gpus.empty() ? "no NVIDIA driver answers (nvidia-smi shows why)"
-                      : "the driver is too old for this LibTorch, or the device is not "
-                        "passed into this container"});
+                      : "the driver is too old (see above), or the device is not passed into "
+                        "this container"});
   } else {
     checks.push_back(
         {"CUDA", Health::kOk, core::cat("built in, ", usable, " device(s) usable"), ""});
   }
+  add_kernel_checks(checks, usable);
   for (size_t i = 0; i < gpus.size(); ++i) {
     checks.push_back({core::cat("GPU ", i), Health::kOk,
                       gpus[i].name + ", " + core::human_bytes(gpus[i].bytes), ""});

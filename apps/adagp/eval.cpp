@@ -63,11 +63,10 @@ int run_eval(const EvalArguments& arguments) {
   config.weights.clear();
   auto net = train::build_net(config);
   train::load_state_dict(*net, weights.tensors, file.string());
-  const train::Session session = train::make_session(config, net);
+  train::Session session = train::make_session(config, net);
   data::Loader loader(arguments.split == "train" ? splits.train : splits.test,
                       train::loader_options(config, splits, false, session.device));
-  const auto found = train::evaluate(*session.net, loader, session.device, session.bf16(),
-                                     !arguments.logits.empty());
+  const auto found = train::evaluate(session, loader, nullptr, !arguments.logits.empty());
   if (!arguments.logits.empty()) io::save_tensors(arguments.logits, {{"logits", found.logits}});
   if (arguments.json) {
     const nlohmann::json json{{"model", config.model.name}, {"data", config.data.name},

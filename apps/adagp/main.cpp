@@ -109,7 +109,9 @@ int main(int argc, char** argv) {
     log_error(error.what());
     return error.exit_code();
   } catch (const std::exception& error) {
-    log_error(error.what());
+    // LibTorch's messages carry a stack trace after their first line.
+    const std::string text = error.what();
+    log_error(text.substr(0, text.find("\nException raised from")));
     return 1;
   }
 }

@@ -50,7 +50,8 @@ void add_train(CLI::App& app, Action& action) {
   command->add_option("--method", arguments->method, "bp, adagp or a control (adagp list methods)")
       ->type_name("");
   command->add_option("-o,--output", arguments->output, "Run folder; the same command resumes it")
-      ->type_name("DIR");
+      ->type_name("DIR")
+      ->default_str("runs/MODEL-DATA-METHOD-seedN");
   command->add_flag("--dry-run", arguments->dry_run,
                     "Print steps, memory and estimated time; train nothing");
   command->add_flag("--overwrite", arguments->overwrite, "Start anew in a folder that holds a run");

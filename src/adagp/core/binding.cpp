@@ -1,9 +1,7 @@
 #include "adagp/core/binding.h"
 
 #include <algorithm>
-#include <cctype>
 #include <cmath>
-#include <cstdlib>
 #include <functional>
 #include <optional>
 #include <sstream>
@@ -146,15 +144,6 @@ void assign(const Binding::Field& field, const toml::node& node, const std::stri
   check_limits(field, where);
 }
 
-std::string environment_name(const std::string& key) {
-  std::string name = "ADAGP_";
-  for (const char c : key) {
-    name +=
-        c == '.' || c == '-' ? '_' : static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
-  }
-  return name;
-}
-
 }  // namespace
 
 Binding::Field& Binding::Field::one_of(std::vector<std::string> names) {
@@ -228,13 +217,6 @@ void Binding::load_toml(std::string_view text, const std::string& file_name) {
   walk(parsed, "", [&](const std::string& key, const toml::key& name, const toml::node& node) {
     assign(find(key, place(name.source().begin)), node, place(node.source().begin));
   });
-}
-
-void Binding::load_environment() {
-  for (const auto& field : fields_) {
-    const std::string name = environment_name(field.key);
-    if (const char* value = std::getenv(name.c_str())) set(field.key, value, name);
-  }
 }
 
 void Binding::set(const std::string& assignment) {

@@ -35,10 +35,13 @@ class Binding {
   // Each of these throws UsageError that says where (file:line:column, variable or flag), what was
   // found and what was expected; an unknown key gets the nearest one.
   void load_toml(std::string_view text, const std::string& file_name);
-  void load_environment();  // ADAGP_OPTIM_LR for "optim.lr"
+  void load_environment();  // ADAGP_OPTIM_LR for "optim.lr"; warns of ADAGP_* that is no key
   // "key=value": value in TOML, or a bare string when it is not TOML.
   void set(const std::string& assignment);
   void set(const std::string& key, const std::string& value, const std::string& where);
+
+  // A warning for each of these variables that is named like a key and is none, with the nearest.
+  std::vector<std::string> misspelt(const std::vector<std::string>& variables) const;
 
   // Every key with its present value; loads back to the same values.
   std::string to_toml() const;

@@ -21,10 +21,6 @@ Duration Duration::parse(const std::string& text) {
   return out;
 }
 
-std::string Duration::str() const {
-  return shortest(value) + (unit == Unit::kEpochs ? "ep" : "ba");
-}
-
 int64_t Duration::batches(int64_t batches_per_epoch) const {
   return std::llround(unit == Unit::kEpochs ? value * static_cast<double>(batches_per_epoch)
                                             : value);

@@ -13,7 +13,6 @@ struct Duration {
 
   // Throws UsageError with the text and an example when it is not a duration.
   static Duration parse(const std::string& text);
-  std::string str() const;
   int64_t batches(int64_t batches_per_epoch) const;  // rounded, at least 0
 };
 

@@ -22,8 +22,5 @@ void catch_signals() {
 int pending_signal() {
   return pending;
 }
-void clear_pending_signal() {
-  pending = 0;
-}
 
 }  // namespace adagp::core

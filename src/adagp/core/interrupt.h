@@ -7,6 +7,5 @@ namespace adagp::core {
 void catch_signals();
 // The signal that arrived, or 0.
 int pending_signal();
-void clear_pending_signal();
 
 }  // namespace adagp::core

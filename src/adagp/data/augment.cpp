@@ -199,6 +199,27 @@ at::Tensor augment_resident(const at::Tensor& images, const std::vector<int64_t>
   return batch;
 }
 
+std::vector<cuda::Window> windows(const std::vector<int64_t>& indices,
+                                  const AugmentOptions& options, uint64_t seed, int64_t epoch) {
+  std::vector<cuda::Window> out;
+  out.reserve(indices.size());
+  for (const int64_t index : indices) {
+    auto rng = example_rng(seed, epoch, index);
+    const Draw draw = draw_pad_crop(rng, options);
+    out.push_back({static_cast<int32_t>(index), static_cast<int16_t>(draw.down),
+                   static_cast<int16_t>(draw.right), draw.flip ? 1 : 0});
+  }
+  return out;
+}
+
+void set_normalisation(const AugmentOptions& options, cuda::AugmentArgs& args) {
+  const auto mean = per_channel(options.mean), std = per_channel(options.std);
+  for (size_t c = 0; c < 3; ++c) {
+    args.slope[c] = static_cast<float>(1.0 / (255.0 * std[c]));
+    args.offset[c] = static_cast<float>(-mean[c] / std[c]);
+  }
+}
+
 at::Tensor augment_by_index(const at::Tensor& images, const std::vector<int64_t>& indices,
                             const AugmentOptions& options, uint64_t seed, int64_t epoch) {
   check_images(images, options);

@@ -7,6 +7,8 @@
 
 #include <torch/types.h>
 
+#include "adagp/cuda/augment.h"
+
 namespace adagp::data {
 
 struct AugmentOptions {
@@ -26,7 +28,13 @@ struct AugmentOptions {
 at::Tensor augment_resident(const at::Tensor& images, const std::vector<int64_t>& indices,
                             const AugmentOptions& options, uint64_t seed, int64_t epoch);
 
-// The same by ATen's index operations, which run on any device: what a GPU uses.
+// What happens to each example of a batch, in order: the same draws, for the kernel.
+std::vector<cuda::Window> windows(const std::vector<int64_t>& indices,
+                                  const AugmentOptions& options, uint64_t seed, int64_t epoch);
+// slope and offset of the kernel that normalises.
+void set_normalisation(const AugmentOptions& options, cuda::AugmentArgs& args);
+
+// The same by ATen's index operations, which run on any device: a GPU without our kernels.
 at::Tensor augment_by_index(const at::Tensor& images, const std::vector<int64_t>& indices,
                             const AugmentOptions& options, uint64_t seed, int64_t epoch);
 

@@ -2,12 +2,16 @@
 
 #include <algorithm>
 #include <cstring>
+#include <numeric>
 #include <utility>
 
 #include "adagp/core/error.h"
+#include "adagp/core/log.h"
 #include "adagp/core/rng.h"
 #include "adagp/core/text.h"
 #include "adagp/data/prefetch.h"
+#include "adagp/data/resident.h"
+#include "adagp/device/kernels.h"
 
 namespace adagp::data {
 namespace {
@@ -21,6 +25,17 @@ bool gathers(const Dataset& dataset, const AugmentOptions& augment) {
          !(augment.train && augment.crop == "resized");
 }
 
+// Whether the images may stay on the device: at most half of what is free there.
+bool has_room(const at::Tensor& images, const at::Device& device) {
+  if (device.is_cpu()) return true;
+  const auto memory = device::memory(device);
+  if (memory.total == 0 || images.numel() <= memory.free / 2) return true;
+  core::log_info(core::cat("data: ", core::human_bytes(static_cast<double>(images.numel())),
+                           " of images stay on the host: the GPU has ",
+                           core::human_bytes(static_cast<double>(memory.free)), " free"));
+  return false;
+}
+
 }  // namespace
 
 struct Loader::Impl {
@@ -32,21 +47,28 @@ struct Loader::Impl {
   int64_t order_epoch = -1;
   std::vector<int64_t> order;
   std::unique_ptr<Prefetcher<Place, Batch>> ahead;
+  std::unique_ptr<ResidentBatches> on_gpu;
 
   Place after(const Place& place) const {
     return place.second + 1 < batches ? Place{place.first, place.second + 1}
                                       : Place{place.first + 1, 0};
   }
 
+  // A pure function of the epoch.
+  std::vector<int64_t> order_of(int64_t epoch) const {
+    const int64_t count = dataset->size();
+    if (options.shuffle) {
+      return core::permutation(count, core::mix({options.seed, static_cast<uint64_t>(epoch)}));
+    }
+    std::vector<int64_t> in_turn(static_cast<size_t>(count));
+    std::iota(in_turn.begin(), in_turn.end(), 0);
+    return in_turn;
+  }
+
   std::vector<int64_t> indices_at(const Place& place) {
     const int64_t count = dataset->size();
-    if (order_epoch != place.first) {
-      if (options.shuffle) {
-        order =
-            core::permutation(count, core::mix({options.seed, static_cast<uint64_t>(place.first)}));
-      } else if (order.empty()) {
-        for (int64_t i = 0; i < count; ++i) order.push_back(i);
-      }
+    if (order_epoch != place.first && (options.shuffle || order.empty())) {
+      order = order_of(place.first);
       order_epoch = place.first;
     }
     const int64_t begin = place.second * options.batch;
@@ -91,10 +113,23 @@ struct Loader::Impl {
   Batch delivered(Batch batch) const {
     if (options.device.is_cpu()) return batch;
     if (batch.images.is_cpu()) {
-      batch.images =
-          normalise(batch.images.to(options.device, /*non_blocking=*/true), options.augment);
+      const bool bytes = batch.images.scalar_type() == at::kByte;
+      batch.images = batch.images.to(options.device, /*non_blocking=*/true);
+      if (bytes) batch.images = normalise(batch.images, options.augment);
     }
+    batch.images = batch.images.to(options.dtype);
     batch.labels = batch.labels.to(options.device, /*non_blocking=*/true);
+    return batch;
+  }
+
+  Batch make_on_gpu(const Place& place) {
+    Batch batch;
+    batch.epoch = place.first;
+    batch.position = place.second;
+    batch.indices = indices_at(place);
+    on_gpu->make(
+        place.first, place.second * options.batch, static_cast<int64_t>(batch.indices.size()),
+        [this](int64_t epoch) { return order_of(epoch); }, batch.images, batch.labels);
     return batch;
   }
 
@@ -135,9 +170,14 @@ Loader::Loader(std::shared_ptr<const Dataset> dataset, LoaderOptions options)
                                "; lower the batch size or raise data.limit"));
   }
   if (gathers(*s.dataset, s.options.augment)) {
-    s.images = s.dataset->resident().to(s.options.device);
+    const at::Tensor images = s.dataset->resident();
+    s.images = has_room(images, s.options.device) ? images.to(s.options.device) : images;
   }
   const bool on_gpu = s.images.defined() && !s.images.is_cpu();
+  if (on_gpu && device::kernels(s.options.device)) {
+    s.on_gpu = std::make_unique<ResidentBatches>(s.images, s.dataset->labels(), s.options.augment,
+                                                 s.options.seed, s.options.dtype);
+  }
   if (s.options.workers > 0 && !on_gpu) {
     s.ahead = std::make_unique<Prefetcher<Place, Batch>>(s.options.workers);
   }
@@ -162,6 +202,10 @@ void Loader::seek(int64_t epoch, int64_t position) {
 Batch Loader::next() {
   auto& s = *impl_;
   const Place here = s.at;
+  if (s.on_gpu) {
+    s.at = s.after(here);
+    return s.make_on_gpu(here);
+  }
   if (!s.ahead) {
     Batch batch = s.delivered(s.make(here, s.indices_at(here)));
     s.at = s.after(here);

@@ -14,7 +14,7 @@
 namespace adagp::data {
 
 struct Batch {
-  at::Tensor images;  // float [B, 3, H, W], channels-last, normalised, on the loader's device
+  at::Tensor images;  // [B, 3, H, W], channels-last, normalised, on the loader's device
   at::Tensor labels;  // int64 [B]
   std::vector<int64_t> indices;
   int64_t epoch = 0, position = 0;
@@ -30,6 +30,7 @@ struct LoaderOptions {
   // Batches that the caller will skip(): they are not made ahead. Empty = none is known.
   std::function<bool(int64_t epoch, int64_t position)> skips;
   at::Device device = at::kCPU;
+  at::ScalarType dtype = at::kFloat;  // of the images; bf16 only on a GPU
   AugmentOptions augment;
 };
 

@@ -114,7 +114,7 @@ TensorEntry parse_entry(const std::string& name, const Json& value, size_t data_
   if (out.end > data_bytes) {
     reject_file(file,
                 cat(where, " ends at byte ", out.end, " of the data, but the file holds only ",
-                    data_bytes, ": it is cut short; copy or download it again"));
+                    data_bytes, ": it is cut short", kFetchAgain));
   }
   const int64_t expected = bytes_of(out.shape, element);
   if (expected < 0) reject_file(file, where + ": its shape is too large");
@@ -214,8 +214,7 @@ SafeTensors SafeTensors::parse(std::string bytes, const std::string& name) {
   }
   if (header_bytes > bytes.size() - kLengthBytes) {
     reject_file(name, cat("it announces a header of ", header_bytes, " bytes, but only ",
-                          bytes.size() - kLengthBytes,
-                          " follow: it is cut short; copy or download it again"));
+                          bytes.size() - kLengthBytes, " follow: it is cut short", kFetchAgain));
   }
   SafeTensors out;
   out.bytes_ = std::move(bytes);

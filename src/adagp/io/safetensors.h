@@ -14,6 +14,9 @@
 
 namespace adagp::io {
 
+// How messages about a file that is cut short end. Not true of files that the program itself wrote.
+inline constexpr std::string_view kFetchAgain = "; copy or download it again";
+
 struct TensorEntry {
   std::string name;
   std::string dtype;  // "F32", "F64", "F16", "BF16", "I64", "I32", "I16", "I8", "U8", "BOOL", ...

@@ -5,9 +5,7 @@
 #include <utility>
 
 #include "adagp/models/families.h"
-#include "adagp/nn/batch_norm.h"
-#include "adagp/nn/layer.h"
-#include "adagp/nn/ops.h"
+#include "adagp/nn/conv_norm.h"
 
 namespace adagp::models {
 namespace {
@@ -25,7 +23,7 @@ class ShortcutImpl : public torch::nn::Module {
       : conv_(register_module("0", plain_conv(in, out, 1, stride))),
         bn_(register_module("1", nn::BatchNorm2d(out))) {}
 
-  at::Tensor forward(const at::Tensor& x) { return bn_(conv_(x)); }
+  at::Tensor forward(const at::Tensor& x) { return nn::conv_norm(*conv_, *bn_, x, {}); }
 
  private:
   nn::Conv2d conv_;
@@ -59,10 +57,14 @@ class ResidualImpl : public torch::nn::Module {
   at::Tensor forward(const at::Tensor& x) {
     at::Tensor y = x;
     for (size_t i = 0; i < units_.size(); ++i) {
-      y = units_[i].bn->forward(units_[i].conv->forward(y));
-      if (i + 1 < units_.size()) y = nn::relu_(y);
+      nn::NormAct act;
+      act.relu = true;
+      if (i + 1 == units_.size()) {
+        act.residual = [&] { return shortcut_ ? shortcut_->forward(x) : x; };
+      }
+      y = nn::conv_norm(*units_[i].conv, *units_[i].bn, y, act);
     }
-    return nn::relu_(nn::add_(y, shortcut_ ? shortcut_(x) : x));
+    return y;
   }
 
  private:
@@ -109,8 +111,10 @@ class ResNet : public BlockNet {
     const bool large = form == Form::kImagenet;
     auto conv = register_module("conv1", plain_conv(3, width, large ? 7 : 3, large ? 2 : 1));
     auto bn = register_module("bn1", nn::BatchNorm2d(width));
-    blocks_.push_back({"conv1", [conv, bn](const at::Tensor& x) {
-                         return nn::relu_(bn->forward(conv->forward(x)));
+    nn::NormAct act;
+    act.relu = true;
+    blocks_.push_back({"conv1", [conv, bn, act](const at::Tensor& x) {
+                         return nn::conv_norm(*conv, *bn, x, act);
                        }});
     if (!large) return;
     const nn::Pool2d pool{3, 2, 1, "maxpool"};

@@ -3,9 +3,7 @@
 #include <string>
 
 #include "adagp/models/families.h"
-#include "adagp/nn/batch_norm.h"
-#include "adagp/nn/layer.h"
-#include "adagp/nn/ops.h"
+#include "adagp/nn/conv_norm.h"
 
 namespace adagp::models {
 namespace {
@@ -35,8 +33,8 @@ class Vgg : public BlockNet {
     auto features = register_module("features", std::make_shared<torch::nn::Module>("features"));
     int64_t channels = 3, index = 0;
     for (const auto& stage : plan) {
-      for (const int64_t full_width : stage) {
-        const int64_t width = narrowed(full_width, options);
+      for (size_t i = 0; i < stage.size(); ++i) {
+        const int64_t width = narrowed(stage[i], options);
         const std::string conv_name = std::to_string(index);
         auto conv =
             features->register_module(conv_name, nn::Conv2d(nn::conv(channels, width, 3, 1, 1)));
@@ -44,18 +42,20 @@ class Vgg : public BlockNet {
         if (norm) {
           bn = features->register_module(std::to_string(index + 1), nn::BatchNorm2d(width));
         }
-        blocks_.push_back({"features." + conv_name, [conv, bn](const at::Tensor& x) {
-                             at::Tensor y = conv->forward(x);
-                             if (bn) y = bn->forward(y);
-                             return nn::relu_(y);
-                           }});
         channels = width;
         index += norm ? 3 : 2;
+        nn::NormAct act;
+        act.relu = true;
+        if (i + 1 == stage.size()) {  // the pool belongs to the block: one pass over memory less
+          act.pool = nn::Pool2d{2, 2, 0, "features." + std::to_string(index) + " (max_pool2d)"};
+          ++index;
+        }
+        blocks_.push_back({"features." + conv_name, [conv, bn, act](const at::Tensor& x) {
+                             if (bn) return nn::conv_norm(*conv, *bn, x, act);
+                             const at::Tensor y = nn::relu_(conv->forward(x));
+                             return act.pool ? nn::max_pool2d(y, *act.pool) : y;
+                           }});
       }
-      const nn::Pool2d pool{2, 2, 0, "features." + std::to_string(index) + " (max_pool2d)"};
-      blocks_.push_back({"features." + std::to_string(index),
-                         [pool](const at::Tensor& x) { return nn::max_pool2d(x, pool); }});
-      ++index;
     }
     return channels;
   }

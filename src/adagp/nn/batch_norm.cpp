@@ -24,6 +24,13 @@ BatchNorm2dImpl::BatchNorm2dImpl(int64_t channels, double eps, double momentum)
   num_batches_tracked.zero_();
 }
 
+const at::Tensor& BatchNorm2dImpl::zeros() {
+  if (!zeros_.defined() || zeros_.device() != weight.device()) {
+    zeros_ = at::zeros_like(weight.detach());
+  }
+  return zeros_;
+}
+
 at::Tensor BatchNorm2dImpl::forward(const at::Tensor& x) {
   if (x.dim() != 4 || x.size(1) != channels_) {
     throw UsageError(core::cat("batch_norm over ", channels_, " channels: input has ", x.dim(),

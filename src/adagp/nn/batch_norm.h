@@ -15,10 +15,15 @@ class BatchNorm2dImpl : public torch::nn::Module {
   at::Tensor weight, bias;               // [C]
   at::Tensor running_mean, running_var;  // [C]
   at::Tensor num_batches_tracked;        // []
+  double eps() const { return eps_; }
+  double momentum() const { return momentum_; }
+  // [C] zeros beside the weights: the gradient of a bias that the norm takes out again.
+  const at::Tensor& zeros();
 
  private:
   int64_t channels_;
   double eps_, momentum_;
+  at::Tensor zeros_;
 };
 TORCH_MODULE(BatchNorm2d);
 

@@ -84,6 +84,19 @@ WeightLayer::WeightLayer(LayerInfo info, bool with_bias) : info_(info) {
   }
 }
 
+void WeightLayer::make_low() {
+  const at::NoGradGuard no_grad;
+  const auto copy = [](const at::Tensor& value) {
+    return value.detach().to(at::kBFloat16).requires_grad_();
+  };
+  low_weight = copy(weight);
+  if (bias.defined()) low_bias = copy(bias);
+}
+
+at::Tensor WeightLayer::in_precision(const at::Tensor& x) const {
+  return low_weight.defined() ? x.to(at::kBFloat16) : x;
+}
+
 std::string WeightLayer::describe() const {
   const bool is_conv = info_.kind == LayerKind::kConv2d;
   const std::string what = is_conv ? core::cat("conv2d ", info_.in, "->", info_.out, ", ",
@@ -118,6 +131,12 @@ Conv2dImpl::Conv2dImpl(const Conv2dOptions& options)
     : WeightLayer(conv_info(options), options.bias) {}
 
 at::Tensor Conv2dImpl::forward(const at::Tensor& x) {
+  const at::Tensor y = convolve(x, used_bias());
+  report(x, y);
+  return y;
+}
+
+at::Tensor Conv2dImpl::convolve(const at::Tensor& x, const at::Tensor& added) const {
   const LayerInfo& c = info();
   if (x.dim() != 4 || x.size(1) != c.in) {
     throw UsageError(
@@ -134,12 +153,11 @@ at::Tensor Conv2dImpl::forward(const at::Tensor& x) {
     }
     size[axis] = room / c.stride[axis] + 1;
   }
-  const at::Tensor y =
-      x.is_meta() || weight.is_meta()
-          ? at::empty({x.size(0), c.out, size[0], size[1]}, x.options().device(at::kMeta))
-          : at::conv2d(x, weight, bias, c.stride, c.padding, c.dilation, c.groups);
-  report(x, y);
-  return y;
+  if (x.is_meta() || weight.is_meta()) {
+    return at::empty({x.size(0), c.out, size[0], size[1]}, x.options().device(at::kMeta));
+  }
+  return at::conv2d(in_precision(x), used_weight(), added, c.stride, c.padding, c.dilation,
+                    c.groups);
 }
 
 LinearImpl::LinearImpl(int64_t in, int64_t out, bool with_bias)
@@ -156,7 +174,7 @@ at::Tensor LinearImpl::forward(const at::Tensor& x) {
     shape.back() = info().out;
     y = at::empty(shape, x.options().device(at::kMeta));
   } else {
-    y = at::linear(x, weight, bias);
+    y = at::linear(in_precision(x), used_weight(), used_bias());
   }
   report(x, y);
   return y;

@@ -43,11 +43,21 @@ class WeightLayer : public torch::nn::Module {
   at::Tensor weight;  // [out, in/groups, kh, kw] or [out, in]
   at::Tensor bias;    // [out] or undefined
 
+  // Copies in bf16 that the layer then computes with, and that collect the gradients; whoever moves
+  // the weights refreshes them. The weights themselves stay in fp32.
+  void make_low();
+  at::Tensor low_weight, low_bias;  // undefined without make_low()
+  // What the layer computes with.
+  const at::Tensor& used_weight() const { return low_weight.defined() ? low_weight : weight; }
+  const at::Tensor& used_bias() const { return low_bias.defined() ? low_bias : bias; }
+
  protected:
   explicit WeightLayer(LayerInfo info, bool with_bias);
   void report(const at::Tensor& input, const at::Tensor& output) const {
     if (TapSink* sink = active_sink()) sink->on_output(*this, input, output);
   }
+  // `x` in the precision of used_weight().
+  at::Tensor in_precision(const at::Tensor& x) const;
   // "features.3 (conv2d 64->128, 3x3)", for messages.
   std::string describe() const;
 
@@ -91,6 +101,11 @@ class Conv2dImpl : public WeightLayer {
  public:
   explicit Conv2dImpl(const Conv2dOptions& options);
   at::Tensor forward(const at::Tensor& x);  // [B, in, H, W] -> [B, out, H', W']
+  // The product alone: no bias is added, no tap is told. For conv_norm().
+  at::Tensor product(const at::Tensor& x) { return convolve(x, {}); }
+
+ private:
+  at::Tensor convolve(const at::Tensor& x, const at::Tensor& added) const;
 };
 TORCH_MODULE(Conv2d);
 

@@ -2,7 +2,11 @@
 // How the engine sees inside a network: every weight-carrying layer reports its input and output to
 // the active sink. Without a sink a layer costs nothing extra.
 
+#include <optional>
+
 #include <torch/types.h>
+
+#include "adagp/cuda/types.h"
 
 namespace adagp::nn {
 
@@ -15,6 +19,23 @@ class TapSink {
   virtual ~TapSink() = default;
   virtual void on_output(const WeightLayer& layer, const at::Tensor& input,
                          const at::Tensor& output) = 0;
+
+  // Where a kernel that reads the output anyway may put the layer's summary itself; on_output is
+  // then not called for this use. None: the sink wants to see the tensors.
+  struct SummaryTarget {
+    at::Tensor rows;  // float [out, size*size]
+    int size = 0;
+    int use = 1;  // which use of the layer in this step: rows become the mean of the uses
+    // Not null: sums by cell go there instead, and the sink makes the rows of all layers together.
+    struct Cells {
+      at::Tensor sums;  // float, made by the kernel's caller when it does not fit
+      cuda::Map map;    // of the output
+    }* cells = nullptr;
+  };
+  virtual std::optional<SummaryTarget> summary_target(const WeightLayer& layer) {
+    (void)layer;
+    return {};
+  }
 };
 
 // The sink of this thread, or null.

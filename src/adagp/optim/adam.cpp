@@ -24,32 +24,6 @@ class Adam final : public Optimizer {
     }
   }
 
-  void step(double lr) override {
-    at::NoGradGuard no_grad;
-    if (on_cpu_) {
-      for (size_t i = 0; i < params_.size(); ++i) plain_step(i, lr);
-      return;
-    }
-    for (const auto& group : groups_with_gradient()) {
-      std::vector<at::Tensor> values, gradients, means, squares, counts;
-      for (const size_t i : group) {
-        values.push_back(params_[i].value);
-        gradients.push_back(gradient_in_layout(i));
-        means.push_back(mean_[i]);
-        squares.push_back(square_[i]);
-        counts.push_back(count_[i]);
-      }
-      fused(values, gradients, means, squares, counts, decays_[group[0]], lr);
-    }
-  }
-
-  void step_one(size_t index, const at::Tensor& gradient, double lr) override {
-    at::NoGradGuard no_grad;
-    const at::Tensor ready = checked(index, gradient);
-    fused(params_[index].value, ready, mean_[index], square_[index], count_[index], decays_[index],
-          lr);
-  }
-
   std::map<std::string, at::Tensor> state() const override {
     std::map<std::string, at::Tensor> out;
     for (size_t i = 0; i < params_.size(); ++i) {
@@ -61,16 +35,13 @@ class Adam final : public Optimizer {
   }
 
  private:
-  // The operations of torch::optim::Adam and AdamW one by one.
-  void plain_step(size_t i, double lr) {
-    at::Tensor value = params_[i].value;
-    at::Tensor gradient = value.grad();
-    if (!gradient.defined()) return;
+  void plain_step(size_t i, const at::Tensor& given) override {
+    at::Tensor value = params_[i].value, gradient = given;
     count_[i].add_(1);
     const double steps = count_[i].item<float>();
     if (decays_[i] != 0) {
       if (decoupled_) {
-        value.mul_(1 - lr * decays_[i]);
+        value.mul_(1 - lr_ * decays_[i]);
       } else {
         gradient = gradient.add(value, decays_[i]);
       }
@@ -79,21 +50,45 @@ class Adam final : public Optimizer {
     square_[i].mul_(config_.beta2).addcmul_(gradient, gradient, 1 - config_.beta2);
     const double correction = std::sqrt(1 - std::pow(config_.beta2, steps));
     const at::Tensor scale = (square_[i].sqrt() / correction).add_(config_.eps);
-    value.addcdiv_(mean_[i], scale, -(lr / (1 - std::pow(config_.beta1, steps))));
+    value.addcdiv_(mean_[i], scale, -(lr_ / (1 - std::pow(config_.beta1, steps))));
   }
 
-  void fused(at::TensorList values, at::TensorList gradients, at::TensorList means,
-             at::TensorList squares, at::TensorList counts, double decay, double lr) const {
+  void fused_step(const std::vector<size_t>& indices, at::TensorList values,
+                  at::TensorList gradients) override {
+    std::vector<at::Tensor> means, squares, counts;
+    for (const size_t i : indices) {
+      means.push_back(mean_[i]);
+      squares.push_back(square_[i]);
+      counts.push_back(count_[i]);
+    }
     at::_foreach_add_(counts, 1);
-    const auto kernel = decoupled_ ? static_cast<Kernel*>(at::_fused_adamw_)
-                                   : static_cast<Kernel*>(at::_fused_adam_);
-    kernel(values, gradients, means, squares, /*max_exp_avg_sqs=*/{}, counts, lr, config_.beta1,
-           config_.beta2, decay, config_.eps, /*amsgrad=*/false, /*maximize=*/false, {}, {});
+    const double decay = decays_[indices[0]];
+    const auto call = [&](const auto& lr) {
+      const auto step = [&](auto&& kernel) {
+        kernel(values, gradients, means, squares, /*max_exp_avg_sqs=*/at::TensorList(), counts, lr,
+               config_.beta1, config_.beta2, decay, config_.eps, /*amsgrad=*/false,
+               /*maximize=*/false, std::nullopt, std::nullopt);
+      };
+      if (decoupled_) {
+        step([](auto&&... given) { at::_fused_adamw_(given...); });
+      } else {
+        step([](auto&&... given) { at::_fused_adam_(given...); });
+      }
+    };
+    lr_device_.defined() ? call(lr_device_) : call(lr_);
   }
 
-  using Kernel = void(at::TensorList, at::TensorList, at::TensorList, at::TensorList,
-                      at::TensorList, at::TensorList, double, double, double, double, double, bool,
-                      bool, const std::optional<at::Tensor>&, const std::optional<at::Tensor>&);
+  void describe(size_t i, cuda::ParamSlot& slot) const override {
+    slot.first = mean_[i].mutable_data_ptr<float>();
+    slot.second = square_[i].mutable_data_ptr<float>();
+    slot.steps = count_[i].mutable_data_ptr<float>();
+  }
+  void describe(cuda::UpdateRule& rule) const override {
+    rule.kind = decoupled_ ? cuda::UpdateRule::Kind::kAdamW : cuda::UpdateRule::Kind::kAdam;
+    rule.beta1 = static_cast<float>(config_.beta1);
+    rule.beta2 = static_cast<float>(config_.beta2);
+    rule.eps = static_cast<float>(config_.eps);
+  }
 
   bool decoupled_;
   std::vector<at::Tensor> mean_, square_, count_;

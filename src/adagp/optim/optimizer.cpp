@@ -8,6 +8,7 @@
 
 #include "adagp/core/error.h"
 #include "adagp/core/text.h"
+#include "adagp/device/kernels.h"
 #include "adagp/optim/kinds.h"
 
 namespace adagp::optim {
@@ -49,16 +50,157 @@ void check_config(const Config& c) {
 Optimizer::Optimizer(std::vector<Param> params, const Config& config)
     : config_(config), params_(std::move(params)) {
   std::set<std::string> names;
+  kernels_ = !params_.empty() && device::kernels(params_.front().value.device());
   for (size_t i = 0; i < params_.size(); ++i) {
-    const auto& [name, value] = params_[i];
+    const auto& [name, value, low] = params_[i];
     if (!names.insert(name).second) throw Error("optimizer: two parameters named '" + name + "'");
     if (!value.is_floating_point() || !value.is_non_overlapping_and_dense()) {
       throw Error("optimizer: parameter '" + name + "' is not a dense floating-point tensor");
     }
+    if (low.defined() && low.strides() != value.strides()) {
+      throw Error("optimizer: the copy of '" + name + "' has another memory layout");
+    }
     index_[value.unsafeGetTensorImpl()] = i;
     decays_.push_back(config.decay_norm_bias || value.dim() > 1 ? config.decay : 0.0);
     on_cpu_ = on_cpu_ && value.is_cpu();
+    kernels_ = kernels_ && value.scalar_type() == at::kFloat;
   }
+  if (on_cpu_) return;
+  const auto options = at::TensorOptions(params_.front().value.device()).dtype(at::kFloat);
+  lr_device_ = at::zeros({1}, options);
+  clip_ = at::ones({2}, options);
+}
+
+void Optimizer::set_lr(double lr) {
+  lr_ = lr;
+  if (lr_device_.defined()) lr_device_.fill_(lr);
+}
+
+void Optimizer::step() {
+  at::NoGradGuard no_grad;
+  std::vector<size_t> indices;
+  std::vector<at::Tensor> gradients;
+  for (size_t i = 0; i < params_.size(); ++i) {
+    const at::Tensor found = gradient(i);
+    if (!found.defined()) continue;
+    indices.push_back(i);
+    gradients.push_back(kernels_ || !on_cpu_ ? in_layout(i, found)
+                                             : found.to(params_[i].value.scalar_type()));
+  }
+  if (kernels_) {
+    run_kernel(indices, gradients);
+  } else if (on_cpu_) {
+    for (size_t k = 0; k < indices.size(); ++k) {
+      plain_step(indices[k], gradients[k]);
+      copy_to_low(indices[k]);
+    }
+  } else {
+    // A fused call takes a single decay.
+    std::map<double, std::pair<std::vector<size_t>, std::vector<at::Tensor>>> groups;
+    for (size_t k = 0; k < indices.size(); ++k) {
+      auto& group = groups[decays_[indices[k]]];
+      group.first.push_back(indices[k]);
+      group.second.push_back(gradients[k].to(at::kFloat));
+    }
+    for (const auto& [decay, group] : groups) run_fused(group.first, group.second);
+  }
+  clipped_ = false;
+}
+
+void Optimizer::step_one(size_t index, const at::Tensor& gradient) {
+  at::NoGradGuard no_grad;
+  const at::Tensor ready = checked(index, gradient);
+  if (kernels_) {
+    run_kernel({index}, {ready});
+  } else {
+    run_fused({index}, {ready});
+  }
+}
+
+void Optimizer::run_kernel(const std::vector<size_t>& indices,
+                           const std::vector<at::Tensor>& gradients) {
+  if (indices.empty()) return;
+  std::vector<cuda::ParamSlot> slots;
+  for (size_t k = 0; k < indices.size(); ++k) {
+    slots.push_back(slot(indices[k]));
+    slots.back().gradient = gradients[k].const_data_ptr();
+    slots.back().gradient_type = device::type_of(gradients[k]);
+  }
+  cuda::UpdateRule how = rule();
+  if (clipped_) how.scale = clip_.const_data_ptr<float>() + 1;
+  cuda::update(slots.data(), static_cast<int64_t>(slots.size()), how,
+               device::stream(params_.front().value.device()));
+}
+
+void Optimizer::run_fused(const std::vector<size_t>& indices,
+                          const std::vector<at::Tensor>& gradients) {
+  std::vector<at::Tensor> values;
+  for (const size_t i : indices) values.push_back(params_[i].value);
+  fused_step(indices, values, gradients);
+  for (const size_t i : indices) copy_to_low(i);
+}
+
+void Optimizer::clip(double max_norm) {
+  at::NoGradGuard no_grad;
+  std::vector<at::Tensor> gradients;
+  std::vector<cuda::ParamSlot> slots;
+  for (size_t i = 0; i < params_.size(); ++i) {
+    const at::Tensor found = gradient(i);
+    if (!found.defined()) continue;
+    gradients.push_back(found);
+    cuda::ParamSlot one;
+    one.gradient = found.const_data_ptr();
+    one.gradient_type = device::type_of(found);
+    one.count = found.numel();
+    slots.push_back(one);
+  }
+  if (!kernels_) {
+    clip_gradients(gradients, max_norm);
+    return;
+  }
+  const at::Device where = params_.front().value.device();
+  cuda::ClipArgs a;
+  a.max_norm = static_cast<float>(max_norm);
+  a.norm = clip_.mutable_data_ptr<float>();
+  a.scale = a.norm + 1;
+  a.workspace = device::scratch(device::Scratch::kClip, where, cuda::clip_workspace());
+  cuda::clip_scale(slots.data(), static_cast<int64_t>(slots.size()), a, device::stream(where));
+  clipped_ = true;
+}
+
+void Optimizer::clear_gradients() {
+  for (auto& param : params_) {
+    param.value.mutable_grad().reset();
+    if (param.low.defined()) param.low.mutable_grad().reset();
+  }
+}
+
+void Optimizer::copy_to_low(size_t index) {
+  at::Tensor low = params_[index].low.defined() ? params_[index].low.detach() : at::Tensor();
+  if (low.defined()) low.copy_(params_[index].value);
+}
+
+void Optimizer::refresh_low() {
+  at::NoGradGuard no_grad;
+  for (size_t i = 0; i < params_.size(); ++i) copy_to_low(i);
+}
+
+cuda::ParamSlot Optimizer::slot(size_t index) const {
+  const Param& param = params_[index];
+  cuda::ParamSlot out;
+  out.weight = param.value.mutable_data_ptr<float>();
+  out.low = param.low.defined() ? param.low.mutable_data_ptr() : nullptr;
+  out.count = param.value.numel();
+  out.decay = static_cast<float>(decays_[index]);
+  describe(index, out);
+  return out;
+}
+
+cuda::UpdateRule Optimizer::rule() const {
+  cuda::UpdateRule out;
+  describe(out);
+  if (lr_device_.defined()) out.lr = lr_device_.const_data_ptr<float>();
+  return out;
 }
 
 size_t Optimizer::index_of(const at::Tensor& parameter) const {
@@ -99,24 +241,19 @@ std::vector<at::Tensor> Optimizer::zeros_like_params() const {
   return out;
 }
 
-std::vector<std::vector<size_t>> Optimizer::groups_with_gradient() const {
-  std::vector<std::vector<size_t>> groups(2);
-  for (size_t i = 0; i < params_.size(); ++i) {
-    if (params_[i].value.grad().defined()) groups[decays_[i] == config_.decay ? 0 : 1].push_back(i);
-  }
-  std::erase_if(groups, [](const auto& group) { return group.empty(); });
-  return groups;
+at::Tensor Optimizer::gradient(size_t index) const {
+  const Param& param = params_[index];
+  return param.low.defined() && param.low.grad().defined() ? param.low.grad() : param.value.grad();
 }
 
-at::Tensor Optimizer::gradient_in_layout(size_t index) const {
+at::Tensor Optimizer::in_layout(size_t index, const at::Tensor& gradient) const {
   const at::Tensor& param = params_[index].value;
-  const at::Tensor& gradient = param.grad();
   if (same_order(gradient, param)) return with_strides_of(gradient, param);
-  return at::empty_like(param).copy_(gradient);
+  return at::empty_like(param, param.options().dtype(gradient.scalar_type())).copy_(gradient);
 }
 
 at::Tensor Optimizer::checked(size_t index, const at::Tensor& gradient) const {
-  const auto& [name, param] = params_.at(index);
+  const auto& [name, param, low] = params_.at(index);
   if (gradient.sizes() != param.sizes() || gradient.scalar_type() != param.scalar_type() ||
       gradient.device() != param.device()) {
     throw Error(core::cat("gradient of '", name, "' is ", gradient.scalar_type(), " ",
@@ -145,14 +282,10 @@ std::unique_ptr<Optimizer> make_optimizer(std::vector<Param> params, const Confi
                    core::suggestion(config.name, optimizer_names()));
 }
 
-at::Tensor clip_gradients(const std::vector<Param>& params, double max_norm) {
+at::Tensor clip_gradients(const std::vector<at::Tensor>& gradients, double max_norm) {
   if (!(max_norm > 0)) {
     throw UsageError(core::cat("gradient clipping at norm ", core::shortest(max_norm),
                                ": expected more than 0"));
-  }
-  std::vector<at::Tensor> gradients;
-  for (const auto& param : params) {
-    if (param.value.grad().defined()) gradients.push_back(param.value.grad());
   }
   if (gradients.empty()) return at::zeros({});
   at::NoGradGuard no_grad;

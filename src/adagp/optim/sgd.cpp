@@ -12,31 +12,6 @@ class Sgd final : public Optimizer {
     if (config.momentum != 0) momentum_ = zeros_like_params();
   }
 
-  void step(double lr) override {
-    at::NoGradGuard no_grad;
-    if (on_cpu_) {
-      for (size_t i = 0; i < params_.size(); ++i) plain_step(i, lr);
-      return;
-    }
-    for (const auto& group : groups_with_gradient()) {
-      std::vector<at::Tensor> values, gradients, buffers;
-      for (const size_t i : group) {
-        values.push_back(params_[i].value);
-        gradients.push_back(gradient_in_layout(i));
-        if (!momentum_.empty()) buffers.push_back(momentum_[i]);
-      }
-      fused(values, gradients, buffers, decays_[group[0]], lr);
-    }
-  }
-
-  void step_one(size_t index, const at::Tensor& gradient, double lr) override {
-    at::NoGradGuard no_grad;
-    const at::Tensor ready = checked(index, gradient);
-    fused(params_[index].value, ready,
-          momentum_.empty() ? at::TensorList() : at::TensorList(momentum_[index]), decays_[index],
-          lr);
-  }
-
   std::map<std::string, at::Tensor> state() const override {
     std::map<std::string, at::Tensor> out;
     for (size_t i = 0; i < momentum_.size(); ++i) {
@@ -46,24 +21,39 @@ class Sgd final : public Optimizer {
   }
 
  private:
-  // The operations of torch::optim::SGD one by one: the fused kernel rounds differently.
-  void plain_step(size_t i, double lr) {
+  void plain_step(size_t i, const at::Tensor& gradient) override {
     at::Tensor value = params_[i].value;
-    at::Tensor update = value.grad();
-    if (!update.defined()) return;
+    at::Tensor update = gradient;
     if (decays_[i] != 0) update = update.add(value, decays_[i]);
     if (!momentum_.empty()) {
       momentum_[i].mul_(config_.momentum).add_(update, 1.0);
       update = config_.nesterov ? update.add(momentum_[i], config_.momentum) : momentum_[i];
     }
-    value.add_(update, -lr);
+    value.add_(update, -lr_);
   }
 
   // is_first_step = false is right from the first step on, because the buffers start at zero.
-  void fused(at::TensorList values, at::TensorList gradients, at::TensorList buffers, double decay,
-             double lr) const {
-    at::_fused_sgd_(values, gradients, buffers, decay, config_.momentum, lr, /*dampening=*/0.0,
-                    config_.nesterov, /*maximize=*/false, /*is_first_step=*/false);
+  void fused_step(const std::vector<size_t>& indices, at::TensorList values,
+                  at::TensorList gradients) override {
+    std::vector<at::Tensor> buffers;
+    for (const size_t i : indices) {
+      if (!momentum_.empty()) buffers.push_back(momentum_[i]);
+    }
+    const auto call = [&](const auto& lr) {
+      at::_fused_sgd_(values, gradients, buffers, decays_[indices[0]], config_.momentum, lr,
+                      /*dampening=*/0.0, config_.nesterov, /*maximize=*/false,
+                      /*is_first_step=*/false);
+    };
+    lr_device_.defined() ? call(lr_device_) : call(lr_);
+  }
+
+  void describe(size_t i, cuda::ParamSlot& slot) const override {
+    if (!momentum_.empty()) slot.first = momentum_[i].mutable_data_ptr<float>();
+  }
+  void describe(cuda::UpdateRule& rule) const override {
+    rule.kind = cuda::UpdateRule::Kind::kSgd;
+    rule.momentum = static_cast<float>(config_.momentum);
+    rule.nesterov = config_.nesterov;
   }
 
   std::vector<at::Tensor> momentum_;  // empty without momentum

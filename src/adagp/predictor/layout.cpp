@@ -23,10 +23,14 @@ at::Tensor like_weight(const at::Tensor& rows, const at::Tensor& weight) {
       .permute({0, 3, 1, 2});
 }
 
-at::Tensor gradient_of(const at::Tensor& weight) {
+at::Tensor gradient_of(const nn::WeightLayer& layer) {
+  // Added up over micro-batches, the gradient is with the fp32 weight.
+  const at::Tensor& weight =
+      layer.used_weight().grad().defined() ? layer.used_weight() : layer.weight;
   const at::Tensor& gradient = weight.grad();
-  if (!gradient.defined())
-    throw Error("a tapped layer has no gradient: is it used by the forward pass?");
+  if (!gradient.defined()) {
+    throw Error("layer '" + layer.path() + "' has no gradient: is it used by the forward pass?");
+  }
   if (gradient.strides() == weight.strides()) return gradient;
   at::Tensor copy = at::empty_like(weight, weight.options().requires_grad(false));
   copy.copy_(gradient);

@@ -7,13 +7,16 @@
 
 #include <torch/types.h>
 
+#include "adagp/nn/layer.h"
+
 namespace adagp::predictor {
 
 // [out, cols] view of a weight or of a gradient with the weight's strides.
 at::Tensor as_rows(const at::Tensor& weight);
 // The inverse: `rows` [out, cols], contiguous, seen in the shape and layout of `weight`.
 at::Tensor like_weight(const at::Tensor& rows, const at::Tensor& weight);
-// The gradient of a weight in the weight's layout (a copy only if autograd chose another).
-at::Tensor gradient_of(const at::Tensor& weight);
+// The gradient of a layer's weight in the weight's layout (a copy only if autograd chose another);
+// bf16 where the layer computes in bf16.
+at::Tensor gradient_of(const nn::WeightLayer& layer);
 
 }  // namespace adagp::predictor

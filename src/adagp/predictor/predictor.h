@@ -4,11 +4,13 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include <torch/types.h>
 
+#include "adagp/optim/optimizer.h"
 #include "adagp/predictor/config.h"
 #include "adagp/predictor/summaries.h"
 
@@ -31,6 +33,14 @@ class GradientSink {
     return true;
   }
   virtual void accept(size_t layer, const at::Tensor& gradient) = 0;
+
+  // A sink that is nothing but an optimizer says so. A predictor may then move the wanted layers'
+  // weights itself, in one go, instead of handing gradients on.
+  struct Direct {
+    optim::Optimizer* optimizer;
+    const std::vector<size_t>* slots;  // of each layer's weight in the optimizer
+  };
+  virtual std::optional<Direct> direct() const { return {}; }
 };
 
 // Learns from BP batches, serves GP batches. Has its own random generator and its own optimizer, so
@@ -39,10 +49,17 @@ class Predictor {
  public:
   virtual ~Predictor() = default;
 
-  // One training step. `gradients[l]`: the true weight gradient of layer l, in the weight's layout.
-  // Returns the loss (a scalar on the device).
-  virtual at::Tensor observe(const Summaries& summaries,
-                             const std::vector<at::Tensor>& gradients) = 0;
+  // One training step. `gradients[l]`: the true weight gradient of layer l, in the weight's layout
+  // (bf16 where the layer computes in bf16). Returns the loss (a scalar on the device).
+  at::Tensor observe(const Summaries& summaries, const std::vector<at::Tensor>& gradients) {
+    advance();
+    return learn(summaries, gradients);
+  }
+  // Its two halves: what the host counts and sets, and the work of the device, which may be
+  // recorded once and replayed.
+  virtual void advance() = 0;
+  virtual at::Tensor learn(const Summaries& summaries,
+                           const std::vector<at::Tensor>& gradients) = 0;
 
   // Hands each wanted layer's predicted gradient to `sink` as it is made.
   virtual void predict(const Summaries& summaries, const Context& context, GradientSink& sink) = 0;

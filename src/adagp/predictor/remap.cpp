@@ -85,12 +85,12 @@ void RemapPredictor::predict(const Summaries& summaries, const Context&, Gradien
   }
 }
 
-at::Tensor RemapPredictor::observe(const Summaries& summaries,
-                                   const std::vector<at::Tensor>& gradients) {
+at::Tensor RemapPredictor::learn(const Summaries& summaries,
+                                 const std::vector<at::Tensor>& gradients) {
   const at::AutoGradMode with_graph(true);
   at::Tensor loss = at::zeros({}, summaries.rows().options());
   for (size_t l = 0; l < layers_.size(); ++l) {
-    const at::Tensor target = as_rows(gradients[l]).reshape({-1});
+    const at::Tensor target = as_rows(gradients[l]).reshape({-1}).to(at::kFloat);
     {
       const at::NoGradGuard no_grad;
       rms_.update(l, target);

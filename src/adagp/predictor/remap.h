@@ -22,7 +22,8 @@ class RemapPredictor : public Predictor {
   RemapPredictor(const std::vector<nn::WeightLayer*>& layers, const Config& config, uint64_t seed,
                  int64_t batches_per_epoch);
 
-  at::Tensor observe(const Summaries& summaries, const std::vector<at::Tensor>& gradients) override;
+  void advance() override { net_.advance(); }
+  at::Tensor learn(const Summaries& summaries, const std::vector<at::Tensor>& gradients) override;
   void predict(const Summaries& summaries, const Context& context, GradientSink& sink) override;
   std::map<std::string, at::Tensor> state() const override;
   void load_state(const std::map<std::string, at::Tensor>& state) override;

@@ -32,6 +32,10 @@ void RunningRms::update(size_t layer, const at::Tensor& gradient) {
   scale_.select(0, static_cast<int64_t>(layer)).copy_(average.add(kTiny).sqrt_());
 }
 
+void RunningRms::mark_seen() {
+  if (enabled_) seen_.assign(seen_.size(), true);
+}
+
 at::Tensor RunningRms::scale(size_t layer) const {
   return scale_.select(0, static_cast<int64_t>(layer));
 }

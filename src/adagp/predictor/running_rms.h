@@ -18,6 +18,12 @@ class RunningRms {
   void update(size_t layer, const at::Tensor& gradient);
   at::Tensor scale(size_t layer) const;  // 0-dim, on the device; 1 before the first update
 
+  // For kernels that keep the averages of all layers themselves: [layers] each.
+  const at::Tensor& mean_square() const { return mean_square_; }
+  const at::Tensor& scale() const { return scale_; }
+  bool seen(size_t layer) const { return seen_[layer]; }
+  void mark_seen();  // all layers have a first value
+
   std::map<std::string, at::Tensor> state() const;
   void load_state(const std::map<std::string, at::Tensor>& state);
 

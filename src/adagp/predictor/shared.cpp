@@ -39,6 +39,7 @@ SharedPredictor::SharedPredictor(const std::vector<nn::WeightLayer*>& layers, co
   fc_bias_ = net_.parameter("fc.bias", {widest}, fc_bound);
   net_.finish();
   scratch_ = at::empty({largest}, predictor_options(layers));
+  if (SharedKernels::serve(layers, config)) kernels_.emplace(layers, config, net_, rms_);
 }
 
 at::Tensor SharedPredictor::features(const at::Tensor& rows) const {
@@ -50,6 +51,10 @@ at::Tensor SharedPredictor::features(const at::Tensor& rows) const {
 
 void SharedPredictor::predict(const Summaries& summaries, const Context&, GradientSink& sink) {
   const at::NoGradGuard no_grad;
+  if (kernels_) {
+    if (kernels_->predict(summaries, sink)) return;
+    kernels_->push();
+  }
   const at::Tensor all = features(summaries.rows());  // [R, F*p*p]
   for (size_t l = 0; l < layers_.size(); ++l) {
     if (!sink.wants(l)) continue;
@@ -64,9 +69,13 @@ void SharedPredictor::predict(const Summaries& summaries, const Context&, Gradie
   }
 }
 
-at::Tensor SharedPredictor::observe(const Summaries& summaries,
-                                    const std::vector<at::Tensor>& gradients) {
+at::Tensor SharedPredictor::learn(const Summaries& summaries,
+                                  const std::vector<at::Tensor>& gradients) {
   at::Tensor all;
+  if (kernels_) {
+    if (kernels_->learn(summaries, gradients, all)) return all;
+    kernels_->push();
+  }
   {
     const at::AutoGradMode with_graph(true);
     all = features(summaries.rows());
@@ -83,7 +92,7 @@ at::Tensor SharedPredictor::observe(const Summaries& summaries,
 
   for (size_t l = 0; l < layers_.size(); ++l) {
     const int64_t filters = layers_[l]->info().rows(), cols = layers_[l]->info().cols();
-    const at::Tensor target = as_rows(gradients[l]);
+    const at::Tensor target = as_rows(gradients[l]).to(fc_weight_.scalar_type());
     rms_.update(l, target);
 
     const at::Tensor input = inputs.narrow(0, summaries.offset(l), filters);  // [C, K]
@@ -107,10 +116,12 @@ at::Tensor SharedPredictor::observe(const Summaries& summaries,
   fc_weight_.mutable_grad() = weight_gradient;
   fc_bias_.mutable_grad() = bias_gradient;
   net_.step();
+  if (kernels_) kernels_->pull();  // this step was not theirs
   return loss;
 }
 
 std::map<std::string, at::Tensor> SharedPredictor::state() const {
+  if (kernels_) kernels_->push();
   auto out = net_.state();
   out.merge(rms_.state());
   return out;
@@ -119,6 +130,7 @@ std::map<std::string, at::Tensor> SharedPredictor::state() const {
 void SharedPredictor::load_state(const std::map<std::string, at::Tensor>& state) {
   net_.load_state(state);
   rms_.load_state(state);
+  if (kernels_) kernels_->pull();
 }
 
 }  // namespace adagp::predictor

@@ -8,11 +8,13 @@
 // with n weights per filter uses the first n outputs of the FC and never computes the others.
 
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "adagp/predictor/predictor.h"
 #include "adagp/predictor/running_rms.h"
+#include "adagp/predictor/shared_kernels.h"
 #include "adagp/predictor/trained_net.h"
 
 namespace adagp::predictor {
@@ -22,7 +24,8 @@ class SharedPredictor : public Predictor {
   SharedPredictor(const std::vector<nn::WeightLayer*>& layers, const Config& config, uint64_t seed,
                   int64_t batches_per_epoch);
 
-  at::Tensor observe(const Summaries& summaries, const std::vector<at::Tensor>& gradients) override;
+  void advance() override { net_.advance(); }
+  at::Tensor learn(const Summaries& summaries, const std::vector<at::Tensor>& gradients) override;
   void predict(const Summaries& summaries, const Context& context, GradientSink& sink) override;
   std::map<std::string, at::Tensor> state() const override;
   void load_state(const std::map<std::string, at::Tensor>& state) override;
@@ -38,6 +41,7 @@ class SharedPredictor : public Predictor {
   at::Tensor conv_weight_, conv_bias_;  // [F, 1, 3, 3], [F]
   at::Tensor fc_weight_, fc_bias_;      // [widest, F*p*p], [widest]
   at::Tensor scratch_;                  // one layer's gradient: the largest rows*cols
+  std::optional<SharedKernels> kernels_;
 };
 
 }  // namespace adagp::predictor

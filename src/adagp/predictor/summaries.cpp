@@ -4,6 +4,8 @@
 
 #include "adagp/core/error.h"
 #include "adagp/core/text.h"
+#include "adagp/cuda/norm.h"
+#include "adagp/device/kernels.h"
 #include "adagp/predictor/batch_mean.h"
 
 namespace adagp::predictor {
@@ -24,7 +26,7 @@ at::Tensor reorganise(const at::Tensor& output, nn::LayerKind kind, int64_t size
 }
 
 Summaries::Summaries(std::vector<nn::WeightLayer*> layers, int64_t size)
-    : layers_(std::move(layers)), seen_(layers_.size(), 0), size_(size) {
+    : layers_(std::move(layers)), seen_(layers_.size(), 0), size_(size), cells_(layers_.size()) {
   if (layers_.empty())
     throw Error("the model has no tapped layer: use adagp::nn::Conv2d or Linear");
   int64_t filters = 0;
@@ -41,26 +43,96 @@ void Summaries::begin(int64_t parts) {
   parts_ = parts;
   std::fill(seen_.begin(), seen_.end(), 0);
   kept_input_.reset();
+  pending_.clear();
 }
 
 at::Tensor Summaries::rows(size_t index) const {
   return rows_.narrow(0, offsets_[index], layers_[index]->info().rows());
 }
 
-void Summaries::on_output(const nn::WeightLayer& layer, const at::Tensor& input,
-                          const at::Tensor& output) {
-  const at::NoGradGuard no_grad;
+size_t Summaries::checked_index(const nn::WeightLayer& layer) const {
   const auto index = static_cast<size_t>(layer.index());
   if (index >= layers_.size() || layers_[index] != &layer) {
     throw Error(core::cat("layer '", layer.path(), "' reports to a tap it was not collected for"));
   }
-  at::Tensor to = rows(index);
-  const at::Tensor summary = reorganise(output.detach(), layer.info().kind, size_);
-  // A layer used twice in one pass, or in several micro-batches, contributes the mean of its uses.
-  if (seen_[index]++ == 0) {
-    to.copy_(summary);
+  return index;
+}
+
+std::optional<nn::TapSink::SummaryTarget> Summaries::summary_target(const nn::WeightLayer& layer) {
+  const size_t index = checked_index(layer);
+  if (kept_ == layer.index() || rows_.scalar_type() != at::kFloat) return {};
+  SummaryTarget target{rows(index), static_cast<int>(size_), static_cast<int>(++seen_[index])};
+  if (target.use == 1) {
+    // The first use overwrites, so all layers' rows can be made together at the end.
+    target.cells = &cells_[index];
+    pending_.push_back(index);
   } else {
-    to.add_(summary.sub(to).div_(static_cast<double>(seen_[index])));
+    pool_pending();
+  }
+  return target;
+}
+
+void Summaries::end() {
+  pool_pending();
+}
+
+void Summaries::pool_pending() {
+  if (pending_.empty()) return;
+  std::vector<cuda::PoolArgs> layers;
+  for (const size_t index : pending_) {
+    cuda::PoolArgs a;
+    a.cells = cells_[index].sums.const_data_ptr<float>();
+    a.map = cells_[index].map;
+    a.summary = rows(index).mutable_data_ptr<float>();
+    layers.push_back(a);
+  }
+  pending_.clear();
+  cuda::pool_cells(layers.data(), static_cast<int64_t>(layers.size()), static_cast<int>(size_),
+                   device::stream(rows_.device()));
+}
+
+bool Summaries::summarise_by_kernel(const at::Tensor& output, nn::LayerKind kind,
+                                    SummaryTarget target) {
+  if (!device::kernels(output.device()) || !device::has_type(output) ||
+      target.rows.scalar_type() != at::kFloat) {
+    return false;
+  }
+  cuda::StatsArgs a;
+  at::Tensor dense;
+  if (kind == nn::LayerKind::kConv2d) {
+    dense = device::channels_last(output);
+    a.map = device::map_of(dense);
+  } else {
+    dense = output.contiguous();  // [B, C] or [B, T..., C]
+    const int64_t tokens = dense.numel() / (dense.size(0) * dense.size(-1));
+    a.map = {dense.size(0), tokens, 1, dense.size(-1)};
+  }
+  a.x = dense.const_data_ptr();
+  a.type = device::type_of(dense);
+  a.summary = target.rows.mutable_data_ptr<float>();
+  a.size = target.size;
+  a.use = target.use;
+  a.workspace = device::scratch(device::Scratch::kStats, dense.device(),
+                                cuda::stats_workspace(a.map, a.size));
+  cuda::norm_stats(a, device::stream(dense.device()));
+  return true;
+}
+
+void Summaries::on_output(const nn::WeightLayer& layer, const at::Tensor& input,
+                          const at::Tensor& output) {
+  const at::NoGradGuard no_grad;
+  const size_t index = checked_index(layer);
+  at::Tensor to = rows(index);
+  // A layer used twice in one pass, or in several micro-batches, contributes the mean of its uses.
+  const int64_t use = ++seen_[index];
+  const SummaryTarget target{to, static_cast<int>(size_), static_cast<int>(use)};
+  if (!summarise_by_kernel(output.detach(), layer.info().kind, target)) {
+    const at::Tensor summary = reorganise(output.detach(), layer.info().kind, size_);
+    if (use == 1) {
+      to.copy_(summary);
+    } else {
+      to.add_(summary.sub(to).div_(static_cast<double>(use)));
+    }
   }
   if (kept_ == layer.index()) {
     const at::Tensor flat = input.detach().reshape({-1, input.size(-1)});

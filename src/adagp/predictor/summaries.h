@@ -24,8 +24,11 @@ class Summaries : public nn::TapSink {
 
   // Starts a batch whose forward pass runs in `parts` micro-batches, whose means are averaged.
   void begin(int64_t parts = 1);
+  // Ends the forward pass: rows() are then complete.
+  void end();
   void on_output(const nn::WeightLayer& layer, const at::Tensor& input,
                  const at::Tensor& output) override;
+  std::optional<SummaryTarget> summary_target(const nn::WeightLayer& layer) override;
 
   size_t count() const { return layers_.size(); }
   const nn::WeightLayer& layer(size_t index) const { return *layers_[index]; }
@@ -43,10 +46,18 @@ class Summaries : public nn::TapSink {
   void swap_rows(at::Tensor& other) { std::swap(rows_, other); }
 
  private:
+  size_t checked_index(const nn::WeightLayer& layer) const;
+  // Makes the rows of layers that so far left only sums by cell.
+  void pool_pending();
+  // By our kernel, when it can; false: not done.
+  bool summarise_by_kernel(const at::Tensor& output, nn::LayerKind kind, SummaryTarget target);
+
   std::vector<nn::WeightLayer*> layers_;
   std::vector<int64_t> offsets_;
   std::vector<int64_t> seen_;
   int64_t size_;
+  std::vector<SummaryTarget::Cells> cells_;  // by layer
+  std::vector<size_t> pending_;              // layers whose rows are still to be made from cells
   int64_t parts_ = 1;
   int64_t kept_ = -1;
   at::Tensor rows_;

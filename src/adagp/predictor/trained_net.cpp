@@ -41,9 +41,13 @@ void TrainedNet::finish() {
   optimizer_ = optim::make_optimizer(params_, adam);
 }
 
+void TrainedNet::advance() {
+  optimizer_->set_lr(policy_->lr(steps_++));
+}
+
 void TrainedNet::step() {
-  optimizer_->step(policy_->lr(steps_++));
-  for (auto& param : params_) param.value.mutable_grad().reset();
+  optimizer_->step();
+  optimizer_->clear_gradients();
 }
 
 std::map<std::string, at::Tensor> TrainedNet::state() const {

@@ -26,8 +26,11 @@ class TrainedNet {
   // Ends construction: builds the optimizer over the parameters made so far.
   void finish();
 
+  // Counts the coming step and sets its rate.
+  void advance();
   // One Adam step from the parameters' .grad, which is cleared.
   void step();
+  const optim::Optimizer& optimizer() const { return *optimizer_; }
 
   std::map<std::string, at::Tensor> state() const;
   void load_state(const std::map<std::string, at::Tensor>& state);

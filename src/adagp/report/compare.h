@@ -51,9 +51,10 @@ struct Comparison {
 // Throws Error when a method has a seed twice.
 Comparison compare(const std::vector<RunRecord>& runs);
 
-// Which methods differ from bp and which from skip: the 95 % t interval of the paired difference
-// excludes zero. Below three common seeds it says that this is too few. Several methods are asked
-// at once and the intervals are not widened for that.
+// Whether adagp beats skip, then which methods differ from skip and which from bp: the 95 % t
+// interval of the paired difference excludes zero. Below three common seeds it says that this is
+// too few. Several methods are asked at once and the intervals are not widened for that. One
+// paragraph for each, with an empty line between.
 std::string verdict(const Comparison& comparison);
 
 // {"methods": {name: {"top1_mean", "top1_sd", "n", "seconds_mean", "speedup", "bp_batches",

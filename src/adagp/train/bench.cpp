@@ -1,20 +1,21 @@
 #include "adagp/train/bench.h"
 
-#include <sys/resource.h>
-
 #include <ATen/ATen.h>
 
 #include "adagp/core/text.h"
+#include "adagp/device/kernels.h"
 #include "adagp/layers/from_model.h"
 #include "adagp/report/table.h"
 #include "adagp/schedule/schedule.h"
 #include "adagp/train/build.h"
+#include "adagp/train/peak_memory.h"
 #include "adagp/train/session.h"
 
 namespace adagp::train {
 namespace {
 
 constexpr int64_t kBatchesForShare = 1000;
+constexpr double kMiB = 1024.0 * 1024.0;
 
 // MACs of the predictor's FC per batch over MACs of the network's forward pass.
 double predictor_cost(const layers::Table& table, const Config& config) {
@@ -23,72 +24,136 @@ double predictor_cost(const layers::Table& table, const Config& config) {
   return fc / (static_cast<double>(layers::total_macs(table)) * static_cast<double>(config.batch));
 }
 
-double peak_host_bytes() {
-  rusage usage{};
-  return getrusage(RUSAGE_SELF, &usage) == 0 ? 1024.0 * static_cast<double>(usage.ru_maxrss) : 0;
+// Bytes a GP step must move beyond the forward pass: the activations are read once more, weight and
+// momentum in and out (4 times 4 bytes), the bf16 copy out.
+double predictor_bytes(const layers::Table& table, const Config& config) {
+  double activations = 0;
+  for (const auto& row : table.rows) activations += static_cast<double>(row.output_bytes);
+  const bool low = config.precision == "bf16";
+  return activations / (low ? 2 : 1) * static_cast<double>(config.batch) +
+         static_cast<double>(layers::total_weights(table)) * (low ? 18 : 16);
 }
 
-std::string milliseconds(double seconds) {
-  return core::fixed(seconds * 1e3, 3);
+std::string milliseconds(const Timing& timing) {
+  return core::fixed(timing.median * 1e3, 3);
+}
+
+std::string spread(const Timing& timing) {
+  return core::cat(core::fixed(timing.p10 * 1e3, 3), " .. ", core::fixed(timing.p90 * 1e3, 3));
 }
 
 }  // namespace
 
 BenchResult bench(Config config, const std::string& input, int repeats, const std::string& only) {
-  set_threads(config);
   const auto size = layers::parse_input(input);
   const auto form = models::form_for(models::find(config.model.name), size.height, size.width);
   if (config.model.form == "auto") config.model.form = models::form_name(form);
   if (config.model.classes == 0) config.model.classes = form == models::Form::kCifar ? 10 : 1000;
-  const at::Device device = choose_device(config.device);
-
-  data::Batch batch;
-  batch.images = at::randn({config.batch, size.channels, size.height, size.width})
-                     .to(device)
-                     .contiguous(at::MemoryFormat::ChannelsLast);
-  batch.labels = at::randint(config.model.classes, {config.batch}, at::kLong).to(device);
 
   BenchResult out;
-  out.times = measure_steps(config, batch, repeats, only);
-  out.peak_bytes = peak_host_bytes();
+  const at::Device device = choose_device(config.device);
+  const auto measure = [&](const std::string& kind, int rounds) {
+    set_threads(config);
+    data::Batch batch;
+    batch.images = at::randn({config.batch, size.channels, size.height, size.width})
+                       .to(device)
+                       .to(config.precision == "bf16" ? at::kBFloat16 : at::kFloat)
+                       .contiguous(at::MemoryFormat::ChannelsLast);
+    batch.labels = at::randint(config.model.classes, {config.batch}, at::kLong).to(device);
+    return measure_steps(config, batch, rounds, kind);
+  };
+  StepTimes::Peak host;
+  if (device.is_cpu()) {  // in processes of their own, before this one starts threads
+    host.forward = only.empty() ? peak_in_child([&] { measure("forward", 1); }) : 0;
+    host.gp = only.empty() ? peak_in_child([&] { measure("gp", 1); }) : 0;
+    host.bp = only.empty() ? peak_in_child([&] { measure("bp", 1); }) : 0;
+  }
+  out.times = measure(only, repeats);
+  if (device.is_cpu()) out.times.peak = host;
+  out.device = device_name(device);
+
   const auto schedule = schedule::Schedule::parse(config.schedule, config.epochs);
   const double f = out.gp_share = schedule.predicted_share(config.epochs, kBatchesForShare);
-  out.speedup = out.times.bp / ((1 - f) * out.times.bp_observe + f * out.times.gp);
-  out.ceiling = out.times.bp / ((1 - f) * out.times.bp + f * out.times.forward);
+  const double bp = out.times.bp.median;
+  out.speedup = bp / ((1 - f) * out.times.bp_train.median + f * out.times.gp.median);
+  out.ceiling = bp / ((1 - f) * bp + f * out.times.forward.median);
   auto net = build_net(config);
-  out.predictor_macs = predictor_cost(
-      layers::from_model(*net, config.model.name, core::cat(size.height, "x", size.width)), config);
+  const auto table =
+      layers::from_model(*net, config.model.name, core::cat(size.height, "x", size.width));
+  out.predictor_macs = predictor_cost(table, config);
+  if (const double bandwidth = memory_bandwidth(device); bandwidth > 0) {
+    out.roofline = predictor_bytes(table, config) / bandwidth;
+  }
   return out;
 }
 
 std::string BenchResult::text() const {
-  report::Table table(
-      {{"step", report::Align::kLeft}, {"ms"}, {"ratio"}, {"to", report::Align::kLeft}});
-  table.add_row({"forward, no graph", milliseconds(times.forward), "1.000", "forward"});
-  table.add_row(
-      {"GP", milliseconds(times.gp), core::fixed(times.gp / times.forward, 3), "forward"});
-  table.add_row({"BP", milliseconds(times.bp), "1.000", "BP"});
-  table.add_row({"BP + predictor training", milliseconds(times.bp_observe),
-                 core::fixed(times.bp_observe / times.bp, 3), "BP"});
-  return core::cat(
-      table.console(), "\nGP share of the schedule ", core::fixed(gp_share, 4),
-      ": speed-up over BP ", core::fixed(speedup, 3), ", with a free predictor ",
-      core::fixed(ceiling, 3), "\nthe predictor's FC is ", core::fixed(100 * predictor_macs, 1),
-      " % of the forward pass's MACs; peak host memory ", core::human_bytes(peak_bytes));
+  report::Table table({{"step", report::Align::kLeft},
+                       {"ms"},
+                       {"10 .. 90 %"},
+                       {"ratio"},
+                       {"to", report::Align::kLeft}});
+  const auto row = [&](const char* name, const Timing& t, const Timing& base, const char* to) {
+    if (t.median == 0) return;
+    table.add_row({name, milliseconds(t), spread(t), core::fixed(t.median / base.median, 3), to});
+  };
+  row("forward, no graph of autograd", times.forward, times.forward, "forward");
+  row("GP", times.gp, times.forward, "forward");
+  row("  predictor and update alone", times.predict, times.forward, "forward");
+  row("evaluation", times.eval, times.forward, "forward");
+  row("BP", times.bp, times.bp, "BP");
+  row("BP + predictor training", times.bp_train, times.bp, "BP");
+  row("  optimizer alone", times.update, times.bp, "BP");
+  row("  making a batch", times.data, times.bp, "BP");
+  std::string out =
+      core::cat(table.console(), "\n", device, times.graphs ? ", replayed CUDA graphs" : "",
+                "\nGP share of the schedule ", core::fixed(gp_share, 4), ": speed-up over BP ",
+                core::fixed(speedup, 3), ", with a free predictor ", core::fixed(ceiling, 3), " (",
+                core::fixed(100 * speedup / ceiling, 1), " % reached)\nthe predictor's FC is ",
+                core::fixed(100 * predictor_macs, 1), " % of the forward pass's MACs");
+  if (roofline > 0) {
+    out += core::cat("; at the memory's speed it needs ", core::fixed(1e3 * roofline, 3),
+                     " ms, a GP step ", core::fixed(1 + roofline / times.forward.median, 3),
+                     " forward passes");
+  }
+  return out + core::cat("\npeak memory: forward ", core::human_bytes(times.peak.forward), ", GP ",
+                         core::human_bytes(times.peak.gp), ", BP ",
+                         core::human_bytes(times.peak.bp));
 }
 
 nlohmann::json BenchResult::to_json() const {
-  return {{"forward_seconds", times.forward},
-          {"gp_seconds", times.gp},
-          {"bp_seconds", times.bp},
-          {"bp_observe_seconds", times.bp_observe},
-          {"gp_over_forward", times.gp / times.forward},
-          {"bp_observe_over_bp", times.bp_observe / times.bp},
+  const auto ms = [](const Timing& t) { return 1e3 * t.median; };
+  const auto range = [](const Timing& t) {
+    return nlohmann::json::array({1e3 * t.p10, 1e3 * t.p90});
+  };
+  return {{"fw_ms", ms(times.forward)},
+          {"bp_ms", ms(times.bp)},
+          {"bp_train_ms", ms(times.bp_train)},
+          {"gp_ms", ms(times.gp)},
+          {"eval_ms", ms(times.eval)},
+          {"opt_ms", ms(times.update)},
+          {"pred_ms", ms(times.predict)},
+          {"data_ms", ms(times.data)},
+          {"ratio_gp_fw", gp_over_forward()},
+          {"ratio_bptrain_bp", train_over_bp()},
+          {"ratio_bw_fw", (times.bp.median - times.forward.median) / times.forward.median},
           {"gp_share", gp_share},
-          {"speedup", speedup},
           {"ceiling", ceiling},
-          {"peak_bytes", peak_bytes},
-          {"predictor_macs_over_forward", predictor_macs}};
+          {"speedup", speedup},
+          {"share_of_ceiling", speedup / ceiling},
+          {"roofline_pred_ms", 1e3 * roofline},
+          {"predictor_macs_over_forward", predictor_macs},
+          {"peak_mib",
+           {{"fw", times.peak.forward / kMiB},
+            {"bp", times.peak.bp / kMiB},
+            {"gp", times.peak.gp / kMiB}}},
+          {"spread",
+           {{"fw_ms", range(times.forward)},
+            {"bp_ms", range(times.bp)},
+            {"bp_train_ms", range(times.bp_train)},
+            {"gp_ms", range(times.gp)}}},
+          {"graph", times.graphs},
+          {"device", device}};
 }
 
 }  // namespace adagp::train

@@ -12,20 +12,23 @@ namespace adagp::train {
 
 struct BenchResult {
   StepTimes times;
-  double gp_share = 0;        // of the schedule
+  std::string device;         // as a user would say it
+  double gp_share = 0;        // f of the schedule
   double speedup = 0;         // of the whole schedule, from the measured steps
   double ceiling = 0;         // the same with a free predictor: GP = forward, BP + predictor = BP
-  double peak_bytes = 0;      // of the whole process, host memory
   double predictor_macs = 0;  // of a GP step, relative to the forward pass
+  // The least a GP step must add on a GPU: reading the activations once, and the weights with their
+  // momentum once in and once out; 0 where the bandwidth is not known.
+  double roofline = 0;
 
+  double gp_over_forward() const { return times.gp.median / times.forward.median; }
+  double train_over_bp() const { return times.bp_train.median / times.bp.median; }
   std::string text() const;
   nlohmann::json to_json() const;
 };
 
 // `input`: "cifar", "imagenet" or "HxW", random images; classes from model.classes (0 = 10 or
-// 1000).
-// With `only`, one kind of step alone; the ratios are then undefined and the peak memory is its
-// own.
+// 1000). With `only`, one kind of step alone; the ratios are then undefined.
 BenchResult bench(Config config, const std::string& input, int repeats,
                   const std::string& only = "");
 

@@ -10,6 +10,7 @@
 #include "adagp/core/text.h"
 #include "adagp/train/equal_time.h"
 #include "adagp/train/methods.h"
+#include "adagp/train/step_times.h"
 #include "adagp/train/trainer.h"
 #include "adagp/train/weights.h"
 
@@ -65,6 +66,7 @@ data::LoaderOptions loader_options(const Config& config, const data::Splits& spl
   out.seed = static_cast<uint64_t>(config.seed);
   out.workers = config.augment.workers;
   out.device = device;
+  if (config.precision == "bf16") out.dtype = at::kBFloat16;
   out.augment.train = training;
   out.augment.crop = config.augment.crop;
   out.augment.pad = config.augment.pad;
@@ -89,6 +91,7 @@ Summary train(Config config, const data::Splits& splits, const core::fs::path& f
   RunFolder run(folder, config, overwrite);
   if (run.finished()) return run.summary();
   fix_budget(config, splits);
+  warm_up(config, splits);
   return Trainer(config, splits, build_net(config)).run(run);
 }
 

@@ -24,6 +24,12 @@ void require_finite(const Snapshot& snapshot) {
   }
 }
 
+// What is wrong with a checkpoint, without the advice for files that came from elsewhere.
+std::string complaint(const DataError& error) {
+  const std::string text = error.what();
+  return text.substr(0, text.find(io::kFetchAgain));
+}
+
 }  // namespace
 
 io::TensorMap Snapshot::under(const std::string& prefix) const {
@@ -88,7 +94,7 @@ std::optional<Snapshot> Checkpoints::load_newest() const {
       core::log_warning(core::cat(file.string(), ": corrupt state (", error.what(),
                                   "); trying the checkpoint before"));
     } catch (const DataError& error) {
-      core::log_warning(core::cat(error.what(), "; trying the checkpoint before"));
+      core::log_warning(complaint(error) + "; trying the checkpoint before");
     }
     broken.push_back(file);
   }

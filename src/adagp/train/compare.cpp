@@ -75,7 +75,10 @@ CompareResult compare_methods(const Config& config, const CompareOptions& option
     std::map<std::string, Summary> of_seed;
     for (const auto& method : methods) {
       const std::string name = core::cat(method, "-seed", seed);
-      core::log_info(core::cat("run ", ++number, " of ", total, ": ", method, ", seed ", seed));
+      const bool finished =
+          !options.overwrite && core::fs::exists(options.folder / name / "summary.json");
+      core::log_info(core::cat("run ", ++number, " of ", total, ": ", method, ", seed ", seed,
+                               finished ? ": already finished" : ""));
       Config one = config;
       one.method = method;
       one.seed = seed;

@@ -19,10 +19,12 @@ void bind_run(core::Binding& b, Config& c) {
   b.bind("eval_batch", &c.eval_batch, "images per batch of an evaluation").at_least(1);
   b.bind("device", &c.device, "auto, cpu, cuda or cuda:N");
   b.bind("threads", &c.threads, "CPU threads; 0 = all").at_least(0);
-  b.bind("precision", &c.precision, "fp32, or bf16 autocast on a GPU").one_of({"fp32", "bf16"});
+  b.bind("precision", &c.precision, "fp32, or on a GPU bf16: copies of the weights, fp32 masters")
+      .one_of({"fp32", "bf16"});
   b.bind("seed", &c.seed, "of weights, order, augmentation and predictor").at_least(0);
   b.bind("weights", &c.weights, "safetensors file to start from");
   b.bind("deterministic", &c.deterministic, "equal bits on a GPU too, slower");
+  b.bind("graphs", &c.graphs, "on a GPU, record each kind of step once and replay it");
   b.bind("clip", &c.clip, "largest joint norm of the gradients of a BP batch; 0 = no clipping")
       .at_least(0);
   b.bind("accumulate", &c.accumulate, "micro-batches per BP batch; must divide batch").at_least(1);

@@ -40,6 +40,7 @@ struct Config {
   int64_t seed = 0;
   std::string weights;
   bool deterministic = false;
+  bool graphs = true;
 
   optim::Config optim;
   optim::PolicyConfig policy;

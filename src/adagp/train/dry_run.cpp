@@ -15,7 +15,7 @@ constexpr int kTimedSteps = 3;
 // Seconds of a GP batch by method: some look at no batch at all.
 double cheap_seconds(const Config& config, const StepTimes& times, bool needs_data) {
   if (!needs_data) return 0;
-  return config.method == "small-batch" ? times.bp * config.small_batch : times.gp;
+  return config.method == "small-batch" ? times.bp.median * config.small_batch : times.gp.median;
 }
 
 }  // namespace
@@ -50,7 +50,7 @@ Plan dry_run(Config config) {
   if (s.bf16()) plan.activation_bytes /= 2;
 
   const StepTimes times = measure_steps(config, trainer.loader().next(), kTimedSteps);
-  plan.bp_seconds = s.predictor ? times.bp_observe : times.bp;
+  plan.bp_seconds = s.predictor ? times.bp_train.median : times.bp.median;
   plan.gp_seconds = cheap_seconds(config, times, trainer.method().cheap_needs_data());
   plan.total_seconds = plan.bp_seconds * static_cast<double>(plan.bp_batches) +
                        plan.gp_seconds * static_cast<double>(plan.gp_batches);

@@ -3,6 +3,7 @@
 
 #include "adagp/data/loader.h"
 #include "adagp/models/model.h"
+#include "adagp/train/step_graph.h"
 
 namespace adagp::train {
 
@@ -13,7 +14,8 @@ struct Evaluation {
   at::Tensor logits;  // [N, classes] on the CPU, when asked for
 };
 
-Evaluation evaluate(models::Net& net, data::Loader& loader, at::Device device, bool bf16,
+// Of the session's network. `graph`, when not null, serves the batches of equal size.
+Evaluation evaluate(Session& session, data::Loader& loader, StepGraph* graph = nullptr,
                     bool keep_logits = false);
 
 }  // namespace adagp::train

@@ -2,6 +2,7 @@
 
 #include <ATen/ATen.h>
 
+#include "adagp/train/loss.h"
 #include "adagp/train/precision.h"
 
 namespace adagp::train {
@@ -16,7 +17,10 @@ class UpdateSink : public predictor::GradientSink {
     return layer != s_.head || s_.config.head == "predicted";
   }
   void accept(size_t layer, const at::Tensor& gradient) override {
-    s_.optimizer->step_one(s_.weight_slot[layer], gradient, s_.lr);
+    s_.optimizer->step_one(s_.weight_slot[layer], gradient);
+  }
+  std::optional<Direct> direct() const override {
+    return Direct{s_.optimizer.get(), &s_.weight_slot};
   }
 
  private:
@@ -40,9 +44,9 @@ void exact_head(Session& s, const at::Tensor& logits, const at::Tensor& labels) 
   const at::Tensor error =
       logits_gradient(s, logits, labels).to(head.weight.scalar_type());              // [B, classes]
   const at::Tensor input = s.summaries->kept_input().to(head.weight.scalar_type());  // [B, in]
-  s.optimizer->step_one(s.weight_slot[s.head], error.t().mm(input), s.lr);
+  s.optimizer->step_one(s.weight_slot[s.head], error.t().mm(input));
   if (head.bias.defined()) {
-    s.optimizer->step_one(s.optimizer->index_of(head.bias), error.sum(0), s.lr);
+    s.optimizer->step_one(s.optimizer->index_of(head.bias), error.sum(0));
   }
 }
 
@@ -64,7 +68,9 @@ StepResult gp_step(Session& s, const data::Batch& batch, const GradientSource& s
     const AutocastScope autocast(s.device, s.bf16());
     result.logits = s.net->forward(batch.images);
   }
-  result.loss = loss_of(s, result.logits, batch.labels);
+  s.summaries->end();
+  result.loss =
+      take_loss(s.tally, s.config.label_smoothing, result.logits, batch.labels, false).value;
 
   UpdateSink sink(s);
   source(s, {result.logits, batch.labels}, sink);

@@ -14,14 +14,14 @@ namespace {
 
 std::vector<at::Tensor> true_gradients(const Session& s) {
   std::vector<at::Tensor> gradients;
-  for (const auto* layer : s.layers) gradients.push_back(predictor::gradient_of(layer->weight));
+  for (const auto* layer : s.layers) gradients.push_back(predictor::gradient_of(*layer));
   return gradients;
 }
 
 // bp, equal-time: every batch is exact.
 class Backprop : public Method {
  public:
-  StepResult full_step(Session& s, const data::Batch& batch, Probes*, int64_t) override {
+  StepResult exact_step(Session& s, const data::Batch& batch, Probes*) override {
     return bp_step(s, batch);
   }
   StepResult cheap_step(Session& s, const data::Batch& batch) override { return bp_step(s, batch); }
@@ -34,6 +34,7 @@ class Skip : public Backprop {
     return {{}, {}, {}, schedule::Phase::kPredict};
   }
   bool cheap_needs_data() const override { return false; }
+  bool cheap_does_work() const override { return false; }
 };
 
 // small-batch: an exact step on the first part of a GP batch.
@@ -55,13 +56,13 @@ class SmallBatch : public Backprop {
 // from them, a GP batch applies gradients from source(). The head option acts on all of them alike.
 class Substitute : public Method {
  public:
-  StepResult full_step(Session& s, const data::Batch& batch, Probes* probe,
-                       int64_t count) override {
+  bool substitutes() const override { return true; }
+  StepResult exact_step(Session& s, const data::Batch& batch, Probes* probe) override {
     const StepResult result = backprop(s, batch, needs_summaries(s));
     const std::vector<at::Tensor> gradients = true_gradients(s);
     const at::NoGradGuard no_grad;
     if (probe != nullptr) {
-      probe->see(count, gradients, [&](predictor::GradientSink& sink) {
+      probe->see(gradients, [&](predictor::GradientSink& sink) {
         source(s, {result.logits, result.labels}, sink);
       });
     }
@@ -85,10 +86,14 @@ class Substitute : public Method {
 
 // adagp: the method of the paper.
 class AdaGp : public Substitute {
+ public:
+  void advance(Session& s) override { s.predictor->advance(); }
+
  protected:
   bool needs_summaries(const Session&) const override { return true; }
   void learn(Session& s, const std::vector<at::Tensor>& gradients) override {
-    s.predictor_loss = s.predictor->observe(*s.summaries, gradients);
+    // Into its own place, where it stays while other steps reuse the memory of this one.
+    s.predictor_loss.copy_(s.predictor->learn(*s.summaries, gradients));
   }
   void source(Session& s, const predictor::Context& context,
               predictor::GradientSink& sink) override {

@@ -4,7 +4,6 @@
 #include <limits>
 
 #include <ATen/ATen.h>
-#include <torch/cuda.h>
 
 #include "adagp/core/error.h"
 #include "adagp/metrics/timer.h"
@@ -24,40 +23,41 @@ at::Tensor flat_view(const at::Tensor& gradient) {
 
 class MeasuringSink : public predictor::GradientSink {
  public:
-  MeasuringSink(const std::vector<at::Tensor>& gradients, const std::vector<at::Tensor>& before)
-      : gradients_(gradients), before_(before) {
-    sums_ = at::full({static_cast<int64_t>(gradients.size()), kSums}, kNaN,
-                     gradients.front().options().dtype(at::kDouble));
+  MeasuringSink(const std::vector<at::Tensor>& gradients, const std::vector<at::Tensor>& before,
+                at::Tensor& sums)
+      : gradients_(gradients), before_(before), sums_(sums) {
+    sums_.fill_(kNaN);
   }
 
   void accept(size_t layer, const at::Tensor& gradient) override {
-    const at::Tensor h = flat_view(gradient), g = flat_view(gradients_[layer]);
+    const at::Tensor h = flat_view(gradient);
+    const at::Tensor g = flat_view(gradients_[layer]).to(h.scalar_type());
     const at::Tensor error = h.sub(g);
     const at::Tensor size = g.abs();
     const at::Tensor some = size.gt(0);
-    at::Tensor row = sums_[static_cast<int64_t>(layer)];
-    const auto put = [&](int column, const at::Tensor& value) { row[column].copy_(value); };
-    put(kHG, at::dot(h, g));
-    put(kHH, at::dot(h, h));
-    put(kGG, at::dot(g, g));
-    put(kError, at::dot(error, error));
     const at::Tensor centred = g.sub(g.mean());
-    put(kSpread, at::dot(centred, centred));
-    put(kPercent, at::where(some, error.abs().div(size), at::zeros({}, g.options())).sum());
-    put(kCounted, some.sum());
+    const at::Tensor percent = at::where(some, error.abs().div(size), at::zeros({}, g.options()));
+    std::vector<at::Tensor> found{at::dot(h, g),
+                                  at::dot(h, h),
+                                  at::dot(g, g),
+                                  at::dot(error, error),
+                                  at::dot(centred, centred),
+                                  percent.sum(),
+                                  some.sum()};
     if (!before_.empty()) {
-      const at::Tensor other = before_[layer].to(h.device());  // a restored one is on the CPU
-      put(kHBefore, at::dot(h, other));
-      put(kGBefore, at::dot(g, other));
+      found.push_back(at::dot(h, before_[layer]));
+      found.push_back(at::dot(g, before_[layer]));
     }
+    for (at::Tensor& value : found) value = value.to(at::kDouble);
+    sums_[static_cast<int64_t>(layer)]
+        .narrow(0, 0, static_cast<int64_t>(found.size()))
+        .copy_(at::stack(found));
   }
-
-  at::Tensor sums() const { return sums_.cpu(); }
 
  private:
   const std::vector<at::Tensor>& gradients_;
   const std::vector<at::Tensor>& before_;
-  at::Tensor sums_;
+  at::Tensor& sums_;
 };
 
 ProbeValues values_of(const double* s, double entries) {
@@ -84,26 +84,57 @@ std::vector<double> ProbeValues::list() const {
   return {cosine, relative_error, norm_ratio, r2, mse, mape, q};
 }
 
-bool Probes::wants(int64_t count) const {
-  return every_ > 0 && ((count > 0 && count % every_ == 0) || (count + 1) % every_ == 0);
+Probes::Turn Probes::turn(int64_t count) const {
+  if (every_ <= 0) return {};
+  return {count > 0 && count % every_ == 0, (count + 1) % every_ == 0};
 }
 
-void Probes::see(int64_t count, const std::vector<at::Tensor>& gradients, const Emit& emit) {
-  if (every_ <= 0) return;
-  const auto wait = [&] {
-    if (gradients.front().is_cuda()) torch::cuda::synchronize(gradients.front().device().index());
-  };
-  wait();
+void Probes::begin(const Turn& turn) {
+  turn_ = turn;
+  if (!turn.measure) kept_ = false;
+}
+
+void Probes::see(const std::vector<at::Tensor>& gradients, const Emit& emit) {
   const metrics::Stopwatch watch;
-  if (count > 0 && count % every_ == 0) {
-    MeasuringSink sink(gradients, before_);
+  const at::Device device = gradients.front().device();
+  if (turn_.measure) {
+    if (!sums_.defined()) {
+      sums_ = at::empty({static_cast<int64_t>(layers_), kSums},
+                        at::TensorOptions(device).dtype(at::kDouble));
+      for (const auto& gradient : gradients) {
+        sizes_.push_back(static_cast<double>(gradient.numel()));
+      }
+    }
+    for (at::Tensor& kept : before_) kept = kept.to(device);  // a restored one is on the CPU
+    MeasuringSink sink(gradients, before_, sums_);
     emit(sink);
-    const at::Tensor sums = sink.sums();
+  }
+  if (turn_.keep) {
+    // Flat, as a checkpoint would not keep the memory layout that the order depends on.
+    before_.resize(layers_);
+    for (size_t l = 0; l < layers_; ++l) {
+      const at::Tensor flat = flat_view(gradients[l]);
+      const auto dtype = flat.scalar_type() == at::kDouble ? at::kDouble : at::kFloat;
+      if (!before_[l].defined()) before_[l] = at::empty(flat.sizes(), flat.options().dtype(dtype));
+      before_[l].copy_(flat);
+    }
+  }
+  if (device.is_cpu()) seconds_ += watch.seconds();
+}
+
+void Probes::end() {
+  if (turn_.measure) waiting_.push_back(sums_.clone());
+  kept_ = turn_.keep;
+}
+
+void Probes::collect() {
+  for (const at::Tensor& waiting : waiting_) {
+    const at::Tensor sums = waiting.cpu();
     last_.clear();
     double h_before = 0, g_before = 0;
     for (size_t l = 0; l < layers_; ++l) {
       const double* row = sums.const_data_ptr<double>() + l * kSums;
-      last_.push_back(values_of(row, static_cast<double>(gradients[l].numel())));
+      last_.push_back(values_of(row, sizes_[l]));
       if (std::isfinite(last_.back().cosine)) {
         cosine_sum_ += last_.back().cosine;
         ++cosine_count_;
@@ -118,13 +149,7 @@ void Probes::see(int64_t count, const std::vector<at::Tensor>& gradients, const 
     }
     ++probes_;
   }
-  before_.clear();
-  if ((count + 1) % every_ == 0) {
-    // Flat, as a checkpoint would not keep the memory layout that the order depends on.
-    for (const auto& gradient : gradients) before_.push_back(flat_view(gradient).clone());
-  }
-  wait();
-  seconds_ += watch.seconds();
+  waiting_.clear();
 }
 
 std::optional<double> Probes::mean_cosine() const {
@@ -164,6 +189,7 @@ std::map<std::string, at::Tensor> Probes::state() const {
     std::copy(values.begin(), values.end(), last.mutable_data_ptr<double>() + l * values.size());
   }
   out["last"] = last;
+  if (!kept_) return out;
   for (size_t l = 0; l < before_.size(); ++l) out["before." + std::to_string(l)] = before_[l];
   return out;
 }
@@ -187,8 +213,9 @@ void Probes::load_state(const std::map<std::string, at::Tensor>& state) {
   }
   before_.clear();
   for (size_t l = 0; state.contains("before." + std::to_string(l)); ++l) {
-    before_.push_back(state.at("before." + std::to_string(l)));
+    before_.push_back(state.at("before." + std::to_string(l)).clone());
   }
+  kept_ = !before_.empty();
 }
 
 }  // namespace adagp::train

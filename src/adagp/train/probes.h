@@ -34,15 +34,29 @@ class Probes {
   // `every`: distance in BP batches; 0 = never.
   Probes(size_t layers, int64_t every) : layers_(layers), every_(every) {}
 
-  // Whether the BP batch number `count` (from 0) has to be shown to see().
-  bool wants(int64_t count) const;
+  // What there is to do in BP batch number `count` (from 0): measure when it is a probe's turn,
+  // keep the gradients when the next batch is one.
+  struct Turn {
+    bool measure = false, keep = false;
+    bool any() const { return measure || keep; }
+    bool operator<(const Turn& other) const {
+      return std::pair(measure, keep) < std::pair(other.measure, other.keep);
+    }
+  };
+  Turn turn(int64_t count) const;
 
+  // Before a BP batch, around see(), and after it. Only see() works on the device, so that it may
+  // be recorded once and replayed; `emit` gives what is measured against `gradients`.
+  void begin(const Turn& turn);
   using Emit = std::function<void(predictor::GradientSink&)>;
-  // Shown BP batch `count`: measures what `emit` gives against `gradients` when it is a probe's
-  // turn, and keeps the gradients when the next batch is.
-  void see(int64_t count, const std::vector<at::Tensor>& gradients, const Emit& emit);
+  void see(const std::vector<at::Tensor>& gradients, const Emit& emit);
+  void end();
+  // Waits for the device and counts what was measured since the last call. The figures below are of
+  // then.
+  void collect();
 
-  // Seconds spent in see() since the last call: measuring is not training.
+  // Seconds the CPU spent in see() since the last call: measuring is not training. On a GPU, which
+  // is not asked for the time, measuring stays on the clock.
   double take_seconds() { return std::exchange(seconds_, 0.0); }
 
   bool measured() const { return probes_ > 0; }
@@ -59,12 +73,17 @@ class Probes {
  private:
   size_t layers_;
   int64_t every_;
+  Turn turn_;
+  bool kept_ = false;                // before_ is of the BP batch before
+  at::Tensor sums_;                  // double [layers, sums] on the device, of the latest measure
+  std::vector<double> sizes_;        // entries by layer
+  std::vector<at::Tensor> waiting_;  // copies of sums_ not yet collected
   int64_t probes_ = 0;
   double seconds_ = 0;
   std::vector<ProbeValues> last_;
   double cosine_sum_ = 0, h_before_sum_ = 0, g_before_sum_ = 0;
   int64_t cosine_count_ = 0;
-  std::vector<at::Tensor> before_;  // G by layer, flat, when the BP batch before was kept
+  std::vector<at::Tensor> before_;  // G by layer, flat: of the latest kept BP batch
 };
 
 }  // namespace adagp::train

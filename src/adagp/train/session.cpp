@@ -1,12 +1,16 @@
 #include "adagp/train/session.h"
 
+#include <map>
+
 #include <ATen/ATen.h>
 #include <ATen/Context.h>
 #include <torch/cuda.h>
 
 #include "adagp/core/error.h"
+#include "adagp/core/log.h"
 #include "adagp/core/rng.h"
 #include "adagp/core/text.h"
+#include "adagp/device/kernels.h"
 
 namespace adagp::train {
 
@@ -33,6 +37,24 @@ at::Device choose_device(const std::string& text) {
   return {at::kCUDA, static_cast<at::DeviceIndex>(index)};
 }
 
+namespace {
+
+// The optimizer keeps the copies equal to the weights and finds the gradients there.
+void add_low(const std::vector<nn::WeightLayer*>& layers, std::vector<optim::Param>& params) {
+  std::map<const void*, at::Tensor> copies;
+  for (auto* layer : layers) {
+    layer->make_low();
+    copies[layer->weight.unsafeGetTensorImpl()] = layer->low_weight;
+    if (layer->bias.defined()) copies[layer->bias.unsafeGetTensorImpl()] = layer->low_bias;
+  }
+  for (auto& param : params) {
+    const auto found = copies.find(param.value.unsafeGetTensorImpl());
+    if (found != copies.end()) param.low = found->second;
+  }
+}
+
+}  // namespace
+
 Session make_session(const Config& config, std::shared_ptr<models::Net> net) {
   Session s;
   s.config = config;
@@ -44,6 +66,12 @@ Session make_session(const Config& config, std::shared_ptr<models::Net> net) {
   at::globalContext().setBenchmarkCuDNN(!config.deterministic);
   at::globalContext().setDeterministicAlgorithms(config.deterministic, true);
 
+  device::use_own_stream(s.device);
+  if (const auto why = device::why_no_kernels(s.device); !why.empty()) {
+    core::log_warning(core::cat("slower than it could be: ", why));
+  }
+  device::wake(s.device);
+  s.tally = Tally(s.device, device::kernels(s.device));
   s.net = std::move(net);
   s.net->to(s.device);
   std::vector<optim::Param> params;
@@ -54,6 +82,7 @@ Session make_session(const Config& config, std::shared_ptr<models::Net> net) {
     params.push_back({item.key(), value});
   }
   s.layers = nn::collect(*s.net);
+  if (s.bf16()) add_low(s.layers, params);
   s.optimizer = optim::make_optimizer(params, config.optim);
   bool found = false;
   for (size_t l = 0; l < s.layers.size(); ++l) {
@@ -78,12 +107,7 @@ void add_summaries(Session& s) {
 void add_predictor(Session& s, int64_t batches_per_epoch) {
   const auto seed = core::mix({static_cast<uint64_t>(s.config.seed), 0x707265646963ULL});
   s.predictor = predictor::make_predictor(s.layers, s.config.predictor, seed, batches_per_epoch);
-}
-
-at::Tensor loss_of(const Session& s, const at::Tensor& logits, const at::Tensor& labels) {
-  const at::Tensor scores = logits.scalar_type() == at::kBFloat16 ? logits.to(at::kFloat) : logits;
-  return at::cross_entropy_loss(scores, labels, {}, at::Reduction::Mean, -100,
-                                s.config.label_smoothing);
+  s.predictor_loss = at::zeros({}, s.summaries->rows().options());
 }
 
 }  // namespace adagp::train

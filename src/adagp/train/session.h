@@ -13,6 +13,7 @@
 #include "adagp/predictor/predictor.h"
 #include "adagp/schedule/schedule.h"
 #include "adagp/train/config.h"
+#include "adagp/train/tally.h"
 
 namespace adagp::train {
 
@@ -28,15 +29,21 @@ struct Session {
   std::unique_ptr<predictor::Summaries> summaries;
   at::Tensor predictor_loss;  // of the latest BP batch, on the device
   double lr = 0;              // of the present batch
+  Tally tally;                // of the batches since it was last reset
 
   bool bf16() const { return config.precision == "bf16"; }
+  void set_lr(double rate) {
+    lr = rate;
+    optimizer->set_lr(rate);
+  }
 };
 
 // "auto", "cpu", "cuda", "cuda:1". Throws UsageError when it is not there.
 at::Device choose_device(const std::string& text);
 
-// Takes the network to the device, in channels-last, and builds the optimizer over its parameters.
-// Summaries and predictor are added by the functions below.
+// Takes the network to the device, in channels-last, with bf16 copies of its weights where it is to
+// compute in bf16, and builds the optimizer over its parameters. Summaries and predictor are added
+// by the functions below.
 Session make_session(const Config& config, std::shared_ptr<models::Net> net);
 // What every method with GP batches needs: the summaries, and the head's input for head = exact.
 void add_summaries(Session& session);
@@ -49,8 +56,5 @@ struct StepResult {
   at::Tensor labels;
   schedule::Phase phase = schedule::Phase::kBackprop;
 };
-
-// Cross-entropy in fp32 with the configured label smoothing.
-at::Tensor loss_of(const Session& session, const at::Tensor& logits, const at::Tensor& labels);
 
 }  // namespace adagp::train

@@ -2,57 +2,147 @@
 
 #include <algorithm>
 #include <functional>
+#include <set>
 #include <vector>
 
 #include <ATen/ATen.h>
-#include <torch/cuda.h>
 
-#include "adagp/metrics/timer.h"
+#include "adagp/core/text.h"
+#include "adagp/data/resident.h"
+#include "adagp/device/kernels.h"
+#include "adagp/device/marks.h"
 #include "adagp/train/bp_step.h"
 #include "adagp/train/build.h"
 #include "adagp/train/methods.h"
 #include "adagp/train/precision.h"
+#include "adagp/train/step_graph.h"
 
 namespace adagp::train {
 namespace {
 
-constexpr int kWarmUp = 3;
-
-double timed(const Session& s, const std::function<void()>& work) {
-  const metrics::Stopwatch watch;
-  work();
-  if (s.device.is_cuda()) torch::cuda::synchronize(s.device.index());
-  return watch.seconds();
-}
-
-double median(std::vector<double> values) {
-  std::nth_element(values.begin(), values.begin() + values.size() / 2, values.end());
-  return values[values.size() / 2];
-}
+constexpr int kWarmUp = 4;  // the graph's warm-up, its recording, one replay
 
 // A session that trains with a tiny learning rate: the work is real, the weights stay sane.
 Session throw_away(const Config& config, bool with_predictor) {
   Session s = make_session(config, build_net(config));
-  s.lr = 1e-6;
+  s.set_lr(1e-6);
   s.net->train();
   if (with_predictor) {
     add_summaries(s);
     add_predictor(s, 1000);
+    s.predictor->advance();
   }
   return s;
 }
 
-std::vector<double> medians(const Session& s, const std::vector<std::function<void()>>& steps,
-                            int repeats) {
-  std::vector<std::vector<double>> seconds(steps.size());
-  for (int round = -kWarmUp; round < repeats; ++round) {
-    for (size_t i = 0; i < steps.size(); ++i) {
-      const double took = timed(s, steps[i]);
-      if (round >= 0) seconds[i].push_back(took);
+struct Kind {
+  std::string name;
+  StepGraph::Step step;
+  Timing* timing;
+  double* peak = nullptr;
+  StepGraph graph = StepGraph();
+};
+
+Timing summary_of(std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  const auto at = [&](double share) {
+    return values[static_cast<size_t>(share * static_cast<double>(values.size() - 1) + 0.5)];
+  };
+  return {at(0.5), at(0.1), at(0.9)};
+}
+
+// Peak memory of a step as it is: recorded steps share their memory with others.
+void measure_peaks(Session& s, const data::Batch& batch, std::vector<Kind>& kinds) {
+  for (Kind& kind : kinds) {
+    if (kind.peak == nullptr || !s.device.is_cuda()) continue;
+    kind.step(batch);
+    device::synchronise(s.device);
+    device::reset_peak(s.device);
+    kind.step(batch);
+    *kind.peak = static_cast<double>(device::memory(s.device).peak);
+  }
+}
+
+// Interleaved; on a GPU all are queued before anything is waited for, so that it never idles.
+bool time_all(Session& s, const data::Batch& batch, std::vector<Kind>& kinds, int repeats) {
+  for (int i = 0; i < kWarmUp; ++i) {
+    for (Kind& kind : kinds) kind.graph.run(s, batch, kind.step);
+  }
+  device::Marks marks(s.device);
+  marks.add();
+  for (int i = 0; i < repeats; ++i) {
+    for (Kind& kind : kinds) {
+      kind.graph.run(s, batch, kind.step);
+      marks.add();
     }
   }
-  std::vector<double> out;
-  for (auto& values : seconds) out.push_back(median(std::move(values)));
+  const std::vector<double> seconds = marks.seconds();
+  bool replayed = true;
+  for (size_t k = 0; k < kinds.size(); ++k) {
+    std::vector<double> own;
+    for (size_t i = k; i < seconds.size(); i += kinds.size()) own.push_back(seconds[i]);
+    *kinds[k].timing = summary_of(std::move(own));
+    replayed = replayed && kinds[k].graph.state() == StepGraph::State::kReplay;
+  }
+  return replayed;
+}
+
+StepResult forward_alone(Session& s, const data::Batch& batch) {
+  const at::NoGradGuard no_grad;
+  const AutocastScope autocast(s.device, s.bf16());
+  StepResult result;
+  result.logits = s.net->forward(batch.images);
+  return result;
+}
+
+StepResult evaluation(Session& s, const data::Batch& batch) {
+  s.net->eval();
+  StepResult result = forward_alone(s, batch);
+  s.net->train();
+  return result;
+}
+
+// With gradients in place, which the step leaves there.
+Timing time_update(Session& s, const data::Batch& batch, int repeats) {
+  Timing out;
+  backprop(s, batch);
+  std::vector<Kind> kinds;
+  kinds.push_back({"optimizer",
+                   [&](const data::Batch&) {
+                     s.optimizer->step();
+                     return StepResult();
+                   },
+                   &out});
+  time_all(s, batch, kinds, repeats);
+  s.optimizer->clear_gradients();
+  return out;
+}
+
+// Batches from random images on the GPU.
+Timing time_data(Session& s, const data::Batch& batch, int repeats) {
+  const int64_t count = 4 * batch.images.size(0);
+  data::AugmentOptions options;
+  options.height = batch.images.size(2);
+  options.width = batch.images.size(3);
+  const at::Tensor images = at::randint(256, {count, options.height, options.width, 3},
+                                        at::TensorOptions(s.device).dtype(at::kByte));
+  const std::vector<int64_t> labels(static_cast<size_t>(count));
+  data::ResidentBatches source(images, labels, options, 0, batch.images.scalar_type());
+  const auto order = [count](int64_t) {
+    std::vector<int64_t> all(static_cast<size_t>(count));
+    for (size_t i = 0; i < all.size(); ++i) all[i] = static_cast<int64_t>(i);
+    return all;
+  };
+  Timing out;
+  std::vector<Kind> kinds;
+  kinds.push_back({"data",
+                   [&](const data::Batch&) {
+                     data::Batch made;
+                     source.make(0, 0, batch.images.size(0), order, made.images, made.labels);
+                     return StepResult();
+                   },
+                   &out, nullptr, StepGraph("data", false)});
+  time_all(s, batch, kinds, repeats);
   return out;
 }
 
@@ -63,37 +153,65 @@ StepTimes measure_steps(const Config& config, const data::Batch& batch, int repe
   Session s = throw_away(config, true);
   auto adagp = find_method("adagp").make(s);
   StepTimes out;
-  const auto forward = [&] {
-    const at::NoGradGuard no_grad;
-    const AutocastScope autocast(s.device, s.bf16());
-    s.net->forward(batch.images);
-  };
-  struct Kind {
-    std::string name;
-    std::function<void()> step;
-    double* seconds;
-  };
-  const std::vector<Kind> kinds{
-      {"forward", forward, &out.forward},
-      {"bp", [&] { bp_step(s, batch); }, &out.bp},
-      {"bp-observe", [&] { adagp->full_step(s, batch, nullptr, 0); }, &out.bp_observe},
-      {"gp", [&] { adagp->cheap_step(s, batch); }, &out.gp},
-  };
-  std::vector<std::function<void()>> steps;
-  std::vector<double*> seconds;
-  for (const auto& kind : kinds) {
-    if (!only.empty() && only != kind.name) continue;
-    steps.push_back(kind.step);
-    seconds.push_back(kind.seconds);
+  std::vector<Kind> all;
+  using data::Batch;
+  all.push_back({"forward", [&](const Batch& b) { return forward_alone(s, b); }, &out.forward,
+                 &out.peak.forward});
+  all.push_back(
+      {"gp", [&](const Batch& b) { return adagp->cheap_step(s, b); }, &out.gp, &out.peak.gp});
+  all.push_back({"bp", [&](const Batch& b) { return bp_step(s, b); }, &out.bp, &out.peak.bp});
+  all.push_back({"bp-train", [&](const Batch& b) { return adagp->exact_step(s, b, nullptr); },
+                 &out.bp_train});
+  all.push_back({"eval", [&](const Batch& b) { return evaluation(s, b); }, &out.eval});
+  all.push_back(
+      {"predict", [&](const Batch&) { return blind_step(s, predicted_gradients); }, &out.predict});
+  std::vector<Kind> kinds;
+  for (Kind& kind : all) {
+    kind.graph = StepGraph(kind.name, config.graphs);
+    if (only.empty() || only == kind.name) kinds.push_back(std::move(kind));
   }
-  const auto found = medians(s, steps, repeats);
-  for (size_t i = 0; i < found.size(); ++i) *seconds[i] = found[i];
+  measure_peaks(s, batch, kinds);
+  out.graphs = time_all(s, batch, kinds, repeats);
+  if (!only.empty()) return out;
+  out.update = time_update(s, batch, repeats);
+  if (device::kernels(s.device)) out.data = time_data(s, batch, repeats);
   return out;
+}
+
+void warm_up(const Config& config, const data::Splits& splits) {
+  const at::Device device = choose_device(config.device);
+  if (!device.is_cuda() || config.deterministic) return;
+  static std::set<std::string> done;
+  const std::string key = core::cat(
+      config.model.name, " ", config.model.form, " ", config.model.classes, " ",
+      config.model.width_divisor, " ", splits.height, "x", splits.width, " ", config.batch, " ",
+      config.eval_batch, " ", config.precision, " ", config.accumulate);
+  if (!done.insert(key).second) return;
+  Session s = throw_away(config, false);
+  const auto images = [&](int64_t count) {
+    data::Batch batch;
+    const auto type = s.bf16() ? at::kBFloat16 : at::kFloat;
+    batch.images =
+        at::randn({count, 3, splits.height, splits.width}, at::TensorOptions(device).dtype(type))
+            .contiguous(at::MemoryFormat::ChannelsLast);
+    batch.labels = at::zeros({count}, at::TensorOptions(device).dtype(at::kLong));
+    return batch;
+  };
+  for (int i = 0; i < 2; ++i) bp_step(s, images(config.batch));
+  forward_alone(s, images(config.batch));
+  const auto test = std::min<int64_t>(config.eval_batch, splits.test->size());
+  evaluation(s, images(test));
+  device::synchronise(device);
 }
 
 double measure_bp(const Config& config, const data::Batch& batch, int repeats) {
   Session s = throw_away(config, false);
-  return medians(s, {[&] { bp_step(s, batch); }}, repeats)[0];
+  Timing out;
+  std::vector<Kind> kinds;
+  kinds.push_back({"bp", [&](const data::Batch& b) { return bp_step(s, b); }, &out});
+  kinds.back().graph = StepGraph("bp", config.graphs);
+  time_all(s, batch, kinds, repeats);
+  return out.median;
 }
 
 }  // namespace adagp::train

@@ -3,16 +3,17 @@
 #include <cmath>
 
 #include <ATen/ATen.h>
-#include <torch/cuda.h>
 
 #include "adagp/core/duration.h"
 #include "adagp/core/error.h"
 #include "adagp/core/interrupt.h"
 #include "adagp/core/log.h"
 #include "adagp/core/text.h"
+#include "adagp/device/kernels.h"
 #include "adagp/train/build.h"
 #include "adagp/train/divergence.h"
 #include "adagp/train/evaluate.h"
+#include "adagp/train/out_of_memory.h"
 
 namespace adagp::train {
 
@@ -21,6 +22,8 @@ Trainer::Trainer(const Config& config, const data::Splits& splits, std::shared_p
       schedule_(schedule::Schedule::parse(
           find_method(config.method).scheduled ? config.schedule : "bp", config.epochs)),
       probes_(0, 0),
+      cheap_graph_("GP", config.graphs),
+      eval_graph_("evaluation", config.graphs),
       input_name_(core::cat(splits.height, "x", splits.width)) {
   const MethodEntry& entry = find_method(config.method);
   if (entry.scheduled) add_summaries(session_);
@@ -46,6 +49,9 @@ Trainer::Trainer(const Config& config, const data::Splits& splits, std::shared_p
     return core::Duration::parse(text).batches(per_epoch_);
   };
   probes_ = Probes(session_.layers.size(), batches(config.probe_every));
+  for (const Probes::Turn turn : {Probes::Turn{}, {true, false}, {false, true}, {true, true}}) {
+    full_graphs_.try_emplace(turn, turn.any() ? "probing BP" : "BP", config.graphs);
+  }
   log_every_ = std::max<int64_t>(1, batches(config.log_every));
   checkpoint_every_ = std::max<int64_t>(1, batches(config.checkpoint_every));
   if (entry.predicts) add_predictor(session_, per_epoch_);
@@ -86,7 +92,8 @@ Summary Trainer::run(RunFolder& folder) {
     const int signal = core::pending_signal();
     if (signal == 0 && step_ - saved < checkpoint_every_ && step_ < total_) continue;
     stop_clock();
-    check_loss(meters_.loss.weight() > 0 ? meters_.loss.value() : 0.0);
+    check_interval(session_.tally.read());
+    probes_.collect();
     // A run resumed from here writes only what comes after: what came before must be on disk first.
     records_->flush();
     events_->flush();
@@ -113,12 +120,11 @@ Summary Trainer::run(RunFolder& folder) {
 void Trainer::one_batch() {
   const int64_t epoch = step_ / per_epoch_, position = step_ % per_epoch_;
   phase_ = schedule_.at(epoch, position);
-  session_.lr = policy_->lr(step_);
+  session_.set_lr(policy_->lr(step_));
   StepResult result;
   if (phase_ == schedule::Phase::kBackprop) {
     last_batch_ = train_loader_->next();
-    Probes* probe = probes_.wants(bp_batches_) ? &probes_ : nullptr;
-    result = method_->full_step(session_, last_batch_, probe, bp_batches_);
+    result = full_batch(last_batch_);
     ++bp_batches_;
   } else {
     data::Batch batch;
@@ -127,28 +133,59 @@ void Trainer::one_batch() {
     } else {
       train_loader_->skip();
     }
-    result = method_->cheap_step(session_, batch);
+    result = cheap_batch(batch);
     ++gp_batches_;
   }
   ++step_;
   ++timed_batches_;
-  if (!result.loss.defined()) return;
-  meters_.loss.add(result.loss, result.logits.size(0));
-  meters_.accuracy.add(result.logits, result.labels);
   // Reading the loss costs nothing on the CPU; a GPU is only asked at the log interval.
-  if (session_.device.is_cpu()) check_loss(result.loss.item<double>());
+  if (result.loss.defined() && session_.device.is_cpu()) {
+    check_loss(result.loss.item<double>(), "at " + position_text(step_ - 1));
+  }
+}
+
+StepResult Trainer::full_batch(const data::Batch& batch) {
+  const auto turn = method_->substitutes() ? probes_.turn(bp_batches_) : Probes::Turn();
+  probes_.begin(turn);
+  method_->advance(session_);
+  const auto step = [&](const data::Batch& given) {
+    return method_->exact_step(session_, given, turn.any() ? &probes_ : nullptr);
+  };
+  StepResult result = run_in_memory(session_, "BP", batch, step, [&] {
+    return full_graphs_.at(turn).run(session_, batch, step);
+  });
+  if (turn.any()) probes_.end();
+  return result;
+}
+
+StepResult Trainer::cheap_batch(const data::Batch& batch) {
+  const auto step = [&](const data::Batch& given) { return method_->cheap_step(session_, given); };
+  if (!method_->cheap_does_work()) return step(batch);
+  return run_in_memory(session_, "GP", batch, step,
+                       [&] { return cheap_graph_.run(session_, batch, step); });
 }
 
 void Trainer::stop_clock() {
-  if (session_.device.is_cuda()) torch::cuda::synchronize(session_.device.index());
+  device::synchronise(session_.device);
   train_seconds_ += clock_.restart() - probes_.take_seconds();
 }
 
-void Trainer::check_loss(double loss) {
+void Trainer::check_interval(const Tally::Values& now) {
+  const int64_t first = checked_step_;
+  const double count = now.count - checked_.count, sum = now.loss_sum - checked_.loss_sum;
+  checked_ = now;
+  checked_step_ = step_;
+  if (count <= 0) return;
+  check_loss(sum / count, first + 1 < step_ ? core::cat("between ", position_text(first), " and ",
+                                                        position_text(step_ - 1))
+                                            : "at " + position_text(step_ - 1));
+}
+
+void Trainer::check_loss(double loss, const std::string& where) {
   if (std::isfinite(loss) && loss <= session_.config.loss_limit) return;
   progress_.clear();
   throw DivergedError(core::cat("diverged: loss ", loss, " (limit ", session_.config.loss_limit,
-                                ") at ", position_text(step_ - 1), ", ",
+                                ") ", where, ", ",
                                 describe_divergence(*session_.net, last_batch_.images),
                                 ", learning rate ", core::shortest(session_.lr),
                                 "; checkpoints made before are kept; lower optim.lr or set clip"));
@@ -161,8 +198,10 @@ void Trainer::log_interval() {
   timed_from_ = train_seconds_;
   timed_batches_ = 0;
   const int64_t epoch = (step_ - 1) / per_epoch_, position = (step_ - 1) % per_epoch_ + 1;
-  const double loss = meters_.loss.value(), top1 = meters_.accuracy.value().top1;
-  if (meters_.loss.weight() > 0) check_loss(loss);
+  const Tally::Values seen = session_.tally.read();
+  check_interval(seen);
+  probes_.collect();
+  const double loss = seen.loss(), top1 = seen.top1();
   const double share = static_cast<double>(gp_batches_) / static_cast<double>(step_);
   const auto cosine = probes_.last_cosine();
 
@@ -184,7 +223,7 @@ void Trainer::log_interval() {
     for (const auto& values : probes_.last()) layers.push_back(values.list());
     record["probes"] = layers;
   }
-  if (session_.predictor_loss.defined()) {
+  if (session_.predictor && bp_batches_ > 0) {
     record["predictor_loss"] = session_.predictor_loss.item<double>();
     events_->scalar("predictor/loss", record["predictor_loss"].get<double>(), step_);
   }
@@ -207,7 +246,7 @@ void Trainer::log_interval() {
 void Trainer::end_epoch(RunFolder& folder) {
   stop_clock();
   const metrics::Stopwatch watch;
-  const Evaluation found = evaluate(*session_.net, *test_loader_, session_.device, session_.bf16());
+  const Evaluation found = evaluate(session_, *test_loader_, &eval_graph_);
   eval_seconds_ += watch.seconds();
   if (!std::isfinite(found.loss)) {
     progress_.clear();
@@ -234,7 +273,7 @@ void Trainer::end_epoch(RunFolder& folder) {
                         {"test_top1", top1_},
                         {"test_top5", top5_},
                         {"test_loss", test_loss_},
-                        {"train_loss", meters_.loss.value()},
+                        {"train_loss", session_.tally.read().loss()},
                         {"train_seconds", train_seconds_}};
   if (const auto q = probes_.mean_q()) record["q"] = *q;
   if (const auto cosine = probes_.mean_cosine()) record["cosine"] = *cosine;
@@ -243,7 +282,8 @@ void Trainer::end_epoch(RunFolder& folder) {
   events_->scalar("test/top1", top1_, step_);
   events_->scalar("test/loss", test_loss_, step_);
   events_->flush();
-  meters_ = Meters();
+  session_.tally.reset();
+  checked_ = {};
   start_clock();
 }
 

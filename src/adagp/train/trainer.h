@@ -1,6 +1,7 @@
 #pragma once
 // The training loop, the same for every method.
 
+#include <map>
 #include <memory>
 #include <string>
 
@@ -8,13 +9,13 @@
 #include "adagp/data/loader.h"
 #include "adagp/io/events.h"
 #include "adagp/io/jsonl.h"
-#include "adagp/metrics/meters.h"
 #include "adagp/metrics/timer.h"
 #include "adagp/optim/policy.h"
 #include "adagp/train/checkpoint.h"
 #include "adagp/train/methods.h"
 #include "adagp/train/run_folder.h"
 #include "adagp/train/session.h"
+#include "adagp/train/step_graph.h"
 
 namespace adagp::train {
 
@@ -36,16 +37,14 @@ class Trainer {
   data::Loader& loader() { return *train_loader_; }
 
  private:
-  // Running figures of the epoch, for lines and records.
-  struct Meters {
-    metrics::Mean loss;
-    metrics::TopK accuracy;
-  };
-
   void one_batch();
+  StepResult full_batch(const data::Batch& batch);
+  StepResult cheap_batch(const data::Batch& batch);
   std::string position_text(int64_t step) const;  // "epoch 1 batch 3"
-  // Throws DivergedError naming epoch, batch and the first layer whose output is not finite.
-  void check_loss(double loss);
+  // Throws DivergedError naming where it was seen and the first layer whose output is not finite.
+  void check_loss(double loss, const std::string& where);
+  // The mean loss of the batches since the last call, on the device until then.
+  void check_interval(const Tally::Values& now);
   void log_interval();
   void end_epoch(RunFolder& folder);
 
@@ -67,13 +66,16 @@ class Trainer {
   int64_t per_epoch_ = 0, total_ = 0;
   std::unique_ptr<optim::Policy> policy_;
   Probes probes_;
+  std::map<Probes::Turn, StepGraph> full_graphs_;  // a probe's batches are kinds of their own
+  StepGraph cheap_graph_, eval_graph_;
   std::string input_name_;  // "32x32"
 
   // Position and totals: what a checkpoint holds beside tensors.
   int64_t step_ = 0, bp_batches_ = 0, gp_batches_ = 0;
   double train_seconds_ = 0, eval_seconds_ = 0;
   double top1_ = 0, top5_ = 0, test_loss_ = 0, best_top1_ = -1;
-  Meters meters_;
+  Tally::Values checked_;  // what check_interval() last saw
+  int64_t checked_step_ = 0;
   schedule::Phase phase_ = schedule::Phase::kBackprop;
 
   metrics::Stopwatch clock_;

@@ -71,13 +71,13 @@ Snapshot Trainer::snapshot() const {
              {"eval_seconds", eval_seconds_},
              {"test", {top1_, top5_, test_loss_, best_top1_}},
              {"policy", policy_->state()},
-             {"meter_loss", meters_.loss.state()},
-             {"meter_accuracy", meters_.accuracy.state()}};
+             {"tally", session_.tally.state()}};
   return s;
 }
 
 void Trainer::restore(const Snapshot& s) {
   load_state_dict(*session_.net, s.under("net"), "checkpoint");
+  session_.optimizer->refresh_low();
   session_.optimizer->load_state(s.under("optimizer"));
   if (session_.predictor) session_.predictor->load_state(s.under("predictor"));
   const auto to_device = [&](io::TensorMap part) {
@@ -87,7 +87,7 @@ void Trainer::restore(const Snapshot& s) {
   method_->load_state(to_device(s.under("method")));
   probes_.load_state(s.under("probes"));
   if (const auto loss = s.under("loss"); loss.contains("predictor")) {
-    session_.predictor_loss = loss.at("predictor");
+    session_.predictor_loss.copy_(loss.at("predictor"));
   }
   load_generator_state(session_.device, s.under("random"));
   try {
@@ -103,8 +103,9 @@ void Trainer::restore(const Snapshot& s) {
     test_loss_ = test.at(2);
     best_top1_ = test.at(3);
     policy_->load_state(s.state.at("policy").get<std::vector<double>>());
-    meters_.loss.load_state(s.state.at("meter_loss").get<std::vector<double>>());
-    meters_.accuracy.load_state(s.state.at("meter_accuracy").get<std::vector<double>>());
+    session_.tally.load_state(s.state.at("tally").get<std::vector<double>>());
+    checked_ = session_.tally.read();
+    checked_step_ = step_;
   } catch (const std::exception& error) {
     throw DataError(
         core::cat("checkpoint of batch ", s.step, ": incomplete state: ", error.what()));

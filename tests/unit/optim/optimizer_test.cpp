@@ -199,16 +199,46 @@ TEST(Clip, ScalesTheJointNormDownToTheLimit) {
   std::vector<Param> params{{"a", at::zeros(1)}, {"b", at::zeros(2)}, {"c", at::zeros(3)}};
   params[0].value.mutable_grad() = at::tensor({3.0f});
   params[1].value.mutable_grad() = at::tensor({0.0f, -4.0f});
-  EXPECT_FLOAT_EQ(clip_gradients(params, 10.0).item<float>(), 5.0f);
+  const std::vector<at::Tensor> gradients{params[0].value.grad(), params[1].value.grad()};
+  EXPECT_FLOAT_EQ(clip_gradients(gradients, 10.0).item<float>(), 5.0f);
   EXPECT_EQ(params[0].value.grad().item<float>(), 3.0f);  // below the limit: untouched
 
   const double coefficient = 1.0 / (5.0 + 1e-6);
-  EXPECT_FLOAT_EQ(clip_gradients(params, 1.0).item<float>(), 5.0f);
+  make_optimizer(params, {})->clip(1.0);
   EXPECT_FLOAT_EQ(params[0].value.grad().item<float>(), static_cast<float>(3 * coefficient));
   EXPECT_FLOAT_EQ(params[1].value.grad()[1].item<float>(), static_cast<float>(-4 * coefficient));
   EXPECT_FALSE(params[2].value.grad().defined());
   EXPECT_EQ(clip_gradients({}, 1.0).item<float>(), 0.0f);
-  EXPECT_THROW(clip_gradients(params, 0.0), UsageError);
+  EXPECT_THROW(clip_gradients(gradients, 0.0), UsageError);
+}
+
+TEST(Low, CopiesCarryTheGradientAndAreRefreshed) {
+  for (const auto& config : config_grid()) {
+    const auto plain = random_params();
+    auto with_low = cloned(plain);
+    for (auto& param : with_low) {
+      param.low = param.value.detach().to(at::kBFloat16).requires_grad_();
+    }
+    auto reference = make_optimizer(plain, config);
+    auto optimizer = make_optimizer(with_low, config);
+    for (int step = 0; step < 3; ++step) {
+      set_random_gradients(plain);
+      for (size_t i = 0; i < plain.size(); ++i) {
+        // What bf16 can hold of the gradient, so that both see the same numbers.
+        at::Tensor low = plain[i].value.grad().to(at::kBFloat16);
+        plain[i].value.mutable_grad() = low.to(at::kFloat);
+        with_low[i].low.mutable_grad() = low;
+      }
+      reference->step(0.01);
+      optimizer->step(0.01);
+      optimizer->clear_gradients();
+    }
+    for (size_t i = 0; i < plain.size(); ++i) {
+      EXPECT_TRUE(at::equal(plain[i].value, with_low[i].value)) << plain[i].name;
+      EXPECT_TRUE(at::equal(with_low[i].low, with_low[i].value.to(at::kBFloat16)));
+      EXPECT_FALSE(with_low[i].low.grad().defined());
+    }
+  }
 }
 
 #ifdef ADAGP_WITH_CUDA

@@ -37,8 +37,8 @@ inline std::vector<Param> random_params(at::Device device = at::kCPU) {
 
 inline std::vector<Param> cloned(const std::vector<Param>& params) {
   std::vector<Param> out;
-  for (const auto& [name, value] : params) {
-    out.push_back({name, value.detach().clone().requires_grad_()});
+  for (const auto& param : params) {
+    out.push_back({param.name, param.value.detach().clone().requires_grad_()});
   }
   return out;
 }

@@ -92,13 +92,15 @@ TEST(Verdict, SaysDirectionAndSizeAgainstBpAndSkip) {
   add_runs(runs, "skip", {89, 91, 90.3});
   add_runs(runs, "ema", {94, 94, 94});
   const auto text = verdict(compare(runs));
-  EXPECT_TRUE(says(text, "Against bp (3 seeds")) << text;
-  EXPECT_TRUE(says(text, "adagp is lower by 2.00 points (-2.25 to -1.75)")) << text;
-  EXPECT_TRUE(says(text, "skip shows no difference (+0.10, ")) << text;
-  EXPECT_TRUE(says(text, "Against skip (3 seeds")) << text;
-  EXPECT_TRUE(says(text, "adagp shows no difference (-2.10, ")) << text;
+  EXPECT_TRUE(
+      text.starts_with("adagp does not beat skip: these runs cannot tell adagp from skip "
+                       "(-2.10 points, -4.72 to +0.52; 3 seeds"))
+      << text;
+  EXPECT_TRUE(says(text, "\n\nAgainst skip (3 seeds")) << text;
   EXPECT_TRUE(says(text, "ema is higher by 3.90 points (+1.38 to +6.42)")) << text;
-  EXPECT_TRUE(says(text, "adagp does not beat skip.")) << text;
+  EXPECT_TRUE(says(text, "\n\nAgainst bp (3 seeds")) << text;
+  EXPECT_TRUE(says(text, "adagp is lower by 2.00 points (-2.25 to -1.75)")) << text;
+  EXPECT_TRUE(says(text, "cannot tell skip from bp (+0.10, ")) << text;
   EXPECT_FALSE(says(text, "too few")) << text;
 }
 
@@ -107,9 +109,17 @@ TEST(Verdict, SaysWhenAdagpBeatsSkip) {
   add_runs(runs, "skip", {80, 81, 82});
   add_runs(runs, "adagp", {82.0, 83.1, 83.9});
   const auto text = verdict(compare(runs));
-  EXPECT_TRUE(says(text, "adagp is higher by 2.00 points")) << text;
-  EXPECT_TRUE(says(text, "adagp beats skip.")) << text;
-  EXPECT_TRUE(says(text, "No bp runs")) << text;
+  EXPECT_TRUE(text.starts_with("adagp beats skip: it is higher by 2.00 points (+")) << text;
+  EXPECT_FALSE(says(text, "Against skip")) << "nothing is said twice: " << text;
+  EXPECT_TRUE(says(text, "\n\nNo bp runs")) << text;
+}
+
+TEST(Verdict, SaysWhenAdagpIsWorseThanSkip) {
+  std::vector<RunRecord> runs;
+  add_runs(runs, "skip", {82.0, 83.1, 83.9});
+  add_runs(runs, "adagp", {80, 81, 82});
+  const auto text = verdict(compare(runs));
+  EXPECT_TRUE(text.starts_with("adagp does not beat skip: it is lower by 2.00 points (-")) << text;
 }
 
 TEST(Verdict, TwoSeedsAreTooFewHoweverClearTheyLook) {
@@ -119,8 +129,8 @@ TEST(Verdict, TwoSeedsAreTooFewHoweverClearTheyLook) {
   add_runs(runs, "adagp", {40.5, 41.5});
   const auto text = verdict(compare(runs));
   EXPECT_EQ(text,
-            "2 seeds: too few to tell; differences seen: against bp: skip -40.00, adagp -49.50 "
-            "points; against skip: adagp -9.50 points.");
+            "2 seeds: too few to tell; differences seen: against skip: adagp -9.50 points; against "
+            "bp: skip -40.00, adagp -49.50 points.");
 }
 
 TEST(Verdict, WorksWithWhateverIsThere) {

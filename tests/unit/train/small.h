@@ -46,7 +46,7 @@ inline Session session(const Config& c) {
   at::set_num_threads(1);
   Session s = make_session(c, build_net(c));
   s.net->train();
-  s.lr = c.optim.lr;
+  s.set_lr(c.optim.lr);
   add_summaries(s);
   add_predictor(s, 6);
   return s;

@@ -111,7 +111,7 @@ TEST(Controls, ZeroLetsMomentumAndDecayAct) {
   c.optim.decay = 0.01;
   Session s = small::session(c);
   auto method = method_of(s);
-  method->full_step(s, small::batch(c), nullptr, 0);
+  method->full_step(s, small::batch(c));
   const auto before = small::copy_of(*s.net);
   std::map<std::string, at::Tensor> momentum;
   for (const auto& [name, tensor] : s.optimizer->state()) momentum[name] = tensor.clone();
@@ -142,7 +142,7 @@ TEST(Controls, EmaAppliesTheRunningMeanOfTrueGradients) {
         mean[l] = 0.9 * mean[l] + 0.1 * g;
     }
     update(twin);
-    method->full_step(s, small::batch(c, i), nullptr, i);
+    method->full_step(s, small::batch(c, i));
   }
   const auto before = small::copy_of(*s.net);
   method->cheap_step(s, {});
@@ -173,15 +173,15 @@ TEST(Controls, WrongInputPredictsFromTheBatchBefore) {
   const data::Batch one = small::batch(c, 0), two = small::batch(c, 1);
   auto wrong_method = method_of(wrong);
   auto right_method = find_method("adagp").make(right);
-  wrong_method->full_step(wrong, one, nullptr, 0);
-  right_method->full_step(right, one, nullptr, 0);
+  wrong_method->full_step(wrong, one);
+  right_method->full_step(right, one);
   // Now wrong-input sees batch two but must predict from batch one's summaries.
   const at::Tensor of_one = right.summaries->rows().clone();
   wrong_method->cheap_step(wrong, two);
   struct Update : predictor::GradientSink {
     explicit Update(Session& session) : s(session) {}
     void accept(size_t layer, const at::Tensor& g) override {
-      s.optimizer->step_one(s.weight_slot[layer], g, s.lr);
+      s.optimizer->step_one(s.weight_slot[layer], g);
     }
     Session& s;
   } sink(right);

@@ -1,0 +1,136 @@
+#include "adagp/device/kernels.h"
+
+#include <map>
+#include <mutex>
+#include <utility>
+#include <vector>
+
+#include <ATen/ATen.h>
+#include <torch/csrc/autograd/autograd.h>
+#include <torch/cuda.h>
+
+#include "adagp/core/error.h"
+
+#if defined(ADAGP_WITH_CUDA) && defined(ADAGP_WITH_KERNELS)
+#define ADAGP_ON_GPU 1
+#include <c10/cuda/CUDACachingAllocator.h>
+#include <c10/cuda/CUDAFunctions.h>
+#include <c10/cuda/CUDAStream.h>
+#endif
+
+namespace adagp::device {
+namespace {
+
+int index_of(const at::Device& device) {
+  return device.has_index() ? device.index() : 0;
+}
+
+}  // namespace
+
+std::string why_no_kernels(const at::Device& device) {
+  if (!device.is_cuda()) return "";
+#ifdef ADAGP_ON_GPU
+  static std::mutex mutex;
+  static std::map<int, std::string> known;
+  const std::lock_guard<std::mutex> lock(mutex);
+  const auto [at, fresh] = known.try_emplace(index_of(device));
+  if (fresh) at->second = cuda::unusable(index_of(device));
+  return at->second;
+#else
+  return "this program was built without CUDA kernels (no nvcc was found)";
+#endif
+}
+
+bool kernels(const at::Device& device) {
+  return device.is_cuda() && why_no_kernels(device).empty();
+}
+
+#ifdef ADAGP_ON_GPU
+
+cuda::Stream stream(const at::Device& device) {
+  return c10::cuda::getCurrentCUDAStream(device.index()).stream();
+}
+
+void use_own_stream(const at::Device& device) {
+  if (!device.is_cuda()) return;
+  const auto now = c10::cuda::getCurrentCUDAStream(device.index());
+  if (now != c10::cuda::getDefaultCUDAStream(device.index())) return;
+  now.synchronize();
+  c10::cuda::setCurrentCUDAStream(
+      c10::cuda::getStreamFromPool(/*isHighPriority=*/false, device.index()));
+}
+
+Memory memory(const at::Device& device) {
+  Memory out;
+  if (!device.is_cuda()) return out;
+  const auto index = static_cast<c10::DeviceIndex>(index_of(device));
+  const auto [free, total] = c10::cuda::CUDACachingAllocator::get()->getMemoryInfo(index);
+  out.free = static_cast<int64_t>(free);
+  out.total = static_cast<int64_t>(total);
+  const auto stats = c10::cuda::CUDACachingAllocator::getDeviceStats(index);
+  out.allocated = stats.allocated_bytes[0].current;
+  out.peak = stats.allocated_bytes[0].peak;
+  return out;
+}
+
+void reset_peak(const at::Device& device) {
+  if (!device.is_cuda()) return;
+  c10::cuda::CUDACachingAllocator::resetPeakStats(static_cast<c10::DeviceIndex>(index_of(device)));
+}
+
+void empty_cache(const at::Device& device) {
+  if (device.is_cuda()) c10::cuda::CUDACachingAllocator::emptyCache();
+}
+
+#else
+
+void empty_cache(const at::Device&) {}
+cuda::Stream stream(const at::Device&) {
+  return nullptr;
+}
+void use_own_stream(const at::Device&) {}
+Memory memory(const at::Device&) {
+  return {};
+}
+void reset_peak(const at::Device&) {}
+
+#endif
+
+void wake(const at::Device& device) {
+  if (!device.is_cuda()) return;
+  const at::Tensor one = at::ones({1}, at::TensorOptions(device)).requires_grad_();
+  torch::autograd::backward({one * one}, {at::ones_like(one)});
+}
+
+bool has_type(const at::Tensor& x) {
+  return x.scalar_type() == at::kFloat || x.scalar_type() == at::kBFloat16;
+}
+
+cuda::Type type_of(const at::Tensor& x) {
+  return x.scalar_type() == at::kFloat ? cuda::Type::kFloat : cuda::Type::kBFloat16;
+}
+
+cuda::Map map_of(const at::Tensor& x) {
+  return {x.size(0), x.size(2), x.size(3), x.size(1)};
+}
+
+at::Tensor channels_last(const at::Tensor& x) {
+  return x.contiguous(at::MemoryFormat::ChannelsLast);
+}
+
+void* scratch(Scratch purpose, const at::Device& device, int64_t bytes) {
+  static std::mutex mutex;
+  static std::map<std::pair<Scratch, int>, std::vector<at::Tensor>> kept;
+  const std::lock_guard<std::mutex> lock(mutex);
+  auto& buffers = kept[{purpose, index_of(device)}];
+  if (buffers.empty() || buffers.back().numel() < bytes) {
+    buffers.push_back(at::zeros({bytes}, at::TensorOptions(device).dtype(at::kByte)));
+  }
+  return buffers.back().mutable_data_ptr();
+}
+
+void synchronise(const at::Device& device) {
+  if (device.is_cuda()) torch::cuda::synchronize(device.index());
+}
+
+}  // namespace adagp::device

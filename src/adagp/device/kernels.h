@@ -1,0 +1,49 @@
+#pragma once
+// Between tensors and our kernels: may they run here, on which stream, with which memory.
+
+#include <torch/types.h>
+
+#include "adagp/cuda/types.h"
+
+namespace adagp::device {
+
+// Whether our kernels can work on this device: a GPU, an architecture they were compiled for.
+bool kernels(const at::Device& device);
+// Why not, in one line; empty when they can, and on a CPU.
+std::string why_no_kernels(const at::Device& device);
+
+// The stream on which this thread's work for the device is queued.
+cuda::Stream stream(const at::Device& device);
+// Makes a stream of its own the current one of this thread: graphs cannot be recorded on the
+// default one, and work on a single stream needs no events in between.
+void use_own_stream(const at::Device& device);
+
+// Lets LibTorch's own threads meet the device, by a backward pass of one number: what they do first
+// would otherwise be a matrix product, which complains about its missing context.
+void wake(const at::Device& device);
+
+// float or bf16: what the kernels take.
+bool has_type(const at::Tensor& x);
+cuda::Type type_of(const at::Tensor& x);
+// [B, C, H, W] as the kernels see it; x must be channels_last(x).
+cuda::Map map_of(const at::Tensor& x);
+// x itself when it is dense in channels-last order, else a copy that is.
+at::Tensor channels_last(const at::Tensor& x);
+
+// Memory for partial results, shared by all launches on the device's stream that name the same
+// purpose. It never moves once a graph may have recorded it: a larger request gets new memory, and
+// the old stays.
+enum class Scratch { kStats, kBackward, kLoss, kClip, kTrain };
+void* scratch(Scratch purpose, const at::Device& device, int64_t bytes);
+
+struct Memory {
+  int64_t free = 0, total = 0;  // bytes of the GPU, by its driver
+  int64_t allocated = 0;        // live tensors
+  int64_t peak = 0;             // the largest of that since reset_peak()
+};
+Memory memory(const at::Device& device);
+void reset_peak(const at::Device& device);
+void empty_cache(const at::Device& device);  // memory kept for later goes back to the driver
+void synchronise(const at::Device& device);  // nothing on a CPU
+
+}  // namespace adagp::device

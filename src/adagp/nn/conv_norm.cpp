@@ -1,0 +1,51 @@
+#include "adagp/nn/conv_norm.h"
+
+#include <ATen/ATen.h>
+
+#include "adagp/device/kernels.h"
+#include "adagp/nn/fused_norm.h"
+
+namespace adagp::nn {
+namespace {
+
+at::Tensor step_by_step(Conv2dImpl& conv, BatchNorm2dImpl& norm, const at::Tensor& x,
+                        const NormAct& act) {
+  at::Tensor y = norm.forward(conv.forward(x));
+  if (act.residual) y = nn::add_(y, act.residual());
+  if (act.relu) y = nn::relu_(y);
+  return act.pool ? nn::max_pool2d(y, *act.pool) : y;
+}
+
+bool fusable(const BatchNorm2dImpl& norm, const at::Tensor& x) {
+  return device::kernels(x.device()) && device::has_type(x) &&
+         norm.weight.scalar_type() == at::kFloat;
+}
+
+bool fuses_pool(const Pool2d& pool, const at::Tensor& raw) {
+  return pool.kernel == 2 && pool.stride == 2 && pool.padding == 0 && raw.size(2) % 2 == 0 &&
+         raw.size(3) % 2 == 0;
+}
+
+}  // namespace
+
+at::Tensor conv_norm(Conv2dImpl& conv, BatchNorm2dImpl& norm, const at::Tensor& x,
+                     const NormAct& act) {
+  if (!fusable(norm, x)) return step_by_step(conv, norm, x, act);
+  std::optional<TapSink::SummaryTarget> summary;
+  if (TapSink* sink = active_sink()) {
+    // The tap's wish decides whether the convolution may keep its output to itself.
+    summary = norm.is_training() ? sink->summary_target(conv) : std::nullopt;
+    if (!summary) return step_by_step(conv, norm, x, act);
+  }
+
+  const at::Tensor raw = device::channels_last(conv.product(x));
+  FusedNorm plan;
+  plan.relu = act.relu;
+  plan.pool = act.pool && !act.residual && fuses_pool(*act.pool, raw);
+  plan.summary = summary;
+  const at::Tensor residual = act.residual ? act.residual() : at::Tensor();
+  const at::Tensor y = fused_norm(raw, conv.bias, norm, residual, plan);
+  return act.pool && !plan.pool ? nn::max_pool2d(y, *act.pool) : y;
+}
+
+}  // namespace adagp::nn

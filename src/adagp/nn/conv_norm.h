@@ -1,0 +1,31 @@
+#pragma once
+// Convolution, batch norm, addition, ReLU and pool as one step of a network: the form in which a
+// GPU needs the fewest passes over memory. Elsewhere it is exactly the sequence of the single
+// steps.
+
+#include <functional>
+#include <optional>
+
+#include "adagp/nn/batch_norm.h"
+#include "adagp/nn/layer.h"
+#include "adagp/nn/ops.h"
+
+namespace adagp::nn {
+
+// What follows the norm, in this order.
+struct NormAct {
+  // Added; empty: nothing. Called after the convolution, so that layers run in their order.
+  std::function<at::Tensor()> residual;
+  bool relu = false;
+  std::optional<Pool2d> pool;
+};
+
+// pool(relu(norm(conv(x)) + residual)). Taps see the convolution's output.
+//
+// With our kernels the convolution's bias is not added to the activation: the norm takes it out
+// again, so it only moves the running mean and the summary, and its gradient is zero. (Added and
+// taken out it would have a gradient of rounding errors.)
+at::Tensor conv_norm(Conv2dImpl& conv, BatchNorm2dImpl& norm, const at::Tensor& x,
+                     const NormAct& act);
+
+}  // namespace adagp::nn

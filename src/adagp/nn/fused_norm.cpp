@@ -1,0 +1,181 @@
+#include "adagp/nn/fused_norm.h"
+
+#include <ATen/ATen.h>
+#include <torch/csrc/autograd/custom_function.h>
+
+#include "adagp/cuda/norm.h"
+#include "adagp/device/kernels.h"
+
+namespace adagp::nn {
+namespace {
+
+using device::channels_last;
+using device::Scratch;
+
+const float* floats(const at::Tensor& x) {
+  return x.defined() ? x.const_data_ptr<float>() : nullptr;
+}
+
+// Rows of one small tensor: what the forward pass hands on to the backward pass.
+enum Row { kMean, kInvStd, kScale, kShift, kRows };
+
+float* row(const at::Tensor& moments, Row which) {
+  return moments.mutable_data_ptr<float>() + which * moments.size(1);
+}
+
+at::Tensor empty_moments(const at::Tensor& raw) {
+  return at::empty({kRows, raw.size(1)}, raw.options().dtype(at::kFloat));
+}
+
+void ask_for_summary(const TapSink::SummaryTarget& target, const at::Tensor& raw,
+                     cuda::StatsArgs& a) {
+  a.size = target.size;
+  a.use = target.use;
+  if (target.cells == nullptr) {
+    a.summary = target.rows.mutable_data_ptr<float>();
+    return;
+  }
+  const int64_t count = cuda::summary_cells(a.map, a.size) * a.map.channels;
+  at::Tensor& sums = target.cells->sums;
+  if (!sums.defined() || sums.numel() != count) {
+    sums = at::empty({count}, raw.options().dtype(at::kFloat));
+  }
+  target.cells->map = a.map;
+  a.cells = sums.mutable_data_ptr<float>();
+}
+
+void take_statistics(const at::Tensor& raw, const at::Tensor& conv_bias, BatchNorm2dImpl& norm,
+                     const FusedNorm& plan, const at::Tensor& moments) {
+  cuda::StatsArgs a;
+  a.x = raw.const_data_ptr();
+  a.type = device::type_of(raw);
+  a.map = device::map_of(raw);
+  a.weight = floats(norm.weight);
+  a.bias = floats(norm.bias);
+  a.conv_bias = floats(conv_bias);
+  a.running_mean = norm.running_mean.mutable_data_ptr<float>();
+  a.running_var = norm.running_var.mutable_data_ptr<float>();
+  a.batches = norm.num_batches_tracked.mutable_data_ptr<int64_t>();
+  a.momentum = static_cast<float>(norm.momentum());
+  a.eps = static_cast<float>(norm.eps());
+  a.mean = row(moments, kMean);
+  a.inv_std = row(moments, kInvStd);
+  a.scale = row(moments, kScale);
+  a.shift = row(moments, kShift);
+  if (plan.summary) ask_for_summary(*plan.summary, raw, a);
+  a.workspace =
+      device::scratch(Scratch::kStats, raw.device(), cuda::stats_workspace(a.map, a.size));
+  cuda::norm_stats(a, device::stream(raw.device()));
+}
+
+at::Tensor apply_norm(const at::Tensor& raw, const at::Tensor& moments, const at::Tensor& residual,
+                      const FusedNorm& plan, bool in_place) {
+  const int64_t shrink = plan.pool ? 2 : 1;
+  at::Tensor y =
+      in_place && !plan.pool
+          ? raw
+          : at::empty({raw.size(0), raw.size(1), raw.size(2) / shrink, raw.size(3) / shrink},
+                      raw.options(), at::MemoryFormat::ChannelsLast);
+  cuda::ApplyArgs a;
+  a.x = raw.const_data_ptr();
+  a.type = device::type_of(raw);
+  a.map = device::map_of(raw);
+  a.scale = row(moments, kScale);
+  a.shift = row(moments, kShift);
+  a.residual = residual.defined() ? residual.const_data_ptr() : nullptr;
+  a.relu = plan.relu;
+  a.pool = plan.pool;
+  a.y = y.mutable_data_ptr();
+  cuda::norm_apply(a, device::stream(raw.device()));
+  return y;
+}
+
+class NormFunction : public torch::autograd::Function<NormFunction> {
+ public:
+  static at::Tensor forward(torch::autograd::AutogradContext* ctx, const at::Tensor& raw,
+                            const at::Tensor& weight, const at::Tensor& bias,
+                            const std::optional<at::Tensor>& added, const at::Tensor& moments,
+                            bool relu, bool pool) {
+    (void)weight;
+    (void)bias;
+    const at::Tensor residual = added.value_or(at::Tensor());
+    FusedNorm plan;
+    plan.relu = relu;
+    plan.pool = pool;
+    const at::Tensor y = apply_norm(raw, moments, residual, plan, /*in_place=*/false);
+    // The mask of ReLU is redone from raw, except where something was added in between.
+    const bool keep = relu && residual.defined();
+    ctx->save_for_backward({raw, moments, keep ? y : at::Tensor()});
+    ctx->saved_data["relu"] = relu;
+    ctx->saved_data["pool"] = pool;
+    ctx->saved_data["residual"] = residual.defined();
+    return y;
+  }
+
+  static torch::autograd::variable_list backward(torch::autograd::AutogradContext* ctx,
+                                                 torch::autograd::variable_list gradients) {
+    const auto saved = ctx->get_saved_variables();
+    const at::Tensor &raw = saved[0], &moments = saved[1], &y = saved[2];
+    const at::Tensor dy = channels_last(gradients[0]);
+    at::Tensor terms = at::empty({2, raw.size(1)}, moments.options());
+    at::Tensor dx = at::empty_like(raw);
+    const bool residual = ctx->saved_data["residual"].toBool();
+    at::Tensor dz = residual ? at::empty_like(raw) : at::Tensor();
+
+    cuda::NormBackwardArgs a;
+    a.x = raw.const_data_ptr();
+    a.dy = dy.const_data_ptr();
+    a.y = y.defined() ? y.const_data_ptr() : nullptr;
+    a.type = device::type_of(raw);
+    a.map = device::map_of(raw);
+    a.relu = ctx->saved_data["relu"].toBool();
+    a.pool = ctx->saved_data["pool"].toBool();
+    a.mean = row(moments, kMean);
+    a.inv_std = row(moments, kInvStd);
+    a.scale = row(moments, kScale);
+    a.shift = row(moments, kShift);
+    a.dweight = terms.mutable_data_ptr<float>();
+    a.dbias = a.dweight + raw.size(1);
+    a.dz = residual ? dz.mutable_data_ptr() : nullptr;
+    a.dx = dx.mutable_data_ptr();
+    a.workspace =
+        device::scratch(Scratch::kBackward, raw.device(), cuda::backward_workspace(a.map));
+    cuda::norm_backward(a, device::stream(raw.device()));
+    return {dx, terms[0], terms[1], dz, {}, {}, {}};
+  }
+};
+
+// The bias before a norm has no influence on the loss.
+void give_zero_gradient(const at::Tensor& conv_bias, BatchNorm2dImpl& norm) {
+  if (!conv_bias.defined() || !conv_bias.requires_grad() || conv_bias.grad().defined()) return;
+  conv_bias.mutable_grad() = norm.zeros();
+}
+
+}  // namespace
+
+at::Tensor fused_norm(const at::Tensor& raw, const at::Tensor& conv_bias, BatchNorm2dImpl& norm,
+                      const at::Tensor& residual, const FusedNorm& plan) {
+  const at::Tensor moments = empty_moments(raw);
+  const at::Tensor added = residual.defined() ? channels_last(residual) : residual;
+  if (!norm.is_training()) {
+    cuda::EvalScaleArgs a{raw.size(1),
+                          floats(norm.weight),
+                          floats(norm.bias),
+                          floats(conv_bias),
+                          floats(norm.running_mean),
+                          floats(norm.running_var),
+                          static_cast<float>(norm.eps()),
+                          row(moments, kScale),
+                          row(moments, kShift)};
+    cuda::eval_scale(a, device::stream(raw.device()));
+    return apply_norm(raw, moments, added, plan, /*in_place=*/true);
+  }
+  take_statistics(raw, conv_bias, norm, plan, moments);
+  if (!at::GradMode::is_enabled()) return apply_norm(raw, moments, added, plan, /*in_place=*/true);
+  give_zero_gradient(conv_bias, norm);
+  // An undefined tensor must not reach the function: it would ask for its device.
+  const auto optional = added.defined() ? std::optional<at::Tensor>(added) : std::nullopt;
+  return NormFunction::apply(raw, norm.weight, norm.bias, optional, moments, plan.relu, plan.pool);
+}
+
+}  // namespace adagp::nn

@@ -1,0 +1,23 @@
+#pragma once
+// Batch norm by our kernels, with its gradient. The inside of conv_norm().
+
+#include <optional>
+
+#include "adagp/nn/batch_norm.h"
+#include "adagp/nn/tap.h"
+
+namespace adagp::nn {
+
+struct FusedNorm {
+  bool relu = false;
+  bool pool = false;  // 2x2
+  std::optional<TapSink::SummaryTarget> summary;
+};
+
+// pool(relu(norm(raw + conv_bias) + residual)); raw [B, C, H, W] dense in channels-last order, on a
+// GPU our kernels run on. conv_bias and residual may be undefined. In training the statistics move
+// and, with gradients on, conv_bias gets a gradient of zeros.
+at::Tensor fused_norm(const at::Tensor& raw, const at::Tensor& conv_bias, BatchNorm2dImpl& norm,
+                      const at::Tensor& residual, const FusedNorm& plan);
+
+}  // namespace adagp::nn

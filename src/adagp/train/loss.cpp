@@ -1,0 +1,56 @@
+#include "adagp/train/loss.h"
+
+#include <ATen/ATen.h>
+#include <torch/csrc/autograd/autograd.h>
+
+#include "adagp/cuda/loss.h"
+#include "adagp/device/kernels.h"
+
+namespace adagp::train {
+namespace {
+
+Loss by_kernel(Tally& tally, double smoothing, const at::Tensor& given, const at::Tensor& labels,
+               bool want_gradient) {
+  const at::Tensor logits = given.detach().contiguous();
+  Loss out;
+  out.value = at::empty({}, logits.options().dtype(at::kFloat));
+  if (want_gradient) out.gradient = at::empty_like(logits);
+  cuda::LossArgs a;
+  a.logits = logits.const_data_ptr();
+  a.type = device::type_of(logits);
+  a.labels = labels.const_data_ptr<int64_t>();
+  a.batch = logits.size(0);
+  a.classes = logits.size(1);
+  a.smoothing = static_cast<float>(smoothing);
+  a.gradient = want_gradient ? out.gradient.mutable_data_ptr() : nullptr;
+  a.loss = out.value.mutable_data_ptr<float>();
+  a.meters = tally.device_sums();
+  a.workspace = device::scratch(device::Scratch::kLoss, logits.device(),
+                                cuda::loss_workspace(logits.size(0)));
+  cuda::softmax_loss(a, device::stream(logits.device()));
+  return out;
+}
+
+}  // namespace
+
+Loss take_loss(Tally& tally, double smoothing, const at::Tensor& logits, const at::Tensor& labels,
+               bool want_gradient) {
+  if (device::kernels(logits.device()) && device::has_type(logits) && logits.dim() == 2) {
+    return by_kernel(tally, smoothing, logits, labels, want_gradient);
+  }
+  const at::Tensor scores = logits.scalar_type() == at::kBFloat16 ? logits.to(at::kFloat) : logits;
+  Loss out;
+  out.value = at::cross_entropy_loss(scores, labels, {}, at::Reduction::Mean, -100, smoothing);
+  tally.add(out.value, scores.detach(), labels);
+  return out;
+}
+
+void backward(const Loss& loss, const at::Tensor& logits, double share) {
+  if (loss.gradient.defined()) {
+    torch::autograd::backward({logits}, {share == 1 ? loss.gradient : loss.gradient * share});
+  } else {
+    (share == 1 ? loss.value : loss.value * share).backward();
+  }
+}
+
+}  // namespace adagp::train

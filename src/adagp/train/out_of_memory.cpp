@@ -1,0 +1,73 @@
+#include "adagp/train/out_of_memory.h"
+
+#include <ATen/ATen.h>
+
+#include "adagp/core/error.h"
+#include "adagp/core/text.h"
+#include "adagp/device/kernels.h"
+
+namespace adagp::train {
+namespace {
+
+struct Trial {
+  int64_t images = 0;  // 0: not even one fits
+  double bytes = 0;    // the step's own, at its peak
+};
+
+data::Batch part_of(const data::Batch& batch, int64_t count) {
+  data::Batch part;
+  part.images = batch.images.narrow(0, 0, count);
+  part.labels = batch.labels.narrow(0, 0, count);
+  return part;
+}
+
+void forget(Session& s) {
+  s.optimizer->clear_gradients();
+  device::empty_cache(s.device);
+}
+
+// The largest power-of-two part of the batch that fits.
+Trial try_parts(Session& s, const data::Batch& batch, const StepGraph::Step& step) {
+  for (int64_t count = batch.images.size(0) / 2; count >= 1; count /= 2) {
+    forget(s);
+    device::reset_peak(s.device);
+    const auto before = device::memory(s.device);
+    try {
+      step(part_of(batch, count));
+      device::synchronise(s.device);
+      return {count, static_cast<double>(device::memory(s.device).peak - before.allocated)};
+    } catch (const c10::OutOfMemoryError&) {
+      continue;
+    }
+  }
+  return {};
+}
+
+}  // namespace
+
+StepResult run_in_memory(Session& s, const std::string& phase, const data::Batch& batch,
+                         const StepGraph::Step& step, const std::function<StepResult()>& work) {
+  try {
+    return work();
+  } catch (const c10::OutOfMemoryError&) {
+    if (!batch.images.defined()) throw;
+  }
+  const int64_t images = batch.images.size(0);
+  const Trial trial = try_parts(s, batch, step);
+  forget(s);
+  const double free = static_cast<double>(device::memory(s.device).free);
+  const std::string begin = core::cat("out of GPU memory in a ", phase, " step of batch ", images);
+  if (trial.images == 0) {
+    throw Error(core::cat(begin, ": not even one image fits into the ", core::human_bytes(free),
+                          " that are free; use a smaller network or --device cpu"));
+  }
+  const double each = trial.bytes / static_cast<double>(trial.images);
+  const auto largest = static_cast<int64_t>(0.95 * free / each);  // the allocator rounds up
+  throw Error(core::cat(begin, ": it needs about ",
+                        core::human_bytes(each * static_cast<double>(images)), ", ",
+                        core::human_bytes(free), " are free beside weights and states; about ",
+                        largest, " images would fit: --batch ", largest,
+                        ", or --set accumulate=", (images + largest - 1) / largest));
+}
+
+}  // namespace adagp::train

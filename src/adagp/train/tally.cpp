@@ -1,0 +1,50 @@
+#include "adagp/train/tally.h"
+
+#include <ATen/ATen.h>
+
+#include "adagp/core/error.h"
+#include "adagp/core/text.h"
+
+namespace adagp::train {
+
+Tally::Tally(at::Device device, bool kernels) {
+  if (kernels) sums_ = at::zeros({4}, at::TensorOptions(device).dtype(at::kDouble));
+}
+
+void Tally::add(const at::Tensor& loss, const at::Tensor& logits, const at::Tensor& labels) {
+  loss_.add(loss, labels.size(0));
+  accuracy_.add(logits, labels);
+}
+
+Tally::Values Tally::read() const {
+  if (sums_.defined()) {
+    const at::Tensor host = sums_.cpu();
+    const auto* v = host.const_data_ptr<double>();
+    return {v[0], v[1], v[2], v[3]};
+  }
+  const auto accuracy = accuracy_.state();
+  return {loss_.state()[0], accuracy[1], accuracy[2], accuracy[0]};
+}
+
+void Tally::reset() {
+  if (sums_.defined()) sums_.zero_();
+  loss_.reset();
+  accuracy_.reset();
+}
+
+std::vector<double> Tally::state() const {
+  const Values v = read();
+  return {v.loss_sum, v.first, v.five, v.count};
+}
+
+void Tally::load_state(const std::vector<double>& state) {
+  if (state.size() != 4) throw DataError(core::cat("saved tally: ", state.size(), " numbers of 4"));
+  if (sums_.defined()) {
+    sums_.copy_(at::tensor(state, at::kDouble));
+    return;
+  }
+  loss_.load_state({state[0], state[3]});
+  accuracy_.load_state({state[3], state[1], state[2]});
+}
+
+}  // namespace adagp::train

@@ -1,0 +1,171 @@
+// Fused steps against the single ones they stand for, on a GPU.
+
+#include <ATen/ATen.h>
+#include <gtest/gtest.h>
+
+#include "adagp/device/kernels.h"
+#include "adagp/nn/conv_norm.h"
+#include "adagp/predictor/shared.h"
+#include "gpu/train/world.h"
+
+namespace adagp {
+namespace {
+
+using test::GpuTest;
+
+// A sink that asks for the tensors, so that conv_norm goes step by step.
+class Watcher : public nn::TapSink {
+ public:
+  void on_output(const nn::WeightLayer&, const at::Tensor&, const at::Tensor&) override {}
+};
+
+struct Pair {
+  nn::Conv2d conv;
+  nn::BatchNorm2d norm;
+};
+
+Pair make_pair(int64_t in, int64_t out, bool bias) {
+  Pair p{nn::Conv2d(nn::conv(in, out, 3, 1, 1, bias)), nn::BatchNorm2d(out)};
+  p.conv->to(at::kCUDA);
+  p.norm->to(at::kCUDA);
+  auto& w = p.conv->weight;
+  w.set_data(w.detach().contiguous(at::MemoryFormat::ChannelsLast));
+  const at::NoGradGuard no_grad;
+  p.norm->weight.uniform_(0.5, 1.5);
+  p.norm->bias.uniform_(-0.5, 0.5);
+  return p;
+}
+
+struct Outcome {
+  std::vector<at::Tensor> tensors;
+};
+
+// Forward and backward with the same weights, fused or not.
+Outcome outcome(const Pair& p, const at::Tensor& input, nn::NormAct act, bool fused,
+                const at::Tensor& added = {}) {
+  nn::Conv2d conv = p.conv;
+  nn::BatchNorm2d copy(p.norm->weight.size(0));
+  copy->to(at::kCUDA);
+  {
+    const at::NoGradGuard no_grad;
+    copy->weight.copy_(p.norm->weight);
+    copy->bias.copy_(p.norm->bias);
+  }
+  conv->zero_grad();
+  const at::Tensor x = input.detach().clone().requires_grad_();
+  const at::Tensor residual = added.defined() ? added.clone().requires_grad_() : at::Tensor();
+  if (residual.defined()) act.residual = [residual] { return residual; };
+  Watcher watcher;
+  std::optional<nn::TapScope> taps;
+  if (!fused) taps.emplace(watcher);
+  const at::Tensor y = nn::conv_norm(*conv, *copy, x, act);
+  // A loss whose gradient differs from element to element.
+  const at::Tensor weights = at::arange(y.numel(), y.options()).view(y.sizes()).sin();
+  (y * weights).sum().backward();
+  Outcome out{{y.detach(), x.grad(), conv->weight.grad(), copy->weight.grad(), copy->bias.grad(),
+               copy->running_mean, copy->running_var, copy->num_batches_tracked.to(at::kFloat)}};
+  if (residual.defined()) out.tensors.push_back(residual.grad());
+  return out;
+}
+
+void expect_same(const Outcome& got, const Outcome& expected) {
+  ASSERT_EQ(got.tensors.size(), expected.tensors.size());
+  for (size_t i = 0; i < got.tensors.size(); ++i) {
+    const double norm = expected.tensors[i].norm().item<double>();
+    const double error = (got.tensors[i] - expected.tensors[i]).norm().item<double>();
+    // fp32 sums of up to 10^5 terms in another order, twice through a norm.
+    EXPECT_LE(error, 1e-4 * norm + 1e-6) << "tensor " << i;
+  }
+}
+
+TEST_F(GpuTest, ConvNormEqualsItsSteps) {
+  at::globalContext().setAllowTF32CuDNN(false);
+  at::globalContext().setDeterministicCuDNN(true);
+  for (const bool bias : {false, true}) {
+    for (const int64_t side : {1, 2, 7, 16}) {
+      for (const int64_t channels : {8, 24, 64}) {
+        const Pair p = make_pair(16, channels, bias);
+        const at::Tensor x =
+            at::randn({6, 16, side, side}, at::kCUDA).contiguous(at::MemoryFormat::ChannelsLast);
+        nn::NormAct act;
+        expect_same(outcome(p, x, act, true), outcome(p, x, act, false));
+        act.relu = true;
+        expect_same(outcome(p, x, act, true), outcome(p, x, act, false));
+        if (side >= 2) {
+          nn::NormAct pooled = act;
+          pooled.pool = nn::Pool2d{2, 2};
+          expect_same(outcome(p, x, pooled, true), outcome(p, x, pooled, false));
+        }
+        const at::Tensor added = at::randn({6, channels, side, side}, at::kCUDA)
+                                     .contiguous(at::MemoryFormat::ChannelsLast);
+        expect_same(outcome(p, x, act, true, added), outcome(p, x, act, false, added));
+      }
+    }
+  }
+}
+
+TEST_F(GpuTest, SummariesOfTheKernelEqualThoseOfAten) {
+  auto config = test::world("fp32");
+  train::Session s = test::session(config);
+  const auto batch = test::batch(config);
+  const at::NoGradGuard no_grad;
+  s.summaries->begin();
+  {
+    const nn::TapScope taps(*s.summaries);
+    s.net->forward(batch.images);
+  }
+  s.summaries->end();
+  // The same network on the CPU, by ATen.
+  config.device = "cpu";
+  train::Session host = test::session(config);
+  host.summaries->begin();
+  {
+    const nn::TapScope taps(*host.summaries);
+    host.net->forward(batch.images.cpu());
+  }
+  const at::Tensor got = s.summaries->rows().cpu(), expected = host.summaries->rows();
+  // TF32 off: fp32 convolutions of eight layers, summed in another order.
+  EXPECT_LE((got - expected).norm().item<double>(), 1e-4 * expected.norm().item<double>());
+}
+
+// The bf16 kernels against the fp32 predictor: the same numbers but for bf16's 8 bits, whose
+// relative error is at most 2^-8 per factor and averages out over 256 products.
+void expect_predictors_agree(int64_t channels) {
+  auto config = test::world("bf16");
+  config.predictor.channels = channels;
+  train::Session s = test::session(config);
+  ASSERT_TRUE(predictor::SharedKernels::serve(s.layers, config.predictor));
+  const auto seed = 7U;
+  predictor::SharedPredictor kernels(s.layers, config.predictor, seed, 10);
+  std::vector<at::Tensor> low;
+  for (auto* layer : s.layers) {
+    low.push_back(layer->low_weight);
+    layer->low_weight = at::Tensor();
+  }
+  predictor::SharedPredictor plain(s.layers, config.predictor, seed, 10);
+  for (size_t l = 0; l < low.size(); ++l) s.layers[l]->low_weight = low[l];
+
+  const auto batch = test::batch(config);
+  for (int step = 0; step < 20; ++step) {
+    train::backprop(s, batch, true);
+    std::vector<at::Tensor> gradients;
+    for (const auto* layer : s.layers) gradients.push_back(predictor::gradient_of(*layer));
+    const double a = kernels.observe(*s.summaries, gradients).item<double>();
+    const double b = plain.observe(*s.summaries, gradients).item<double>();
+    EXPECT_NEAR(a, b, 0.01 * b) << "step " << step;
+    train::update(s);
+  }
+  const auto one = kernels.state(), other = plain.state();
+  for (const char* name : {"param.fc.weight", "param.conv.weight", "param.fc.bias", "rms.scale"}) {
+    const at::Tensor x = one.at(name), y = other.at(name);
+    EXPECT_LE((x - y).norm().item<double>(), 0.02 * y.norm().item<double>()) << name;
+  }
+}
+
+TEST_F(GpuTest, PredictorKernelsAgreeWithTheFp32Predictor) {
+  expect_predictors_agree(16);
+  expect_predictors_agree(8);  // padded to 16
+}
+
+}  // namespace
+}  // namespace adagp

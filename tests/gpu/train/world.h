@@ -1,0 +1,74 @@
+#pragma once
+// A small world on a GPU.
+
+#include <ATen/ATen.h>
+#include <ATen/Context.h>
+#include <gtest/gtest.h>
+#include <torch/cuda.h>
+
+#include "adagp/data/dataset.h"
+#include "adagp/device/kernels.h"
+#include "adagp/predictor/layout.h"
+#include "adagp/train/bp_step.h"
+#include "adagp/train/build.h"
+#include "adagp/train/methods.h"
+#include "adagp/train/session.h"
+
+namespace adagp::test {
+
+class GpuTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    if (!torch::cuda::is_available()) GTEST_SKIP() << "no GPU here";
+    if (const auto why = device::why_no_kernels(at::Device(at::kCUDA, 0)); !why.empty()) {
+      GTEST_SKIP() << why;
+    }
+    at::globalContext().setAllowTF32CuDNN(false);
+  }
+};
+
+inline train::Config world(const std::string& precision) {
+  train::Config c;
+  c.model.name = "vgg13_bn";
+  c.model.form = "cifar";
+  c.model.classes = 10;
+  c.model.width_divisor = 4;
+  c.epochs = 3;
+  c.batch = 32;
+  c.eval_batch = 100;
+  c.device = "cuda";
+  c.precision = precision;
+  c.data.synthetic_size = 32;
+  c.data.synthetic_train = 640;
+  c.data.synthetic_test = 200;
+  c.augment.crop = "pad";
+  c.schedule = "1ep bp, 2:1";
+  c.optim.lr = 0.02;
+  c.probe_every = "5ba";
+  c.log_every = "7ba";
+  c.deterministic = true;
+  return c;
+}
+
+inline const data::Splits& splits() {
+  static const data::Splits opened = data::open(world("fp32").data);
+  return opened;
+}
+
+inline train::Session session(const train::Config& c) {
+  train::Session s = train::make_session(c, train::build_net(c));
+  s.net->train();
+  s.set_lr(c.optim.lr);
+  train::add_summaries(s);
+  train::add_predictor(s, 20);
+  return s;
+}
+
+inline data::Batch batch(const train::Config& c, int64_t position = 0) {
+  data::Loader loader(splits().train,
+                      train::loader_options(c, splits(), true, train::choose_device(c.device)));
+  loader.seek(0, position);
+  return loader.next();
+}
+
+}  // namespace adagp::test
