@@ -12,16 +12,17 @@ FUZZ_SECONDS ?= 30
 # A file that includes torch takes up to 3 GB to compile.
 JOBS ?= $(shell awk -v n=$$(nproc) '/MemAvailable/ {j = int($$2 / 3e6)} END {print j < 1 ? 1 : j < n ? j : n}' /proc/meminfo)
 
-# $(call configure,preset,folder): cmake runs when the folder is new or CMAKE_ARGS changed; ninja
-# itself runs it again when a CMake file did.
+# $(call configure,preset,folder[,options]): cmake runs when the folder is new or the options or
+# CMAKE_ARGS changed; ninja itself runs it again when a CMake file did.
 define configure
 @args=$(2)/.cmake-args; \
-if [ ! -f $(2)/build.ninja ] || [ "$$(cat $$args 2>/dev/null)" != '$(CMAKE_ARGS)' ]; then \
-  cmake --preset $(1) $(CMAKE_ARGS) && echo '$(CMAKE_ARGS)' > $$args; fi
+if [ ! -f $(2)/build.ninja ] || [ "$$(cat $$args 2>/dev/null)" != '$(strip $(3) $(CMAKE_ARGS))' ]; then \
+  cmake --preset $(1) $(3) $(CMAKE_ARGS) && echo '$(strip $(3) $(CMAKE_ARGS))' > $$args; fi
 endef
 ninja = @ninja -j $(JOBS) -C $(1) $(2)
 
-.PHONY: build run test test-asan bench fuzz sim-only format lint lint-all setup clean help
+.PHONY: build run test test-asan test-gpu bench bench-gpu fuzz sim-only format lint lint-all setup \
+  offline-bundle clean help
 
 build: ## the program, build/bin/adagp (default)
 	@scripts/setup.sh --auto
@@ -45,11 +46,24 @@ test-asan: ## the tests under AddressSanitizer and UndefinedBehaviorSanitizer
 	$(call ninja,build/asan)
 	@cd build/asan && ctest --output-on-failure -j 1 -E '^cli$$'  # hundreds of starts: too slow here
 
+test-gpu: ## the tests of the GPU (SANITIZE=1: of the kernels, under compute-sanitizer)
+	@scripts/gpu.sh ready
+	$(call configure,cuda,build/cuda,$(shell scripts/gpu.sh args))
+	$(call ninja,build/cuda,$(if $(SANITIZE),test_kernels))
+	@scripts/gpu.sh $(if $(SANITIZE),sanitize,test) build/cuda
+	@echo "make test-gpu: $$(($$(date +%s) - $(START))) s in all"
+
 bench: ## step times per phase (BENCH_ARGS=--benchmark_filter=...)
 	@scripts/setup.sh --auto
 	$(call configure,release,build)
 	$(call ninja,build,adagp_bench)
 	@build/bin/adagp_bench $(BENCH_ARGS)
+
+bench-gpu: ## step times on the GPU beside PyTorch's, into docs/results (BENCH_ARGS=--models=...)
+	@scripts/gpu.sh ready
+	$(call configure,cuda,build/cuda,$(shell scripts/gpu.sh args))
+	$(call ninja,build/cuda,adagp)
+	@python3 bench/gpu/run.py $(BENCH_ARGS)
 
 fuzz: ## every fuzz target for FUZZ_SECONDS=30 each, or FUZZ_RUNS=n inputs
 	@scripts/setup.sh --sim --fuzz
@@ -81,8 +95,11 @@ lint-all: ## the same with clang-tidy on every source (slow)
 setup: ## packages and .venv only (also done by the targets above)
 	@scripts/setup.sh --auto
 
+offline-bundle: ## local/deps: the libraries, for a GPU node with neither packages nor network
+	@scripts/offline_bundle.sh
+
 clean: ## remove build/ (.venv and runs/ stay)
 	@rm -rf build
 
 help: ## this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))

@@ -1,26 +1,19 @@
 #!/usr/bin/env bash
-# fuzz.sh [BUILD_FOLDER]: runs every fuzz target for FUZZ_SECONDS (10), or the same FUZZ_RUNS inputs
-# every time (continuous integration must not fail by chance), from its seeds in
-# tests/fuzz/corpus; one line each. Without BUILD_FOLDER it first configures and builds build/fuzz.
-# Inputs that widen the coverage stay in the build folder for the next time. A crash shows the end
-# of the log, keeps the input beside it, and makes the exit code 1.
+# fuzz.sh [BUILD_FOLDER]: runs every fuzz target of build/fuzz (`make fuzz` builds them first) for
+# FUZZ_SECONDS (10), or the same FUZZ_RUNS inputs every time (continuous integration must not fail
+# by chance), from its seeds in tests/fuzz/corpus; one line each. Inputs that widen the coverage
+# stay in the build folder for the next time. A crash shows the end of the log, keeps the input
+# beside it, and makes the exit code 1.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 seconds=${FUZZ_SECONDS:-10}
 bound=(-max_total_time="$seconds")
 [[ -n ${FUZZ_RUNS:-} ]] && bound=(-runs="$FUZZ_RUNS" -seed=1)
 build=${1:-build/fuzz}
-if [[ $# -eq 0 ]]; then
-  [[ -d .venv/bin ]] && PATH=$PWD/.venv/bin:$PATH
-  cmake -S . -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=RelWithDebInfo -DCMAKE_CXX_COMPILER=clang++ \
-    -DADAGP_FUZZ=ON -DADAGP_TORCH=OFF -DADAGP_TESTS=OFF -DADAGP_BENCH=OFF -DADAGP_EXAMPLES=OFF \
-    >"$build.configure.log" 2>&1 || { cat "$build.configure.log" >&2; exit 1; }
-  ninja -C "$build" fuzz_targets >"$build.build.log" 2>&1 || { tail -n 40 "$build.build.log" >&2; exit 1; }
-fi
 
 shopt -s nullglob
 targets=("$build"/bin/fuzz_*)
-[[ ${#targets[@]} -gt 0 ]] || { echo "fuzz: no fuzz_* program in $build/bin" >&2; exit 1; }
+[[ ${#targets[@]} -gt 0 ]] || { echo "fuzz: no fuzz_* program in $build/bin: run make fuzz" >&2; exit 1; }
 failed=0
 for target in "${targets[@]}"; do
   name=${target##*/fuzz_}

@@ -48,6 +48,7 @@ def test_table_on_stdout_and_the_rest_on_stderr(compared):
     assert [word for word in first_words if word in METHODS] == METHODS
     assert "epoch" not in done.stdout and "run 1 of 6" not in done.stdout
     assert "run 1 of 6: bp, seed 0" in done.stderr and "epoch 1/4 done" in done.stderr
+    assert "already finished" not in done.stderr
     verdict = json.loads((folder / "compare.json").read_text())["verdict"]
     assert verdict in done.stdout and verdict in (folder / "compare.md").read_text()
     rows = list(csv.DictReader((folder / "compare.csv").read_text().splitlines()))
@@ -62,6 +63,8 @@ def test_same_command_again_trains_nothing(compared):
     assert json.loads(again.stdout) == json.loads(before)
     assert (folder / "compare.json").read_text() == before
     assert "epoch 1/4" not in again.stderr
+    assert again.stderr.count("already finished") == 6
+    assert "run 6 of 6: equal-time, seed 1: already finished" in again.stderr
 
 
 def test_more_seeds_keep_the_runs_that_are_there(compared):

@@ -72,9 +72,11 @@ def test_dry_run_agrees_with_the_run_and_leaves_nothing(finished, tmp_path):
 def test_bench():
     result = as_json("bench", "--model", "resnet8", "--input", "8x8", "--batch", "8", "--repeats",
                      "2", "--threads", "1", "--set", "head=exact")
-    forward, gp, bp = (result[k] for k in ("forward_seconds", "gp_seconds", "bp_seconds"))
-    assert min(forward, gp, bp, result["bp_observe_seconds"], result["peak_bytes"]) > 0
-    assert result["gp_over_forward"] == gp / forward
+    forward, gp, bp = (result[k] for k in ("fw_ms", "gp_ms", "bp_ms"))
+    assert min(forward, gp, bp, result["bp_train_ms"], *result["peak_mib"].values()) > 0
+    assert abs(result["ratio_gp_fw"] - gp / forward) < 1e-9
+    assert result["spread"]["bp_ms"][0] <= bp <= result["spread"]["bp_ms"][1]
+    assert result["graph"] is False and result["device"].startswith("CPU")
     ceiling = bp / (bp + result["gp_share"] * (forward - bp))  # GP = forward, BP + predictor = BP
     assert abs(result["ceiling"] - ceiling) < 1e-9
 

@@ -34,6 +34,13 @@ def test_a_bad_variable_is_named(tmp_path):
     assert "ADAGP_EPOCHS" in err and "'lots'" in err
 
 
+def test_a_misspelt_variable_is_named_with_the_nearest(tmp_path):
+    err = adagp("train", *TINY, "--dry-run", cwd=tmp_path,
+                env={"ADAGP_EPOCS": "3", "ADAGP_DEPS_DIR": "/x"}).stderr
+    assert "ADAGP_EPOCS is no key" in err and "ADAGP_EPOCHS?" in err
+    assert "ADAGP_DEPS_DIR" not in err
+
+
 def test_set_takes_bare_strings_and_toml(tmp_path):
     adagp("train", *TINY, "--epochs", "1", "-o", tmp_path / "run",
           *sets(policy__name="cosine", schedule="1ep bp, 1:1", data__mean="[0.4, 0.5, 0.6]",

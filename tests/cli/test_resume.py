@@ -120,6 +120,7 @@ def test_corrupt_newest_checkpoint_falls_back(damage, tmp_path, long_run, uninte
     damage(newest)
     again = adagp("train", *command, "-o", folder)
     assert newest.name in again.stderr and "checkpoint before" in again.stderr
+    assert "download" not in again.stderr
     step = int(older.stem.split("-")[1])
     assert f"resumed after batch {step} " in again.stderr
     assert_same_run(folder, uninterrupted("adagp"))

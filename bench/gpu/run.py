@@ -1,0 +1,180 @@
+#!/usr/bin/env python3
+"""Measures adagp and PyTorch on this machine's GPU and writes docs/results/<date>-<device>.md.
+
+The raw JSON goes to --raw, and the page is written again after every part: a run cut short leaves
+what it had. --only measures one side (of some --models, in some --modes) and takes what else there
+is from --raw; --only none makes the page alone. Needs adagp built with CUDA (make bench-gpu does
+that) and a python3 with torch and torchvision.
+"""
+
+import argparse
+import datetime
+import json
+import os
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+ROOT = HERE.parents[1]
+sys.path.insert(0, str(HERE))
+import report  # noqa: E402
+
+MODELS = "vgg13_bn,resnet18,resnet50"
+ADAGP_LIMIT = 300  # seconds for the bench of one network
+
+
+def said(*command):
+    """The command's stdout, or '' when it cannot be had."""
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=60, cwd=ROOT)
+        return done.stdout.strip() if done.returncode == 0 else ""
+    except (OSError, subprocess.SubprocessError):
+        return ""
+
+
+def commit():
+    name = said("git", "rev-parse", "--short", "HEAD")
+    changed = said("git", "status", "--porcelain", "--untracked-files=no")
+    return (name + (" with local changes" if changed else "")) if name else "unknown"
+
+
+def machine(args):
+    """What the numbers belong to: date, device, versions."""
+    name, _, driver = said("nvidia-smi", "--query-gpu=name,driver_version",
+                           "--format=csv,noheader").partition("\n")[0].partition(", ")
+    nvcc = said("nvcc", "--version") or said("/usr/local/cuda/bin/nvcc", "--version")
+    release = [line for line in nvcc.splitlines() if "release" in line]
+    torch = said(sys.executable, "-c", "import torch; print(torch.__version__)")
+    return {
+        "date": datetime.date.today().isoformat(),
+        "device": name,
+        "versions": {
+            "GPU": name or "unknown",
+            "driver": driver or "unknown",
+            "torch": torch or "unknown",
+            "nvcc": release[0].partition("release ")[2] if release else "unknown",
+            "adagp": said(args.adagp, "--version") or "unknown",
+            "commit": args.commit or commit(),
+        },
+    }
+
+
+def run_adagp(model, args):
+    """The JSON of `adagp bench`, or {"error": text}."""
+    command = [args.adagp, "bench", "--model", model, "--input", args.input,
+               "--batch", str(args.batch), "--epochs", "90", "--device", "cuda",
+               "--precision", "bf16", "--repeats", str(args.steps), "--json"]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=ADAGP_LIMIT)
+        if done.returncode != 0:
+            return {"error": f"exit code {done.returncode}: {done.stderr.strip()[-600:]}"}
+        return json.loads(done.stdout)
+    except (OSError, subprocess.SubprocessError, ValueError) as error:
+        return {"error": f"{type(error).__name__}: {error}"}
+
+
+def run_pytorch(args):
+    """Into a file of its own: modes measured before, one by one perhaps, stay."""
+    file = args.raw / f"pytorch-{len(list(args.raw.glob('pytorch-*.json'))) + 1:03}.json"
+    command = [sys.executable, str(HERE / "pytorch_bench.py"), "--models", ",".join(args.models),
+               "--input", args.input, "--batch", str(args.batch), "--steps", str(args.steps),
+               "--time-limit", str(args.time_limit), "--json", str(file)]
+    if args.modes:
+        command += ["--modes", args.modes]
+    # It writes `file` after every mode; its exit code says no more than that.
+    subprocess.run(command, stdout=subprocess.DEVNULL, check=False)
+
+
+def load(file):
+    try:
+        return json.loads(file.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return {}
+
+
+def load_pytorch(raw):
+    """All files as one; of a mode that was measured twice, the later."""
+    merged, results = {}, {}
+    for file in sorted(raw.glob("pytorch-*.json")):
+        one = load(file)
+        merged.update(one)
+        for result in one.get("results", []):
+            key = tuple(result.get(name) for name in ("model", "input", "batch", "mode"))
+            results[key] = result
+    return {**merged, "results": list(results.values())} if merged else {}
+
+
+def write_page(args):
+    """From what is in the raw folder; returns the page's path and the networks that failed."""
+    about = load(args.raw / "machine.json")
+    ours = {model: load(args.raw / f"adagp-{model}.json") for model in args.models}
+    ours = {model: result for model, result in ours.items() if result}
+    pytorch = load_pytorch(args.raw)
+    device = (about.get("device") or pytorch.get("gpu")
+              or next((o["device"] for o in ours.values() if o.get("device")), "unknown device"))
+    text = report.page({"date": about.get("date", ""), "device": device, "batch": args.batch,
+                        "input": args.input, "command": args.command,
+                        "versions": about.get("versions", {}), "adagp": ours, "pytorch": pytorch})
+    page = args.results / f"{about.get('date', 'undated')}-{report.slug(device)}.md"
+    page.parent.mkdir(parents=True, exist_ok=True)
+    page.write_text(text, encoding="utf-8")
+    return page, [model for model, result in ours.items() if "error" in result]
+
+
+def again(parser, args):
+    """The command that measures the same, wherever this one put its files."""
+    keys = ("models", "input", "batch", "steps", "modes")
+    words = [f"--{key}={getattr(args, key)}" for key in keys
+             if getattr(args, key) != parser.get_default(key)]
+    return "make bench-gpu" + (f" BENCH_ARGS={shlex.quote(shlex.join(words))}" if words else "")
+
+
+def arguments(argv):
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--adagp", default=str(ROOT / "build/cuda/bin/adagp"), help="the program")
+    parser.add_argument("--models", default=MODELS, help=MODELS)
+    parser.add_argument("--input", choices=("cifar", "imagenet"), default="cifar")
+    parser.add_argument("--batch", type=int, default=256)
+    parser.add_argument("--steps", type=int, default=100, help="timed steps of each kind")
+    parser.add_argument("--modes", default="", help="of pytorch_bench.py; all of them by default")
+    parser.add_argument("--time-limit", type=float, default=600,
+                        help="seconds for one PyTorch mode of one model")
+    parser.add_argument("--only", default="adagp,pytorch",
+                        help="adagp, pytorch, both (default) or none")
+    parser.add_argument("--raw", type=Path, default=ROOT / "build/cuda/bench-gpu")
+    parser.add_argument("--results", type=Path, default=ROOT / "docs/results")
+    parser.add_argument("--commit", default="", help="for a copy of the sources without .git")
+    args = parser.parse_args(argv)
+    args.command = again(parser, args)
+    args.models = [model for model in args.models.split(",") if model]
+    args.only = [part for part in args.only.split(",") if part not in ("", "none")]
+    if unknown := set(args.only) - {"adagp", "pytorch"}:
+        parser.error(f"--only: unknown part '{unknown.pop()}'; there are adagp and pytorch")
+    return args
+
+
+def main(argv):
+    args = arguments(argv)
+    args.raw.mkdir(parents=True, exist_ok=True)
+    if len(args.only) == 2:  # a whole run: no number on the page is older than it
+        for file in (*args.raw.glob("adagp-*.json"), *args.raw.glob("pytorch-*.json")):
+            file.unlink()
+    if args.only:
+        (args.raw / "machine.json").write_text(json.dumps(machine(args)), encoding="utf-8")
+    for model in args.models if "adagp" in args.only else ():
+        result = run_adagp(model, args)
+        (args.raw / f"adagp-{model}.json").write_text(json.dumps(result), encoding="utf-8")
+        print(f"adagp: {model}: {result.get('error') or 'measured'}", file=sys.stderr, flush=True)
+        write_page(args)
+    if "pytorch" in args.only:
+        run_pytorch(args)
+    page, failed = write_page(args)
+    print(os.path.relpath(page))
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,142 @@
+"""The page that bench/gpu/run.py writes, from made-up measurements; no GPU."""
+
+import json
+import stat
+import subprocess
+import sys
+
+import pytest
+
+from harness import ROOT
+
+sys.path.insert(0, str(ROOT / "bench/gpu"))
+import report  # noqa: E402
+
+OURS = {"fw_ms": 1.0, "gp_ms": 1.1, "bp_ms": 3.0, "bp_train_ms": 3.3, "ratio_gp_fw": 1.1,
+        "ratio_bptrain_bp": 1.1, "speedup": 1.4, "ceiling": 1.5, "share_of_ceiling": 0.9333,
+        "peak_mib": {"fw": 100.0, "bp": 900.0, "gp": 104.0}, "spread": {"fw_ms": [0.98, 1.02]},
+        "graph": True, "gp_share": 0.4763, "device": "NVIDIA H200"}
+PYTORCH = {"torch": "2.11.0", "gpu": "NVIDIA H200", "results": [
+    {"model": "vgg13_bn", "batch": 256, "mode": "eager", "bp_ms": 4.0, "bp_p10": 3.9,
+     "bp_p90": 4.2},
+    {"model": "vgg13_bn", "batch": 256, "mode": "compile-graph", "bp_ms": 2.5, "bp_p10": 2.4,
+     "bp_p90": 2.6, "fw_ms": 0.9, "fw_p10": 0.9, "fw_p90": 0.9, "loss_first": 2.3},
+    {"model": "vgg13_bn", "batch": 64, "mode": "eager", "bp_ms": 1.0},
+    {"model": "resnet18", "batch": 256, "mode": "compile", "error": "TimeoutError: a|b\nmore"}]}
+
+
+def a_run(**changes):
+    return {"date": "2026-01-02", "device": "NVIDIA H200", "batch": 256, "input": "cifar",
+            "command": "python3 bench/gpu/run.py", "versions": {"driver": "580"},
+            "adagp": {"vgg13_bn": OURS}, "pytorch": PYTORCH, **changes}
+
+
+def row(text, name):
+    """The cells of the first row that begins with `name`."""
+    line = next(line for line in text.splitlines() if line.startswith(f"| {name} |"))
+    return [cell.strip() for cell in line.strip("|").split("|")][1:]
+
+
+def test_targets_are_judged_each_in_its_direction():
+    text = report.page(a_run())
+    assert row(text, "GP step / forward") == ["1.100 (<= 1.12: met)"]
+    assert row(text, "BP with predictor training / BP") == ["1.100 (<= 1.08: MISSED)"]
+    # 3.0 / 2.5: the fastest mode at this batch, not the first and not another batch's.
+    assert row(text, "our BP / best PyTorch BP") == ["1.200 (compile-graph; <= 1.00: MISSED)"]
+    share = row(text, "speed-up of the 90-epoch schedule / its ceiling")
+    assert share == ["0.933 (1.400 of 1.500; >= 0.92: met)"]
+    assert row(text, "peak memory of GP / forward") == ["1.040 (<= 1.05: met)"]
+    assert row(text, "forward, no graph of autograd") == ["1.000 (0.980 to 1.020)"]
+
+
+@pytest.mark.parametrize("changes", [{"batch": 64}, {"input": "imagenet"}])
+def test_targets_hold_for_their_batch_and_input_alone(changes):
+    text = report.page(a_run(**changes))
+    assert "met)" not in text and "MISSED" not in text
+    assert row(text, "GP step / forward") == ["1.100"]
+
+
+def test_another_network_has_no_target():
+    text = report.page(a_run(adagp={"mobilenet_v2": OURS}))
+    assert row(text, "GP step / forward") == ["1.100"]
+    assert row(text, "our BP / best PyTorch BP") == ["-"]
+
+
+def test_missing_keys_leave_holes_and_ratios_come_from_their_parts():
+    ours = {"fw_ms": 2.0, "gp_ms": 2.5, "spread": None, "peak_mib": {"gp": 1.0}}
+    text = report.page(a_run(adagp={"resnet18": ours, "resnet50": {}}, pytorch={}))
+    assert row(text, "GP step / forward") == ["1.250 (<= 1.12: MISSED)", "-"]
+    for name in ("BP with predictor training / BP", "our BP / best PyTorch BP",
+                 "peak memory of GP / forward"):
+        assert row(text, name) == ["-", "-"]
+    assert "PyTorch, ms" not in text
+
+
+def test_failures_are_shown():
+    failed = {"error": "exit code 1: memory"}
+    text = report.page(a_run(adagp={"vgg13_bn": OURS, "resnet50": failed}))
+    assert "`adagp bench` of resnet50 failed: exit code 1: memory" in text
+    assert "failed: TimeoutError: a/b |" in text  # one line, and no cell of its own
+
+
+def test_raw_numbers_and_versions_are_in_the_page():
+    text = report.page(a_run())
+    raw = json.loads(text.partition("```json\n")[2].partition("```")[0])
+    assert raw == {"adagp": {"vgg13_bn": OURS}, "pytorch": PYTORCH}
+    assert "| driver | 580 |" in text and "python3 bench/gpu/run.py" in text
+
+
+def test_run_writes_the_page_from_what_the_program_prints(tmp_path):
+    """With a stand-in for the program that measures one network and fails on the other."""
+    program = tmp_path / "adagp"
+    program.write_text(f"""#!/bin/sh
+case "$*" in
+  *--version*) echo adagp 9.9 ;;
+  *resnet50*) echo out of memory >&2; exit 1 ;;
+  *"--model vgg13_bn --input cifar --batch 256 --epochs 90 --device cuda --precision bf16"*)
+    cat <<'X'
+{json.dumps(OURS)}
+X
+    ;;
+  *) exit 2 ;;
+esac
+""")
+    program.chmod(program.stat().st_mode | stat.S_IXUSR)
+    command = [sys.executable, str(ROOT / "bench/gpu/run.py"), "--adagp", str(program),
+               "--models", "vgg13_bn,resnet50", "--raw", str(tmp_path / "raw"),
+               "--results", str(tmp_path / "results"), "--commit", "abc"]
+    done = subprocess.run([*command, "--only", "adagp"], capture_output=True, text=True)
+    assert done.returncode == 1 and "out of memory" in done.stderr, done.stderr
+    (page,) = (tmp_path / "results").iterdir()
+    assert page.name.endswith("-nvidia-h200.md") and page.name[:2] == "20"
+    text = page.read_text()
+    assert "1.100 (<= 1.12: met)" in text and "resnet50 failed: exit code 1: out of memory" in text
+    assert "| adagp | adagp 9.9 |" in text and "| commit | abc |" in text
+    assert "`make bench-gpu BENCH_ARGS=--models=vgg13_bn,resnet50`" in text
+
+    # The other side measured later, in parts: the page is made from all, the last of each counts.
+    def pytorch_page(number, results):
+        (tmp_path / f"raw/pytorch-{number}.json").write_text(json.dumps({"results": results}))
+        subprocess.run([*command, "--only", "none"], capture_output=True, check=False)
+        return row(page.read_text(), "our BP / best PyTorch BP")
+
+    first, second = PYTORCH["results"][:2]
+    assert pytorch_page("001", [first]) == ["0.750 (eager; <= 1.00: met)"]
+    assert pytorch_page("002", [second]) == ["1.200 (compile-graph; <= 1.00: MISSED)"]
+    assert pytorch_page("003", [{**second, "bp_ms": 3.0}])[0].startswith("1.000 (compile-graph")
+
+
+def test_pytorch_side_reports_a_failed_mode_and_goes_on(tmp_path):
+    """Two steps on the CPU, where there are no CUDA graphs."""
+    pytest.importorskip("torchvision")
+    done = subprocess.run(
+        [sys.executable, str(ROOT / "bench/gpu/pytorch_bench.py"), "--device", "cpu",
+         "--batch", "2", "--steps", "2", "--models", "resnet18", "--modes", "eager-graph,eager",
+         "--json", str(tmp_path / "out.json")], capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    result = json.loads(done.stdout)
+    assert result == json.loads((tmp_path / "out.json").read_text())
+    failed, eager = result["results"]
+    assert failed["mode"] == "eager-graph" and failed["error"].endswith("needs a GPU")
+    assert 0 < eager["fw_p10"] <= eager["fw_ms"] <= eager["fw_p90"]
+    assert eager["fw_p10"] < eager["bp_p90"]
