@@ -60,7 +60,7 @@ void bp(benchmark::State& state, const std::string& model, int64_t batch) {
   for (auto _ : state) bp_step(b.session, b.batch);
 }
 
-void bp_observe(benchmark::State& state, const std::string& model, int64_t batch) {
+void bp_train(benchmark::State& state, const std::string& model, int64_t batch) {
   Bench& b = bench_for(model, batch);
   for (auto _ : state) b.method->full_step(b.session, b.batch);
 }
@@ -91,7 +91,7 @@ void predict_apply(benchmark::State& state, const std::string& model, int64_t ba
     add("forward", forward);
     add("gp", gp);
     add("bp", bp);
-    add("bp_observe", bp_observe);
+    add("bp_train", bp_train);
     add("predict_apply", predict_apply);
   }
   return true;

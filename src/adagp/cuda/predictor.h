@@ -11,6 +11,7 @@
 namespace adagp::cuda {
 
 constexpr int kSummary = 8, kChannels = 16, kPooled = 4;
+constexpr int kMostTrained = 256;                         // layers that predictor_train takes
 constexpr int kFeatures = kChannels * kPooled * kPooled;  // index: channel*16 + pooled pixel
 
 // One weight layer: its filters are rows first_row .. first_row + rows of the summaries, each

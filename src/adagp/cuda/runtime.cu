@@ -9,10 +9,6 @@
 namespace adagp::cuda {
 namespace {
 
-__global__ void store(float* to, Scalars scalars) {
-  if (static_cast<int>(threadIdx.x) < scalars.count) to[threadIdx.x] = scalars.value[threadIdx.x];
-}
-
 __global__ void nothing() {}
 
 }  // namespace
@@ -63,11 +59,6 @@ void check_launch(const char* what) {
   const cudaError_t failed = cudaGetLastError();
   if (failed == cudaSuccess) return;
   throw Error(core::cat("CUDA kernel ", what, ": ", cudaGetErrorString(failed)));
-}
-
-void set_scalars(float* to, const Scalars& scalars, Stream stream) {
-  store<<<1, Scalars::kMost, 0, static_cast<cudaStream_t>(stream)>>>(to, scalars);
-  check_launch("set_scalars");
 }
 
 }  // namespace adagp::cuda

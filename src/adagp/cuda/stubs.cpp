@@ -35,9 +35,6 @@ double memory_bandwidth(int) {
   return 0;
 }
 void check_launch(const char*) {}
-void set_scalars(float*, const Scalars&, Stream) {
-  missing();
-}
 int64_t stats_workspace(const Map&, int) {
   return 0;
 }

@@ -17,8 +17,6 @@
 
 namespace adagp::cuda {
 
-constexpr int kMostTrained = 256;  // layers: they travel in a launch's arguments
-
 struct TrainLayer {
   const void* gradient = nullptr;
   int64_t error = 0;  // of its E in the workspace, in elements

@@ -28,7 +28,7 @@ struct Map {
 };
 
 // Whether the kernels are in this program (they need nvcc when it is built), and for which
-// architectures ("8.0 9.0").
+// architectures, as CMake names them ("80-real 90").
 bool compiled();
 const char* architectures();
 // Why the kernels cannot run on this device, in one line; empty when they can.
@@ -40,14 +40,5 @@ double memory_bandwidth(int device);
 
 // Throws Error with the CUDA message when the launch before failed. `what` names it.
 void check_launch(const char* what);
-
-// values[i] = given value, by a kernel whose arguments carry the values: the host may go on at once
-// and may change them for the next step while this one still waits in the queue.
-struct Scalars {
-  static constexpr int kMost = 8;
-  float value[kMost] = {};
-  int count = 0;
-};
-void set_scalars(float* to, const Scalars& scalars, Stream stream);
 
 }  // namespace adagp::cuda

@@ -176,7 +176,8 @@ Loader::Loader(std::shared_ptr<const Dataset> dataset, LoaderOptions options)
   const bool on_gpu = s.images.defined() && !s.images.is_cpu();
   if (on_gpu && device::kernels(s.options.device)) {
     s.on_gpu = std::make_unique<ResidentBatches>(s.images, s.dataset->labels(), s.options.augment,
-                                                 s.options.seed, s.options.dtype);
+                                                 s.options.seed, s.options.dtype,
+                                                 !s.options.shuffle && !s.options.augment.train);
   }
   if (s.options.workers > 0 && !on_gpu) {
     s.ahead = std::make_unique<Prefetcher<Place, Batch>>(s.options.workers);

@@ -10,12 +10,14 @@
 namespace adagp::data {
 
 ResidentBatches::ResidentBatches(at::Tensor images, const std::vector<int64_t>& labels,
-                                 const AugmentOptions& options, uint64_t seed, at::ScalarType dtype)
+                                 const AugmentOptions& options, uint64_t seed, at::ScalarType dtype,
+                                 bool alike)
     : images_(std::move(images)),
       labels_(at::tensor(labels, at::kLong).to(images_.device())),
       options_(options),
       seed_(seed),
-      dtype_(dtype) {}
+      dtype_(dtype),
+      alike_(alike) {}
 
 ResidentBatches::~ResidentBatches() {
   if (ahead_.valid()) ahead_.wait();
@@ -32,7 +34,7 @@ void ResidentBatches::begin_epoch(int64_t epoch, const Order& order) {
   std::memcpy(host.mutable_data_ptr(), now.data(), static_cast<size_t>(bytes));
   windows_ = host.to(images_.device(), /*non_blocking=*/true);
   epoch_ = epoch;
-  if (!options_.train) return;  // a test's plan is the same in every epoch
+  if (alike_) return;
   ahead_epoch_ = epoch + 1;
   ahead_ =
       std::async(std::launch::async, [this, next = epoch + 1, order] { return plan(next, order); });
@@ -40,7 +42,7 @@ void ResidentBatches::begin_epoch(int64_t epoch, const Order& order) {
 
 void ResidentBatches::make(int64_t epoch, int64_t begin, int64_t count, const Order& order,
                            at::Tensor& images, at::Tensor& labels) {
-  if (epoch_ != epoch && !(epoch_ >= 0 && !options_.train)) begin_epoch(epoch, order);
+  if (epoch_ < 0 || (epoch_ != epoch && !alike_)) begin_epoch(epoch, order);
   images = at::empty({count, 3, options_.height, options_.width}, images_.options().dtype(dtype_),
                      at::MemoryFormat::ChannelsLast);
   labels = at::empty({count}, labels_.options());

@@ -17,7 +17,8 @@ class ResidentBatches {
  public:
   // images u8 [N, H, W, 3] on a GPU that runs our kernels, labels of all N.
   ResidentBatches(at::Tensor images, const std::vector<int64_t>& labels,
-                  const AugmentOptions& options, uint64_t seed, at::ScalarType dtype);
+                  const AugmentOptions& options, uint64_t seed, at::ScalarType dtype,
+                  bool alike = false);  // every epoch is the same: no shuffling, no augmentation
   ~ResidentBatches();
 
   using Order = std::function<std::vector<int64_t>(int64_t epoch)>;
@@ -35,6 +36,7 @@ class ResidentBatches {
   AugmentOptions options_;
   uint64_t seed_;
   at::ScalarType dtype_;
+  bool alike_;
   int64_t epoch_ = -1, ahead_epoch_ = -1;
   std::future<Plan> ahead_;
   at::Tensor windows_;  // bytes of the epoch's plan, on the device

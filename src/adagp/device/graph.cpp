@@ -32,10 +32,12 @@ c10::MempoolId_t pool_for_capture() {
   return shared().id;
 }
 
-// An invalid recording ends before the allocator is told.
+// An invalid recording ends before the allocator is told. The pool is left to the graphs that are
+// in it; the next one gets another, which no half-ended recording has touched.
 void leave_pool(const at::Device& device) {
   c10::cuda::CUDACachingAllocator::endAllocateToPool(device.index(), shared().id);
   c10::cuda::CUDACachingAllocator::releasePool(device.index(), shared().id);
+  shared() = Pool();
 }
 
 // LibTorch's messages carry a stack trace after their first line.
@@ -57,8 +59,9 @@ void abandon(at::cuda::CUDAGraph& graph, const at::Device& device) {
 
 struct Graph::Impl {
   std::unique_ptr<at::cuda::CUDAGraph> graph;
+  c10::MempoolId_t pool{0, 0};
   ~Impl() {
-    if (graph) --shared().graphs;
+    if (graph && pool == shared().id) --shared().graphs;
   }
 };
 
@@ -67,9 +70,15 @@ bool Graph::possible(const at::Device& device) {
 }
 
 void Graph::capture(const at::Device& device, const std::function<void()>& work) {
+  impl_ = std::make_unique<Impl>();  // an earlier recording is given up
   auto graph = std::make_unique<at::cuda::CUDAGraph>();
   synchronise(device);
-  graph->capture_begin(pool_for_capture(), cudaStreamCaptureModeThreadLocal);
+  empty_cache(device);  // while recording, nothing that is kept for later can be given back
+  try {
+    graph->capture_begin(pool_for_capture(), cudaStreamCaptureModeThreadLocal);
+  } catch (const c10::Error& error) {
+    throw Error(first_line(error.what_without_backtrace()));
+  }
   try {
     work();
   } catch (const c10::Error& error) {
@@ -88,8 +97,9 @@ void Graph::capture(const at::Device& device, const std::function<void()>& work)
     cudaGetLastError();
     throw Error(first_line(error.what_without_backtrace()));
   }
-  if (!impl_->graph) ++shared().graphs;
   impl_->graph = std::move(graph);
+  impl_->pool = shared().id;
+  ++shared().graphs;
 }
 
 bool Graph::captured() const {

@@ -53,6 +53,7 @@ cuda::Stream stream(const at::Device& device) {
 
 void use_own_stream(const at::Device& device) {
   if (!device.is_cuda()) return;
+  c10::cuda::set_device(static_cast<c10::DeviceIndex>(index_of(device)));
   const auto now = c10::cuda::getCurrentCUDAStream(device.index());
   if (now != c10::cuda::getDefaultCUDAStream(device.index())) return;
   now.synchronize();

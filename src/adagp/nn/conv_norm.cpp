@@ -17,8 +17,10 @@ at::Tensor step_by_step(Conv2dImpl& conv, BatchNorm2dImpl& norm, const at::Tenso
 }
 
 bool fusable(const BatchNorm2dImpl& norm, const at::Tensor& x) {
+  // Gradients of an evaluation-mode norm are left to autograd: only the training mode has a kernel.
   return device::kernels(x.device()) && device::has_type(x) &&
-         norm.weight.scalar_type() == at::kFloat;
+         norm.weight.scalar_type() == at::kFloat &&
+         (norm.is_training() || !at::GradMode::is_enabled());
 }
 
 bool fuses_pool(const Pool2d& pool, const at::Tensor& raw) {

@@ -36,10 +36,9 @@ void ask_for_summary(const TapSink::SummaryTarget& target, const at::Tensor& raw
     return;
   }
   const int64_t count = cuda::summary_cells(a.map, a.size) * a.map.channels;
-  at::Tensor& sums = target.cells->sums;
-  if (!sums.defined() || sums.numel() != count) {
-    sums = at::empty({count}, raw.options().dtype(at::kFloat));
-  }
+  at::Tensor& sums = target.cells->made[count];
+  if (!sums.defined()) sums = at::empty({count}, raw.options().dtype(at::kFloat));
+  target.cells->sums = sums;
   target.cells->map = a.map;
   a.cells = sums.mutable_data_ptr<float>();
 }

@@ -100,7 +100,7 @@ void Optimizer::step() {
     for (size_t k = 0; k < indices.size(); ++k) {
       auto& group = groups[decays_[indices[k]]];
       group.first.push_back(indices[k]);
-      group.second.push_back(gradients[k].to(at::kFloat));
+      group.second.push_back(gradients[k].to(params_[indices[k]].value.scalar_type()));
     }
     for (const auto& [decay, group] : groups) run_fused(group.first, group.second);
   }
@@ -169,6 +169,7 @@ void Optimizer::clip(double max_norm) {
 }
 
 void Optimizer::clear_gradients() {
+  clipped_ = false;
   for (auto& param : params_) {
     param.value.mutable_grad().reset();
     if (param.low.defined()) param.low.mutable_grad().reset();

@@ -28,7 +28,7 @@ bool SharedKernels::serve(const std::vector<nn::WeightLayer*>& layers, const Con
   const auto* first = layers.front();
   return device::kernels(first->weight.device()) && first->low_weight.defined() &&
          config.summary == cuda::kSummary && config.channels <= cuda::kChannels &&
-         config.pooled == cuda::kPooled;
+         config.pooled == cuda::kPooled && layers.size() <= cuda::kMostTrained;
 }
 
 SharedKernels::SharedKernels(const std::vector<nn::WeightLayer*>& layers, const Config& config,

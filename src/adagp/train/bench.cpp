@@ -112,9 +112,10 @@ std::string BenchResult::text() const {
                 core::fixed(100 * speedup / ceiling, 1), " % reached)\nthe predictor's FC is ",
                 core::fixed(100 * predictor_macs, 1), " % of the forward pass's MACs");
   if (roofline > 0) {
-    out += core::cat("; at the memory's speed it needs ", core::fixed(1e3 * roofline, 3),
-                     " ms, a GP step ", core::fixed(1 + roofline / times.forward.median, 3),
-                     " forward passes");
+    out +=
+        core::cat("; at the memory's speed, with a pass of its own over the activations, it needs ",
+                  core::fixed(1e3 * roofline, 3), " ms, a GP step ",
+                  core::fixed(1 + roofline / times.forward.median, 3), " forward passes");
   }
   return out + core::cat("\npeak memory: forward ", core::human_bytes(times.peak.forward), ", GP ",
                          core::human_bytes(times.peak.gp), ", BP ",

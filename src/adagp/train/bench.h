@@ -17,8 +17,9 @@ struct BenchResult {
   double speedup = 0;         // of the whole schedule, from the measured steps
   double ceiling = 0;         // the same with a free predictor: GP = forward, BP + predictor = BP
   double predictor_macs = 0;  // of a GP step, relative to the forward pass
-  // The least a GP step must add on a GPU: reading the activations once, and the weights with their
-  // momentum once in and once out; 0 where the bandwidth is not known.
+  // What a GP step adds on a GPU if memory is the only limit: the activations read once more,
+  // weights and momentum once in and once out. Less where the summary rides on a norm's statistics,
+  // which read the activation anyway. 0 where the bandwidth is not known.
   double roofline = 0;
 
   double gp_over_forward() const { return times.gp.median / times.forward.median; }

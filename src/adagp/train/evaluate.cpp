@@ -6,6 +6,7 @@
 
 #include "adagp/device/kernels.h"
 #include "adagp/train/loss.h"
+#include "adagp/train/out_of_memory.h"
 #include "adagp/train/precision.h"
 
 namespace adagp::train {
@@ -30,7 +31,9 @@ Evaluation evaluate(Session& s, data::Loader& loader, StepGraph* graph, bool kee
   loader.seek(0, 0);
   for (int64_t i = 0; i < loader.batches_per_epoch(); ++i) {
     const data::Batch batch = loader.next();
-    const StepResult result = graph != nullptr ? graph->run(s, batch, forward) : forward(batch);
+    const StepResult result = run_in_memory(s, "evaluation", batch, forward, [&] {
+      return graph != nullptr ? graph->run(s, batch, forward) : forward(batch);
+    });
     if (keep_logits) kept.push_back(result.logits.to(at::kFloat).cpu());
   }
   s.net->train(was_training);

@@ -1,5 +1,7 @@
 #include "adagp/train/out_of_memory.h"
 
+#include <algorithm>
+
 #include <ATen/ATen.h>
 
 #include "adagp/core/error.h"
@@ -43,6 +45,29 @@ Trial try_parts(Session& s, const data::Batch& batch, const StepGraph::Step& ste
   return {};
 }
 
+std::string report(const Session& s, const std::string& phase, int64_t images, const Trial& trial) {
+  const std::string begin = core::cat("out of GPU memory in a ", phase, " step of batch ", images);
+  const auto memory = device::memory(s.device);
+  const double free = static_cast<double>(memory.free);
+  const double each = trial.images > 0 ? trial.bytes / static_cast<double>(trial.images) : 0;
+  // The allocator rounds up, and what did not fit once will not fit again.
+  const double fits = each > 0 ? std::min(0.95 * free / each, static_cast<double>(images - 1)) : 0;
+  const auto largest = static_cast<int64_t>(fits);
+  if (memory.total == 0 || largest < 1) {
+    return core::cat(begin, ": not even one image fits into the ", core::human_bytes(free),
+                     " that are free; use a smaller network or --device cpu");
+  }
+  std::string out =
+      core::cat(begin, ": it needs about ", core::human_bytes(each * static_cast<double>(images)),
+                ", ", core::human_bytes(free), " are free beside weights and states; about ",
+                largest, " images would fit: --batch ", largest);
+  if (phase == "BP") {  // a GP step takes its batch as a whole
+    const int64_t parts = s.config.accumulate * ((images + largest - 1) / largest);
+    out += core::cat(", or --set accumulate=", parts);
+  }
+  return out;
+}
+
 }  // namespace
 
 StepResult run_in_memory(Session& s, const std::string& phase, const data::Batch& batch,
@@ -55,19 +80,7 @@ StepResult run_in_memory(Session& s, const std::string& phase, const data::Batch
   const int64_t images = batch.images.size(0);
   const Trial trial = try_parts(s, batch, step);
   forget(s);
-  const double free = static_cast<double>(device::memory(s.device).free);
-  const std::string begin = core::cat("out of GPU memory in a ", phase, " step of batch ", images);
-  if (trial.images == 0) {
-    throw Error(core::cat(begin, ": not even one image fits into the ", core::human_bytes(free),
-                          " that are free; use a smaller network or --device cpu"));
-  }
-  const double each = trial.bytes / static_cast<double>(trial.images);
-  const auto largest = static_cast<int64_t>(0.95 * free / each);  // the allocator rounds up
-  throw Error(core::cat(begin, ": it needs about ",
-                        core::human_bytes(each * static_cast<double>(images)), ", ",
-                        core::human_bytes(free), " are free beside weights and states; about ",
-                        largest, " images would fit: --batch ", largest,
-                        ", or --set accumulate=", (images + largest - 1) / largest));
+  throw Error(report(s, phase, images, trial));
 }
 
 }  // namespace adagp::train

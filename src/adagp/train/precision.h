@@ -1,6 +1,7 @@
 #pragma once
-// bf16 by autocast, one scope per step: autocast keeps casted weights until its cache is cleared,
-// and an update inside the scope would leave them stale.
+// bf16 for what our layers do not compute themselves, a user's own operations, one scope per step:
+// autocast keeps casted weights until its cache is cleared, and an update inside the scope would
+// leave them stale.
 
 #include <torch/types.h>
 

@@ -27,8 +27,8 @@ at::Device choose_device(const std::string& text) {
   if (!have_gpu) {
     throw UsageError(
         "device '" + text +
-        "': no GPU can be used: either none is here, or this program was built without "
-        "CUDA ('adagp doctor' tells); use --device cpu");
+        "': no GPU can be used: none is here, its driver is too old, or this program was built "
+        "without CUDA ('adagp doctor' tells which); use --device cpu");
   }
   const auto count = static_cast<long long>(torch::cuda::device_count());
   if (index < 0 || index >= count) {
@@ -60,7 +60,7 @@ Session make_session(const Config& config, std::shared_ptr<models::Net> net) {
   s.config = config;
   s.device = choose_device(config.device);
   if (s.bf16() && !s.device.is_cuda()) {
-    throw UsageError("precision bf16 is autocast on a GPU, and the device is the CPU; use fp32");
+    throw UsageError("precision bf16 needs a GPU, and the device is the CPU; use fp32");
   }
   at::globalContext().setDeterministicCuDNN(config.deterministic);
   at::globalContext().setBenchmarkCuDNN(!config.deterministic);

@@ -112,7 +112,7 @@ Timing time_update(Session& s, const data::Batch& batch, int repeats) {
                      s.optimizer->step();
                      return StepResult();
                    },
-                   &out});
+                   &out, nullptr, StepGraph("optimizer", s.config.graphs)});
   time_all(s, batch, kinds, repeats);
   s.optimizer->clear_gradients();
   return out;
@@ -183,7 +183,7 @@ void warm_up(const Config& config, const data::Splits& splits) {
   if (!device.is_cuda() || config.deterministic) return;
   static std::set<std::string> done;
   const std::string key = core::cat(
-      config.model.name, " ", config.model.form, " ", config.model.classes, " ",
+      device.str(), " ", config.model.name, " ", config.model.form, " ", config.model.classes, " ",
       config.model.width_divisor, " ", splits.height, "x", splits.width, " ", config.batch, " ",
       config.eval_batch, " ", config.precision, " ", config.accumulate);
   if (!done.insert(key).second) return;
@@ -197,7 +197,14 @@ void warm_up(const Config& config, const data::Splits& splits) {
     batch.labels = at::zeros({count}, at::TensorOptions(device).dtype(at::kLong));
     return batch;
   };
-  for (int i = 0; i < 2; ++i) bp_step(s, images(config.batch));
+  try {
+    for (int i = 0; i < 2; ++i) bp_step(s, images(config.batch));
+  } catch (const c10::OutOfMemoryError&) {
+    // The trainer's own step will say what does not fit, and what would.
+    s.optimizer->clear_gradients();
+    device::empty_cache(device);
+    return;
+  }
   forward_alone(s, images(config.batch));
   const auto test = std::min<int64_t>(config.eval_batch, splits.test->size());
   evaluation(s, images(test));

@@ -17,13 +17,12 @@ void Tally::add(const at::Tensor& loss, const at::Tensor& logits, const at::Tens
 }
 
 Tally::Values Tally::read() const {
-  if (sums_.defined()) {
-    const at::Tensor host = sums_.cpu();
-    const auto* v = host.const_data_ptr<double>();
-    return {v[0], v[1], v[2], v[3]};
-  }
   const auto accuracy = accuracy_.state();
-  return {loss_.state()[0], accuracy[1], accuracy[2], accuracy[0]};
+  const Values out{loss_.state()[0], accuracy[1], accuracy[2], accuracy[0]};
+  if (!sums_.defined()) return out;
+  const at::Tensor host = sums_.cpu();
+  const auto* v = host.const_data_ptr<double>();
+  return {out.loss_sum + v[0], out.first + v[1], out.five + v[2], out.count + v[3]};
 }
 
 void Tally::reset() {
@@ -39,6 +38,7 @@ std::vector<double> Tally::state() const {
 
 void Tally::load_state(const std::vector<double>& state) {
   if (state.size() != 4) throw DataError(core::cat("saved tally: ", state.size(), " numbers of 4"));
+  reset();
   if (sums_.defined()) {
     sums_.copy_(at::tensor(state, at::kDouble));
     return;

@@ -169,7 +169,7 @@ TEST(PredictorTwin, UpdateIsAStepOnTheScaledPrediction) {
   EXPECT_TRUE(at::equal(s.weight[1], untouched));
 }
 
-// shared.cpp's observe() in double, with operands of the products rounded to bf16.
+// shared.cpp's learn() in double, with operands of the products rounded to bf16.
 struct Reference {
   explicit Reference(const Setting& s) {
     for (const at::Tensor& value : s.parameter) {
