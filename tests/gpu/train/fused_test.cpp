@@ -123,9 +123,30 @@ TEST_F(GpuTest, SummariesOfTheKernelEqualThoseOfAten) {
     const nn::TapScope taps(*host.summaries);
     host.net->forward(batch.images.cpu());
   }
-  const at::Tensor got = s.summaries->rows().cpu(), expected = host.summaries->rows();
-  // TF32 off: fp32 convolutions of eight layers, summed in another order.
-  EXPECT_LE((got - expected).norm().item<double>(), 1e-4 * expected.norm().item<double>());
+  for (size_t l = 0; l < s.layers.size(); ++l) {
+    const at::Tensor got = s.summaries->rows(l).cpu(), expected = host.summaries->rows(l);
+    // TF32 off: fp32 convolutions of up to ten layers, summed in another order.
+    EXPECT_LE((got - expected).norm().item<double>(), 1e-4 * expected.norm().item<double>())
+        << s.layers[l]->path();
+  }
+}
+
+// Evaluation with gradients: the norm is a constant there, and autograd must see it.
+TEST_F(GpuTest, EvaluationModeHasTheGradientsOfAutograd) {
+  Pair p = make_pair(16, 24, true);
+  p.norm->eval();
+  const at::Tensor input =
+      at::randn({3, 16, 8, 8}, at::kCUDA).contiguous(at::MemoryFormat::ChannelsLast);
+  nn::NormAct act;
+  act.relu = true;
+  const at::Tensor x = input.clone().requires_grad_(), z = input.clone().requires_grad_();
+  nn::conv_norm(*p.conv, *p.norm, x, act).sum().backward();
+  at::relu(p.norm->forward(p.conv->forward(z))).sum().backward();
+  EXPECT_TRUE(at::equal(x.grad(), z.grad()));
+  const at::NoGradGuard no_grad;
+  const at::Tensor fused = nn::conv_norm(*p.conv, *p.norm, input, act);
+  const at::Tensor plain = at::relu(p.norm->forward(p.conv->forward(input)));
+  EXPECT_LE((fused - plain).norm().item<double>(), 1e-5 * plain.norm().item<double>());
 }
 
 // The bf16 kernels against the fp32 predictor: the same numbers but for bf16's 8 bits, whose

@@ -33,6 +33,7 @@ inline train::Config world(const std::string& precision) {
   c.model.form = "cifar";
   c.model.classes = 10;
   c.model.width_divisor = 4;
+  c.method = "adagp";
   c.epochs = 3;
   c.batch = 32;
   c.eval_batch = 100;
