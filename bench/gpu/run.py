@@ -158,6 +158,10 @@ def arguments(argv):
 
 def main(argv):
     args = arguments(argv)
+    if "adagp" in args.only and not os.access(args.adagp, os.X_OK):
+        print(f"run.py: {args.adagp}: no such program; make bench-gpu builds it, or pass --adagp",
+              file=sys.stderr)
+        return 1
     args.raw.mkdir(parents=True, exist_ok=True)
     if len(args.only) == 2:  # a whole run: no number on the page is older than it
         for file in (*args.raw.glob("adagp-*.json"), *args.raw.glob("pytorch-*.json")):

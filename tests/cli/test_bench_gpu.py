@@ -126,6 +126,14 @@ esac
     assert pytorch_page("003", [{**second, "bp_ms": 3.0}])[0].startswith("1.000 (compile-graph")
 
 
+def test_a_missing_program_writes_no_page(tmp_path):
+    done = subprocess.run([sys.executable, str(ROOT / "bench/gpu/run.py"), "--only", "adagp", "--adagp",
+                           str(tmp_path / "none"), "--raw", str(tmp_path / "raw"), "--results",
+                           str(tmp_path)], capture_output=True, text=True)
+    assert done.returncode == 1 and "no such program" in done.stderr
+    assert not list(tmp_path.iterdir())
+
+
 def test_pytorch_side_reports_a_failed_mode_and_goes_on(tmp_path):
     """Two steps on the CPU, where there are no CUDA graphs."""
     pytest.importorskip("torchvision")

@@ -9,9 +9,6 @@ namespace adagp::cuda {
 
 // Any number of channels works. At full speed run multiples of 8 whose arrays, parameters included,
 // begin at addresses divisible by 16; all others are read element by element.
-inline bool vector_channels(int64_t channels) {
-  return channels % 8 == 0;
-}
 
 // Statistics over batch and pixels, and the layer's summary, from one read of x. The sums are added
 // in a fixed order: the same input gives the same bits.

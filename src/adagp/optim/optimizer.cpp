@@ -183,7 +183,16 @@ void Optimizer::copy_to_low(size_t index) {
 
 void Optimizer::refresh_low() {
   at::NoGradGuard no_grad;
-  for (size_t i = 0; i < params_.size(); ++i) copy_to_low(i);
+  if (!kernels_) {
+    for (size_t i = 0; i < params_.size(); ++i) copy_to_low(i);
+    return;
+  }
+  std::vector<cuda::ParamSlot> slots;
+  for (size_t i = 0; i < params_.size(); ++i) {
+    if (params_[i].low.defined()) slots.push_back(slot(i));
+  }
+  cuda::refresh_low(slots.data(), static_cast<int64_t>(slots.size()),
+                    device::stream(params_.front().value.device()));
 }
 
 cuda::ParamSlot Optimizer::slot(size_t index) const {
