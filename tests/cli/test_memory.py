@@ -17,9 +17,9 @@ def test_gp_step_needs_the_memory_of_a_forward_pass():
     # The allocator now and then keeps a freed block of 20 MiB: the lesser of two runs.
     first, second = peaks(), peaks()
     peak = {step: min(first[step], second[step]) for step in first}
-    assert peak["gp"] <= 1.15 * peak["fw"], peak
-    # The update touches the momentum for the first time (one times the weights); all predicted
-    # gradients together would be a second time.
+    # What GP adds does not depend on the batch. The update touches the momentum for the first time
+    # (one times the weights) and holds one layer's gradient (a quarter); the allocator may keep
+    # another block of that size. All predicted gradients together would be a second time the weights.
     assert peak["gp"] - peak["fw"] <= 1.6 * WEIGHTS, peak
     # The measure can fail: a step that keeps its activations is far above.
     assert peak["bp"] > 1.3 * peak["fw"], peak
