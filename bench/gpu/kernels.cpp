@@ -260,6 +260,12 @@ void predictor(Bench& bench, const std::vector<Layer>& shapes) {
   p.features = features;
   p.rule.lr = lr;
   bench.line("predict_update", 1, 18 * each, [&](Stream to) { predict_update(p, to); });
+  // As in a step: each launch begins while the one before ends.
+  bench.line("features_update", 1, 18 * each, [&](Stream to) {
+    predictor_features(f, to);
+    p.behind_features = true;
+    predict_update(p, to);
+  });
   UpdateRule rule;
   rule.lr = lr;
   bench.line("optimizer", 1, 20 * each, [&](Stream to) { update(slots.data(), count, rule, to); });
@@ -277,6 +283,12 @@ void predictor(Bench& bench, const std::vector<Layer>& shapes) {
   // Gradients twice, errors written once and read twice, all bf16; Adam on the FC.
   bench.line("predictor_train", 1, 10 * each + 30.0 * static_cast<double>(widest * kFeatures),
              [&](Stream to) { predictor_train(t, to); });
+  bench.line("features_train", 1, 10 * each + 30.0 * static_cast<double>(widest * kFeatures),
+             [&](Stream to) {
+               predictor_features(f, to);
+               t.behind_features = true;
+               predictor_train(t, to);
+             });
 }
 
 void small_ones(Bench& bench, int64_t batch) {

@@ -1,36 +1,77 @@
 #pragma once
-// features . fc^T for a block of kBlockRows filters x kTileCols weights of one layer, with all of
-// fc's tile in shared memory; the filters pass in steps of kTileRows.
+// features . fc^T of all layers, tile by tile, with something to do for every tile.
 //
-// Eight warps, each 32 filters x 32 weights of a step. The columns of the tile are dealt out to the
-// tensor cores' fragments so that a lane ends with quads of consecutive columns (column_of_slot).
+// A step is kRows filters x Tile::kCols weights of one layer. A block has a run of consecutive
+// steps: down the filters first, so that fc's tile stays in shared memory until the columns change.
+// While a step is multiplied and used, the features of the next ones and what else these read are
+// on their way to shared memory: the memory always has something to do. (Not to registers: a wait
+// for the present step's values would be one for the next step's, too.)
+//
+// Eight warps, 2 x 4, each 16 filters x Tile::kCols / 4 weights of a step. The columns of the tile
+// are dealt out to the tensor cores' fragments so that a lane ends with quads of consecutive
+// columns (column_of_slot).
 
 #include <cstdint>
 
+#include "adagp/cuda/blocks.cuh"
+#include "adagp/cuda/launch.cuh"
 #include "adagp/cuda/mma.cuh"
 #include "adagp/cuda/predictor.h"
 
 namespace adagp::cuda::fc {
 
-constexpr int kThreads = 256;
-constexpr int kTileRows = 64, kTileCols = 128;
-constexpr int kSteps = 1, kBlockRows = kSteps * kTileRows;
-constexpr int kRowBytes = 2 * kFeatures, kRowChunks = kRowBytes / 16;
-constexpr int kSharedBytes = (kTileRows + kTileCols) * kRowBytes;
-constexpr int kQuads = 8;  // of a lane in a step
+constexpr int kThreads = 256, kRows = 32;
+constexpr int kRowBytes = 2 * kFeatures;
+constexpr int kFeatureBytes = kRows * kRowBytes;
+constexpr int kQuadBytes = 16;  // of a lane's quad of four floats, in its own places
+static_assert(kRowBytes == 32 * 16 && kThreads / 32 == 8, "a warp copies a row, eight warps eight");
 
-inline int64_t blocks_of(int64_t rows, int64_t cols) {
-  return ((rows + kBlockRows - 1) / kBlockRows) * ((cols + kTileCols - 1) / kTileCols);
+// `arrays`: of four floats per quad that the caller reads along with a step. Two blocks share a
+// multiprocessor. (128 columns, three stages and one block there were 5 % slower on an H200.) The
+// number of blocks is fixed, because sums depend on it.
+struct Tile {
+  static constexpr int kCols = 64;
+  static constexpr int kStages = 2;  // steps in shared memory, with the present one
+  static constexpr int kMostBlocks = 264;
+  static constexpr int kGroups = kCols / 64;  // of 16 columns that a warp has
+  static constexpr int kQuads = 2 * kGroups;  // of a lane in a step
+  static constexpr int kWeightBytes = kCols * kRowBytes;
+
+  static constexpr int kArrayBytes = kQuads * kThreads * kQuadBytes;
+  static constexpr int stage_bytes(int arrays) { return kFeatureBytes + arrays * kArrayBytes; }
+  static constexpr int shared_bytes(int arrays) {
+    return kWeightBytes + kStages * stage_bytes(arrays);
+  }
+};
+static_assert(Tile::shared_bytes(2) <= 98 * 1024, "more than some GPUs have");
+
+inline int64_t steps_of(int64_t rows, int64_t cols) {
+  return ((rows + kRows - 1) / kRows) * ((cols + Tile::kCols - 1) / Tile::kCols);
+}
+inline int64_t blocks_of(int64_t steps) {
+  return steps < Tile::kMostBlocks ? steps : Tile::kMostBlocks;
 }
 
-// The block's part of the layer's [rows, cols].
-struct Part {
-  int row = 0, col = 0;    // its first
-  int rows = 0, cols = 0;  // of the layer
+// The step's first row and column in its layer.
+struct Step {
+  int layer, row, col;
 };
-__device__ inline Part part_of(int block, int rows, int cols) {
-  const int across = (cols + kTileCols - 1) / kTileCols;
-  return {block / across * kBlockRows, block % across * kTileCols, rows, cols};
+template <typename Table>
+__device__ inline Step step_at(const Table& table, int index) {
+  const int l = find_range(table.offset, table.count, index);
+  const int down = (table.layer[l].rows + kRows - 1) / kRows;
+  const int inside = index - table.offset[l];
+  return {l, inside % down * kRows, inside / down * Tile::kCols};
+}
+template <typename Table>
+__device__ inline Step step_after(const Table& table, const Step& step) {
+  if (step.row + kRows < table.layer[step.layer].rows) {
+    return {step.layer, step.row + kRows, step.col};
+  }
+  if (step.col + Tile::kCols < table.layer[step.layer].cols) {
+    return {step.layer, 0, step.col + Tile::kCols};
+  }
+  return {step.layer + 1, 0, 0};
 }
 
 // A lane's quad i of a step: four columns from `col` of `row`, both within the tile.
@@ -39,19 +80,19 @@ struct Quad {
 };
 __device__ inline Quad quad_at(int i) {
   const int lane = static_cast<int>(threadIdx.x % 32), warp = static_cast<int>(threadIdx.x / 32);
-  return {32 * (warp / 4) + lane / 4 + 8 * (i / 2),
-          32 * (warp % 4) + 4 * (lane % 4) + 16 * (i % 2)};
+  return {16 * (warp / 4) + lane / 4 + 8 * (i / Tile::kGroups),
+          16 * Tile::kGroups * (warp % 4) + 4 * (lane % 4) + 16 * (i % Tile::kGroups)};
 }
 
 struct Sums {
-  float part[2][4][4] = {};  // [16 rows][8 slots][fragment]
+  float part[2 * Tile::kGroups][4] = {};  // [8 slots][fragment]
 
   __device__ void quad(int i, float (&to)[4]) const {
-    const int rows = i / 4, half = 2 * (i / 2 % 2), slots = 2 * (i % 2);
-    to[0] = part[rows][slots][half];
-    to[1] = part[rows][slots][half + 1];
-    to[2] = part[rows][slots + 1][half];
-    to[3] = part[rows][slots + 1][half + 1];
+    const int half = 2 * (i / Tile::kGroups), slots = 2 * (i % Tile::kGroups);
+    to[0] = part[slots][half];
+    to[1] = part[slots][half + 1];
+    to[2] = part[slots + 1][half];
+    to[3] = part[slots + 1][half + 1];
   }
 };
 
@@ -67,25 +108,26 @@ __device__ inline uint32_t place(int row, int chunk) {
   return static_cast<uint32_t>(row * kRowBytes + ((chunk ^ (row % 8)) * 16));
 }
 
-// One half of the features (k) of the rows; rows beyond the layer are zeros.
-__device__ inline void copy_features(uint32_t to, const uint16_t* features, int row, int rows,
-                                     int half) {
-#pragma unroll 1  // its addresses side by side would not leave registers for the caller's values
-  for (int i = static_cast<int>(threadIdx.x); i < kTileRows * kRowChunks / 2; i += kThreads) {
-    const int r = i / (kRowChunks / 2), chunk = half * (kRowChunks / 2) + i % (kRowChunks / 2);
-    const int from = min(row + r, rows - 1);
-    copy_async(to + place(r, chunk), features + static_cast<int64_t>(from) * kFeatures + 8 * chunk,
-               row + r < rows);
+// Rows of features from `row` on; rows beyond the layer are zeros. `features` begins at the layer's
+// first filter.
+__device__ inline void copy_features(uint32_t to, const uint16_t* features, int row, int rows) {
+  const int chunk = static_cast<int>(threadIdx.x % 32), first = static_cast<int>(threadIdx.x / 32);
+#pragma unroll
+  for (int i = 0; i < kRows / 8; ++i) {
+    const int r = first + 8 * i;
+    const bool valid = row + r < rows;
+    const int64_t at = static_cast<int64_t>(valid ? row + r : row) * kFeatures + 8 * chunk;
+    copy_async(to + place(r, chunk), features + at, valid);
   }
 }
-__device__ inline void copy_weights(uint32_t to, const uint16_t* weights, int col, int cols,
-                                    int half) {
-#pragma unroll
-  for (int i = static_cast<int>(threadIdx.x); i < kTileCols * kRowChunks / 2; i += kThreads) {
-    const int slot = i / (kRowChunks / 2), chunk = half * (kRowChunks / 2) + i % (kRowChunks / 2);
-    const int wanted = col + column_of_slot(slot), from = min(wanted, cols - 1);
-    copy_async(to + place(slot, chunk),
-               weights + static_cast<int64_t>(from) * kFeatures + 8 * chunk, wanted < cols);
+__device__ inline void copy_weights(uint32_t to, const uint16_t* weights, int col, int cols) {
+  const int chunk = static_cast<int>(threadIdx.x % 32), first = static_cast<int>(threadIdx.x / 32);
+#pragma unroll 8
+  for (int i = 0; i < Tile::kCols / 8; ++i) {
+    const int slot = first + 8 * i, wanted = col + column_of_slot(slot);
+    const bool valid = wanted < cols;
+    const int64_t at = static_cast<int64_t>(valid ? wanted : col) * kFeatures + 8 * chunk;
+    copy_async(to + place(slot, chunk), weights + at, valid);
   }
 }
 
@@ -93,67 +135,25 @@ __device__ inline void copy_weights(uint32_t to, const uint16_t* weights, int co
 struct Lanes {
   uint32_t features, weights;
 };
-__device__ inline Lanes lanes_of(uint32_t features, uint32_t weights) {
+__device__ inline Lanes lanes_of(uint32_t weights) {
   const int lane = static_cast<int>(threadIdx.x % 32), warp = static_cast<int>(threadIdx.x / 32);
-  return {features + place(32 * (warp / 4) + lane % 16, lane / 16),
-          weights + place(32 * (warp % 4) + lane % 8 + lane / 16 * 8, lane / 8 % 2)};
+  const int column = 16 * Tile::kGroups * (warp % 4);
+  return {place(16 * (warp / 4) + lane % 16, lane / 16),
+          weights + place(column + lane % 8 + lane / 16 * 8, lane / 8 % 2)};
 }
 
-template <int kHalf>
-__device__ inline void multiply_half(Sums& sums, const Lanes& lanes) {
+__device__ inline void multiply(Sums& sums, const Lanes& lanes, uint32_t features) {
 #pragma unroll
-  for (int k = kHalf * kFeatures / 2; k < (kHalf + 1) * kFeatures / 2; k += 16) {
-    uint32_t a[2][4], b[4];
+  for (int k = 0; k < kFeatures; k += 16) {
+    uint32_t a[4], b[4];
     const auto along = static_cast<uint32_t>(2 * k);
+    load_matrices(a, features + (lanes.features ^ along));
 #pragma unroll
-    for (int i = 0; i < 2; ++i) {
-      load_matrices(a[i], (lanes.features ^ along) + i * 16 * kRowBytes);
-    }
-#pragma unroll
-    for (int j = 0; j < 2; ++j) {
+    for (int j = 0; j < Tile::kGroups; ++j) {
       load_matrices(b, (lanes.weights ^ along) + j * 16 * kRowBytes);
-#pragma unroll
-      for (int i = 0; i < 2; ++i) {
-        multiply_add(sums.part[i][2 * j], a[i], b[0], b[1]);
-        multiply_add(sums.part[i][2 * j + 1], a[i], b[2], b[3]);
-      }
+      multiply_add(sums.part[2 * j], a, b[0], b[1]);
+      multiply_add(sums.part[2 * j + 1], a, b[2], b[3]);
     }
-  }
-}
-
-// For each step of the block: before(row), then after(row, sums) with `row` the step's first row in
-// the layer. `features` begins at the layer's first filter. What `before` reads from memory is
-// under way while the products are made.
-template <typename Before, typename After>
-__device__ inline void for_steps(const Part& part, const uint16_t* features,
-                                 const uint16_t* weights, Before&& before, After&& after) {
-  const uint32_t a = shared_address(shared_memory()), b = a + kTileRows * kRowBytes;
-  const Lanes lanes = lanes_of(a, b);
-#pragma unroll
-  for (int half = 0; half < 2; ++half) {
-    copy_features(a, features, part.row, part.rows, half);
-    copy_weights(b, weights, part.col, part.cols, half);
-    copy_commit();
-  }
-  const int end = min(part.row + kBlockRows, part.rows);
-#pragma unroll 1
-  for (int row = part.row; row < end; row += kTileRows) {
-    before(row);
-    Sums sums;
-    copy_wait<1>();
-    __syncthreads();
-    multiply_half<0>(sums, lanes);
-    copy_wait<0>();
-    __syncthreads();
-    multiply_half<1>(sums, lanes);
-    if (row + kTileRows < end) {
-      __syncthreads();  // all are done with these features
-      for (int half = 0; half < 2; ++half) {
-        copy_features(a, features, row + kTileRows, part.rows, half);
-        copy_commit();
-      }
-    }
-    after(row, sums);
   }
 }
 

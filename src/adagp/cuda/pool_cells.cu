@@ -1,8 +1,13 @@
-// The summaries of all layers from their cells, in one launch: a block has 32 filters of a layer.
+// The summaries of all layers from their cells, in one launch: a block has 32 filters of a layer
+// and 16 of their outputs. So few, because there is little to read and each read is waited for.
+
+#include <algorithm>
 
 #include "adagp/core/error.h"
 #include "adagp/core/text.h"
 #include "adagp/cuda/blocks.cuh"
+#include "adagp/cuda/launch.cuh"
+#include "adagp/cuda/layer_table.h"
 #include "adagp/cuda/norm.h"
 #include "adagp/cuda/norm_plan.h"
 
@@ -10,8 +15,7 @@ namespace adagp::cuda {
 namespace {
 
 constexpr int kThreads = 256, kFilters = 32;
-constexpr int kTurn = kThreads / kFilters;  // outputs that a block has in hand at once
-constexpr int kMostOutputs = plan::kLargestSize * plan::kLargestSize;
+constexpr int kOutputs = 16, kTurn = kThreads / kFilters;  // of a block, and in hand at once
 constexpr int kMostLayers = 128;  // of a launch: they travel in its arguments
 
 // One side of a map: for each window its first and last cell.
@@ -28,11 +32,7 @@ struct Layer {
   float per_image;  // 1 / batch
 };
 
-struct Table {
-  Layer layer[kMostLayers];
-  int offset[kMostLayers + 1];  // of each layer's first block
-  int count, size;
-};
+using Table = LayerTable<Layer, kMostLayers>;
 
 __device__ float window_length(const Side& side, int window, int size) {
   const int begin = window * side.pixels / size;
@@ -52,33 +52,29 @@ __device__ float mean_of(const Layer& layer, int size, int out, int channel) {
 }
 
 // A warp reads one output of 32 filters side by side; what is written lies the other way round.
-template <int kSize>
-__device__ void pool_filters(const Layer& layer, int given, int first, float* pooled) {
-  const int size = kSize > 0 ? kSize : given, outputs = size * size;
-  const int thread = static_cast<int>(threadIdx.x), filter = thread % kFilters;
-  const int valid = min(kFilters, layer.channels - first);
-#pragma unroll 8
-  for (int out = thread / kFilters; out < outputs; out += kTurn) {
-    if (filter < valid) {
-      pooled[out * (kFilters + 1) + filter] = mean_of(layer, size, out, first + filter);
-    }
+template <typename Table>
+__global__ void __launch_bounds__(kThreads)
+    pool_cells_kernel(const __grid_constant__ Table table, int size) {
+  __shared__ float pooled[kOutputs][kFilters + 1];
+  const int block = static_cast<int>(blockIdx.x), thread = static_cast<int>(threadIdx.x);
+  const int l = find_range(table.offset, table.count, block);
+  const Layer& layer = table.layer[l];
+  const int outputs = size * size, parts = (outputs + kOutputs - 1) / kOutputs;
+  const int inside = block - table.offset[l];
+  const int filter = inside / parts * kFilters, output = inside % parts * kOutputs;
+  const int filters = min(kFilters, layer.channels - filter),
+            count = min(kOutputs, outputs - output);
+#pragma unroll
+  for (int i = 0; i < kOutputs / kTurn; ++i) {
+    const int f = thread % kFilters, o = thread / kFilters + i * kTurn;
+    if (f < filters && o < count) pooled[o][f] = mean_of(layer, size, output + o, filter + f);
   }
   __syncthreads();
-  float* to = layer.summary + static_cast<int64_t>(first) * outputs;
-  for (int i = thread; i < valid * outputs; i += kThreads) {
-    to[i] = pooled[(i % outputs) * (kFilters + 1) + i / outputs];
-  }
-}
-
-__global__ void __launch_bounds__(kThreads) pool_cells_kernel(const __grid_constant__ Table table) {
-  __shared__ float pooled[kMostOutputs * (kFilters + 1)];
-  const int block = static_cast<int>(blockIdx.x);
-  const int l = find_range(table.offset, table.count, block);
-  const int first = (block - table.offset[l]) * kFilters;
-  if (table.size == 8) {
-    pool_filters<8>(table.layer[l], 8, first, pooled);
-  } else {
-    pool_filters<0>(table.layer[l], table.size, first, pooled);
+  float* to = layer.summary + static_cast<int64_t>(filter) * outputs + output;
+#pragma unroll
+  for (int i = thread; i < kFilters * kOutputs; i += kThreads) {
+    const int f = i / kOutputs, o = i % kOutputs;
+    if (f < filters && o < count) to[f * outputs + o] = pooled[o][f];
   }
 }
 
@@ -98,25 +94,26 @@ void pool_cells(const PoolArgs* layers, int64_t count, int size, Stream stream) 
     throw Error(core::cat("pool_cells: summary of ", size, "x", size,
                           ", its side must be from 1 to ", plan::kLargestSize));
   }
-  Table table{};
-  table.size = size;
-  for (int64_t i = 0; i < count; ++i) {
-    const PoolArgs& from = layers[i];
-    const Map& map = from.map;
-    table.layer[table.count] = {from.cells,
-                                from.summary,
-                                side_of(map.height, size),
-                                side_of(map.width, size),
-                                static_cast<int>(map.channels),
-                                1.0F / static_cast<float>(map.batch)};
-    const auto blocks = static_cast<int>((map.channels + kFilters - 1) / kFilters);
-    table.offset[table.count + 1] = table.offset[table.count] + blocks;
-    ++table.count;
-    if (table.count < kMostLayers && i + 1 < count) continue;
-    pool_cells_kernel<<<static_cast<unsigned>(table.offset[table.count]), kThreads, 0,
-                        static_cast<cudaStream_t>(stream)>>>(table);
-    check_launch("pool_cells");
-    table.count = 0;
+  const int64_t parts = (static_cast<int64_t>(size) * size + kOutputs - 1) / kOutputs;
+  for (int64_t begin = 0; begin < count; begin += kMostLayers) {
+    Table table;
+    table.count = static_cast<int>(std::min<int64_t>(kMostLayers, count - begin));
+    for (int l = 0; l < table.count; ++l) {
+      const PoolArgs& from = layers[begin + l];
+      const Map& map = from.map;
+      table.layer[l] = {from.cells,
+                        from.summary,
+                        side_of(map.height, size),
+                        side_of(map.width, size),
+                        static_cast<int>(map.channels),
+                        1.0F / static_cast<float>(map.batch)};
+      const int64_t blocks = (map.channels + kFilters - 1) / kFilters * parts;
+      table.offset[l + 1] = table.offset[l] + static_cast<int>(blocks);
+    }
+    with_smallest(table, [&]<typename Small>(const Small& small) {
+      launch(Begin::kAfter, pool_cells_kernel<Small>, table.total(), kThreads, 0, stream,
+             "pool_cells", small, size);
+    });
   }
 }
 

@@ -49,6 +49,9 @@ struct PredictArgs {
   const PredictorNet* net = nullptr;
   const void* features = nullptr;
   UpdateRule rule;
+  // The launch before on this stream is predictor_features(): then all but the features may be read
+  // before that one is done.
+  bool behind_features = false;
 };
 void predict_update(const PredictArgs& args, Stream stream);
 
@@ -71,6 +74,7 @@ struct TrainArgs {
   uint8_t* seen = nullptr;    // device [1]: 0 before the first step; set to 1 by the step
   float* loss = nullptr;      // out [1]
   void* workspace = nullptr;  // train_workspace() bytes, zeroed once
+  bool behind_features = false;  // as in PredictArgs
 };
 int64_t train_workspace(const PredictedLayer* layers, int64_t count, int64_t rows, int64_t widest);
 void predictor_train(const TrainArgs& args, Stream stream);

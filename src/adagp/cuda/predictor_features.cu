@@ -39,6 +39,7 @@ __global__ void __launch_bounds__(kThreads)
   float* image = images[warp];
   clear_image(image, lane);
 
+  wait_for_before();
   float weight[2][9], bias[2];
 #pragma unroll
   for (int c = 0; c < 2; ++c) {
@@ -78,8 +79,8 @@ __global__ void __launch_bounds__(kThreads)
 
 void predictor_features(const FeaturesArgs& args, Stream stream) {
   const int64_t blocks = std::min(kMostBlocks, (args.rows + kWarps - 1) / kWarps);
-  launch(features_kernel, blocks, kThreads, 0, stream, "predictor_features", args.summaries,
-         args.rows, args.net->conv_weight, args.net->conv_bias,
+  launch(Begin::kAfter, features_kernel, blocks, kThreads, 0, stream, "predictor_features",
+         args.summaries, args.rows, args.net->conv_weight, args.net->conv_bias,
          static_cast<uint16_t*>(args.features));
 }
 

@@ -56,7 +56,7 @@ TrainPlan train_plan(const PredictedLayer* layers, int64_t count, int64_t widest
   }
   TrainPlan plan;
   plan.table.count = static_cast<int>(count);
-  int64_t errors = 0, slot_rows = 0, chunks = 0, squares = 0, tiles = 0;
+  int64_t errors = 0, slot_rows = 0, chunks = 0, squares = 0;
   for (int64_t l = 0; l < count; ++l) {
     TrainLayer& layer = plan.table.layer[l] = layer_of(layers[l], count);
     layer.error = errors;
@@ -65,7 +65,6 @@ TrainPlan train_plan(const PredictedLayer* layers, int64_t count, int64_t widest
     slot_rows += layers[l].rows * layer.splits;
     chunks += parts_of(layers[l].rows, kChunk);
     squares += parts_of(layers[l].rows * layers[l].cols, kSquareChunk);
-    tiles += fc::blocks_of(layers[l].rows, layers[l].cols);
   }
   // The first tile of fc has the rows of all layers.
   TrainShape& shape = plan.shape;
@@ -79,7 +78,7 @@ TrainPlan train_plan(const PredictedLayer* layers, int64_t count, int64_t widest
   Space space(workspace);
   plan.space.counters = space.take<uint32_t>(4);
   plan.space.squares = space.take<float>(squares);
-  plan.space.losses = space.take<float>(tiles);
+  plan.space.losses = space.take<float>(fc::Tile::kMostBlocks);
   plan.space.conv = space.take<float>(kConvBlocks * kConvParts);
   plan.space.segments = space.take<int>(shape.fc_tiles);
   plan.space.biases = space.take<float>(slots * kProductRows);
@@ -100,8 +99,7 @@ void predictor_train(const TrainArgs& args, Stream stream) {
   if (args.normalise) train_squares(args, plan, stream);
   train_errors(args, plan, stream);
   train_products(args, plan, stream);
-  train_fc(args, plan, stream);    // behind the products: it changes fc
-  train_conv(args, plan, stream);  // last: it counts the steps that train_fc read, too
+  train_steps(args, plan, stream);
 }
 
 }  // namespace adagp::cuda

@@ -1,13 +1,13 @@
 // GP's whole update in one launch: predicted gradients of all layers, used where they are made.
 //
-// Bound by memory: weight and state are read and written once. They are asked for before the
-// products begin and arrive while these are made.
+// Bound by memory: weight and state are read and written once. They are asked for a step ahead and
+// arrive while the step before is multiplied and written.
 
 #include <algorithm>
 
-#include "adagp/cuda/blocks.cuh"
-#include "adagp/cuda/fc_tile.cuh"
+#include "adagp/cuda/fc_walk.cuh"
 #include "adagp/cuda/launch.cuh"
+#include "adagp/cuda/layer_table.h"
 #include "adagp/cuda/predictor.h"
 #include "adagp/cuda/quads.cuh"
 #include "adagp/cuda/rules.cuh"
@@ -24,157 +24,140 @@ struct Layer {
   float decay;
   bool quads;  // see quads.cuh
 };
+using Table = LayerTable<Layer, kMostLayers>;
 
-struct Table {
-  Layer layer[kMostLayers];
-  int offset[kMostLayers + 1];  // of each layer's first block
-  int count;
-  const uint16_t *features, *fc_low;
-  const float *fc_bias, *scale, *lr, *clip;
+struct UpdateArgs {
+  fc::Net net;
+  const float *scale, *lr, *clip;
   Rule rule;
 };
 
-// A lane's part of the tile: pointers to its first quad of a step, and where the others are.
+// A lane's part of a step: pointers to its first quad, and where the others are.
 struct Place {
   float *weight, *first, *second;
   uint16_t* low;
   int rows, cols;  // from the lane's first quad on: those inside the layer
   int stride;      // of eight rows
 
-  __device__ int at(int i) const { return i / 2 * stride + i % 2 * 16; }
-  __device__ int valid(int i) const { return i / 2 * 8 < rows ? cols - i % 2 * 16 : 0; }
+  __device__ int at(int i) const {
+    return i / fc::Tile::kGroups * stride + i % fc::Tile::kGroups * 16;
+  }
+  __device__ int valid(int i) const {
+    return i / fc::Tile::kGroups * 8 < rows ? cols - i % fc::Tile::kGroups * 16 : 0;
+  }
 };
 
-__device__ inline Place place_of(const Layer& layer, const fc::Part& part, int row) {
+__device__ inline Place place_of(const Layer& layer, const fc::Step& step) {
   const fc::Quad quad = fc::quad_at(0);
-  const int64_t at = static_cast<int64_t>(row + quad.row) * part.cols + part.col + quad.col;
-  return {layer.weight + at, layer.first + at,           layer.second + at,
-          layer.low + at,    part.rows - row - quad.row, part.cols - part.col - quad.col,
-          8 * part.cols};
+  const int row = step.row + quad.row, col = step.col + quad.col;
+  const int64_t at = static_cast<int64_t>(row) * layer.cols + col;
+  return {layer.weight + at, layer.first + at, layer.second + at, layer.low + at,
+          layer.rows - row,  layer.cols - col, 8 * layer.cols};
 }
 
-struct Factors {
-  float lr, scale;
-  Corrections corrections;
-};
-
-template <bool kAdam>
-__device__ inline Factors factors_of(const Table& table, const Layer& layer) {
-  Factors factors{*table.lr, table.scale[layer.id], {}};
-  if (table.clip != nullptr) factors.scale *= *table.clip;
-  if (kAdam) factors.corrections = corrections_after(table.rule, *layer.steps);
-  return factors;
+__device__ inline void get_quad(float (&to)[4], uint32_t place) {
+  const uint4 all = load_shared_quad(place);
+  to[0] = __uint_as_float(all.x), to[1] = __uint_as_float(all.y);
+  to[2] = __uint_as_float(all.z), to[3] = __uint_as_float(all.w);
 }
 
-// One step of one block. kVector: see quads.cuh; layers without are small, and nothing is done to
-// make them fast.
-template <bool kAdam, bool kVector>
-struct Step {
+// What is done with every step. Layers without quads are small, and nothing is done to make them
+// fast: they are read when they are used.
+template <bool kAdam, typename Table>
+struct Update {
+  static constexpr int kArrays = 2;  // weight and first; shared memory does not suffice for second
+  static constexpr int kWeight = 0, kFirst = 1;
+
   const Table& table;
-  const Layer& layer;
-  const fc::Part& part;
-  const float* bias;  // of the tile's columns, in shared memory
-  float weight[fc::kQuads][4], first[fc::kQuads][4];
+  const UpdateArgs& args;
+  float lr, clip;
+  uint64_t policy;
 
-  __device__ void ask(int row) {
-    if (!kVector) return;
-    const Place place = place_of(layer, part, row);
+  __device__ void ask(const fc::Step& step, uint32_t own) const {
+    const Layer& layer = table.layer[step.layer];
+    if (!layer.quads) return;
+    const Place place = place_of(layer, step);
 #pragma unroll
-    for (int i = 0; i < fc::kQuads; ++i) {
-      const int at = place.at(i), valid = place.valid(i);
-      load_quad(weight[i], place.weight + at, valid, true);
-      if (kAdam && valid > 0) {  // registers do not suffice for its state
-        prefetch(place.first + at);
-        prefetch(place.second + at);
-      } else if (layer.first != nullptr) {
-        load_quad(first[i], place.first + at, valid, true);
+    for (int i = 0; i < fc::Tile::kQuads; ++i) {
+      const bool valid = place.valid(i) > 0;
+      const int at = valid ? place.at(i) : 0;
+      const float* weight = valid ? place.weight + at : layer.weight;
+      copy_async(fc::own_quad(own, kWeight, i), weight, valid, policy);
+      if (layer.first != nullptr) {
+        const float* first = valid ? place.first + at : layer.first;
+        copy_async(fc::own_quad(own, kFirst, i), first, valid, policy);
       }
+      if (kAdam && valid) prefetch(place.second + at);
     }
   }
 
-  __device__ void use(int row, const fc::Sums& sums) {
-    const Factors factors = factors_of<kAdam>(table, layer);
-    // Opaque, to have the addresses computed again: kept, they would push weights out of registers.
-    asm volatile("" : "+r"(row));
-    const Place place = place_of(layer, part, row);
-#pragma unroll
-    for (int i = 0; i < fc::kQuads; i += 2) {
-      float second[2][4] = {};
-#pragma unroll
-      for (int j = i; j < i + 2; ++j) {
-        const int at = place.at(j), valid = place.valid(j);
-        if (!kVector) load_quad(weight[j], place.weight + at, valid, false);
-        if (kAdam || (!kVector && layer.first != nullptr)) {
-          load_quad(first[j], place.first + at, valid, kVector);
-        }
-        if (kAdam) load_quad(second[j - i], place.second + at, valid, kVector);
-      }
-#pragma unroll
-      for (int j = i; j < i + 2; ++j) {
-        if (place.valid(j) > 0) change(place, factors, j, sums, second[j - i]);
-      }
+  __device__ void use(const fc::Step& step, const fc::Sums& sums, const float* bias,
+                      uint32_t own) const {
+    const Layer& layer = table.layer[step.layer];
+    const float scale = clip * args.scale[layer.id];
+    if (layer.quads) {
+      change_all<true>(layer, scale, step, sums, bias, own);
+    } else {
+      change_all<false>(layer, scale, step, sums, bias, own);
     }
   }
 
-  __device__ void change(const Place& place, const Factors& factors, int i, const fc::Sums& sums,
-                         float (&second)[4]) {
-    const int at = place.at(i), valid = place.valid(i);
+  template <bool kVector>
+  __device__ void change_all(const Layer& layer, float scale, const fc::Step& step,
+                             const fc::Sums& sums, const float* bias, uint32_t own) const {
+    const Place place = place_of(layer, step);
     const bool has_first = layer.first != nullptr;
-    float product[4];
-    sums.quad(i, product);
-    const float* added = bias + fc::quad_at(i).col;
+    Corrections corrections;
+    if (kAdam) corrections = corrections_after(args.rule, *layer.steps);
 #pragma unroll
-    for (int j = 0; j < 4; ++j) {
-      const float gradient = factors.scale * (product[j] + added[j]);
-      if (kAdam) {
-        apply_adam(table.rule, factors.lr, layer.decay, factors.corrections, gradient, weight[i][j],
-                   first[i][j], second[j]);
+    for (int i = 0; i < fc::Tile::kQuads; ++i) {
+      const int at = place.at(i), valid = place.valid(i);
+      if (valid <= 0) continue;
+      float weight[4], first[4] = {}, second[4] = {}, product[4];
+      if (kVector) {
+        get_quad(weight, fc::own_quad(own, kWeight, i));
+        if (has_first) get_quad(first, fc::own_quad(own, kFirst, i));
       } else {
-        apply_sgd(table.rule, factors.lr, layer.decay, has_first, gradient, weight[i][j],
-                  first[i][j]);
+        load_quad(weight, place.weight + at, valid, false);
+        if (has_first) load_quad(first, place.first + at, valid, false);
       }
+      if (kAdam) load_quad(second, place.second + at, valid, kVector);
+      sums.quad(i, product);
+      const float* added = bias + fc::quad_at(i).col;
+#pragma unroll
+      for (int j = 0; j < 4; ++j) {
+        const float gradient = scale * (product[j] + added[j]);
+        if (kAdam) {
+          apply_adam(args.rule, lr, layer.decay, corrections, gradient, weight[j], first[j],
+                     second[j]);
+        } else {
+          apply_sgd(args.rule, lr, layer.decay, has_first, gradient, weight[j], first[j]);
+        }
+      }
+      store_quad(place.weight + at, weight, valid, kVector);
+      if (has_first) store_quad(place.first + at, first, valid, kVector);
+      if (kAdam) store_quad(place.second + at, second, valid, kVector);
+      if (layer.low != nullptr) store_low_quad(place.low + at, weight, valid, kVector);
     }
-    store_quad(place.weight + at, weight[i], valid, kVector);
-    if (has_first) store_quad(place.first + at, first[i], valid, kVector);
-    if (kAdam) store_quad(place.second + at, second, valid, kVector);
-    if (layer.low != nullptr) store_low_quad(place.low + at, weight[i], valid, kVector);
   }
 };
 
-template <bool kAdam, bool kVector>
-__device__ inline void update_part(const Table& table, const Layer& layer, const fc::Part& part) {
-  // Seen by all after the barriers of for_steps().
-  __shared__ __align__(16) float bias[fc::kTileCols];
-  const int col = part.col + static_cast<int>(threadIdx.x);
-  if (threadIdx.x < fc::kTileCols) bias[threadIdx.x] = col < part.cols ? table.fc_bias[col] : 0.0F;
-  Step<kAdam, kVector> step{table, layer, part, bias, {}, {}};
-  fc::for_steps(
-      part, table.features + static_cast<int64_t>(layer.first_row) * kFeatures, table.fc_low,
-      [&](int row) { step.ask(row); }, [&](int row, const fc::Sums& sums) { step.use(row, sums); });
-}
-
-// Two blocks on a multiprocessor: one reads while the other multiplies or writes.
-template <bool kAdam>
-__global__ void __launch_bounds__(fc::kThreads, 2)
-    update_kernel(const __grid_constant__ Table table) {
-  const int block = static_cast<int>(blockIdx.x);
-  const int l = find_range(table.offset, table.count, block);
-  const Layer& layer = table.layer[l];
-  const fc::Part part = fc::part_of(block - table.offset[l], layer.rows, layer.cols);
-  if (layer.quads) {
-    update_part<kAdam, true>(table, layer, part);
-  } else {
-    update_part<kAdam, false>(table, layer, part);
-  }
+template <bool kAdam, typename Table>
+__global__ void __launch_bounds__(fc::kThreads)
+    update_kernel(const __grid_constant__ Table table, const __grid_constant__ UpdateArgs args) {
+  const float clip = args.clip != nullptr ? *args.clip : 1.0F;
+  Update<kAdam, Table> update{table, args, *args.lr, clip, read_once()};
+  fc::for_steps(table, args.net, update);
 }
 
 // After the update, because all its blocks read the counters.
+template <typename Table>
 __global__ void count_kernel(const __grid_constant__ Table table) {
   const int l = static_cast<int>(threadIdx.x);
   if (l < table.count) *table.layer[l].steps += 1.0F;
 }
 
-Layer layer_of(const PredictedLayer& from, int id, const float* fc_bias) {
+Layer layer_of(const PredictedLayer& from, int id) {
   const ParamSlot& slot = from.slot;
   Layer to{};
   to.weight = slot.weight;
@@ -188,38 +171,48 @@ Layer layer_of(const PredictedLayer& from, int id, const float* fc_bias) {
   to.id = id;
   to.decay = slot.decay;
   to.quads = from.cols % 4 == 0 && allows_quads(slot.weight, 4) && allows_quads(slot.first, 4) &&
-             allows_quads(slot.second, 4) && allows_quads(slot.low, 2) && allows_quads(fc_bias, 4);
+             allows_quads(slot.second, 4) && allows_quads(slot.low, 2);
   return to;
 }
 
-void launch_update(const Table& table, Stream stream) {
-  const bool adam = table.rule.kind != UpdateRule::Kind::kSgd;
-  launch(adam ? update_kernel<true> : update_kernel<false>, table.offset[table.count], fc::kThreads,
-         fc::kSharedBytes, stream, "predict_update", table);
-  if (adam) launch(count_kernel, 1, kMostLayers, 0, stream, "predict_update: steps", table);
+template <bool kAdam>
+void launch_update(const Table& table, const UpdateArgs& args, Begin begin, Stream stream) {
+  with_smallest(table, [&]<typename Small>(const Small& small) {
+    launch(begin, update_kernel<kAdam, Small>, fc::blocks_of(table.total()), fc::kThreads,
+           fc::Tile::shared_bytes(2), stream, "predict_update", small, args);
+    if (kAdam) {
+      launch(Begin::kAfter, count_kernel<Small>, 1, kMostLayers, 0, stream, "predict_update: steps",
+             small);
+    }
+  });
+}
+
+void update_layers(const PredictArgs& args, const UpdateArgs& update, Stream stream) {
+  const bool adam = args.rule.kind != UpdateRule::Kind::kSgd;
+  for (int64_t first = 0; first < args.count; first += kMostLayers) {
+    Table table;
+    table.count = static_cast<int>(std::min<int64_t>(kMostLayers, args.count - first));
+    for (int l = 0; l < table.count; ++l) {
+      const PredictedLayer& layer = args.layers[first + l];
+      table.layer[l] = layer_of(layer, args.ids[first + l]);
+      table.offset[l + 1] =
+          table.offset[l] + static_cast<int>(fc::steps_of(layer.rows, layer.cols));
+    }
+    const Begin begin = args.behind_features && first == 0 ? Begin::kEarly : Begin::kAfter;
+    (adam ? launch_update<true> : launch_update<false>)(table, update, begin, stream);
+  }
 }
 
 }  // namespace
 
 void predict_update(const PredictArgs& args, Stream stream) {
-  Table table{};
-  table.features = static_cast<const uint16_t*>(args.features);
-  table.fc_low = static_cast<const uint16_t*>(args.net->fc_low);
-  table.fc_bias = args.net->fc_bias;
-  table.scale = args.net->scale;
-  table.lr = args.rule.lr;
-  table.clip = args.rule.scale;
-  table.rule = rule_of(args.rule);
-  for (int64_t begin = 0; begin < args.count; begin += kMostLayers) {
-    table.count = static_cast<int>(std::min<int64_t>(kMostLayers, args.count - begin));
-    for (int l = 0; l < table.count; ++l) {
-      const PredictedLayer& layer = args.layers[begin + l];
-      table.layer[l] = layer_of(layer, args.ids[begin + l], args.net->fc_bias);
-      table.offset[l + 1] =
-          table.offset[l] + static_cast<int>(fc::blocks_of(layer.rows, layer.cols));
-    }
-    launch_update(table, stream);
-  }
+  const UpdateArgs update{{static_cast<const uint16_t*>(args.features),
+                           static_cast<const uint16_t*>(args.net->fc_low), args.net->fc_bias},
+                          args.net->scale,
+                          args.rule.lr,
+                          args.rule.scale,
+                          rule_of(args.rule)};
+  update_layers(args, update, stream);
 }
 
 }  // namespace adagp::cuda

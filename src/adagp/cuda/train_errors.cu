@@ -1,7 +1,7 @@
 // The first two launches of predictor_train: scales of the gradients, then the errors and the loss.
 
 #include "adagp/cuda/blocks.cuh"
-#include "adagp/cuda/fc_tile.cuh"
+#include "adagp/cuda/fc_walk.cuh"
 #include "adagp/cuda/launch.cuh"
 #include "adagp/cuda/quads.cuh"
 #include "adagp/cuda/train_plan.h"
@@ -54,8 +54,8 @@ struct Scales {
 };
 
 // A warp per layer.
-__device__ inline void move_scales(const TrainTable& table, const float* squares,
-                                   const Scales& scales) {
+template <typename Table>
+__device__ inline void move_scales(const Table& table, const float* squares, const Scales& scales) {
   const int lane = static_cast<int>(threadIdx.x % 32);
   for (int l = static_cast<int>(threadIdx.x / 32); l < table.count; l += kSquareThreads / 32) {
     double sum = 0;
@@ -75,9 +75,11 @@ __device__ inline void move_scales(const TrainTable& table, const float* squares
   }
 }
 
+template <typename Table>
 __global__ void __launch_bounds__(kSquareThreads)
-    squares_kernel(const __grid_constant__ TrainTable table, float* squares, uint32_t* counter,
+    squares_kernel(const __grid_constant__ Table table, float* squares, uint32_t* counter,
                    Scales scales) {
+  wait_for_before();
   const int block = static_cast<int>(blockIdx.x);
   const int l = find_range(table.offset, table.count, block);
   const TrainLayer& layer = table.layer[l];
@@ -93,108 +95,112 @@ __global__ void __launch_bounds__(kSquareThreads)
 }
 
 struct ErrorArgs {
-  const uint16_t *features, *fc_low;
-  const float *fc_bias, *scale;
+  fc::Net net;
+  const float* scale;
   uint16_t* errors;
   float *losses, *loss;
   uint32_t* counter;
 };
 
-// Four gradients as they lie in memory; of bf16 only half of it. Converting them at once would
-// mean to wait for them before the products.
+// Four gradients as they lie in memory; of bf16 only half of it.
 struct RawQuad {
-  uint32_t word[4];
+  uint4 word;
 
-  __device__ void load(const void* from, int64_t at, int valid, bool is_float, bool vector) {
+  __device__ void load(const void* from, int64_t at, int valid, bool is_float) {
     if (is_float) {
       float values[4];
-      load_quad(values, static_cast<const float*>(from) + at, valid, vector);
-      for (int i = 0; i < 4; ++i) word[i] = __float_as_uint(values[i]);
+      load_quad(values, static_cast<const float*>(from) + at, valid, false);
+      word = make_uint4(__float_as_uint(values[0]), __float_as_uint(values[1]),
+                        __float_as_uint(values[2]), __float_as_uint(values[3]));
       return;
     }
     const auto* low = static_cast<const uint16_t*>(from) + at;
-    if (vector && valid > 0) {
-      const uint2 all = *reinterpret_cast<const uint2*>(low);
-      word[0] = all.x, word[1] = all.y;
-      return;
-    }
-    word[0] = (valid > 0 ? low[0] : 0U) | (valid > 1 ? static_cast<uint32_t>(low[1]) << 16 : 0U);
-    word[1] = (valid > 2 ? low[2] : 0U) | (valid > 3 ? static_cast<uint32_t>(low[3]) << 16 : 0U);
+    word.x = (valid > 0 ? low[0] : 0U) | (valid > 1 ? static_cast<uint32_t>(low[1]) << 16 : 0U);
+    word.y = (valid > 2 ? low[2] : 0U) | (valid > 3 ? static_cast<uint32_t>(low[3]) << 16 : 0U);
   }
   __device__ void get(float (&to)[4], bool is_float) const {
-    to[0] = is_float ? __uint_as_float(word[0]) : first_low(word[0]);
-    to[1] = is_float ? __uint_as_float(word[1]) : second_low(word[0]);
-    to[2] = is_float ? __uint_as_float(word[2]) : first_low(word[1]);
-    to[3] = is_float ? __uint_as_float(word[3]) : second_low(word[1]);
+    to[0] = is_float ? __uint_as_float(word.x) : first_low(word.x);
+    to[1] = is_float ? __uint_as_float(word.y) : second_low(word.x);
+    to[2] = is_float ? __uint_as_float(word.z) : first_low(word.y);
+    to[3] = is_float ? __uint_as_float(word.w) : second_low(word.y);
   }
 };
 
-struct ErrorPart {
-  const TrainLayer& layer;
-  const ErrorArgs& args;
-  fc::Part part;
-  const float* bias;  // of the tile's columns, in shared memory
-  float inverse;      // 1 / scale
-  float squares;      // of this lane's errors
-  RawQuad gradients[fc::kQuads];
+// What is done with every step. Gradients without quads are read when they are used.
+template <typename Table>
+struct Errors {
+  static constexpr int kArrays = 1;
 
-  __device__ int valid(int row, const fc::Quad& quad) const {
-    return row + quad.row < part.rows ? part.cols - part.col - quad.col : 0;
+  const Table& table;
+  const ErrorArgs& args;
+  float loss = 0;  // this lane's part
+
+  __device__ static int valid(const TrainLayer& layer, int row, int col) {
+    return row < layer.rows ? layer.cols - col : 0;
   }
 
-  __device__ void ask(int row) {
+  __device__ void ask(const fc::Step& step, uint32_t own) const {
+    const TrainLayer& layer = table.layer[step.layer];
+    if (!layer.quads) return;
 #pragma unroll
-    for (int i = 0; i < fc::kQuads; ++i) {
+    for (int i = 0; i < fc::Tile::kQuads; ++i) {
       const fc::Quad quad = fc::quad_at(i);
-      const int64_t at = static_cast<int64_t>(row + quad.row) * part.cols + part.col + quad.col;
-      gradients[i].load(layer.gradient, at, valid(row, quad), layer.is_float, layer.quads);
+      const int row = step.row + quad.row, col = step.col + quad.col;
+      const bool inside = valid(layer, row, col) > 0;
+      const int64_t at = inside ? static_cast<int64_t>(row) * layer.cols + col : 0;
+      const uint32_t to = fc::own_quad(own, 0, i);
+      if (layer.is_float) {
+        copy_async(to, static_cast<const float*>(layer.gradient) + at, inside);
+      } else {
+        copy_async_half(to, static_cast<const uint16_t*>(layer.gradient) + at, inside);
+      }
     }
   }
 
-  __device__ void use(int row, const fc::Sums& sums) {
+  __device__ void use(const fc::Step& step, const fc::Sums& sums, const float* bias, uint32_t own) {
+    const TrainLayer& layer = table.layer[step.layer];
+    const float inverse = 1.0F / args.scale[step.layer];
+    float squares = 0;
 #pragma unroll
-    for (int i = 0; i < fc::kQuads; ++i) {
+    for (int i = 0; i < fc::Tile::kQuads; ++i) {
       const fc::Quad quad = fc::quad_at(i);
-      const int inside = valid(row, quad), col = part.col + quad.col;
-      if (row + quad.row >= part.rows || col >= layer.error_cols) continue;
+      const int row = step.row + quad.row, col = step.col + quad.col;
+      if (row >= layer.rows || col >= layer.error_cols) continue;
+      const int inside = valid(layer, row, col);
+      RawQuad raw{};
+      if (layer.quads) {
+        raw.word = load_shared_quad(fc::own_quad(own, 0, i));
+      } else {
+        raw.load(layer.gradient, static_cast<int64_t>(row) * layer.cols + col, inside,
+                 layer.is_float);
+      }
       float error[4], gradient[4];
       sums.quad(i, error);
-      gradients[i].get(gradient, layer.is_float);
+      raw.get(gradient, layer.is_float);
 #pragma unroll
       for (int j = 0; j < 4; ++j) {
         error[j] = j < inside ? error[j] + bias[quad.col + j] - gradient[j] * inverse : 0.0F;
         squares += error[j] * error[j];
       }
-      uint16_t* to =
-          args.errors + layer.error + static_cast<int64_t>(row + quad.row) * layer.error_cols + col;
+      uint16_t* to = args.errors + layer.error + static_cast<int64_t>(row) * layer.error_cols + col;
       *reinterpret_cast<uint2*>(to) =
           make_uint2(pack_low(error[0], error[1]), pack_low(error[2], error[3]));
     }
+    loss += 0.5F * layer.share * squares;
   }
 };
 
-__global__ void __launch_bounds__(fc::kThreads, 2)
-    errors_kernel(const __grid_constant__ TrainTable table,
-                  const __grid_constant__ ErrorArgs args) {
-  const int block = static_cast<int>(blockIdx.x);
-  const int l = find_range(table.offset, table.count, block);
-  const TrainLayer& layer = table.layer[l];
-  const fc::Part part = fc::part_of(block - table.offset[l], layer.rows, layer.cols);
-  // Seen by all after the barriers of for_steps().
-  __shared__ float bias[fc::kTileCols];
-  const int col = part.col + static_cast<int>(threadIdx.x);
-  if (threadIdx.x < fc::kTileCols) bias[threadIdx.x] = col < part.cols ? args.fc_bias[col] : 0.0F;
-  ErrorPart errors{layer, args, part, bias, 1.0F / args.scale[l], 0, {}};
-  fc::for_steps(
-      errors.part, args.features + static_cast<int64_t>(layer.first_row) * kFeatures, args.fc_low,
-      [&](int row) { errors.ask(row); },
-      [&](int row, const fc::Sums& sums) { errors.use(row, sums); });
+template <typename Table>
+__global__ void __launch_bounds__(fc::kThreads)
+    errors_kernel(const __grid_constant__ Table table, const __grid_constant__ ErrorArgs args) {
+  Errors<Table> errors{table, args};
+  fc::for_steps(table, args.net, errors);
 
-  const float squares = block_sum<fc::kThreads>(errors.squares);
-  if (threadIdx.x == 0) args.losses[block] = 0.5F * layer.share * squares;
+  const float part = block_sum<fc::kThreads>(errors.loss);
+  if (threadIdx.x == 0) args.losses[blockIdx.x] = part;
   if (!last_block(args.counter)) return;
   double sum = 0;
-  for (int i = static_cast<int>(threadIdx.x); i < table.offset[table.count]; i += fc::kThreads) {
+  for (unsigned i = threadIdx.x; i < gridDim.x; i += fc::kThreads) {
     sum += static_cast<double>(__ldcg(args.losses + i));
   }
   sum = block_sum<fc::kThreads>(sum);
@@ -208,24 +214,29 @@ void train_squares(const TrainArgs& args, TrainPlan& plan, Stream stream) {
     return (static_cast<int64_t>(layer.rows) * layer.cols + kSquareChunk - 1) / kSquareChunk;
   });
   const Scales scales{args.net.mean_square, args.net.scale, args.seen, args.rms_decay};
-  launch(squares_kernel, blocks, kSquareThreads, 0, stream, "predictor_train: squares", plan.table,
-         plan.space.squares, plan.space.counters, scales);
+  const Begin begin = args.behind_features ? Begin::kEarly : Begin::kAfter;
+  with_smallest(plan.table, [&]<typename Table>(const Table& table) {
+    launch(begin, squares_kernel<Table>, blocks, kSquareThreads, 0, stream,
+           "predictor_train: squares", table, plan.space.squares, plan.space.counters, scales);
+  });
 }
 
 void train_errors(const TrainArgs& args, TrainPlan& plan, Stream stream) {
-  const int64_t blocks = set_offsets(
-      plan.table, [](const TrainLayer& layer) { return fc::blocks_of(layer.rows, layer.cols); });
-  ErrorArgs errors{};
-  errors.features = static_cast<const uint16_t*>(args.features);
-  errors.fc_low = static_cast<const uint16_t*>(args.net.fc_low);
-  errors.fc_bias = args.net.fc_bias;
-  errors.scale = args.net.scale;
-  errors.errors = plan.space.errors;
-  errors.losses = plan.space.losses;
-  errors.loss = args.loss;
-  errors.counter = plan.space.counters + 1;
-  launch(errors_kernel, blocks, fc::kThreads, fc::kSharedBytes, stream, "predictor_train: errors",
-         plan.table, errors);
+  const ErrorArgs errors{{static_cast<const uint16_t*>(args.features),
+                          static_cast<const uint16_t*>(args.net.fc_low), args.net.fc_bias},
+                         args.net.scale,
+                         plan.space.errors,
+                         plan.space.losses,
+                         args.loss,
+                         plan.space.counters + 1};
+  // Behind the squares, which write neither gradients nor net.
+  const Begin begin = args.normalise ? Begin::kEarly : Begin::kAfter;
+  const int64_t steps = set_offsets(
+      plan.table, [](const TrainLayer& layer) { return fc::steps_of(layer.rows, layer.cols); });
+  with_smallest(plan.table, [&]<typename Table>(const Table& table) {
+    launch(begin, errors_kernel<Table>, fc::blocks_of(steps), fc::kThreads,
+           fc::Tile::shared_bytes(1), stream, "predictor_train: errors", table, errors);
+  });
 }
 
 }  // namespace adagp::cuda

@@ -1,18 +1,19 @@
 #pragma once
 // How predictor_train shares its work out and what it keeps in the workspace. Host code.
 //
-// In order, one launch each:
+// In order, one launch each, and each begins while the one before ends:
 //   squares    mean square of each layer's gradient -> scale
 //   errors     E = bf16(features . fc^T + bias - g / scale), all layers behind one another; the
 //   loss products   per layer   share * E . fc    -> gradient of the features, in slots (splits of
 //   cols)
 //              per columns share * E^T . X   -> gradient of fc, in slots (segments of rows)
-//   fc         fc's slots added up, and Adam
-//   conv       the features' slots added up, back through pool, ReLU and convolution, and Adam
+//   steps      fc's slots added up, and Adam; beside it the features' slots added up, back through
+//              pool, ReLU and convolution, and Adam
 // A slot has one writer and slots are added up in their order: the result is the same in every run.
 
 #include <cstdint>
 
+#include "adagp/cuda/layer_table.h"
 #include "adagp/cuda/predictor.h"
 
 namespace adagp::cuda {
@@ -29,18 +30,14 @@ struct TrainLayer {
   float share = 0;        // 2 / (layers * rows * cols)
 };
 
-struct TrainTable {
-  TrainLayer layer[kMostTrained];
-  int offset[kMostTrained + 1] =
-      {};  // of each layer's first block (row, in conv); another per launch
-  int count = 0;
-};
+using TrainTable = LayerTable<TrainLayer, kMostTrained>;
 
 // The products' tiles: kProductRows x all 256 features, in chunks of kChunk along the sum.
 constexpr int kProductRows = 64, kChunk = 32;
-constexpr int kSplit = 36 * kChunk;  // columns of a feature slot
+// Long enough that all blocks of a network of ten layers find a place on an H200 at once.
+constexpr int kSplit = 48 * kChunk;  // columns of a feature slot
 constexpr int kMostSegments = 8;     // slots of a tile of fc
-constexpr int kSegmentChunks = 32;   // of a slot, if kMostSegments suffice
+constexpr int kSegmentChunks = 48;   // of a slot, if kMostSegments suffice
 constexpr int kSquareChunk = 16384;  // elements of a block
 constexpr int kConvBlocks = 264, kConvParts = kChannels * 9 + kChannels;
 
@@ -76,8 +73,7 @@ TrainPlan train_plan(const PredictedLayer* layers, int64_t count, int64_t widest
 void train_squares(const TrainArgs& args, TrainPlan& plan, Stream stream);
 void train_errors(const TrainArgs& args, TrainPlan& plan, Stream stream);
 void train_products(const TrainArgs& args, TrainPlan& plan, Stream stream);
-void train_fc(const TrainArgs& args, TrainPlan& plan, Stream stream);
-void train_conv(const TrainArgs& args, TrainPlan& plan, Stream stream);
+void train_steps(const TrainArgs& args, TrainPlan& plan, Stream stream);
 
 // Fills table.offset with the running sum of blocks(layer), and returns the total.
 template <typename Blocks>
@@ -85,7 +81,7 @@ int64_t set_offsets(TrainTable& table, Blocks&& blocks) {
   for (int l = 0; l < table.count; ++l) {
     table.offset[l + 1] = table.offset[l] + static_cast<int>(blocks(table.layer[l]));
   }
-  return table.offset[table.count];
+  return table.total();
 }
 
 }  // namespace adagp::cuda

@@ -45,13 +45,15 @@ __device__ inline void features_gradient(const TrainLayer& layer, int block,
 struct Walk {
   int layer = -1, row = 0;
 };
-__device__ inline void next_layer(const TrainTable& table, int col, Walk& walk) {
+template <typename Table>
+__device__ inline void next_layer(const Table& table, int col, Walk& walk) {
   do {
     ++walk.layer;
   } while (walk.layer < table.count && table.layer[walk.layer].cols <= col);
   walk.row = 0;
 }
-__device__ inline void next_chunk(const TrainTable& table, int col, Walk& walk) {
+template <typename Table>
+__device__ inline void next_chunk(const Table& table, int col, Walk& walk) {
   walk.row += kChunk;
   if (walk.row >= table.layer[walk.layer].rows) next_layer(table, col, walk);
 }
@@ -61,7 +63,8 @@ struct Start {
   Walk walk;
   int chunks = 0;
 };
-__device__ inline Start start_of(const TrainTable& table, int col, int skipped) {
+template <typename Table>
+__device__ inline Start start_of(const Table& table, int col, int skipped) {
   Start start;
   for (int l = 0; l < table.count; ++l) {
     if (table.layer[l].cols <= col) continue;
@@ -103,7 +106,8 @@ struct BiasSums {
 };
 
 // E^T times the features for 64 columns, over one segment of the rows that have them.
-__device__ inline void fc_gradient(const TrainTable& table, int tile, int segment,
+template <typename Table>
+__device__ inline void fc_gradient(const Table& table, int tile, int segment,
                                    const ProductArgs& args) {
   const TrainShape& shape = args.shape;
   const int first_col = tile * kProductRows, skipped = segment * shape.segment_chunks;
@@ -152,9 +156,10 @@ __device__ inline void fc_gradient(const TrainTable& table, int tile, int segmen
 }
 
 // The longer ones, of fc, come first.
+template <typename Table>
 __global__ void __launch_bounds__(product::kThreads, 2)
-    products_kernel(const __grid_constant__ TrainTable table,
-                    const __grid_constant__ ProductArgs args) {
+    products_kernel(const __grid_constant__ Table table, const __grid_constant__ ProductArgs args) {
+  wait_for_before();
   const int block = static_cast<int>(blockIdx.x);
   const int of_fc = args.shape.fc_tiles * args.shape.segments;
   if (block < of_fc) {
@@ -174,8 +179,10 @@ void train_products(const TrainArgs& args, TrainPlan& plan, Stream stream) {
   const int64_t of_fc = static_cast<int64_t>(plan.shape.fc_tiles) * plan.shape.segments;
   const ProductArgs products{static_cast<const uint16_t*>(args.features),
                              static_cast<const uint16_t*>(args.net.fc_low), plan.shape, plan.space};
-  launch(products_kernel, of_fc + of_features, product::kThreads, product::kSharedBytes, stream,
-         "predictor_train: products", plan.table, products);
+  with_smallest(plan.table, [&]<typename Table>(const Table& table) {
+    launch(Begin::kEarly, products_kernel<Table>, of_fc + of_features, product::kThreads,
+           product::kSharedBytes, stream, "predictor_train: products", table, products);
+  });
 }
 
 }  // namespace adagp::cuda

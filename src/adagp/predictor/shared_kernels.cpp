@@ -142,6 +142,7 @@ bool SharedKernels::predict(const Summaries& summaries, const GradientSink& sink
   a.net = &net_;
   a.features = features_.const_data_ptr();
   a.rule = direct->optimizer->rule();
+  a.behind_features = true;
   cuda::predict_update(a, device::stream(features_.device()));
   return true;
 }
@@ -173,6 +174,7 @@ bool SharedKernels::learn(const Summaries& summaries, const std::vector<at::Tens
   a.normalise = config_.target == "rms";
   a.seen = seen_.mutable_data_ptr<uint8_t>();
   a.loss = data(loss_);
+  a.behind_features = true;
   a.workspace = device::scratch(device::Scratch::kTrain, features_.device(),
                                 cuda::train_workspace(all.data(), a.count, a.rows, net_.widest));
   cuda::predictor_train(a, device::stream(features_.device()));

@@ -55,7 +55,7 @@ class Problem {
   void make_features() {
     const cuda::FeaturesArgs args{summaries->get(), rows, &net, features->get()};
     if (on_device_) {
-      cuda::predictor_features(args, nullptr);
+      cuda::predictor_features(args, stream);
     } else {
       cuda::twin::predictor_features(args);
     }
@@ -65,10 +65,10 @@ class Problem {
     std::vector<int> ids;
     for (size_t l = 0; l < layers.size(); ++l) ids.push_back(id(l));
     rule.lr = lr->get();
-    const cuda::PredictArgs args{layers.data(), ids.data(),      int64_t(layers.size()),
-                                 &net,          features->get(), rule};
+    const cuda::PredictArgs args{
+        layers.data(), ids.data(), int64_t(layers.size()), &net, features->get(), rule, early};
     if (on_device_) {
-      cuda::predict_update(args, nullptr);
+      cuda::predict_update(args, stream);
     } else {
       cuda::twin::predict_update(args);
     }
@@ -93,6 +93,7 @@ class Problem {
     args.normalise = normalise;
     args.seen = seen->get();
     args.loss = loss->get();
+    args.behind_features = early;
     if (!on_device_) return cuda::twin::predictor_train(args);
     if (!workspace) {
       const int64_t bytes =
@@ -100,7 +101,7 @@ class Problem {
       workspace = std::make_unique<Device<uint8_t>>(static_cast<size_t>(bytes));
     }
     args.workspace = workspace->get();
-    cuda::predictor_train(args, nullptr);
+    cuda::predictor_train(args, stream);
   }
 
   // New gradients, the same on both sides.
@@ -127,6 +128,10 @@ class Problem {
     std::unique_ptr<Array<float>> weight, first, second, steps;
     std::unique_ptr<Array<uint16_t>> low;
   };
+
+  // How the kernels are called: `early` only right behind make_features(), as train() is.
+  cuda::Stream stream = nullptr;
+  bool early = false;
 
   int64_t rows = 0;
   cuda::PredictorNet net;

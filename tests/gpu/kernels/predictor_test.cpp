@@ -146,6 +146,12 @@ TEST_F(PredictorKernels, UpdatesTheWidestLayer) {
   expect_update({{512, 4608}, {64, 27}}, rule_of(Kind::kSgd), 1);
 }
 
+// Several steps for every block, each with other columns; and runs that end within a layer.
+TEST_F(PredictorKernels, UpdatesLongRunsOfSteps) {
+  expect_update({{31, 40004}, {33, 4}}, rule_of(Kind::kSgd), 1);
+  expect_update({{5000, 132}, {100, 260}, {7000, 12}}, rule_of(Kind::kSgd), 1);
+}
+
 TEST_F(PredictorKernels, UpdatesWithoutLowCopy) {
   expect_update({{100, 64, Type::kFloat, false}, {64, 147, Type::kFloat, false}},
                 rule_of(Kind::kSgd), 1);

@@ -100,14 +100,23 @@ TEST_F(PredictorTraining, OneRowAndThree) {
   expect_training({{3, 1}}, 1, kOneRounding);
 }
 
-// Four splits of the columns, two segments of the rows.
+// Three splits of the columns.
 TEST_F(PredictorTraining, WideLayer) {
   expect_training({{512, 4608}, {700, 64}});
 }
 
+// Of the rows, for the columns that both have.
+TEST_F(PredictorTraining, TwoSegments) {
+  expect_training({{1000, 64}, {700, 147}});
+}
+
+TEST_F(PredictorTraining, UnlikeLayersTogether) {
+  expect_training({{512, 2304}, {64, 27}, {65, 129}, {31, 133, Type::kFloat}, {70, 64}}, 2);
+}
+
 // Columns beyond a multiple of the split by one, and tiles that end in the middle of everything.
 TEST_F(PredictorTraining, ColumnsJustBeyondASplit) {
-  expect_training({{65, 1153}, {129, 129}, {33, 65}});
+  expect_training({{65, 1537}, {129, 129}, {33, 65}});
 }
 
 TEST_F(PredictorTraining, SeveralStepsOnMixedLayers) {

@@ -1,5 +1,5 @@
-// predictor_train: the features' gradient back through pool, ReLU and convolution, and the
-// convolution's step. One warp per filter; a lane has one channel and half of the image.
+// The last launch of predictor_train: fc's step (train_fc.cuh) and, beside it, the gradient of the
+// convolution: the features' slots added up, back through pool and ReLU, and its step.
 
 #include <algorithm>
 
@@ -7,17 +7,19 @@
 #include "adagp/cuda/image.cuh"
 #include "adagp/cuda/launch.cuh"
 #include "adagp/cuda/rules.cuh"
+#include "adagp/cuda/train_fc.cuh"
 #include "adagp/cuda/train_plan.h"
 
 namespace adagp::cuda {
 namespace {
 
-constexpr int kWarps = 16, kThreads = 32 * kWarps;
+constexpr int kThreads = train_fc::kThreads, kWarps = kThreads / 32;
 constexpr int kGroups = kThreads / (kConvParts / 4);  // of blocks, in the last sum
 
 struct ConvArgs {
   const float* summaries;
   ParamSlot weight, bias;
+  int blocks;
   float *fc_weight_steps, *fc_bias_steps;
   uint8_t* seen;
   TrainSpace space;
@@ -118,7 +120,7 @@ __device__ inline void finish(const ConvArgs& args) {
     float4 sum{};
     const auto* from = reinterpret_cast<const float4*>(args.space.conv) + part;
 #pragma unroll 8
-    for (int block = group; block < static_cast<int>(gridDim.x); block += kGroups) {
+    for (int block = group; block < args.blocks; block += kGroups) {
       const float4 more = __ldcg(from + block * (kConvParts / 4));
       sum.x += more.x, sum.y += more.y, sum.z += more.z, sum.w += more.w;
     }
@@ -142,8 +144,8 @@ __device__ inline void finish(const ConvArgs& args) {
   count_step(args.fc_bias_steps);
 }
 
-__global__ void __launch_bounds__(kThreads, 2)
-    conv_kernel(const __grid_constant__ TrainTable table, const __grid_constant__ ConvArgs args) {
+template <typename Table>
+__device__ inline void add_block(const Table& table, const ConvArgs& args) {
   __shared__ __align__(16) float images[kWarps][kImageFloats];
   const int lane = static_cast<int>(threadIdx.x % 32), warp = static_cast<int>(threadIdx.x / 32);
   const int channel = lane / 2, half = lane % 2;
@@ -153,9 +155,10 @@ __global__ void __launch_bounds__(kThreads, 2)
 #pragma unroll
   for (int k = 0; k < 9; ++k) weight[k] = args.weight.weight[9 * channel + k];
   const float bias = args.bias.weight[channel];
+  wait_for_before();
 
   Gradients sums;
-  const int rows = table.offset[table.count], stride = static_cast<int>(gridDim.x) * kWarps;
+  const int rows = table.offset[table.count], stride = args.blocks * kWarps;
   for (int i = static_cast<int>(blockIdx.x) * kWarps + warp; i < rows; i += stride) {
     const int l = find_range(table.offset, table.count, i);
     const TrainLayer& layer = table.layer[l];
@@ -171,15 +174,25 @@ __global__ void __launch_bounds__(kThreads, 2)
     add_half(sums, weight, bias, image, half, pooled);
   }
   store_parts(sums, args.space.conv + static_cast<int64_t>(blockIdx.x) * kConvParts);
-  if (last_block(args.space.counters + 2)) finish(args);
 }
 
-}  // namespace
+// The convolution's blocks first: they compute while the others wait for memory.
+template <typename Table>
+__global__ void __launch_bounds__(kThreads, 2)
+    steps_kernel(const __grid_constant__ Table table, const __grid_constant__ ConvArgs conv,
+                 const __grid_constant__ train_fc::FcArgs fc) {
+  const int block = static_cast<int>(blockIdx.x);
+  if (block < conv.blocks) {
+    add_block(table, conv);
+  } else {
+    train_fc::step_block(fc, block - conv.blocks);
+  }
+  if (last_block(conv.space.counters + 2)) finish(conv);
+}
 
-void train_conv(const TrainArgs& args, TrainPlan& plan, Stream stream) {
-  const int64_t rows =
-      set_offsets(plan.table, [](const TrainLayer& layer) { return int64_t{layer.rows}; });
+ConvArgs conv_of(const TrainArgs& args, const TrainPlan& plan, int64_t blocks) {
   ConvArgs conv{};
+  conv.blocks = static_cast<int>(blocks);
   conv.summaries = args.summaries;
   conv.weight = args.conv_weight;
   conv.weight.weight = args.net.conv_weight;
@@ -192,8 +205,21 @@ void train_conv(const TrainArgs& args, TrainPlan& plan, Stream stream) {
   conv.rule = rule_of(args.rule);
   conv.lr = args.rule.lr;
   conv.scale = args.rule.scale;
+  return conv;
+}
+
+}  // namespace
+
+void train_steps(const TrainArgs& args, TrainPlan& plan, Stream stream) {
+  const int64_t rows =
+      set_offsets(plan.table, [](const TrainLayer& layer) { return int64_t{layer.rows}; });
   const int64_t blocks = std::min<int64_t>(kConvBlocks, (rows + kWarps - 1) / kWarps);
-  launch(conv_kernel, blocks, kThreads, 0, stream, "predictor_train: conv", plan.table, conv);
+  const ConvArgs conv = conv_of(args, plan, blocks);
+  const train_fc::FcArgs fc = train_fc::args_of(args, plan);
+  with_smallest(plan.table, [&]<typename Table>(const Table& table) {
+    launch(Begin::kEarly, steps_kernel<Table>, blocks + train_fc::blocks_of(plan), kThreads, 0,
+           stream, "predictor_train: steps", table, conv, fc);
+  });
 }
 
 }  // namespace adagp::cuda

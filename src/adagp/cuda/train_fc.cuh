@@ -1,0 +1,120 @@
+#pragma once
+// predictor_train: fc's gradient added up from its slots, and fc's step. Device code of a launch
+// that train_steps.cu shares out.
+
+#include "adagp/cuda/launch.cuh"
+#include "adagp/cuda/quads.cuh"
+#include "adagp/cuda/rules.cuh"
+#include "adagp/cuda/train_plan.h"
+
+namespace adagp::cuda::train_fc {
+
+constexpr int kThreads = 512;
+constexpr int kTile = kProductRows * kFeatures;
+constexpr int kBlocksOfTile = kTile / (4 * kThreads);
+
+struct FcArgs {
+  ParamSlot weight, bias;
+  uint16_t* low;
+  bool quads;
+  int widest, segments;
+  TrainSpace space;
+  Rule rule;
+  const float *lr, *scale;
+};
+
+inline FcArgs args_of(const TrainArgs& args, const TrainPlan& plan) {
+  FcArgs fc{};
+  fc.weight = args.fc_weight;
+  fc.weight.weight = args.net.fc_weight;
+  fc.bias = args.fc_bias;
+  fc.bias.weight = args.net.fc_bias;
+  fc.low = static_cast<uint16_t*>(args.net.fc_low);
+  fc.quads = allows_quads(fc.weight.weight, 4) && allows_quads(fc.weight.first, 4) &&
+             allows_quads(fc.weight.second, 4) && allows_quads(fc.low, 2);
+  fc.widest = static_cast<int>(args.net.widest);
+  fc.segments = plan.shape.segments;
+  fc.space = plan.space;
+  fc.rule = rule_of(args.rule);
+  fc.lr = args.rule.lr;
+  fc.scale = args.rule.scale;
+  return fc;
+}
+inline int64_t blocks_of(const TrainPlan& plan) {
+  return static_cast<int64_t>(plan.shape.fc_tiles) * kBlocksOfTile;
+}
+
+// kCount parameters in registers, their step, and back.
+template <int kCount>
+struct Values {
+  float weight[kCount], first[kCount] = {}, second[kCount] = {};
+
+  __device__ void step(const FcArgs& args, const ParamSlot& slot, const float (&gradient)[kCount]) {
+    const float scale = args.scale != nullptr ? *args.scale : 1.0F;
+    Corrections corrections;
+    if (args.rule.kind != UpdateRule::Kind::kSgd) {
+      corrections = corrections_after(args.rule, *slot.steps);
+    }
+#pragma unroll
+    for (int i = 0; i < kCount; ++i) {
+      apply_rule(args.rule, *args.lr, slot.decay, slot.first != nullptr, corrections,
+                 scale * gradient[i], weight[i], first[i], second[i]);
+    }
+  }
+};
+
+__device__ inline void step_bias(const FcArgs& args, int at, float gradient) {
+  const ParamSlot& slot = args.bias;
+  Values<1> values;
+  values.weight[0] = slot.weight[at];
+  if (slot.first != nullptr) values.first[0] = slot.first[at];
+  if (slot.second != nullptr) values.second[0] = slot.second[at];
+  values.step(args, slot, {gradient});
+  slot.weight[at] = values.weight[0];
+  if (slot.first != nullptr) slot.first[at] = values.first[0];
+  if (slot.second != nullptr) slot.second[at] = values.second[0];
+}
+
+// Four weights of one output per thread; the weights are on their way while the products end.
+__device__ inline void step_block(const FcArgs& args, int block) {
+  const int tile = block / kBlocksOfTile, part = block % kBlocksOfTile;
+  const int tid = static_cast<int>(threadIdx.x), inside = 4 * (part * kThreads + tid);
+  const int col = tile * kProductRows + inside / kFeatures;
+  const int64_t at = static_cast<int64_t>(col) * kFeatures + inside % kFeatures;
+  const ParamSlot& weights = args.weight;
+  const bool valid = col < args.widest, quads = args.quads;
+  Values<4> values;
+  if (valid) {
+    load_quad(values.weight, weights.weight + at, 4, quads);
+    if (weights.first != nullptr) load_quad(values.first, weights.first + at, 4, quads);
+    if (weights.second != nullptr) load_quad(values.second, weights.second + at, 4, quads);
+  }
+  wait_for_before();
+
+  const int segments = args.space.segments[tile];  // none where no layer is as wide: gradient 0
+  const int64_t slot = static_cast<int64_t>(tile) * args.segments;
+  if (valid) {
+    const auto* from = reinterpret_cast<const float4*>(args.space.weights + slot * kTile + inside);
+    float gradient[4] = {};
+#pragma unroll 4
+    for (int s = 0; s < segments; ++s) {
+      const float4 more = from[s * (kTile / 4)];
+      gradient[0] += more.x, gradient[1] += more.y, gradient[2] += more.z, gradient[3] += more.w;
+    }
+    values.step(args, weights, gradient);
+    store_quad(weights.weight + at, values.weight, 4, quads);
+    if (weights.first != nullptr) store_quad(weights.first + at, values.first, 4, quads);
+    if (weights.second != nullptr) store_quad(weights.second + at, values.second, 4, quads);
+    store_low_quad(args.low + at, values.weight, 4, quads);
+  }
+
+  const int output = tile * kProductRows + tid;
+  if (part != 0 || tid >= kProductRows || output >= args.widest) return;
+  float gradient = 0;
+  for (int s = 0; s < segments; ++s) {
+    gradient += args.space.biases[(slot + s) * kProductRows + tid];
+  }
+  step_bias(args, output, gradient);
+}
+
+}  // namespace adagp::cuda::train_fc
