@@ -98,3 +98,43 @@ policy.milestones = [30, 60]
 """,
 )
 seed("recipe", "inline", b'optim = {lr = 0.1, policy = {milestones = 5}}\ndata.mean = 0.5\nhead = "exact"\n')
+
+config = (Path(__file__).parents[1] / "golden/fixtures/scalesim/ws/run.cfg").read_bytes()
+seed("scalesim_config", "version3", config)
+seed("scalesim_config", "version2", config.split(b"[layout]")[0] + b"[run_presets]\nInterfaceBandwidth: USER\n")
+titles = b"Layer name, IFMAP h, IFMAP w, Filter h, Filter w, Channels, Filters, Stride,\n"
+seed("topology", "conv", b"\0" + titles + b"conv1, 18, 18, 3, 3, 8, 20, 2,\nDP2, 9, 9, 3, 3, 4, 1, 1, 1:2,\n")
+seed("topology", "windows", b"\0\xef\xbb\xbf" + titles.replace(b"\n", b"\r\n") + b"fc,1,1,1,1,64,10,1\r\n")
+seed("topology", "gemm", b"\1Layer, M, N, K,\na, 64, 40, 96,\nb, 1, 10, 33\n")
+for preset in sorted((Path(__file__).parents[2] / "configs/accelerators").glob("*.toml")):
+    seed("accelerator", preset.stem, preset.read_bytes())
+
+table = (Path(__file__).parents[2] / "configs/layers/resnet8-cifar.csv").read_bytes()
+seed("layer_table", "resnet8", table)
+seed("layer_table", "windows", b"\xef\xbb\xbf" + table.replace(b"\n", b"\r\n"))
+
+
+def program(sizes, signature, *nodes):
+    """models/model.json of torch.export.save, as far as it is read."""
+    values = {name: {"sizes": [{"as_int": n} for n in shape]} for name, shape in sizes.items()}
+    graph = {"tensor_values": values, "nodes": nodes}
+    specs = [{"parameter": {"arg": {"name": name}, "parameter_name": path}} if path else
+             {"user_input": {"arg": {"as_tensor": {"name": name}}}} for name, path in signature.items()]
+    return json.dumps({"graph_module": {"graph": graph, "signature": {"input_specs": specs}}}).encode()
+
+
+def node(target, output, **arguments):
+    def given(value):
+        return {"as_tensor": {"name": value}} if isinstance(value, str) else {"as_ints": value}
+
+    return {"target": f"torch.ops.aten.{target}", "outputs": [{"as_tensor": {"name": output}}],
+            "inputs": [{"name": name, "arg": given(value)} for name, value in arguments.items()]}
+
+
+seed("pt2", "conv", program(
+    {"x": (2, 3, 8, 8), "w": (4, 3, 3, 3), "y": (2, 4, 8, 8), "z": (2, 4, 8, 8)}, {"w": "c.weight", "x": ""},
+    node("conv2d.default", "y", input="x", weight="w", padding=[1, 1]), node("relu.default", "z", self="y")))
+seed("pt2", "attention", program(
+    {"q": (2, 4, 5, 8), "w": (8, 8), "t": (8, 8), "a": (2, 4, 5, 8), "y": (2, 4, 5, 8)}, {"w": "l.weight", "q": ""},
+    node("scaled_dot_product_attention.default", "a", query="q", key="q", value="q"),
+    node("t.default", "t", self="w"), node("matmul.default", "y", self="a", other="t")))

@@ -59,16 +59,16 @@ double speedup_over(const SeedRuns& reference, const SeedRuns& runs) {
 }
 
 MethodRow summarise(const MethodRuns& group, const MethodRuns* bp) {
-  const auto top1 = collect(group.runs, [](const auto& r) { return r.top1; });
+  const auto scores = collect(group.runs, [](const auto& r) { return r.score; });
   std::vector<double> cosines;
   for (const auto& entry : group.runs) {
     if (entry.second.cosine) cosines.push_back(*entry.second.cosine);
   }
   MethodRow row;
   row.method = group.method;
-  row.top1_mean = mean(top1);
-  row.top1_sd = standard_deviation(top1);
-  row.n = static_cast<int64_t>(top1.size());
+  row.score_mean = mean(scores);
+  row.score_sd = standard_deviation(scores);
+  row.n = static_cast<int64_t>(scores.size());
   row.seconds_mean = mean(collect(group.runs, [](const auto& r) { return r.seconds; }));
   row.speedup =
       bp != nullptr ? speedup_over(bp->runs, group.runs) : std::numeric_limits<double>::quiet_NaN();
@@ -80,11 +80,11 @@ MethodRow summarise(const MethodRuns& group, const MethodRuns* bp) {
   return row;
 }
 
-Difference paired_top1(const SeedRuns& runs, const SeedRuns& reference) {
+Difference paired_scores(const SeedRuns& runs, const SeedRuns& reference) {
   std::vector<double> differences;
   for (const auto& [seed, run] : runs) {
     const auto other = reference.find(seed);
-    if (other != reference.end()) differences.push_back(run.top1 - other->second.top1);
+    if (other != reference.end()) differences.push_back(run.score - other->second.score);
   }
   return paired_difference(differences);
 }
@@ -99,7 +99,7 @@ std::string exact_number(double value) {
 
 Table people_table(const Comparison& comparison) {
   Table table({{"method", Align::kLeft},
-               {"top-1 %"},
+               {comparison.metric.label + (comparison.metric.percent ? " %" : "")},
                {"n"},
                {"seconds"},
                {"speed-up"},
@@ -107,9 +107,9 @@ Table people_table(const Comparison& comparison) {
                {"GP batches"},
                {"cosine"}});
   for (const MethodRow& row : comparison.methods) {
-    std::string top1 = number_or_dash(row.top1_mean, 2);
-    if (std::isfinite(row.top1_sd)) top1 += " ± " + core::fixed(row.top1_sd, 2);
-    table.add_row({row.method, top1, core::cat(row.n), number_or_dash(row.seconds_mean, 1),
+    std::string score = number_or_dash(row.score_mean, 2);
+    if (std::isfinite(row.score_sd)) score += " ± " + core::fixed(row.score_sd, 2);
+    table.add_row({row.method, score, core::cat(row.n), number_or_dash(row.seconds_mean, 1),
                    number_or_dash(row.speedup, 2, "x"), core::cat(row.bp_batches),
                    core::cat(row.gp_batches), number_or_dash(row.cosine_mean, 3)});
   }
@@ -118,10 +118,11 @@ Table people_table(const Comparison& comparison) {
 
 }  // namespace
 
-Comparison compare(const std::vector<RunRecord>& runs) {
+Comparison compare(const std::vector<RunRecord>& runs, const Metric& metric) {
   const auto groups = by_method(runs);
   const MethodRuns* bp = find_method(groups, "bp");
   Comparison out;
+  out.metric = metric;
   for (const auto& group : groups) out.methods.push_back(summarise(group, bp));
   for (const std::string against : {"bp", "skip"}) {
     const MethodRuns* reference = find_method(groups, against);
@@ -129,7 +130,7 @@ Comparison compare(const std::vector<RunRecord>& runs) {
     for (const auto& group : groups) {
       // bp against skip is skip against bp, said already.
       if (group.method == against || group.method == "bp") continue;
-      out.pairs.push_back({group.method, against, paired_top1(group.runs, reference->runs)});
+      out.pairs.push_back({group.method, against, paired_scores(group.runs, reference->runs)});
     }
   }
   return out;
@@ -139,8 +140,8 @@ std::string to_json(const Comparison& comparison) {
   // nlohmann writes NaN as null.
   nlohmann::ordered_json methods = nlohmann::ordered_json::object();
   for (const MethodRow& row : comparison.methods) {
-    methods[row.method] = {{"top1_mean", row.top1_mean},
-                           {"top1_sd", row.top1_sd},
+    methods[row.method] = {{comparison.metric.name + "_mean", row.score_mean},
+                           {comparison.metric.name + "_sd", row.score_sd},
                            {"n", row.n},
                            {"seconds_mean", row.seconds_mean},
                            {"speedup", row.speedup},
@@ -158,6 +159,7 @@ std::string to_json(const Comparison& comparison) {
                      {"high", pair.points.high}});
   }
   nlohmann::ordered_json out;
+  out["metric"] = comparison.metric.name;
   out["methods"] = methods;
   out["pairs"] = pairs;
   out["verdict"] = verdict(comparison);
@@ -174,8 +176,8 @@ std::string to_console(const Comparison& comparison) {
 
 std::string to_csv(const Comparison& comparison) {
   Table table({{"method"},
-               {"top1_mean"},
-               {"top1_sd"},
+               {comparison.metric.name + "_mean"},
+               {comparison.metric.name + "_sd"},
                {"n"},
                {"seconds_mean"},
                {"speedup"},
@@ -183,7 +185,7 @@ std::string to_csv(const Comparison& comparison) {
                {"gp_batches"},
                {"cosine_mean"}});
   for (const MethodRow& row : comparison.methods) {
-    table.add_row({row.method, exact_number(row.top1_mean), exact_number(row.top1_sd),
+    table.add_row({row.method, exact_number(row.score_mean), exact_number(row.score_sd),
                    core::cat(row.n), exact_number(row.seconds_mean), exact_number(row.speedup),
                    core::cat(row.bp_batches), core::cat(row.gp_batches),
                    exact_number(row.cosine_mean)});

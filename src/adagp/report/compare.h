@@ -14,7 +14,7 @@ namespace adagp::report {
 struct RunRecord {
   std::string method;
   int64_t seed = 0;
-  double top1 = 0;     // percent
+  double score = 0;    // by which runs are compared: top-1 in percent, mAP, ...
   double seconds = 0;  // of training
   int64_t bp_batches = 0;
   int64_t gp_batches = 0;
@@ -24,8 +24,8 @@ struct RunRecord {
 // One method over its seeds. NaN where a number does not exist.
 struct MethodRow {
   std::string method;
-  double top1_mean = 0;
-  double top1_sd = 0;  // n - 1
+  double score_mean = 0;
+  double score_sd = 0;  // n - 1
   int64_t n = 0;
   double seconds_mean = 0;
   // Mean seconds of bp / mean seconds of the method, over the seeds both have: a ratio of means,
@@ -36,20 +36,28 @@ struct MethodRow {
   double cosine_mean = 0;  // over the runs that have one
 };
 
-// top1 of `method` minus top1 of `against`, paired over their common seeds.
+// Score of `method` minus score of `against`, paired over their common seeds.
 struct PairedRow {
   std::string method;
   std::string against;  // "bp" or "skip"
   Difference points;
 };
 
+// What the score is.
+struct Metric {
+  std::string name = "top1";    // in JSON and CSV: "top1_mean"
+  std::string label = "top-1";  // for people
+  bool percent = true;
+};
+
 struct Comparison {
+  Metric metric;
   std::vector<MethodRow> methods;  // in order of first appearance
   std::vector<PairedRow> pairs;    // against bp first, then against skip; without bp against skip
 };
 
 // Throws Error when a method has a seed twice.
-Comparison compare(const std::vector<RunRecord>& runs);
+Comparison compare(const std::vector<RunRecord>& runs, const Metric& metric = {});
 
 // Whether adagp beats skip, then which methods differ from skip and which from bp: the 95 % t
 // interval of the paired difference excludes zero. Below three common seeds it says that this is
@@ -57,9 +65,9 @@ Comparison compare(const std::vector<RunRecord>& runs);
 // paragraph for each, with an empty line between.
 std::string verdict(const Comparison& comparison);
 
-// {"methods": {name: {"top1_mean", "top1_sd", "n", "seconds_mean", "speedup", "bp_batches",
-// "gp_batches", "cosine_mean"}}, "pairs": [{"method", "against", "n", "mean", "low", "high"}],
-// "verdict": text}; a number that does not exist is null.
+// {"metric", "methods": {name: {"<metric>_mean", "<metric>_sd", "n", "seconds_mean", "speedup",
+// "bp_batches", "gp_batches", "cosine_mean"}}, "pairs": [{"method", "against", "n", "mean", "low",
+// "high"}], "verdict": text}; a number that does not exist is null.
 std::string to_json(const Comparison& comparison);
 std::string to_markdown(const Comparison& comparison);  // table and verdict
 std::string to_console(const Comparison& comparison);   // table and verdict

@@ -40,7 +40,7 @@ std::string basis(int64_t seeds) {
 // equality: it says what the seeds cannot tell.
 std::string clause(const PairedRow& pair) {
   const Difference& points = pair.points;
-  if (std::isnan(points.mean)) return pair.method + " has a run without a top-1";
+  if (std::isnan(points.mean)) return pair.method + " has a run without a score";
   if (!points.excludes_zero()) {
     return core::cat("cannot tell ", pair.method, " from ", pair.against, " (",
                      signed_points(points.mean), ", ", range_of(points), ")");

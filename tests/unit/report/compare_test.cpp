@@ -15,7 +15,7 @@ void add_runs(std::vector<RunRecord>& out, const std::string& method,
               const std::vector<double>& top1, double seconds = 10) {
   for (size_t i = 0; i < top1.size(); ++i) {
     out.push_back(
-        {.method = method, .seed = static_cast<int64_t>(i), .top1 = top1[i], .seconds = seconds});
+        {.method = method, .seed = static_cast<int64_t>(i), .score = top1[i], .seconds = seconds});
   }
 }
 
@@ -37,13 +37,13 @@ TEST(Compare, RowsByHand) {
   ASSERT_EQ(c.methods.size(), 2u);
   const auto& bp = c.methods[0];
   EXPECT_EQ(bp.method, "bp");
-  EXPECT_DOUBLE_EQ(bp.top1_mean, 90.5);
-  EXPECT_DOUBLE_EQ(bp.top1_sd, std::sqrt(0.5));
+  EXPECT_DOUBLE_EQ(bp.score_mean, 90.5);
+  EXPECT_DOUBLE_EQ(bp.score_sd, std::sqrt(0.5));
   EXPECT_DOUBLE_EQ(bp.speedup, 1);
   EXPECT_TRUE(std::isnan(bp.cosine_mean));
   const auto& adagp = c.methods[1];
   EXPECT_EQ(adagp.n, 3);
-  EXPECT_NEAR(adagp.top1_mean, 265.0 / 3, 1e-12);
+  EXPECT_NEAR(adagp.score_mean, 265.0 / 3, 1e-12);
   EXPECT_DOUBLE_EQ(adagp.seconds_mean, 60);
   EXPECT_DOUBLE_EQ(adagp.speedup, (100.0 + 140) / (80 + 70));  // the seeds both have
   EXPECT_EQ(adagp.bp_batches, 500);
@@ -148,7 +148,7 @@ TEST(Verdict, WorksWithWhateverIsThere) {
   std::vector<RunRecord> broken;
   add_runs(broken, "bp", {90, 90, 90});
   add_runs(broken, "adagp", {89, std::nan(""), 88});
-  EXPECT_TRUE(says(verdict(compare(broken)), "adagp has a run without a top-1"));
+  EXPECT_TRUE(says(verdict(compare(broken)), "adagp has a run without a score"));
 }
 
 }  // namespace

@@ -1,0 +1,61 @@
+// adagp paper: the published evaluation beside ours.
+
+#include <cstdio>
+#include <memory>
+
+#include "adagp/core/files.h"
+#include "adagp/core/log.h"
+#include "adagp/core/progress.h"
+#include "adagp/core/text.h"
+#include "adagp/study/paper.h"
+#include "commands.h"
+
+namespace adagp::apps {
+namespace {
+
+struct PaperArgs {
+  study::PaperOptions options;
+  std::string plots;
+  bool json = false, networks = false;
+};
+
+int run_paper(const PaperArgs& args) {
+  study::PaperResult result;
+  {
+    core::Progress progress;
+    result = study::compare_with_paper(args.options, [&](size_t done, size_t all) {
+      progress.show(core::cat("paper: ", done, " of ", all),
+                    static_cast<double>(done) / static_cast<double>(all));
+    });
+  }
+  const std::string text =
+      args.json ? study::paper_json(result) : study::paper_text(result, args.networks);
+  std::fputs(text.c_str(), stdout);
+  if (args.plots.empty()) return 0;
+  core::make_folder(args.plots);
+  for (const auto& [name, chart] : study::paper_charts(result)) {
+    core::write_file(core::fs::path(args.plots) / name, report::svg(chart));
+    core::log_info("paper: wrote " + (core::fs::path(args.plots) / name).string());
+  }
+  return 0;
+}
+
+}  // namespace
+
+void add_paper(CLI::App& app, Action& action) {
+  auto args = std::make_shared<PaperArgs>();
+  CLI::App* command =
+      app.add_subcommand("paper", "The published figures and tables beside the simulator's");
+  command->add_flag("--networks", args->networks, "Also a line per network, data set and dataflow");
+  command->add_option("--array", args->options.array, "Array of every design")
+      ->capture_default_str();
+  command->add_option("--batch", args->options.batch, "Batch size")->capture_default_str();
+  command->add_option("--epochs", args->options.epochs, "Epochs")->capture_default_str();
+  command->add_flag("--vector-passes", args->options.vector_passes,
+                    "Count norms, activations and updates too; the paper counts products");
+  command->add_flag("--json", args->json, "JSON");
+  command->add_option("--plot", args->plots, "Folder for pictures (SVG)");
+  command->callback([args, &action] { action = [args] { return run_paper(*args); }; });
+}
+
+}  // namespace adagp::apps

@@ -1,0 +1,175 @@
+// adagp simulate: training runs or forward passes on accelerators, one or a sweep of them.
+
+#include <cstdio>
+#include <memory>
+
+#include "adagp/accel/explain.h"
+#include "adagp/core/error.h"
+#include "adagp/core/files.h"
+#include "adagp/core/log.h"
+#include "adagp/core/progress.h"
+#include "adagp/core/text.h"
+#include "adagp/report/chart.h"
+#include "adagp/study/details.h"
+#include "adagp/study/output.h"
+#include "commands.h"
+
+namespace adagp::apps {
+namespace {
+
+struct SimulateArgs {
+  study::Options options;
+  std::string explain, pareto, plot;
+  bool json = false, csv = false, per_layer = false;
+};
+
+void put(const std::string& text) {
+  std::fputs(text.c_str(), stdout);
+}
+
+// What the runs have in common, above their table.
+std::string run_heading(const study::Study& study) {
+  const study::Case& one = study.cases[0];
+  const accel::Point& point = study.points[0];
+  const bool single = study.cases.size() == 1;
+  std::string text =
+      single ? core::cat(one.model, ", ", one.input, ", batch ", one.batch, "; ", one.accelerator,
+                         ", ", study::array_text(point.accelerator.array), " PEs, ",
+                         point.dataflow->name, ", ", core::shortest(point.accelerator.clock_mhz),
+                         " MHz")
+             : core::cat(study.cases.size(), " runs of ", one.model,
+                         study.cases.back().model == one.model ? "" : " and others");
+  if (!point.designs.empty()) {
+    text += core::cat("; ", point.run.epochs, " epochs, schedule ", point.run.schedule.str());
+    if (single) text += core::cat(", ", point.run.batches_per_epoch, " batches an epoch");
+  }
+  return text + "\n\n";
+}
+
+void print_one(const SimulateArgs& args, const study::Study& study) {
+  const study::Details details = study::detail(study, 0);
+  if (args.json) {
+    put(study::json_text(study, 0, details, args.per_layer));
+  } else if (args.per_layer) {
+    if (!args.csv) put(run_heading(study));
+    put(study::layer_table(study, 0, details, args.csv));
+  } else if (args.csv) {
+    study::write_csv(study, study::all_rows(study), put);
+  } else {
+    put(run_heading(study) + study::console(study, study::all_rows(study)));
+    if (study::training(details)) {
+      put("\n" + study::phase_table(details));
+      put(core::cat(
+          "\nBW/FW of the products ", core::fixed(accel::backward_over_forward(details.layers), 3),
+          "; peak activations: BP batch ",
+          core::human_bytes(static_cast<double>(details.training.peak_backprop_bytes)),
+          ", GP batch ",
+          core::human_bytes(static_cast<double>(details.training.peak_predict_bytes)), "\n"));
+    }
+  }
+  if (!args.plot.empty()) {
+    core::write_file(args.plot, report::svg(study::layer_chart(study, 0, details)));
+  }
+}
+
+void print_many(const SimulateArgs& args, const study::Study& study) {
+  const auto rows =
+      args.pareto.empty() ? study::all_rows(study) : study::pareto_rows(study, args.pareto);
+  if (args.json) {
+    study::write_json(study, rows, put);
+  } else if (args.csv) {
+    study::write_csv(study, rows, put);
+  } else {
+    put(run_heading(study) + study::console(study, rows));
+  }
+  if (!args.plot.empty()) core::write_file(args.plot, report::svg(study::runs_chart(study)));
+}
+
+int run_simulate(const SimulateArgs& args) {
+  study::Study study = study::make_study(args.options);
+  const size_t runs = study.cases.size();
+  const bool single = runs == 1 && args.pareto.empty();
+  if (runs > 1 && (args.per_layer || !args.explain.empty())) {
+    throw UsageError(core::cat("simulate: --per-layer and --explain are for one run, got ", runs));
+  }
+  if (!args.explain.empty()) {
+    const accel::Point& point = study.points[0];
+    put(accel::explain(*point.plan, point.accelerator, *point.dataflow, args.explain));
+    return 0;
+  }
+  {
+    core::Progress progress;
+    study::run(study, args.options.threads, [&](size_t done) {
+      if (runs > 1) {
+        progress.show(core::cat("simulate: ", done, " of ", runs),
+                      static_cast<double>(done) / static_cast<double>(runs));
+      }
+    });
+  }
+  single ? print_one(args, study) : print_many(args, study);
+  return 0;
+}
+
+void add_inputs(CLI::App& command, study::Options& options) {
+  command.add_option("--model", options.models, "Networks, or 'all' (see 'adagp list models')");
+  command.add_option("--input", options.inputs, "imagenet, cifar, cifar100, ...")
+      ->capture_default_str();
+  command.add_option("--table", options.table, "A layer table (CSV) instead of a model");
+  command.add_option("--topology", options.topology, "A SCALE-Sim topology instead of a model");
+  command.add_option("--topology-kind", options.topology_kind, "conv or gemm")
+      ->capture_default_str();
+  command.add_option("--batch", options.batches, "Batch sizes (default: 128, for inference 1)");
+  command.add_flag("--inference", options.inference, "The forward pass alone");
+}
+
+void add_machine(CLI::App& command, study::Options& options) {
+  command.add_option("--accelerator", options.accelerators, "Presets or TOML files")
+      ->capture_default_str();
+  command.add_option("--array", options.arrays, "Array sizes, as 12x15 or 8..64:8x8..64:8");
+  command.add_option("--dataflow", options.dataflows, "ws, is, os, rs, in-place, or 'all'");
+  command.add_option("--set", options.settings, "key=value of the accelerator");
+  command.add_flag("--products-only", options.products_only,
+                   "Leave out vector passes (norms, activations, updates)");
+}
+
+void add_training(CLI::App& command, study::Options& options) {
+  command.add_option("--designs", options.designs, "baseline, low, efficient, max, or 'all'")
+      ->capture_default_str();
+  command.add_option("--epochs", options.epochs, "Epochs")->capture_default_str();
+  command.add_option("--examples", options.examples,
+                     "Examples of an epoch (default: the data set's)");
+  command.add_option("--schedule", options.schedule, "auto, paper, bp or stretches")
+      ->capture_default_str();
+  command.add_option("--predictor", options.predictor_kind, "shared or remap")
+      ->capture_default_str();
+  command.add_option("--predictor-channels", options.predictor_channels, "Channels (default 16)");
+  command.add_option("--predictor-pooled", options.predictor_pooled, "Pooled side (default 4)");
+  command.add_option("--predictor-summary", options.predictor_summary, "Input side (default 8)");
+}
+
+}  // namespace
+
+void add_simulate(CLI::App& app, Action& action) {
+  auto args = std::make_shared<SimulateArgs>();
+  CLI::App* command = app.add_subcommand(
+      "simulate", "Training runs or forward passes on an accelerator: cycles, energy, speed-ups");
+  add_inputs(*command, args->options);
+  add_machine(*command, args->options);
+  add_training(*command, args->options);
+  CLI::Option* csv = command->add_flag("--csv", args->csv, "CSV");
+  command->add_flag("--json", args->json, "JSON; of several runs an array")->excludes(csv);
+  command->add_flag("--per-layer", args->per_layer, "One run: a line per layer");
+  command->add_option("--explain", args->explain, "One layer: its formulas with the numbers");
+  command->add_option("--pareto", args->pareto,
+                      "Only what nothing else beats in two of cycles, energy, time, pes");
+  command->add_option("--plot", args->plot, "Write a picture (SVG)");
+  command->add_option("--threads", args->options.threads,
+                      "Threads of a sweep (default: all cores)");
+  command->footer(
+      "Lists (a,b) and ranges (8..64:8, 8..64*2) of models, inputs, arrays, dataflows, batches "
+      "and\n"
+      "predictor sizes make a sweep over all combinations. Formulas: docs/simulator.md.");
+  command->callback([args, &action] { action = [args] { return run_simulate(*args); }; });
+}
+
+}  // namespace adagp::apps

@@ -1,0 +1,33 @@
+# Writes OUTPUT, a C++ source with the text of every file of FILES (separated by |) as a table:
+#   cmake -DOUTPUT=x.cpp -DHEADER=adagp/zoo/embedded.h -DNAMESPACE=adagp::zoo -DTABLE=layer_files
+#         "-DFILES=a.csv|b.csv" -P EmbedFiles.cmake
+# Names are the files' names without their ending. Text stands in raw literals of at most 8,000
+# characters, because compilers need not take longer ones.
+string(REPLACE "|" ";" FILES "${FILES}")
+set(_out "// Generated from configs/ by cmake/EmbedFiles.cmake.\n#include \"${HEADER}\"\n")
+string(APPEND _out "namespace ${NAMESPACE} {\nnamespace {\n")
+set(_rows "")
+set(_number 0)
+foreach(_file IN LISTS FILES)
+  get_filename_component(_name "${_file}" NAME_WLE)
+  file(READ "${_file}" _text)
+  string(LENGTH "${_text}" _length)
+  string(APPEND _out "constexpr char k${TABLE}_${_number}[] =")
+  set(_at 0)
+  while(_at LESS _length)
+    string(SUBSTRING "${_text}" ${_at} 8000 _part)
+    string(APPEND _out "\nR\"adagp(${_part})adagp\"")
+    math(EXPR _at "${_at} + 8000")
+  endwhile()
+  string(APPEND _out " \"\";\n")
+  string(APPEND _rows "    {\"${_name}\", {k${TABLE}_${_number}, sizeof k${TABLE}_${_number} - 1}},\n")
+  math(EXPR _number "${_number} + 1")
+endforeach()
+if(_number EQUAL 0)
+  string(APPEND _out "}  // namespace\nstd::span<const File> ${TABLE}() { return {}; }\n")
+else()
+  string(APPEND _out "constexpr File k${TABLE}[] = {\n${_rows}};\n}  // namespace\n")
+  string(APPEND _out "std::span<const File> ${TABLE}() { return k${TABLE}; }\n")
+endif()
+string(APPEND _out "}  // namespace ${NAMESPACE}\n")
+file(WRITE "${OUTPUT}" "${_out}")

@@ -1,0 +1,131 @@
+#include "adagp/accel/accelerator.h"
+
+#include <cmath>
+
+#include "adagp/accel/dataflow/dataflow.h"
+#include "adagp/core/error.h"
+#include "adagp/core/text.h"
+
+namespace adagp::accel {
+namespace {
+
+// Sides whose product, times any word size, stays far from 64 bits.
+constexpr int64_t kMaxSide = 65536;
+constexpr double kMaxBytes = 1e15;
+
+std::vector<std::string> dataflow_names() {
+  std::vector<std::string> names;
+  for (const Dataflow* dataflow : dataflows()) names.emplace_back(dataflow->name);
+  return names;
+}
+
+void bind_array(core::Binding& keys, const std::string& prefix, Array& array) {
+  keys.bind(prefix + ".rows", &array.rows, "rows of PEs").between(1, kMaxSide);
+  keys.bind(prefix + ".columns", &array.columns, "columns of PEs").between(1, kMaxSide);
+  keys.bind(prefix + ".filter_registers", &array.filter_registers,
+            "words a PE keeps of the filters (row stationary)")
+      .between(1, kMaxSide);
+  keys.bind(prefix + ".input_registers", &array.input_registers,
+            "words a PE keeps of the inputs (row stationary)")
+      .between(1, kMaxSide);
+  keys.bind(prefix + ".sum_registers", &array.sum_registers,
+            "partial sums a PE keeps (row stationary)")
+      .between(1, kMaxSide);
+}
+
+void bind_energy(core::Binding& keys, EnergyTable& e) {
+  const auto energy = [&](const char* key, double& value, const char* about) {
+    keys.bind(std::string("energy.") + key, &value, about).between(0, 1e12);
+  };
+  energy("mac_pj", e.mac_pj, "one multiplication with addition, pJ");
+  energy("register_read_pj", e.register_read_pj, "one word read from a PE's registers, pJ");
+  energy("register_write_pj", e.register_write_pj, "one word written to a PE's registers, pJ");
+  energy("hop_pj", e.hop_pj, "one word from PE to PE, latch included, pJ");
+  energy("buffer_read_pj", e.buffer_read_pj, "one word read from the global buffer, pJ");
+  energy("buffer_write_pj", e.buffer_write_pj, "one word written to the global buffer, pJ");
+  energy("dram_pj_per_bit", e.dram_pj_per_bit, "one bit to or from DRAM, pJ");
+  energy("vector_op_pj", e.vector_op_pj, "one element of a vector pass, pJ");
+  energy("pe_leakage_mw", e.pe_leakage_mw, "leakage of one PE, mW");
+  energy("buffer_leakage_mw", e.buffer_leakage_mw, "leakage of the global buffer, mW");
+  energy("dram_standby_mw", e.dram_standby_mw, "standby power of the DRAM, mW");
+}
+
+}  // namespace
+
+core::Binding bind(Accelerator& a) {
+  core::Binding keys;
+  keys.bind("name", &a.name, "name in reports");
+  keys.bind("about", &a.about, "one line for people");
+  keys.bind("dataflow", &a.dataflow, "how products are laid over the array")
+      .one_of(dataflow_names());
+  keys.bind("word_bytes", &a.word_bytes, "bytes of a number").between(1, 16);
+  keys.bind("clock_mhz", &a.clock_mhz, "clock, MHz").between(1e-3, 1e6);
+  bind_array(keys, "array", a.array);
+  keys.bind("vector.lanes", &a.vector_lanes, "elements of a vector pass per cycle; 0: one per PE")
+      .between(0, 1e9);
+  keys.bind("buffer.bytes", &a.buffer_bytes, "global buffer; 0: everything fits")
+      .between(0, kMaxBytes);
+  keys.bind("buffer.bytes_per_cycle", &a.buffer_bytes_per_cycle,
+            "between global buffer and array; 0: never binds")
+      .between(0, kMaxBytes);
+  keys.bind("buffer.double_buffered", &a.double_buffered,
+            "loads beside computation, in half the capacity");
+  keys.bind("dram.bytes_per_cycle", &a.dram_bytes_per_cycle, "off-chip; 0: never binds")
+      .between(0, kMaxBytes);
+  bind_array(keys, "predictor", a.predictor_array);
+  keys.bind("predictor.full_width", &a.predictor_full_width,
+            "the FC computes the masked columns too");
+  keys.bind("predictor.reorganise", &a.predictor_reorganise,
+            "count the batch mean as a vector pass");
+  keys.bind("predictor.swap_words_per_cycle", &a.swap_words_per_cycle,
+            "design low's transfers; 0: one word per column")
+      .between(0, kMaxBytes);
+  bind_energy(keys, a.energy);
+  return keys;
+}
+
+Accelerator parse_accelerator(std::string_view text, const std::string& file_name) {
+  constexpr std::string_view kMark = "\xEF\xBB\xBF";
+  if (text.starts_with(kMark)) text.remove_prefix(kMark.size());
+  Accelerator accelerator;
+  bind(accelerator).load_toml(text, file_name);
+  check(accelerator);
+  return accelerator;
+}
+
+void parse_array(const std::string& text, Array& array) {
+  const auto sides = core::split(core::lower(text), 'x');
+  long long rows = 0;
+  long long columns = 0;
+  const bool numbers = (sides.size() == 1 || sides.size() == 2) &&
+                       core::parse_integer(sides.front(), rows) &&
+                       core::parse_integer(sides.back(), columns);
+  if (!numbers || rows < 1 || columns < 1 || rows > kMaxSide || columns > kMaxSide) {
+    throw UsageError(core::cat("array '", text, "': expected rows x columns, each 1 to ", kMaxSide,
+                               ", as in 12x15"));
+  }
+  array.rows = rows;
+  array.columns = columns;
+}
+
+void check(const Accelerator& accelerator) {
+  Accelerator copy = accelerator;
+  const core::Binding keys = bind(copy);
+  for (const auto& field : keys.fields()) {
+    double value = 0;
+    if (const auto* whole = std::get_if<int64_t*>(&field.target)) {
+      value = static_cast<double>(**whole);
+    } else if (const auto* real = std::get_if<double*>(&field.target)) {
+      value = **real;
+    } else {
+      continue;
+    }
+    if (!(value >= field.low && value <= field.high)) {
+      throw UsageError(core::cat("accelerator '", accelerator.name, "': ", field.key, " is ", value,
+                                 ", expected ", field.low, " to ", field.high));
+    }
+  }
+  find_dataflow(accelerator.dataflow);
+}
+
+}  // namespace adagp::accel

@@ -1,0 +1,82 @@
+#pragma once
+// The machine: array, buffers, bandwidths, precision, energies. Read from TOML; presets are in
+// configs/accelerators. A zero bound means "no bound": nothing stalls unless a file sets one.
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "adagp/core/binding.h"
+
+namespace adagp::accel {
+
+// Registers of one PE matter to row stationary alone: what it keeps decides what the buffer sees.
+struct Array {
+  int64_t rows = 12;               // H, or A in Eyeriss
+  int64_t columns = 15;            // W, or B
+  int64_t filter_registers = 224;  // words; Eyeriss: 224, 12, 24
+  int64_t input_registers = 12;
+  int64_t sum_registers = 24;
+
+  int64_t pes() const { return rows * columns; }
+};
+
+// Energy per access in pJ for one word of `word_bytes`, and leakage in mW. The defaults are for
+// 16-bit words at 45 nm: SRAM from CACTI 7.0 (Accelergy's LSTP set-up, 64-bit port; 512 B
+// registers, 108 KiB buffer), MAC and hop from nn_dataflow's Eyeriss model, DRAM LPDDR4 at 8
+// pJ/bit.
+struct EnergyTable {
+  double mac_pj = 2.0;
+  double register_read_pj = 0.72;
+  double register_write_pj = 1.091;
+  double hop_pj = 4.0;  // one word from a PE to its neighbour, or over the array's network
+  double buffer_read_pj = 7.362;
+  double buffer_write_pj = 6.039;
+  double dram_pj_per_bit = 8.0;
+  double vector_op_pj = 2.0;        // one element of one vector pass, without its buffer accesses
+  double pe_leakage_mw = 2.198e-5;  // of one PE with its registers
+  double buffer_leakage_mw = 2.830e-3;
+  double dram_standby_mw = 0.0;
+};
+
+struct Accelerator {
+  std::string name = "adagp-180";
+  std::string about;
+  Array array;
+  std::string dataflow = "ws";
+  int64_t word_bytes = 2;
+  double clock_mhz = 200;
+
+  int64_t vector_lanes = 0;  // elements of a vector pass per cycle; 0: one per PE
+
+  int64_t buffer_bytes = 0;           // 0: everything fits
+  double buffer_bytes_per_cycle = 0;  // 0: never binds
+  bool double_buffered = true;        // loads run beside computation, with half the capacity
+  double dram_bytes_per_cycle = 0;    // 0: never binds
+
+  Array predictor_array{8, 10, 224, 12, 24};  // second array of design max: 80 MACs
+  bool predictor_full_width = false;  // true: its FC computes all columns, also the masked ones
+  bool predictor_reorganise = true;   // count the batch mean of the outputs as a vector pass
+  double swap_words_per_cycle = 0;    // design low moves predictor weights; 0: one per column
+
+  EnergyTable energy;
+
+  int64_t lanes() const { return vector_lanes > 0 ? vector_lanes : array.pes(); }
+};
+
+// The keys of an accelerator file with a line of text each, bound to `accelerator`: for TOML, --set
+// and documentation.
+core::Binding bind(Accelerator& accelerator);
+
+// Throws UsageError with file, line and column for anything that is not TOML, an unknown key or a
+// value out of range. Keys that are missing keep the defaults above. Accepts CRLF and a UTF-8 BOM.
+Accelerator parse_accelerator(std::string_view text, const std::string& file_name);
+
+// "12x15" or "12" (square) -> rows, columns. Throws UsageError.
+void parse_array(const std::string& text, Array& array);
+// Throws UsageError when a size is not in range (array sides 1 .. 65536, word_bytes 1 .. 16, ...),
+// so that products such as rows*columns cannot overflow; for accelerators that no file was read
+// for.
+void check(const Accelerator& accelerator);
+
+}  // namespace adagp::accel

@@ -1,0 +1,48 @@
+#include <string>
+#include <vector>
+
+#include "adagp/accel/checked.h"
+#include "adagp/accel/dataflow/dataflow.h"
+#include "adagp/core/text.h"
+
+namespace adagp::accel {
+namespace {
+
+constexpr const Dataflow* kDataflows[] = {
+    &kWeightStationary, &kInputStationary, &kOutputStationary, &kRowStationary, &kInPlaceTransposed,
+};
+
+}  // namespace
+
+std::span<const Dataflow* const> dataflows() {
+  return kDataflows;
+}
+
+const Dataflow& find_dataflow(const std::string& name) {
+  std::vector<std::string> names;
+  for (const Dataflow* dataflow : kDataflows) {
+    if (name == dataflow->name) return *dataflow;
+    names.emplace_back(dataflow->name);
+  }
+  throw UsageError("dataflow '" + name + "' is unknown" + core::suggestion(name, names));
+}
+
+int64_t SramWords::total() const {
+  return add(ifmap, filter, ofmap, sums);
+}
+
+double active_pes(const ArrayCost& cost) {
+  return static_cast<double>(cost.macs) /
+         (static_cast<double>(cost.folds) * static_cast<double>(cost.stream));
+}
+
+double mapping_efficiency(const ArrayCost& cost, const Array& array) {
+  return active_pes(cost) / static_cast<double>(array.pes());
+}
+
+double utilisation(const ArrayCost& cost, const Array& array) {
+  return static_cast<double>(cost.macs) /
+         (static_cast<double>(cost.cycles) * static_cast<double>(array.pes()));
+}
+
+}  // namespace adagp::accel

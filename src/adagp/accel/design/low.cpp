@@ -1,0 +1,43 @@
+// No extra hardware: the predictor's weights come from off chip before each prediction, and its
+// results go back.
+#include <cmath>
+
+#include "adagp/accel/checked.h"
+#include "adagp/accel/design/parts.h"
+
+namespace adagp::accel {
+namespace {
+
+void swap_words(int64_t words, const Accelerator& a, Cycles& step, BatchCost& out) {
+  if (words == 0) return;
+  const double rate =
+      a.swap_words_per_cycle > 0 ? a.swap_words_per_cycle : static_cast<double>(a.array.columns);
+  step.swap = add(step.swap, static_cast<int64_t>(std::ceil(static_cast<double>(words) / rate)));
+  out.energy_predictor += transfer_energy(words, a);
+}
+
+void low_batch(std::span<const LayerCost> layers, Batch kind, const Accelerator& accelerator,
+               BatchCost& out) {
+  layers_alone(layers, kind, out);
+  const bool backprop = kind == Batch::kBackprop;
+  for (size_t i = 0; i < layers.size(); ++i) {
+    const LayerCost& layer = layers[i];
+    add_predictor(layer.predictor_forward, out.forward[i], out);
+    swap_words(layer.swap_in, accelerator, out.forward[i], out);
+    if (backprop) {
+      // Training needs the weights again, and its gradient is stored.
+      add_predictor(layer.predictor_backward, out.backward[i], out);
+      swap_words(add(layer.swap_in, layer.swap_out_backprop), accelerator, out.backward[i], out);
+    } else {
+      swap_words(layer.swap_out_predict, accelerator, out.forward[i], out);
+    }
+  }
+  finish(accelerator.array.pes(), accelerator, out);
+}
+
+}  // namespace
+
+const Design kLow = {"low", "predictor after each layer, its weights loaded and results stored",
+                     true, false, low_batch};
+
+}  // namespace adagp::accel

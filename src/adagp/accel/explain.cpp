@@ -1,0 +1,119 @@
+#include "adagp/accel/explain.h"
+
+#include <sstream>
+
+#include "adagp/accel/checked.h"
+#include "adagp/core/text.h"
+
+namespace adagp::accel {
+namespace {
+
+std::string indented(const std::string& text) {
+  std::istringstream lines(text);
+  std::string out;
+  for (std::string line; std::getline(lines, line);) out += "  " + line + "\n";
+  return out;
+}
+
+std::string percent(double share) {
+  return core::fixed(100 * share, 2) + " %";
+}
+
+std::string memory_text(const Work& work, const ArrayCost& cost, const Accelerator& a) {
+  const MemoryCost memory = memory_cost(work, cost, a);
+  return core::cat("buffer words: ifmap ", cost.sram.ifmap, ", filter ", cost.sram.filter,
+                   ", ofmap ", cost.sram.ofmap, ", sums read back ", cost.sram.sums,
+                   "\nDRAM words: input ", work.tensors.input, ", filter ", work.tensors.filter,
+                   ", output ", work.tensors.output, "; order '", loop_order_name(memory.order),
+                   "': ", memory.dram_reads, " read, ", memory.dram_writes,
+                   " written; stall cycles ", memory.stall_cycles, " (fill ", memory.fill_cycles,
+                   ")\n");
+}
+
+std::string product_text(const char* title, const Work& work, const Array& array,
+                         const Dataflow& dataflow, const Accelerator& a, bool memory) {
+  const ArrayCost cost = dataflow.cost(work, array);
+  const Gemm& g = work.gemm;
+  std::string out =
+      core::cat(title, ": M = ", g.m, ", K = ", g.k, ", N = ", g.n, ", groups = ", work.groups,
+                "; MACs = M*K*N*groups = ", cost.macs, "\n");
+  out += indented(dataflow.explain(work, array));
+  out += indented(core::cat("utilisation = MACs / (cycles * PEs) = ", cost.macs, " / (",
+                            cost.cycles, " * ", array.pes(),
+                            ") = ", percent(utilisation(cost, array)), "; PEs with work ",
+                            core::fixed(active_pes(cost), 1), " of ", array.pes()));
+  return memory ? out + indented(memory_text(work, cost, a)) : out;
+}
+
+std::string vector_text(const char* title, int64_t elements, const Accelerator& a) {
+  if (elements == 0) return "";
+  return core::cat(title, ": ceil(", elements, " elements / ", a.lanes(),
+                   " lanes) = ", ceil_div(elements, a.lanes()), " cycles\n");
+}
+
+std::string predictor_text(const LayerPlan& layer, const Accelerator& a, const Dataflow& dataflow,
+                           const LayerCost& cost) {
+  const PredictorPlan& p = layer.predictor;
+  std::string out;
+  for (const Work& work : a.predictor_full_width ? p.forward_full : p.forward) {
+    out += product_text("predictor, forward", work, a.array, dataflow, a, false);
+  }
+  for (const Work& work : a.predictor_full_width ? p.backward_full : p.backward) {
+    out += product_text(work.pass == Pass::kInputGradient ? "predictor, input gradient"
+                                                          : "predictor, weight gradient",
+                        work, a.array, dataflow, a, false);
+  }
+  const int64_t layer_time = cost.forward.total();
+  const int64_t first = cost.predictor_forward.total();
+  const int64_t second = cost.second_forward.total();
+  out += core::cat("forward step by design (layer ", layer_time, ", predictor ", first,
+                   ", on the second array ", second, "; vector passes and stalls included):\n");
+  out += indented(core::cat("efficient: layer + predictor = ", layer_time, " + ", first, " = ",
+                            add(layer_time, first)));
+  out += indented(core::cat("low: the same and ", cost.swap_in, " predictor weights loaded, ",
+                            cost.swap_out_predict, " gradients stored (GP)"));
+  out += indented(core::cat("max: max(next layer, predictor ", second, ")"));
+  return out;
+}
+
+std::vector<std::string> names_of(const Plan& plan) {
+  std::vector<std::string> names;
+  for (const LayerPlan& layer : plan.layers) names.push_back(layer.name);
+  return names;
+}
+
+}  // namespace
+
+std::string explain(const Plan& plan, const Accelerator& a, const Dataflow& dataflow,
+                    const std::string& name) {
+  const LayerPlan* layer = plan.find(name);
+  if (layer == nullptr) {
+    throw UsageError("no layer '" + name + "' in " + plan.model +
+                     core::suggestion(name, names_of(plan)));
+  }
+  std::vector<LayerCost> costs;
+  evaluate(plan, a, dataflow, Scope::kTraining, costs);
+  const LayerCost& cost = costs[static_cast<size_t>(layer - plan.layers.data())];
+
+  std::string out =
+      core::cat(layer->name, " (", layer->op, "), batch ", plan.batch, ", ", dataflow.name, " on ",
+                a.array.rows, "x", a.array.columns, " (H x W)\n");
+  if (layer->product) {
+    out += product_text("forward", layer->forward, a.array, dataflow, a, true);
+    if (layer->input_gradient) {
+      out += product_text("input gradient", *layer->input_gradient, a.array, dataflow, a, true);
+    }
+    if (layer->weight_gradient) {
+      out += product_text(layer->op == "matmul" ? "second input gradient" : "weight gradient",
+                          *layer->weight_gradient, a.array, dataflow, a, true);
+    }
+  }
+  out += vector_text("vector passes, forward", layer->vector_forward, a);
+  out += vector_text("vector passes, backward", layer->vector_backward, a);
+  out += vector_text("update (BP)", layer->update_backprop, a);
+  out += vector_text("update (GP)", layer->update_predict, a);
+  if (layer->weighted) out += predictor_text(*layer, a, dataflow, cost);
+  return out;
+}
+
+}  // namespace adagp::accel

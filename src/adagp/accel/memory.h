@@ -1,0 +1,49 @@
+#pragma once
+// Off-chip traffic and stalls of one product.
+//
+// Counted: every operand and result that crosses the off-chip interface, in words, as tensors (not
+// as im2col matrices; padding is not read, halos between tiles are not read twice). The best of
+// these loop orders that fit the buffer is taken, I, F, O being the words of input, filter and
+// output:
+//   resident     all three fit                                   I + F + O
+//   hold filter  tn columns of F and whole rows of I pass by     I*ceil(N/tn) + F + O
+//   hold input   tm rows of I stay, F passes by                  I + F*ceil(M/tm) + O
+//   hold output  tm x tn sums stay, both operands pass by        I*ceil(N/tn) + F*ceil(M/tm) + O
+//   spill        tk x tn of F stays, sums leave and come back    I*ceil(N/tn) + F +
+//   O*(2*ceil(K/tk)-1)
+// Capacity is buffer_bytes, half of it when double buffered; 0 is unbounded, hence "resident".
+// `spill` is the only order in which partial sums leave the chip, and is taken only when no other
+// fits. Groups run one after the other, so capacity is asked of one group.
+//
+// Stalls: time = max(compute, dram bytes / dram bandwidth, buffer bytes / buffer bandwidth) + fill
+// when double buffered, compute + dram time otherwise (never below the buffer's time); fill is the
+// time of the first tiles; stall_cycles = time - compute. Without a bandwidth there are no stalls.
+
+#include <cstdint>
+
+#include "adagp/accel/accelerator.h"
+#include "adagp/accel/dataflow/dataflow.h"
+
+namespace adagp::accel {
+
+enum class LoopOrder { kResident, kHoldFilter, kHoldInput, kHoldOutput, kSpill };
+const char* loop_order_name(LoopOrder order);
+
+struct MemoryCost {
+  LoopOrder order = LoopOrder::kResident;
+  int64_t dram_reads = 0;   // words
+  int64_t dram_writes = 0;  // words
+  int64_t first_tile = 0;   // words that must arrive before the first MAC
+  int64_t fill_cycles = 0;
+  int64_t stall_cycles = 0;
+};
+
+// Traffic alone.
+MemoryCost dram_traffic(const Work& work, const Accelerator& accelerator);
+// Traffic and stalls of a product that takes `cost` on the array.
+MemoryCost memory_cost(const Work& work, const ArrayCost& cost, const Accelerator& accelerator);
+
+// Cycles beyond `compute` when `bytes` must pass at `bytes_per_cycle` (0: unbounded) beside it.
+int64_t bandwidth_stall(int64_t compute, double bytes, double bytes_per_cycle);
+
+}  // namespace adagp::accel

@@ -1,0 +1,52 @@
+#pragma once
+// The project's pictures, as SVG: bars (grouped, stacked or both), lines, and boxes on lanes.
+// Every function throws Error when the data do not fit together or are not finite.
+
+#include <cstddef>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace adagp::report {
+
+struct BarSeries {
+  std::string name;            // in the legend
+  std::vector<double> values;  // one per category, none negative
+  int stack = 0;  // series of one stack stand on each other, stacks of a category side by side
+};
+
+struct BarChart {
+  std::string title, x_title, y_title;
+  std::vector<std::string> categories;
+  std::vector<BarSeries> series;
+  double reference = 0;  // a line across at this height; 0 = none
+};
+
+struct LineSeries {
+  std::string name;
+  std::vector<std::pair<double, double>> points;  // x, y
+};
+
+struct LineChart {
+  std::string title, x_title, y_title;
+  std::vector<LineSeries> series;
+};
+
+struct GanttBox {
+  size_t lane = 0;
+  double start = 0, end = 0;
+  std::string label;
+  std::string kind;  // boxes of a kind share a colour and a line of the legend
+};
+
+struct GanttChart {
+  std::string title, x_title;
+  std::vector<std::string> lanes;
+  std::vector<GanttBox> boxes;
+};
+
+std::string svg(const BarChart& chart);
+std::string svg(const LineChart& chart);
+std::string svg(const GanttChart& chart);
+
+}  // namespace adagp::report

@@ -1,0 +1,127 @@
+#include "adagp/report/svg.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "adagp/core/text.h"
+#include "adagp/report/table.h"
+
+namespace adagp::report {
+namespace {
+
+std::string svg_number(double value) {
+  return core::fixed(value, 2);
+}
+
+std::string attribute(const char* name, double value) {
+  return std::string(" ") + name + "=\"" + svg_number(value) + "\"";
+}
+
+std::string attribute(const char* name, const std::string& value) {
+  return std::string(" ") + name + "=\"" + xml_escape(value) + "\"";
+}
+
+}  // namespace
+
+std::string xml_escape(const std::string& text) {
+  std::string out;
+  for (const char c : text) {
+    switch (c) {
+      case '&':
+        out += "&amp;";
+        break;
+      case '<':
+        out += "&lt;";
+        break;
+      case '>':
+        out += "&gt;";
+        break;
+      case '"':
+        out += "&quot;";
+        break;
+      case '\'':
+        out += "&#39;";
+        break;
+      default:
+        out += static_cast<unsigned char>(c) < 0x20 ? ' ' : c;
+    }
+  }
+  return out;
+}
+
+std::string axis_number(double value) {
+  static constexpr std::pair<double, const char*> kUnits[] = {
+      {1e15, "P"}, {1e12, "T"}, {1e9, "G"}, {1e6, "M"}, {1e3, "k"}};
+  for (const auto& [factor, unit] : kUnits) {
+    if (std::fabs(value) >= factor)
+      return core::shortest(std::round(value / factor * 1e3) / 1e3) + unit;
+  }
+  return core::shortest(std::round(value * 1e6) / 1e6);
+}
+
+std::vector<double> axis_ticks(double low, double high, int count) {
+  if (!(high > low)) high = low + 1;
+  const double rough = (high - low) / count;
+  const double power = std::pow(10, std::floor(std::log10(rough)));
+  double step = 10 * power;
+  for (const double factor : {5.0, 2.5, 2.0, 1.0}) {
+    if (factor * power >= rough * (1 - 1e-9)) step = factor * power;
+  }
+  std::vector<double> ticks;
+  for (double i = std::floor(low / step);; ++i) {
+    ticks.push_back(i * step);
+    if (i * step >= high - 1e-9 * step) break;
+  }
+  return ticks;
+}
+
+double text_width(const std::string& text, double size) {
+  return 0.58 * size * static_cast<double>(display_width(text));
+}
+
+void Svg::rect(double x, double y, double width, double height, const std::string& colour,
+               const std::string& about, const std::string& kind) {
+  body_ += "<rect" + attribute("x", x) + attribute("y", y) + attribute("width", width) +
+           attribute("height", height) + attribute("fill", colour);
+  if (!kind.empty()) body_ += attribute("class", kind);
+  body_ += about.empty() ? "/>\n" : "><title>" + xml_escape(about) + "</title></rect>\n";
+}
+
+void Svg::line(double x1, double y1, double x2, double y2, const std::string& colour,
+               double width) {
+  body_ += "<line" + attribute("x1", x1) + attribute("y1", y1) + attribute("x2", x2) +
+           attribute("y2", y2) + attribute("stroke", colour) + attribute("stroke-width", width) +
+           "/>\n";
+}
+
+void Svg::path(const std::vector<std::pair<double, double>>& points, const std::string& colour) {
+  std::string list;
+  for (const auto& [x, y] : points) {
+    list += (list.empty() ? "" : " ") + svg_number(x) + "," + svg_number(y);
+  }
+  body_ += "<polyline fill=\"none\" stroke-width=\"2\"" + attribute("stroke", colour) +
+           attribute("points", list) + "/>\n";
+}
+
+void Svg::text(double x, double y, const std::string& text, const std::string& anchor, double size,
+               double turn) {
+  body_ += "<text" + attribute("x", x) + attribute("y", y) + attribute("font-size", size) +
+           attribute("text-anchor", anchor);
+  if (turn != 0) {
+    body_ += attribute("transform", "rotate(" + svg_number(turn) + " " + svg_number(x) + " " +
+                                        svg_number(y) + ")");
+  }
+  body_ += ">" + xml_escape(text) + "</text>\n";
+}
+
+std::string Svg::str() const {
+  const std::string width = svg_number(width_), height = svg_number(height_);
+  return "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
+         "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"" +
+         width + "\" height=\"" + height + "\" viewBox=\"0 0 " + width + " " + height +
+         "\" font-family=\"sans-serif\" fill=\"#222\">\n"
+         "<rect width=\"100%\" height=\"100%\" fill=\"#fff\"/>\n" +
+         body_ + "</svg>\n";
+}
+
+}  // namespace adagp::report

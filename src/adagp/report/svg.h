@@ -1,0 +1,44 @@
+#pragma once
+// The pieces of an SVG drawing, written as text. Numbers have two digits, so equal data give equal
+// bytes.
+
+#include <string>
+#include <vector>
+
+namespace adagp::report {
+
+// & < > " ' escaped, and control characters, which XML cannot hold, replaced.
+std::string xml_escape(const std::string& text);
+
+// "1.5M", "200k", "0.25": an axis has no room for more.
+std::string axis_number(double value);
+
+// Round steps (1, 2, 2.5 or 5 times a power of ten) from `low` to a value not below `high`, about
+// `count` of them.
+std::vector<double> axis_ticks(double low, double high, int count = 6);
+
+// Pixels of a text in the drawing's font, roughly: letters differ, and a margin hides it.
+double text_width(const std::string& text, double size);
+
+class Svg {
+ public:
+  Svg(double width, double height) : width_(width), height_(height) {}
+
+  // `about` becomes the tooltip when it is not empty. `kind` is the element's class.
+  void rect(double x, double y, double width, double height, const std::string& colour,
+            const std::string& about = "", const std::string& kind = "");
+  void line(double x1, double y1, double x2, double y2, const std::string& colour,
+            double width = 1);
+  void path(const std::vector<std::pair<double, double>>& points, const std::string& colour);
+  // `anchor`: start, middle or end; `turn`: degrees clockwise about (x, y).
+  void text(double x, double y, const std::string& text, const std::string& anchor = "start",
+            double size = 12, double turn = 0);
+
+  std::string str() const;  // the whole file
+
+ private:
+  double width_, height_;
+  std::string body_;
+};
+
+}  // namespace adagp::report

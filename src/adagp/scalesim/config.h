@@ -1,0 +1,26 @@
+#pragma once
+// SCALE-Sim's configuration file, versions 2 and 3.
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace adagp::scalesim {
+
+struct Config {
+  std::string run_name = "scale_run";  // the reports' folder
+  int64_t rows = 4, columns = 4;       // ArrayHeight, ArrayWidth
+  std::string dataflow = "ws";         // ws, is or os
+  int64_t ifmap_kb = 256, filter_kb = 256, ofmap_kb = 128;
+  // InterfaceBandwidth USER: words per cycle of the three interfaces. Empty in mode CALC, where
+  // nothing stalls and the interface is as wide as it has to be.
+  std::vector<int64_t> bandwidths;
+  std::string topology;  // TopologyCsvLoc; empty = only on the command line
+};
+
+// Keys and sections are matched without regard to case, as Python's configparser does. Sections of
+// version 3 (layout, sparsity) may be missing. Throws DataError with file, line, column, value and
+// rule, also for what is not modelled: sparsity, custom layouts and Ramulator traces.
+Config parse_config(const std::string& text, const std::string& file_name);
+
+}  // namespace adagp::scalesim

@@ -1,0 +1,226 @@
+#include "adagp/scalesim/reports.h"
+
+#include <algorithm>
+
+#include "adagp/accel/checked.h"
+#include "adagp/accel/scalesim.h"
+#include "adagp/core/error.h"
+#include "adagp/core/text.h"
+#include "adagp/scalesim/write_buffer.h"
+
+namespace adagp::scalesim {
+namespace {
+
+using accel::add;
+using accel::ceil_div;
+using accel::mul;
+
+constexpr int64_t kWordsPerKb = 1024;   // words are bytes
+constexpr int64_t kPrefetchWidth = 10;  // words per cycle before the computation, in mode CALC
+
+struct Folding {
+  bool os = false, is = false;
+  int64_t rows, columns;          // H, W
+  int64_t row_size, column_size;  // what is laid over them
+  int64_t stream;                 // what passes by
+  int64_t row_folds, column_folds, last_rows, last_columns, first_rows;
+  int64_t fold_cycles;
+  int64_t last_fold;  // its first cycle
+};
+
+Folding fold_layer(const Config& config, const accel::Gemm& gemm) {
+  Folding f;
+  f.os = config.dataflow == "os";
+  f.is = config.dataflow == "is";
+  f.rows = config.rows;
+  f.columns = config.columns;
+  f.row_size = f.os ? gemm.m : gemm.k;
+  f.column_size = f.is ? gemm.m : gemm.n;
+  f.stream = f.os ? gemm.k : f.is ? gemm.n : gemm.m;
+  f.row_folds = ceil_div(f.row_size, f.rows);
+  f.column_folds = ceil_div(f.column_size, f.columns);
+  f.last_rows = f.row_size - (f.row_folds - 1) * f.rows;
+  f.first_rows = std::min(f.row_size, f.rows);
+  f.last_columns = f.column_size - (f.column_folds - 1) * f.columns;
+  f.fold_cycles = add(f.stream, (f.os ? 1 : 2) * f.rows + f.columns - 2);
+  f.last_fold = mul(mul(f.row_folds, f.column_folds) - 1, f.fold_cycles);
+  return f;
+}
+
+// The operand that stays (ws: filter, is: ifmap) is loaded row by row in the first H cycles of a
+// fold, the other streams past skewed by one cycle per row. A read takes one cycle.
+void sram_times(const Folding& f, LayerReport& out) {
+  if (f.os) {
+    out.sram_ifmap.start = out.sram_filter.start = 1;
+    out.sram_ifmap.stop = f.last_fold + f.stream + f.last_rows - 1;
+    out.sram_filter.stop = f.last_fold + f.stream + f.last_columns - 1;
+    out.sram_ofmap.start = f.stream - 1 + f.rows - f.first_rows;
+    out.sram_ofmap.stop = f.last_fold + f.stream + f.rows + f.last_columns - 3;
+    return;
+  }
+  Traffic& stays = f.is ? out.sram_ifmap : out.sram_filter;
+  Traffic& streams = f.is ? out.sram_filter : out.sram_ifmap;
+  stays.start = f.rows - f.first_rows + 1;
+  stays.stop = f.last_fold + f.rows;
+  streams.start = f.rows + 1;
+  streams.stop = f.last_fold + f.rows + f.stream + f.last_rows - 1;
+  out.sram_ofmap.start = 2 * f.rows - 1;
+  out.sram_ofmap.stop = f.last_fold + 2 * f.rows + f.stream + f.last_columns - 3;
+}
+
+ResultStream results_of(const Folding& f) {
+  ResultStream stream;
+  stream.row_folds = f.row_folds;
+  stream.column_folds = f.column_folds;
+  stream.fold_cycles = f.fold_cycles;
+  stream.columns = std::min(f.columns, f.column_size);
+  stream.last_columns = f.last_columns;
+  if (f.os) {
+    stream.length = f.first_rows;
+    stream.last_length = f.last_rows;
+    stream.offset = f.stream - 1 + f.rows - f.first_rows;
+    stream.last_offset = f.stream - 1 + f.rows - f.last_rows;
+  } else {
+    stream.length = stream.last_length = f.stream;
+    stream.offset = stream.last_offset = 2 * f.rows - 1;
+  }
+  return stream;
+}
+
+// SCALE-Sim fetches in hundredths of the buffer; 50 of them are filled before the computation.
+struct Sets {
+  int64_t size, half;  // words of a hundredth and of what is prefetched
+};
+
+Sets sets_of(int64_t kb) {
+  const int64_t size = kb * kWordsPerKb / 100;
+  return {size, 50 * size};
+}
+
+Traffic prefetched(int64_t words, const Sets& sets) {
+  const int64_t whole = ceil_div(words, sets.size) * sets.size;
+  return {-ceil_div(whole, kPrefetchWidth), -1, words};
+}
+
+// Cycle at which the array asks for the word-th weight, from 1 (ws reads each exactly once).
+// Off-chip memory answers one cycle later.
+int64_t weight_cycle(const Folding& f, int64_t word) {
+  const int64_t full = f.row_size * std::min(f.columns, f.column_size);  // of a column of folds
+  const int64_t column_fold = std::min((word - 1) / full, f.column_folds - 1);
+  const int64_t in_column = word - 1 - column_fold * full;
+  const int64_t width = column_fold == f.column_folds - 1 ? f.last_columns : f.columns;
+  const int64_t row = in_column / width, row_fold = row / f.rows;
+  const int64_t rows = row_fold == f.row_folds - 1 ? f.last_rows : f.rows;
+  return (column_fold * f.row_folds + row_fold) * f.fold_cycles + f.rows - rows + row % f.rows;
+}
+
+struct Operand {
+  int64_t words;   // of the tensor
+  int64_t passes;  // how often the array asks for the whole of it
+  int64_t first;   // cycle of the first request
+  int64_t last;
+};
+
+Traffic streamed(const Operand& operand, const Sets& sets) {
+  return {operand.first - ceil_div(sets.half, kPrefetchWidth), operand.last,
+          mul(operand.words, operand.passes)};
+}
+
+// IFMAP positions along one axis that some window covers: a stride larger than the filter leaves
+// gaps, and the last window may reach beyond the end.
+int64_t touched(int64_t ifmap, int64_t filter, int64_t stride, int64_t ofmap) {
+  if (filter >= stride) return std::min(ifmap, (ofmap - 1) * stride + filter);
+  const int64_t last = std::clamp<int64_t>(ifmap - (ofmap - 1) * stride, 0, filter);
+  return (ofmap - 1) * filter + last;
+}
+
+// Where a stride does not divide, SCALE-Sim's last windows reach beyond the IFMAP, and its last
+// read of the SRAM is one that does not: earlier than ours, by less than a fold.
+bool windows_end_inside(const Layer& layer) {
+  return (layer.ifmap_h - layer.filter_h) % layer.stride == 0 &&
+         (layer.ifmap_w - layer.filter_w) % layer.stride == 0;
+}
+
+void dram_times(const Config& config, const Layer& layer, const Folding& f, LayerReport& out) {
+  const int64_t ifmap =
+      mul(touched(layer.ifmap_h, layer.filter_h, layer.stride, layer.ofmap_h()),
+          touched(layer.ifmap_w, layer.filter_w, layer.stride, layer.ofmap_w()), layer.channels);
+  const int64_t filter = mul(layer.filter_h * layer.filter_w, layer.channels, layer.filters);
+  const Sets ifmap_sets = sets_of(config.ifmap_kb), filter_sets = sets_of(config.filter_kb);
+  const int64_t all = f.last_fold + f.fold_cycles - 1;
+  if (ifmap < ifmap_sets.half) {
+    out.dram_ifmap = prefetched(ifmap, ifmap_sets);
+  } else {
+    const int64_t passes = f.is ? 1 : f.column_folds;
+    out.dram_ifmap = streamed({ifmap, passes, out.sram_ifmap.start - 1, all}, ifmap_sets);
+    out.exact = false;
+  }
+  if (filter < filter_sets.half) {
+    out.dram_filter = prefetched(filter, filter_sets);
+  } else if (!f.os && !f.is) {
+    const int64_t boundary = filter / filter_sets.half * filter_sets.half;
+    out.dram_filter =
+        streamed({filter, 1, f.rows - f.first_rows, weight_cycle(f, boundary) + 1}, filter_sets);
+  } else {
+    const bool tile_fits = f.os && mul(f.stream, f.columns) < filter_sets.half;
+    const int64_t passes = f.is ? f.column_folds : tile_fits ? 1 : f.row_folds;
+    out.dram_filter = streamed({filter, passes, out.sram_filter.start - 1, all}, filter_sets);
+    out.exact = false;
+  }
+  const DrainTimes times =
+      drain(results_of(f), config.ofmap_kb * kWordsPerKb / 2, f.columns, out.total_cycles);
+  out.dram_ofmap = {times.start, times.stop, times.words};
+  out.exact = out.exact && times.exact;
+}
+
+// Mode USER: each interface moves its words beside the computation; the slowest one decides.
+void add_stalls(const Config& config, LayerReport& out) {
+  if (config.bandwidths.empty()) return;
+  const auto width = [&](size_t i) {
+    return config.bandwidths[std::min(i, config.bandwidths.size() - 1)];
+  };
+  const int64_t slowest =
+      std::max({ceil_div(out.dram_ifmap.words, width(0)), ceil_div(out.dram_filter.words, width(1)),
+                ceil_div(out.dram_ofmap.words, width(2))});
+  out.stall_cycles = std::max<int64_t>(0, slowest - out.total_cycles);
+  out.total_cycles = add(out.total_cycles, out.stall_cycles);
+  out.exact = false;
+}
+
+LayerReport report_checked(const Config& config, const Layer& layer) {
+  const accel::Gemm gemm{mul(layer.ofmap_h(), layer.ofmap_w()),
+                         mul(layer.filter_h * layer.filter_w, layer.channels), layer.filters};
+  accel::Array array;
+  array.rows = config.rows;
+  array.columns = config.columns;
+  const auto core =
+      accel::scalesim_report(accel::gemm_work(gemm), accel::find_dataflow(config.dataflow), array);
+  LayerReport out;
+  out.total_cycles = core.compute_cycles;
+  out.overall_util = core.overall_util;
+  out.mapping_efficiency = core.mapping_efficiency;
+  out.compute_util = core.compute_util;
+  out.sram_ifmap.words = core.sram.ifmap;
+  out.sram_filter.words = core.sram.filter;
+  out.sram_ofmap.words = core.sram.ofmap;
+  const Folding folding = fold_layer(config, gemm);
+  sram_times(folding, out);
+  dram_times(config, layer, folding, out);
+  add_stalls(config, out);
+  out.exact = out.exact && windows_end_inside(layer);
+  out.total_with_prefetch = add(out.dram_ofmap.stop, out.stall_cycles,
+                                -std::min(out.dram_ifmap.start, out.dram_filter.start));
+  return out;
+}
+
+}  // namespace
+
+LayerReport report_layer(const Config& config, const Layer& layer) {
+  try {
+    return report_checked(config, layer);
+  } catch (const DataError& error) {
+    throw DataError("layer '" + layer.name + "': " + error.what());
+  }
+}
+
+}  // namespace adagp::scalesim

@@ -1,0 +1,37 @@
+#pragma once
+// SCALE-Sim's result buffer, event by event instead of cycle by cycle: results gather, and whenever
+// more than half the buffer waits and the interface is free, half a buffer leaves, one array row
+// per cycle.
+
+#include <cstdint>
+
+namespace adagp::scalesim {
+
+// When the array hands results to the buffer. Folds of one array column group follow each other;
+// in a fold the results leave as a diagonal: result (i, c) of `length` x columns at offset + i + c.
+struct ResultStream {
+  int64_t row_folds = 1, column_folds = 1;
+  int64_t fold_cycles = 1;
+  int64_t length = 1;       // results per column of a fold
+  int64_t last_length = 1;  // of the last row fold
+  int64_t columns = 1;      // array columns in use
+  int64_t last_columns = 1;
+  int64_t offset = 0;       // cycle of a fold's first result
+  int64_t last_offset = 0;  // of the last row fold's
+
+  int64_t words() const;                      // of all folds; checked
+  int64_t cycle_of(int64_t word) const;       // of the word-th result, from 1
+  int64_t words_before(int64_t cycle) const;  // results handed over earlier than `cycle`
+};
+
+struct DrainTimes {
+  int64_t start = 0, stop = 0;  // first and last cycle of the interface
+  int64_t words = 0;            // as SCALE-Sim counts: a line cut short in mid-drain counts as full
+  bool exact = true;            // false: too many drains to follow; a bound instead
+};
+
+// `half` is half the buffer's words, `width` words leave per cycle, `end` is the last cycle of the
+// computation.
+DrainTimes drain(const ResultStream& stream, int64_t half, int64_t width, int64_t end);
+
+}  // namespace adagp::scalesim

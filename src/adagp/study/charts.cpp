@@ -1,0 +1,84 @@
+#include "adagp/study/details.h"
+
+namespace adagp::study {
+
+report::BarChart layer_chart(const Study& study, size_t run, const Details& details) {
+  const accel::Point& point = study.points[run];
+  report::BarChart chart;
+  const std::string where = study.cases[run].model + ", " + study.cases[run].input + ", " +
+                            array_text(point.accelerator.array) + " " + point.dataflow->name;
+  chart.x_title = "layer";
+  chart.y_title = "cycles";
+  std::vector<size_t> shown;  // rows that take no time, or vanish beside the others, stay out
+  for (size_t i = 0; i < details.layers.size(); ++i) {
+    if (point.plan->layers[i].product) shown.push_back(i);
+  }
+  for (const size_t i : shown) chart.categories.push_back(point.plan->layers[i].name);
+  if (!training(details)) {
+    chart.title = where + ": forward pass";
+    report::BarSeries series{"forward", {}, 0};
+    for (const size_t i : shown) {
+      series.values.push_back(static_cast<double>(details.layers[i].forward.total()));
+    }
+    chart.series = {series};
+    return chart;
+  }
+  // The paper shows Efficient; without it the first design that predicts.
+  const accel::DesignResult* ours = nullptr;
+  for (const auto& result : details.training.designs) {
+    if (result.design->predicts && (ours == nullptr || result.design == &accel::kEfficient)) {
+      ours = &result;
+    }
+  }
+  const accel::DesignResult& original = details.training.baseline;
+  const auto series = [&](const std::string& name, const accel::BatchCost& batch, int64_t batches,
+                          int stack) {
+    report::BarSeries out{name, {}, stack};
+    for (const size_t i : shown) {
+      out.values.push_back(static_cast<double>(layer_total(batch, i)) *
+                           static_cast<double>(batches));
+    }
+    chart.series.push_back(std::move(out));
+  };
+  const int64_t batches =
+      original.warm_up.batches + original.phase_bp.batches + original.phase_gp.batches;
+  series("baseline", original.backprop, batches, 0);
+  chart.title = where + ": a training run, baseline";
+  if (ours != nullptr) {
+    const std::string name = ours->design->name;
+    chart.title += std::string(" and ") + name;
+    series(name + ": warm-up", ours->backprop, ours->warm_up.batches, 1);
+    series(name + ": phase BP", ours->backprop, ours->phase_bp.batches, 1);
+    series(name + ": phase GP", ours->predict, ours->phase_gp.batches, 1);
+  }
+  return chart;
+}
+
+report::BarChart runs_chart(const Study& study) {
+  report::BarChart chart;
+  chart.categories = labels(study);
+  chart.x_title = "run";
+  const auto& designs = study.points.front().designs;
+  if (designs.empty()) {
+    chart.title = "Forward pass";
+    chart.y_title = "cycles";
+    report::BarSeries series{"forward", {}, 0};
+    for (const auto& result : study.results) {
+      series.values.push_back(static_cast<double>(result.inference.total()));
+    }
+    chart.series = {series};
+    return chart;
+  }
+  chart.title = "Speed-up of training over the baseline";
+  chart.y_title = "speed-up";
+  chart.reference = 1;
+  for (size_t d = 0; d < designs.size(); ++d) {
+    if (!designs[d]->predicts && designs.size() > 1) continue;
+    report::BarSeries series{designs[d]->name, {}, static_cast<int>(d)};
+    for (const auto& result : study.results) series.values.push_back(result.designs[d].speedup);
+    chart.series.push_back(std::move(series));
+  }
+  return chart;
+}
+
+}  // namespace adagp::study

@@ -1,0 +1,277 @@
+#include "adagp/study/output.h"
+
+#include <nlohmann/json.hpp>
+
+#include "adagp/core/error.h"
+#include "adagp/core/text.h"
+#include "adagp/report/table.h"
+
+namespace adagp::study {
+namespace {
+
+using nlohmann::ordered_json;
+
+bool inference(const Study& study) {
+  return study.points.front().designs.empty();
+}
+
+// The numbers of a line, whichever mode.
+struct Numbers {
+  std::string design;
+  int64_t cycles, vector, stall, total;
+  accel::Energy energy;
+  double seconds;
+  double speedup = 1, energy_ratio = 1, memory_ratio = 1;
+};
+
+Numbers numbers_of(const Study& study, const Row& row) {
+  const accel::PointResult& result = study.results[row.run];
+  if (inference(study)) {
+    const accel::PassCost& cost = result.inference;
+    const double clock = study.points[row.run].accelerator.clock_mhz * 1e6;
+    return {"inference",
+            cost.array,
+            cost.vector,
+            cost.stall,
+            cost.total(),
+            cost.energy,
+            static_cast<double>(cost.total()) / clock};
+  }
+  const accel::DesignSummary& one = result.designs[row.design];
+  return {one.design->name,   one.cycles.compute(),
+          one.cycles.vector,  one.cycles.stall,
+          one.cycles.total(), one.energy,
+          one.seconds,        one.speedup,
+          one.energy_ratio,   one.memory_energy_ratio};
+}
+
+double value_of(const Study& study, const Row& row, const std::string& name) {
+  const Numbers numbers = numbers_of(study, row);
+  if (name == "cycles") return static_cast<double>(numbers.total);
+  if (name == "energy") return numbers.energy.total();
+  if (name == "time") return numbers.seconds;
+  if (name == "pes") {
+    const accel::Accelerator& machine = study.points[row.run].accelerator;
+    const bool second =
+        !inference(study) && study.results[row.run].designs[row.design].design->second_array;
+    return static_cast<double>(machine.array.pes() + (second ? machine.predictor_array.pes() : 0));
+  }
+  throw UsageError("--pareto: unknown value '" + name + "'" +
+                   core::suggestion(name, {"cycles", "energy", "time", "pes"}));
+}
+
+std::vector<std::string> place_cells(const Study& study, size_t run) {
+  const Case& one = study.cases[run];
+  const accel::Point& point = study.points[run];
+  return {one.model,
+          one.input,
+          std::to_string(one.batch),
+          one.accelerator,
+          array_text(point.accelerator.array),
+          point.dataflow->name,
+          predictor_text(one.predictor)};
+}
+
+const std::vector<std::string> kPlaceTitles = {"model", "input",    "batch",    "accelerator",
+                                               "array", "dataflow", "predictor"};
+
+// Places whose values differ among the rows: the rest is in the heading.
+std::vector<bool> varying_places(const Study& study, const std::vector<Row>& rows) {
+  std::vector<bool> varies(kPlaceTitles.size(), false);
+  const auto first = place_cells(study, rows.front().run);
+  for (const Row& row : rows) {
+    const auto cells = place_cells(study, row.run);
+    for (size_t i = 0; i < cells.size(); ++i) varies[i] = varies[i] || cells[i] != first[i];
+  }
+  return varies;
+}
+
+}  // namespace
+
+std::string significant(double value) {
+  std::ostringstream out;
+  out.precision(4);
+  out << value;
+  return out.str();
+}
+
+std::vector<Row> all_rows(const Study& study) {
+  std::vector<Row> rows;
+  for (size_t run = 0; run < study.results.size(); ++run) {
+    const size_t designs = std::max<size_t>(1, study.results[run].designs.size());
+    for (size_t design = 0; design < designs; ++design) rows.push_back({run, design});
+  }
+  return rows;
+}
+
+std::vector<Row> pareto_rows(const Study& study, const std::string& values) {
+  const auto names = core::split(values, ',');
+  if (names.size() != 2) {
+    throw UsageError("--pareto: '" + values + "', expected two values such as cycles,energy");
+  }
+  const auto rows = all_rows(study);
+  std::vector<double> x, y;
+  for (const Row& row : rows) {
+    x.push_back(value_of(study, row, core::trim(names[0])));
+    y.push_back(value_of(study, row, core::trim(names[1])));
+  }
+  std::vector<Row> best;
+  for (const size_t index : accel::pareto(x, y)) best.push_back(rows[index]);
+  return best;
+}
+
+std::string console(const Study& study, const std::vector<Row>& rows) {
+  if (rows.empty()) return "";
+  using report::Align;
+  const bool training = !inference(study);
+  const auto varies = varying_places(study, rows);
+  std::vector<report::Column> columns;
+  for (size_t i = 0; i < kPlaceTitles.size(); ++i) {
+    if (varies[i]) columns.push_back({kPlaceTitles[i], Align::kLeft});
+  }
+  if (training) columns.push_back({"design", Align::kLeft});
+  for (const char* title :
+       {"cycles", "vector cycles", "stall cycles", "total cycles", "time (s)", "energy (J)"}) {
+    columns.push_back({title});
+  }
+  if (training) {
+    for (const char* title : {"speed-up", "energy ratio", "memory energy ratio"}) {
+      columns.push_back({title});
+    }
+  }
+  report::Table table(columns);
+  for (const Row& row : rows) {
+    const Numbers numbers = numbers_of(study, row);
+    const auto places = place_cells(study, row.run);
+    std::vector<std::string> cells;
+    for (size_t i = 0; i < places.size(); ++i) {
+      if (varies[i]) cells.push_back(places[i]);
+    }
+    if (training) cells.push_back(numbers.design);
+    for (const int64_t count : {numbers.cycles, numbers.vector, numbers.stall, numbers.total}) {
+      cells.push_back(core::grouped(count));
+    }
+    cells.push_back(significant(numbers.seconds));
+    cells.push_back(significant(numbers.energy.total()));
+    if (training) {
+      cells.push_back(core::fixed(numbers.speedup, 3));
+      cells.push_back(core::fixed(numbers.energy_ratio, 3));
+      cells.push_back(core::fixed(numbers.memory_ratio, 3));
+    }
+    table.add_row(std::move(cells));
+  }
+  return table.console();
+}
+
+void write_csv(const Study& study, const std::vector<Row>& rows, const Sink& sink) {
+  auto titles = kPlaceTitles;
+  for (const char* title :
+       {"design", "cycles", "vector_cycles", "stall_cycles", "total_cycles", "time_s", "energy_j",
+        "energy_mac_j", "energy_registers_j", "energy_array_j", "energy_buffer_j", "energy_dram_j",
+        "energy_vector_j", "energy_leakage_j", "speedup", "energy_ratio", "memory_energy_ratio"}) {
+    titles.emplace_back(title);
+  }
+  std::vector<report::Column> columns;
+  for (const auto& title : titles) columns.push_back({title});
+  constexpr size_t kChunk = 1000;  // rows formatted at once
+  for (size_t start = 0; start < rows.size(); start += kChunk) {
+    report::Table table(columns);
+    for (size_t i = start; i < std::min(rows.size(), start + kChunk); ++i) {
+      const Numbers n = numbers_of(study, rows[i]);
+      auto cells = place_cells(study, rows[i].run);
+      cells.push_back(n.design);
+      for (const int64_t count : {n.cycles, n.vector, n.stall, n.total}) {
+        cells.push_back(std::to_string(count));
+      }
+      for (const double value : {n.seconds, n.energy.total(), n.energy.mac, n.energy.registers,
+                                 n.energy.array, n.energy.buffer, n.energy.dram, n.energy.vector,
+                                 n.energy.leakage, n.speedup, n.energy_ratio, n.memory_ratio}) {
+        cells.push_back(core::shortest(value));
+      }
+      table.add_row(std::move(cells));
+    }
+    const std::string text = table.csv();
+    sink(start == 0 ? text : text.substr(text.find('\n') + 1));
+  }
+}
+
+ordered_json to_json(const accel::Energy& energy) {
+  return {{"mac_j", energy.mac},         {"registers_j", energy.registers},
+          {"array_j", energy.array},     {"buffer_j", energy.buffer},
+          {"dram_j", energy.dram},       {"vector_j", energy.vector},
+          {"leakage_j", energy.leakage}, {"total_j", energy.total()}};
+}
+
+ordered_json to_json(const accel::DesignSummary& one) {
+  return {{"cycles", one.cycles.compute()},
+          {"predictor_cycles", one.cycles.predictor},
+          {"swap_cycles", one.cycles.swap},
+          {"vector_cycles", one.cycles.vector},
+          {"stall_cycles", one.cycles.stall},
+          {"total_cycles", one.cycles.total()},
+          {"seconds", one.seconds},
+          {"speedup", one.speedup},
+          {"energy_j", one.energy.total()},
+          {"energy_ratio", one.energy_ratio},
+          {"memory_energy_j", one.energy.memory()},
+          {"memory_energy_ratio", one.memory_energy_ratio},
+          {"energy", to_json(one.energy)}};
+}
+
+ordered_json to_json(const accel::PassCost& cost) {
+  return {{"cycles", cost.array},
+          {"vector_cycles", cost.vector},
+          {"stall_cycles", cost.stall},
+          {"total_cycles", cost.total()},
+          {"macs", cost.macs},
+          {"sram_ifmap_words", cost.sram.ifmap},
+          {"sram_filter_words", cost.sram.filter},
+          {"sram_ofmap_words", cost.sram.ofmap},
+          {"sram_sum_words", cost.sram.sums},
+          {"dram_read_words", cost.dram_reads},
+          {"dram_write_words", cost.dram_writes},
+          {"energy_j", cost.energy.total()},
+          {"energy", to_json(cost.energy)}};
+}
+
+ordered_json describe(const Study& study, size_t run) {
+  const Case& one = study.cases[run];
+  const accel::Point& point = study.points[run];
+  ordered_json out = {{"model", one.model},
+                      {"input", one.input},
+                      {"batch", one.batch},
+                      {"accelerator", one.accelerator},
+                      {"array", array_text(point.accelerator.array)},
+                      {"pes", point.accelerator.array.pes()},
+                      {"dataflow", point.dataflow->name}};
+  if (!point.designs.empty()) {
+    out["epochs"] = point.run.epochs;
+    out["batches_per_epoch"] = point.run.batches_per_epoch;
+    out["schedule"] = point.run.schedule.str();
+    out["predictor"] = {{"kind", one.predictor.kind},
+                        {"channels", one.predictor.channels},
+                        {"pooled", one.predictor.pooled},
+                        {"summary", one.predictor.summary}};
+  }
+  return out;
+}
+
+void write_json(const Study& study, const std::vector<Row>& rows, const Sink& sink) {
+  sink("[");
+  for (size_t i = 0; i < rows.size();) {
+    const size_t run = rows[i].run;
+    ordered_json one = describe(study, run);
+    if (inference(study)) {
+      one["total"] = to_json(study.results[run].inference);
+      ++i;
+    }
+    for (; i < rows.size() && rows[i].run == run; ++i) {
+      const accel::DesignSummary& summary = study.results[run].designs[rows[i].design];
+      one["designs"][summary.design->name] = to_json(summary);
+    }
+    sink(one.dump() + (i < rows.size() ? ",\n" : ""));
+  }
+  sink("]\n");
+}
+
+}  // namespace adagp::study

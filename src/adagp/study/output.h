@@ -1,0 +1,42 @@
+#pragma once
+// Results of a study as table, CSV and JSON. Large sweeps are written as they are formatted.
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include <nlohmann/json_fwd.hpp>
+
+#include "adagp/study/study.h"
+
+namespace adagp::study {
+
+// One line of the output: a case, and one of its designs (0 for inference).
+struct Row {
+  size_t run = 0;
+  size_t design = 0;
+};
+std::vector<Row> all_rows(const Study& study);
+
+// "cycles,energy": the rows no other row beats in both, by ascending first value. Values: cycles
+// (all, stalls included), energy, time, pes. Throws UsageError with the nearest name.
+std::vector<Row> pareto_rows(const Study& study, const std::string& values);
+
+// Columns of what varies, then the numbers.
+std::string console(const Study& study, const std::vector<Row>& rows);
+
+using Sink = std::function<void(const std::string&)>;
+void write_csv(const Study& study, const std::vector<Row>& rows, const Sink& sink);
+// An array of runs, one per line; each has the designs among `rows`.
+void write_json(const Study& study, const std::vector<Row>& rows, const Sink& sink);
+
+// Four significant digits.
+std::string significant(double value);
+
+// What a run was asked to be: model, input, batch, accelerator, array, dataflow, ...
+nlohmann::ordered_json describe(const Study& study, size_t run);
+nlohmann::ordered_json to_json(const accel::Energy& energy);
+nlohmann::ordered_json to_json(const accel::DesignSummary& summary);
+nlohmann::ordered_json to_json(const accel::PassCost& cost);
+
+}  // namespace adagp::study

@@ -1,0 +1,237 @@
+#include "adagp/study/study.h"
+
+#include <set>
+
+#include "adagp/core/error.h"
+#include "adagp/core/files.h"
+#include "adagp/core/text.h"
+#include "adagp/scalesim/topology.h"
+#include "adagp/study/ranges.h"
+#include "adagp/zoo/zoo.h"
+
+namespace adagp::study {
+namespace {
+
+constexpr int64_t kTrainingBatch = 128, kInferenceBatch = 1;
+constexpr int64_t kLargestBatch = 1 << 20, kLargestPredictor = 4096;
+constexpr size_t kMostCases = 5'000'000;
+
+struct Source {
+  const layers::Table* table;
+  std::string model, input;
+  accel::SizeRule rule = accel::SizeRule::kFloor;
+};
+
+std::vector<Source> read_sources(const Options& options, Study& study) {
+  const int given = !options.models.empty() + !options.table.empty() + !options.topology.empty();
+  if (given != 1) {
+    throw UsageError(std::string("simulate: ") + (given == 0 ? "nothing to simulate" : "too much") +
+                     ": give one of --model, --table and --topology");
+  }
+  std::vector<Source> sources;
+  const auto add = [&](layers::Table table, const std::string& input, accel::SizeRule rule) {
+    study.tables.push_back(std::move(table));
+    sources.push_back({&study.tables.back(), study.tables.back().model, input, rule});
+  };
+  if (!options.table.empty()) {
+    layers::Table table = layers::from_csv(core::read_file(options.table), options.table);
+    const std::string input = table.input;
+    add(std::move(table), input, accel::SizeRule::kFloor);
+  } else if (!options.topology.empty()) {
+    const auto topology =
+        scalesim::parse_topology(core::read_file(options.topology), options.topology,
+                                 scalesim::parse_kind(options.topology_kind));
+    add(scalesim::to_table(topology), "topology", accel::SizeRule::kScaleSim);
+  } else {
+    const auto models =
+        options.models == "all" ? zoo::models() : parse_names(options.models, "--model");
+    for (const auto& model : models) {
+      for (const auto& input : parse_names(options.inputs, "--input")) {
+        add(zoo::layer_table(model, input), input, accel::SizeRule::kFloor);
+      }
+    }
+  }
+  return sources;
+}
+
+template <typename Entries>
+std::vector<std::string> names_or_all(const std::string& text, const std::string& flag,
+                                      const Entries& all) {
+  if (text != "all") return parse_names(text, flag);
+  std::vector<std::string> names;
+  for (const auto* entry : all) names.emplace_back(entry->name);
+  return names;
+}
+
+std::vector<accel::Accelerator> read_accelerators(const Options& options) {
+  std::vector<accel::Accelerator> machines;
+  for (const auto& name : parse_names(options.accelerators, "--accelerator")) {
+    accel::Accelerator machine = zoo::accelerator(name);
+    core::Binding binding = accel::bind(machine);
+    for (const auto& setting : options.settings) binding.set(setting);
+    std::vector<accel::Accelerator> arrays;
+    if (options.arrays.empty()) {
+      arrays.push_back(machine);
+    } else {
+      for (const auto& [rows, columns] : parse_arrays(options.arrays, "--array")) {
+        accel::Accelerator sized = machine;
+        sized.array.rows = rows;
+        sized.array.columns = columns;
+        arrays.push_back(std::move(sized));
+      }
+    }
+    for (accel::Accelerator& sized : arrays) {
+      accel::check(sized);
+      const auto flows = options.dataflows.empty()
+                             ? std::vector<std::string>{sized.dataflow}
+                             : names_or_all(options.dataflows, "--dataflow", accel::dataflows());
+      for (const auto& flow : flows) {
+        sized.dataflow = accel::find_dataflow(flow).name;
+        machines.push_back(sized);
+      }
+    }
+  }
+  return machines;
+}
+
+std::vector<predictor::Config> read_predictors(const Options& options) {
+  const predictor::Config usual;
+  const auto list = [](const std::string& text, const char* flag, int64_t otherwise) {
+    return text.empty() ? std::vector<int64_t>{otherwise}
+                        : parse_numbers(text, flag, kLargestPredictor);
+  };
+  std::vector<predictor::Config> out;
+  for (const int64_t channels :
+       list(options.predictor_channels, "--predictor-channels", usual.channels)) {
+    for (const int64_t pooled :
+         list(options.predictor_pooled, "--predictor-pooled", usual.pooled)) {
+      for (const int64_t summary :
+           list(options.predictor_summary, "--predictor-summary", usual.summary)) {
+        predictor::Config config = usual;
+        config.kind = options.predictor_kind;
+        config.channels = channels;
+        config.pooled = pooled;
+        config.summary = summary;
+        out.push_back(config);
+      }
+    }
+  }
+  return out;
+}
+
+struct Prepared {
+  const Source* source;
+  const accel::Plan* plan;
+  predictor::Config predictor;
+};
+
+std::vector<Prepared> make_plans(const Options& options, const std::vector<Source>& sources,
+                                 Study& study) {
+  const auto batches =
+      options.batches.empty()
+          ? std::vector<int64_t>{options.inference ? kInferenceBatch : kTrainingBatch}
+          : parse_numbers(options.batches, "--batch", kLargestBatch);
+  std::vector<Prepared> prepared;
+  for (const Source& source : sources) {
+    for (const int64_t batch : batches) {
+      for (const predictor::Config& config : read_predictors(options)) {
+        const accel::PlanOptions plan{batch, config, source.rule, !options.products_only};
+        study.plans.push_back(accel::make_plan(*source.table, plan));
+        prepared.push_back({&source, &study.plans.back(), config});
+      }
+    }
+  }
+  return prepared;
+}
+
+accel::Run run_of(const Options& options, const std::string& input, int64_t batch) {
+  const int64_t examples = options.examples ? *options.examples : examples_of(input);
+  return {schedule::Schedule::parse(options.schedule, options.epochs), options.epochs,
+          accel::batches_of(examples, batch)};
+}
+
+}  // namespace
+
+Study make_study(const Options& options) {
+  if (options.epochs < 1)
+    throw UsageError(core::cat("--epochs is ", options.epochs, ", expected 1 or more"));
+  if (options.examples && *options.examples < 1) {
+    throw UsageError(core::cat("--examples is ", *options.examples, ", expected 1 or more"));
+  }
+  Study study;
+  const auto sources = read_sources(options, study);
+  const auto machines = read_accelerators(options);
+  std::vector<const accel::Design*> designs;
+  if (!options.inference) {
+    for (const auto& name : names_or_all(options.designs, "--designs", accel::designs())) {
+      designs.push_back(&accel::find_design(name));
+    }
+  }
+  const auto prepared = make_plans(options, sources, study);
+  if (prepared.size() * machines.size() > kMostCases) {
+    throw UsageError(core::cat("simulate: ", prepared.size() * machines.size(),
+                               " combinations, expected at most ", kMostCases));
+  }
+  for (const Prepared& ready : prepared) {
+    accel::Run run;
+    if (!options.inference) run = run_of(options, ready.source->input, ready.plan->batch);
+    for (const accel::Accelerator& machine : machines) {
+      study.cases.push_back({ready.source->model, ready.source->input, machine.name,
+                             ready.plan->batch, ready.predictor, ready.plan});
+      study.points.push_back(
+          {ready.plan, &accel::find_dataflow(machine.dataflow), machine, designs, run});
+    }
+  }
+  return study;
+}
+
+void run(Study& study, unsigned threads, const std::function<void(size_t)>& progress) {
+  study.results = accel::sweep(study.points, threads, progress);
+}
+
+int64_t examples_of(const std::string& input) {
+  static const std::pair<const char*, int64_t> kSizes[] = {{"cifar", 50'000},
+                                                           {"cifar100", 50'000},
+                                                           {"imagenet", 1'281'167},
+                                                           {"multi30k", 29'000},
+                                                           {"voc", 16'551}};
+  for (const auto& [name, size] : kSizes) {
+    if (input == name) return size;
+  }
+  throw UsageError("input '" + input +
+                   "' has no known number of examples: give --examples N (of an epoch), or "
+                   "--inference for the forward pass alone");
+}
+
+std::string array_text(const accel::Array& array) {
+  return core::cat(array.rows, "x", array.columns);
+}
+
+std::string predictor_text(const predictor::Config& config) {
+  return core::cat(config.channels, "/", config.pooled, "/", config.summary);
+}
+
+std::vector<std::string> labels(const Study& study) {
+  using Text = std::function<std::string(size_t)>;
+  const auto& cases = study.cases;
+  const Text dimensions[] = {
+      [&](size_t i) { return cases[i].model; },
+      [&](size_t i) { return cases[i].input; },
+      [&](size_t i) { return cases[i].accelerator; },
+      [&](size_t i) { return array_text(study.points[i].accelerator.array); },
+      [&](size_t i) { return std::string(study.points[i].dataflow->name); },
+      [&](size_t i) { return core::cat("batch ", cases[i].batch); },
+      [&](size_t i) { return "predictor " + predictor_text(cases[i].predictor); },
+  };
+  std::vector<std::string> out(cases.size());
+  for (const Text& text : dimensions) {
+    std::set<std::string> values;
+    for (size_t i = 0; i < cases.size() && values.size() < 2; ++i) values.insert(text(i));
+    if (values.size() < 2) continue;
+    for (size_t i = 0; i < out.size(); ++i) out[i] += (out[i].empty() ? "" : " ") + text(i);
+  }
+  if (study.cases.size() == 1) out[0] = study.cases[0].model;
+  return out;
+}
+
+}  // namespace adagp::study

@@ -1,0 +1,43 @@
+// Any text is either a UsageError or an accelerator that, written out, loads back to the same
+// values and on which a layer can be simulated.
+
+#include <cstdint>
+#include <cstdlib>
+#include <string_view>
+
+#include "adagp/accel/simulate.h"
+#include "adagp/core/error.h"
+
+namespace {
+
+using namespace adagp;
+
+accel::Plan small_plan() {
+  layers::Row row{"conv", "conv2d", {4, 6, 6}, {8, 6, 6}, {3, 3}, {1, 1}, {1, 1}};
+  layers::complete(row);
+  return accel::make_plan({"fuzz", "6x6", {row}}, {2, {}});
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* bytes, size_t count) {
+  const std::string_view text(reinterpret_cast<const char*>(bytes), count);
+  accel::Accelerator machine;
+  try {
+    machine = accel::parse_accelerator(text, "fuzz.toml");
+  } catch (const UsageError&) {
+    return 0;
+  }
+  core::Binding written = accel::bind(machine);
+  accel::Accelerator again = accel::parse_accelerator(written.to_toml(), "again.toml");
+  if (!written.differences(accel::bind(again)).empty()) std::abort();
+
+  static const accel::Plan plan = small_plan();
+  const accel::Run run{schedule::Schedule::parse("1:1", 2), 2, 4};
+  const auto result = accel::simulate_training(
+      plan, machine, accel::find_dataflow(machine.dataflow), accel::designs(), run);
+  for (const auto& design : result.designs) {
+    if (design.cycles.total() < 1) std::abort();
+  }
+  return 0;
+}

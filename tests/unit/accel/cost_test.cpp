@@ -1,0 +1,113 @@
+// Every part of a layer's cost, counted by hand.
+#include <gtest/gtest.h>
+
+#include "adagp/accel/cost.h"
+#include "unit/accel/networks.h"
+
+namespace adagp::accel {
+namespace {
+
+std::vector<LayerCost> costs_of(const std::vector<layers::Row>& rows, int64_t batch,
+                                const Accelerator& accelerator) {
+  PlanOptions options;
+  options.batch = batch;
+  std::vector<LayerCost> out;
+  evaluate(make_plan({"test", "made up", rows}, options), accelerator, kWeightStationary,
+           Scope::kTraining, out);
+  return out;
+}
+
+Accelerator one_lane() {
+  Accelerator a;
+  a.vector_lanes = 1;  // cycles are elements times passes
+  a.predictor_array.rows = a.predictor_array.columns = 1;
+  return a;
+}
+
+struct OpPasses {
+  const char* op;
+  int64_t forward, backward;
+};
+
+TEST(LayerCosts, PassesOfEveryVectorOperation) {
+  for (const OpPasses& p :
+       {OpPasses{"batch_norm", 2, 2}, OpPasses{"layer_norm", 2, 2}, OpPasses{"softmax", 3, 2},
+        OpPasses{"activation", 1, 1}, OpPasses{"add", 1, 0}, OpPasses{"pool", 1, 1},
+        OpPasses{"concat", 0, 0}, OpPasses{"embedding", 1, 1}}) {
+    const auto costs = costs_of({test::conv("a", 3, 4, 5, 3, 1, 1),
+                                 test::vector_row("v", p.op, 5, 4), test::linear("b", 80, 2)},
+                                3, one_lane());
+    EXPECT_EQ(costs[1].forward.vector, p.forward * 3 * 80) << p.op;
+    EXPECT_EQ(costs[1].vector_backward.vector, p.backward * 3 * 80) << p.op;
+  }
+}
+
+TEST(LayerCosts, UpdatesOfABackpropAndAPredictedBatch) {
+  layers::Row norm = test::vector_row("norm", "batch_norm", 5, 4);
+  norm.weights = norm.bias = 5;
+  layers::Row conv = test::conv("a", 3, 4, 5, 3, 1, 1);
+  conv.bias = 5;
+  const auto costs = costs_of({conv, norm}, 3, one_lane());
+  EXPECT_EQ(costs[0].update_backprop.vector, 5 * 27 + 5);
+  EXPECT_EQ(costs[0].update_backprop.dram_reads, 2 * (5 * 27 + 5));  // weights and gradients
+  EXPECT_EQ(costs[0].update_backprop.dram_writes, 5 * 27 + 5);
+  EXPECT_EQ(costs[0].update_predict.vector, 5 * 27);  // biases and norms rest
+  EXPECT_EQ(costs[0].update_predict.dram_reads, 5 * 27);
+  EXPECT_EQ(costs[1].update_backprop.vector, 10);
+  EXPECT_EQ(costs[1].update_predict.vector, 0);
+}
+
+TEST(LayerCosts, PredictorOnBothArrays) {
+  Accelerator a = one_lane();
+  const auto costs = costs_of({test::conv("a", 3, 4, 5, 3, 1, 1), test::linear("b", 80, 2)}, 3, a);
+  const LayerCost& first = costs[0];  // 5 samples, 27 weights each
+  const int64_t activations = 5 * 16 * 8 * 8;
+  const int64_t whole_predictor = 9 * 16 + 256 * 80;
+  EXPECT_EQ(first.predictor_forward.vector, 3 * 5 * 16 + activations);
+  EXPECT_EQ(first.predictor_backward.vector, activations + 5 * 27 + whole_predictor);
+  // One PE: a product of (M, K, N) takes K*N folds of M + 2 + 1 - 2 cycles.
+  EXPECT_EQ(first.second_forward.array, 9 * 16 * (5 * 64 + 1) + 256 * 27 * (5 + 1));
+  EXPECT_EQ(first.second_backward.array,
+            5 * 64 * 16 * (9 + 1) + 27 * 256 * (5 + 1) + 5 * 27 * (256 + 1));
+  EXPECT_EQ(first.predictor_forward.macs, 5 * 64 * 9 * 16 + 5 * 256 * 27);
+  EXPECT_EQ(first.predictor_backward.macs, 5 * 64 * 9 * 16 + 2 * 5 * 256 * 27);
+  EXPECT_EQ(first.predictor_forward.dram_reads + first.predictor_forward.dram_writes, 0);
+  EXPECT_EQ(first.swap_in, 9 * 16 + 256 * 27);
+  EXPECT_EQ(first.swap_out_predict, 5 * 27);
+
+  a.predictor_full_width = true;
+  a.predictor_reorganise = false;
+  const auto full = costs_of({test::conv("a", 3, 4, 5, 3, 1, 1), test::linear("b", 80, 2)}, 3, a);
+  EXPECT_EQ(full[0].predictor_forward.macs, 5 * 64 * 9 * 16 + 5 * 256 * 80);
+  EXPECT_EQ(full[0].predictor_forward.vector, activations);
+  EXPECT_EQ(full[0].swap_in, whole_predictor);
+}
+
+TEST(LayerCosts, SumsThatComeBackAreReadFromTheBuffer) {
+  const Accelerator a;
+  const Work work = gemm_work({10, 30, 15});  // three folds along K: each sum comes back twice
+  const PassCost cost = product_cost(work, a.array, kWeightStationary, a);
+  EXPECT_EQ(cost.sram.ofmap, 3 * 150);
+  EXPECT_EQ(cost.sram.sums, 2 * 150);
+  const double reads = 300 + 450 + 2 * 150 + 150;  // X, W, sums; Y leaves for DRAM
+  const double writes = 3 * 150 + 300 + 450;       // sums and Y; X and W arrive
+  // Sums of eight doubles: the last bits depend on their order.
+  EXPECT_NEAR(cost.energy.buffer * 1e12,
+              reads * a.energy.buffer_read_pj + writes * a.energy.buffer_write_pj, 1e-6);
+}
+
+TEST(LayerCosts, RepeatedLayersCostWhatTheirFirstCosts) {
+  const auto rows = test::resnet50().rows;
+  const Accelerator a;
+  const auto together = costs_of(rows, 2, a);
+  for (size_t i = 1; i + 1 < rows.size(); ++i) {
+    // The layer between two others that do not repeat it.
+    const auto alone = costs_of({rows[0], rows[i], test::linear("fc", 2048, 1000)}, 2, a);
+    EXPECT_EQ(alone[1].forward.array, together[i].forward.array) << rows[i].name;
+    EXPECT_EQ(alone[1].backward().total(), together[i].backward().total()) << rows[i].name;
+    EXPECT_EQ(alone[1].second_forward.total(), together[i].second_forward.total()) << rows[i].name;
+  }
+}
+
+}  // namespace
+}  // namespace adagp::accel

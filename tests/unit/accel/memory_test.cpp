@@ -1,0 +1,152 @@
+// Off-chip traffic, stalls and energy.
+#include <gtest/gtest.h>
+
+#include <limits>
+
+#include "adagp/accel/cost.h"
+#include "unit/accel/networks.h"
+
+namespace adagp::accel {
+namespace {
+
+TEST(Memory, WithoutBoundsEveryTensorPassesOnceAndNothingStalls) {
+  const Accelerator accelerator;
+  for (const layers::Row& row : test::resnet50().rows) {
+    const Work work = forward_work(row, 4);
+    const MemoryCost cost =
+        memory_cost(work, kWeightStationary.cost(work, accelerator.array), accelerator);
+    EXPECT_EQ(cost.order, LoopOrder::kResident);
+    EXPECT_EQ(cost.dram_reads, work.tensors.input + work.tensors.filter);
+    EXPECT_EQ(cost.dram_writes, work.tensors.output);
+    EXPECT_EQ(cost.stall_cycles, 0);
+  }
+}
+
+Accelerator bounded(int64_t words, bool double_buffered = false) {
+  Accelerator accelerator;
+  accelerator.word_bytes = 1;
+  accelerator.buffer_bytes = words;
+  accelerator.double_buffered = double_buffered;
+  return accelerator;
+}
+
+int64_t traffic(const Work& work, const Accelerator& accelerator) {
+  const MemoryCost cost = dram_traffic(work, accelerator);
+  return cost.dram_reads + cost.dram_writes;
+}
+
+// The least traffic of all tile sizes that fit, tried one by one, for the orders that keep sums.
+int64_t exhaustive(const Gemm& g, int64_t words) {
+  int64_t best = std::numeric_limits<int64_t>::max();
+  if (g.m * g.k + g.k * g.n + g.m * g.n <= words) return g.m * g.k + g.k * g.n + g.m * g.n;
+  const auto up = [](int64_t a, int64_t b) { return (a + b - 1) / b; };
+  for (int64_t tm = 1; tm <= g.m; ++tm) {
+    for (int64_t tn = 1; tn <= g.n; ++tn) {
+      if (tm * tn + tm + tn > words) continue;
+      best = std::min(best, g.m * g.k * up(g.n, tn) + g.k * g.n * up(g.m, tm) + g.m * g.n);
+    }
+  }
+  for (int64_t tn = 1; tn <= g.n; ++tn) {
+    if (g.k * tn + tn + g.k > words) continue;
+    best = std::min(best, g.m * g.k * up(g.n, tn) + g.k * g.n + g.m * g.n);
+  }
+  for (int64_t tm = 1; tm <= g.m; ++tm) {
+    if (g.k * tm + tm + g.k > words) continue;
+    best = std::min(best, g.m * g.k + g.k * g.n * up(g.m, tm) + g.m * g.n);
+  }
+  return best;
+}
+
+TEST(Memory, ChosenOrderIsNearTheBestOfAllTiles) {
+  for (const Gemm& g : {Gemm{40, 30, 20}, Gemm{7, 64, 33}, Gemm{64, 8, 64}, Gemm{100, 1, 3}}) {
+    for (const int64_t words : {3, 10, 50, 200, 1000, 5000, 20000}) {
+      const int64_t ours = traffic(gemm_work(g), bounded(words));
+      const int64_t best = exhaustive(g, words);
+      EXPECT_GE(ours, best) << g.m << " " << words;
+      // Our tile of sums is square where it can be; the best one may divide the sizes more evenly.
+      EXPECT_LE(static_cast<double>(ours), 1.35 * static_cast<double>(best)) << g.m << " " << words;
+    }
+  }
+}
+
+TEST(Memory, SumsLeaveTheChipOnlyWhenNoSumFits) {
+  const Work work = gemm_work({4, 6, 5});
+  EXPECT_EQ(dram_traffic(work, bounded(3)).order, LoopOrder::kHoldOutput);
+  const MemoryCost spilled = dram_traffic(work, bounded(2));
+  EXPECT_EQ(spilled.order, LoopOrder::kSpill);
+  EXPECT_EQ(spilled.dram_writes, 4 * 5 * 6);                     // each of K steps writes every sum
+  EXPECT_EQ(spilled.dram_reads, 4 * 6 * 5 + 6 * 5 + 4 * 5 * 5);  // X per column, W once, sums back
+}
+
+TEST(Memory, DoubleBufferingHalvesTheCapacity) {
+  const Work work = gemm_work({40, 30, 20});
+  for (const int64_t words : {20, 200, 2000}) {
+    EXPECT_EQ(traffic(work, bounded(2 * words, true)), traffic(work, bounded(words, false)));
+  }
+}
+
+TEST(Memory, StallsByHand) {
+  const Work work = gemm_work({10, 12, 15});  // one fold of 12x15: 10 + 24 + 15 - 2 = 47 cycles
+  Accelerator a;
+  const ArrayCost cost = kWeightStationary.cost(work, a.array);
+  ASSERT_EQ(cost.cycles, 47);
+  const int64_t bytes = 2 * (120 + 180 + 150);
+  a.dram_bytes_per_cycle = 10;
+  // 90 cycles of traffic cover 47; before that W and a row of X arrive: 2*(180 + 12) bytes.
+  MemoryCost memory = memory_cost(work, cost, a);
+  EXPECT_EQ(memory.fill_cycles, 39);
+  EXPECT_EQ(memory.stall_cycles, bytes / 10 - 47 + 39);
+  a.double_buffered = false;
+  EXPECT_EQ(memory_cost(work, cost, a).stall_cycles, bytes / 10);
+  a.dram_bytes_per_cycle = 0;
+  a.buffer_bytes_per_cycle = 2;  // words: 120 + 180 + 150, no sums come back
+  EXPECT_EQ(memory_cost(work, cost, a).stall_cycles, 450 - 47);
+}
+
+TEST(Memory, MoreBandwidthIsNeverSlower) {
+  const auto rows = test::vgg13_cifar().rows;
+  for (const Dataflow* dataflow : dataflows()) {
+    for (const layers::Row& row : rows) {
+      const Work work = forward_work(row, 3);
+      int64_t last = std::numeric_limits<int64_t>::max();
+      for (double rate = 0.125; rate < 1e5; rate *= 2) {
+        Accelerator a = bounded(65536, true);
+        a.dram_bytes_per_cycle = rate;
+        a.buffer_bytes_per_cycle = 3 * rate;
+        const int64_t now = product_cost(work, a.array, *dataflow, a).stall;
+        EXPECT_LE(now, last);
+        last = now;
+      }
+      Accelerator free = bounded(65536, true);
+      EXPECT_EQ(product_cost(work, free.array, *dataflow, free).stall, 0);
+    }
+  }
+}
+
+TEST(Energy, OneProductByHand) {
+  const Work work = gemm_work({10, 12, 15});
+  const Accelerator a;
+  const EnergyTable& t = a.energy;
+  const PassCost cost = product_cost(work, a.array, kWeightStationary, a);
+  const double pico = 1e-12;
+  EXPECT_DOUBLE_EQ(cost.energy.mac, 1800 * t.mac_pj * pico);
+  EXPECT_DOUBLE_EQ(cost.energy.registers, 1800 * t.register_read_pj * pico);
+  EXPECT_DOUBLE_EQ(cost.energy.array, 1800 * 2 * t.hop_pj * pico);
+  EXPECT_DOUBLE_EQ(cost.energy.dram, (120 + 180 + 150) * 16 * 8.0 * pico);
+  // Array reads X and W and writes Y; DRAM fills X and W and drains Y.
+  EXPECT_NEAR(cost.energy.buffer,
+              ((300 + 150) * t.buffer_read_pj + (150 + 300) * t.buffer_write_pj) * pico, 1e-20);
+}
+
+TEST(Energy, LeakageIsPowerTimesTime) {
+  Accelerator a;
+  a.clock_mhz = 100;
+  a.energy.pe_leakage_mw = 0.5;
+  a.energy.buffer_leakage_mw = 3;
+  a.energy.dram_standby_mw = 7;
+  // 10^8 cycles at 100 MHz are one second; 180 PEs.
+  EXPECT_NEAR(leakage_energy(100000000, 180, a).leakage, (90 + 3 + 7) * 1e-3, 1e-12);
+}
+
+}  // namespace
+}  // namespace adagp::accel

@@ -1,0 +1,258 @@
+// Training steps, designs and whole runs, against numbers worked out by hand.
+#include <gtest/gtest.h>
+
+#include "adagp/accel/simulate.h"
+#include "adagp/core/error.h"
+#include "unit/accel/networks.h"
+
+namespace adagp::accel {
+namespace {
+
+void expect_gemm(const Work& work, int64_t m, int64_t k, int64_t n) {
+  EXPECT_EQ(work.gemm.m, m);
+  EXPECT_EQ(work.gemm.k, k);
+  EXPECT_EQ(work.gemm.n, n);
+}
+
+Plan plan_of(const std::vector<layers::Row>& rows, int64_t batch, bool vector_passes = true) {
+  PlanOptions options;
+  options.batch = batch;
+  options.vector_passes = vector_passes;
+  return make_plan({"test", "made up", rows}, options);
+}
+
+TEST(Passes, ThreeProductsOfAConvolution) {
+  const Plan plan = plan_of(
+      {test::conv("first", 3, 8, 16, 3, 1, 1), test::conv("second", 16, 8, 32, 3, 2, 1, 4)}, 5);
+  EXPECT_FALSE(plan.layers[0].input_gradient.has_value());  // nothing before it learns
+  const LayerPlan& second = plan.layers[1];
+  expect_gemm(second.forward, 5 * 4 * 4, 4 * 9, 8);
+  expect_gemm(*second.input_gradient, 5 * 4 * 4, 8, 4 * 9);
+  expect_gemm(*second.weight_gradient, 4 * 9, 5 * 4 * 4, 8);
+  for (const Work& w : {second.forward, *second.input_gradient, *second.weight_gradient}) {
+    EXPECT_EQ(w.groups, 4);
+    EXPECT_EQ(macs(w), 5 * test::conv("second", 16, 8, 32, 3, 2, 1, 4).macs);
+  }
+  EXPECT_EQ(second.forward.tensors.input, 5 * 16 * 8 * 8);
+  EXPECT_EQ(second.forward.tensors.filter, 32 * 4 * 9);
+  EXPECT_EQ(second.forward.tensors.output, 5 * 32 * 4 * 4);
+  EXPECT_EQ(second.weight_gradient->tensors.output, 32 * 4 * 9);
+  EXPECT_EQ(second.update_backprop, 32 * 4 * 9);
+}
+
+layers::Row attention_scores() {
+  layers::Row row;  // two heads: [7, 8] x [8, 7] each
+  row.name = "scores";
+  row.op = "matmul";
+  row.input = {2 * 8, 1, 7};
+  row.output = {2 * 7, 1, 7};
+  row.groups = 2;
+  layers::complete(row);
+  return row;
+}
+
+TEST(Passes, AttentionProductsHaveTwoInputGradientsAndNoPredictor) {
+  layers::Row embedding = test::vector_row("embedding", "embedding", 16, 1);
+  embedding.weights = 1000;
+  const Plan plan = plan_of({embedding, test::linear("query", 16, 16, 7), attention_scores()}, 3);
+  EXPECT_TRUE(plan.layers[1].input_gradient.has_value());  // the embedding learns
+  const LayerPlan& scores = plan.layers[2];
+  EXPECT_FALSE(scores.weighted);
+  EXPECT_TRUE(scores.predictor.forward.empty());
+  EXPECT_EQ(scores.forward.groups, 3 * 2);  // no example shares an operand with another
+  expect_gemm(scores.forward, 7, 8, 7);
+  expect_gemm(*scores.input_gradient, 7, 7, 8);
+  expect_gemm(*scores.weight_gradient, 8, 7, 7);
+  EXPECT_EQ(scores.forward.tensors.filter, 3 * 2 * 8 * 7);
+  EXPECT_EQ(scores.update_backprop, 0);
+  EXPECT_EQ(macs(scores.forward), 3 * attention_scores().macs);
+}
+
+TEST(Passes, AWeightLayerUsedTwiceIsUpdatedAndPredictedOnce) {
+  const Plan plan =
+      plan_of({test::linear("a", 8, 8), test::linear("b", 8, 8), test::linear("b#2", 8, 8)}, 2);
+  EXPECT_TRUE(plan.layers[1].weighted);
+  EXPECT_FALSE(plan.layers[2].weighted);
+  EXPECT_EQ(plan.layers[2].update_backprop, 0);
+  EXPECT_TRUE(plan.layers[2].weight_gradient.has_value());
+}
+
+TEST(Predictor, ProductsOfTheSharedNetwork) {
+  const Plan plan =
+      plan_of({test::conv("a", 3, 32, 64, 3, 1, 1), test::conv("b", 64, 32, 128, 3, 1, 1)}, 4);
+  const PredictorPlan& p = plan.layers[0].predictor;  // 64 samples, 27 weights per filter
+  ASSERT_EQ(p.forward.size(), 2U);
+  expect_gemm(p.forward[0], 64 * 8 * 8, 9, 16);
+  expect_gemm(p.forward[1], 64, 256, 27);
+  ASSERT_EQ(p.backward.size(), 3U);
+  expect_gemm(p.backward[0], 9, 64 * 8 * 8, 16);
+  expect_gemm(p.backward[1], 64, 27, 256);
+  expect_gemm(p.backward[2], 256, 64, 27);
+  expect_gemm(p.forward_full[1], 64, 256, 576);  // as wide as the widest layer
+  EXPECT_EQ(p.weights, 9 * 16 + 256 * 27);
+  EXPECT_EQ(plan.predictor_weights, 9 * 16 + 256 * 576);
+  EXPECT_EQ(p.reorganised, 4 * 64 * 32 * 32);
+}
+
+TEST(VectorPasses, ElementsTimesPassesOverLanes) {
+  const Plan plan =
+      plan_of({test::conv("a", 3, 8, 4, 3, 1, 1), test::vector_row("a/norm", "batch_norm", 4, 8),
+               test::vector_row("a/relu", "activation", 4, 8)},
+              10);
+  Accelerator accelerator;
+  std::vector<LayerCost> costs;
+  evaluate(plan, accelerator, kWeightStationary, Scope::kTraining, costs);
+  const int64_t elements = 10 * 4 * 8 * 8;
+  EXPECT_EQ(costs[1].forward.vector, (2 * elements + 179) / 180);
+  EXPECT_EQ(costs[2].forward.vector, (elements + 179) / 180);
+  EXPECT_EQ(costs[1].forward.array, 0);
+  // The last row carries the loss: four passes over its output.
+  EXPECT_EQ(costs[2].vector_backward.vector, (5 * elements + 179) / 180);
+  accelerator.vector_lanes = 7;
+  evaluate(plan, accelerator, kWeightStationary, Scope::kTraining, costs);
+  EXPECT_EQ(costs[1].forward.vector, (2 * elements + 6) / 7);
+}
+
+TEST(PeakActivations, BackpropKeepsWhatPredictionDrops) {
+  const Plan plan =
+      plan_of({test::conv("a", 3, 8, 4, 3, 1, 1), test::vector_row("a/norm", "batch_norm", 4, 8),
+               test::vector_row("a/relu", "activation", 4, 8), test::conv("b", 4, 8, 6, 3, 2, 1)},
+              2);
+  EXPECT_EQ(peak_words_backprop(plan), 2 * (3 * 64 + 4 * 64 + 4 * 64 + 6 * 16));
+  EXPECT_EQ(peak_words_forward(plan), 2 * (4 * 64 + 4 * 64));
+}
+
+// ---- designs, on costs made up so that every sum is plain
+
+LayerCost layer(int64_t forward, int64_t dx, int64_t dw, int64_t predictor, int64_t second) {
+  LayerCost cost;
+  cost.weighted = true;
+  cost.forward.array = forward;
+  cost.input_gradient.array = dx;
+  cost.weight_gradient.array = dw;
+  cost.predictor_forward.array = predictor;
+  cost.predictor_backward.array = 2 * predictor;
+  cost.second_forward.array = second;
+  cost.second_backward.array = 2 * second;
+  return cost;
+}
+
+int64_t batch_cycles(const Design& design, const std::vector<LayerCost>& layers, Batch kind,
+                     const Accelerator& accelerator = {}) {
+  BatchCost out;
+  design.batch(layers, kind, accelerator, out);
+  return out.cycles.total();
+}
+
+TEST(Designs, FourWaysToSpendTheSameWork) {
+  std::vector<LayerCost> layers = {layer(100, 0, 90, 10, 30), layer(200, 210, 190, 20, 150),
+                                   layer(50, 60, 40, 5, 7)};
+  for (LayerCost& l : layers) {
+    l.swap_in = l.swap_out_backprop = 150;
+    l.swap_out_predict = 31;
+  }
+  const int64_t fw = 350, bw = 590;
+  EXPECT_EQ(batch_cycles(kBaseline, layers, Batch::kBackprop), fw + bw);
+  EXPECT_EQ(batch_cycles(kEfficient, layers, Batch::kPredict), fw + 35);
+  EXPECT_EQ(batch_cycles(kEfficient, layers, Batch::kBackprop), fw + bw + 3 * 35);
+  // 15 columns: 150 words in 10 cycles, 31 in 3.
+  EXPECT_EQ(batch_cycles(kLow, layers, Batch::kPredict), fw + 35 + 3 * (10 + 3));
+  EXPECT_EQ(batch_cycles(kLow, layers, Batch::kBackprop), fw + bw + 105 + 3 * (10 + 20));
+  // max: steps max(100, -), max(200, 30), max(50, 150), then 7 alone.
+  EXPECT_EQ(batch_cycles(kMax, layers, Batch::kPredict), 100 + 200 + 150 + 7);
+  // backward, from the last layer: max(100, -), max(400, 14), max(90, 300), then 60 alone.
+  EXPECT_EQ(batch_cycles(kMax, layers, Batch::kBackprop),
+            (100 + 200 + 150 + 7) + (100 + 400 + 300 + 60));
+  Accelerator slow;
+  slow.swap_words_per_cycle = 0.5;
+  EXPECT_EQ(batch_cycles(kLow, layers, Batch::kPredict, slow), fw + 35 + 3 * (300 + 62));
+}
+
+TEST(Designs, MaxHidesThePredictorBehindAllRowsUpToTheNextLayer) {
+  LayerCost norm;  // no weights: belongs to the step of the layer before it
+  norm.forward.vector = 40;
+  const std::vector<LayerCost> layers = {layer(100, 0, 0, 0, 70), layer(50, 0, 0, 0, 0), norm};
+  EXPECT_EQ(batch_cycles(kMax, layers, Batch::kPredict), 100 + 90);
+  const std::vector<LayerCost> without = {layers[0], layers[1]};
+  EXPECT_EQ(batch_cycles(kMax, without, Batch::kPredict), 100 + 70);
+}
+
+TEST(Designs, NamesAreFoundAndMisspellingsHelped) {
+  for (const Design* design : designs()) EXPECT_EQ(&find_design(design->name), design);
+  try {
+    find_design("eficient");
+    FAIL();
+  } catch (const UsageError& e) {
+    EXPECT_NE(std::string(e.what()).find("did you mean 'efficient'"), std::string::npos);
+  }
+}
+
+// ---- runs
+
+Run paper_run(int64_t batches) {
+  return {schedule::Schedule::parse("paper", 90), 90, batches};
+}
+
+TEST(Runs, ThePapersFormulaWhenBackwardIsTwiceForward) {
+  const double share = (4 * 0.8 + 4 * 0.75 + 4 * 2.0 / 3 + 68 * 0.5) / 90;
+  EXPECT_NEAR(3 / (1 + 2 * (1 - share)), 1.465, 5e-4);  // the published constant
+  for (const int64_t alpha_percent : {0, 10, 35, 100}) {
+    const double alpha = static_cast<double>(alpha_percent) / 100;
+    const std::vector<LayerCost> layers = {layer(700, 700, 700, 7 * alpha_percent, 0),
+                                           layer(100, 100, 100, alpha_percent, 0)};
+    const accel::Run run = paper_run(60);  // 60 batches are whole cycles of 4:1, 3:1, 2:1 and 1:1
+    const auto baseline =
+        static_cast<double>(run_design(kBaseline, layers, {}, run).cycles.total());
+    const auto ours = static_cast<double>(run_design(kEfficient, layers, {}, run).cycles.total());
+    // Whole batches, whole cycles: only rounding of the division is left.
+    EXPECT_NEAR(baseline / ours, 3 / (1 + 2 * (1 - share)) / (1 + alpha), 1e-12);
+    EXPECT_NEAR(predicted_speedup(2, share, alpha), baseline / ours, 1e-12);
+  }
+}
+
+TEST(Runs, BatchesByPhaseAreTheSchedules) {
+  for (const char* text :
+       {"paper", "auto", "bp", "3ep bp, 2ep 4:1, 1:1", "gp", "2ep 1:1, 3ep bp"}) {
+    const accel::Run run{schedule::Schedule::parse(text, 12), 12, 7};
+    PhaseBatches expected;
+    bool warming = true;
+    for (int64_t epoch = 0; epoch < run.epochs; ++epoch) {
+      int64_t predicted = 0;
+      for (int64_t batch = 0; batch < run.batches_per_epoch; ++batch) {
+        predicted += run.schedule.at(epoch, batch) == schedule::Phase::kPredict ? 1 : 0;
+      }
+      warming = warming && predicted == 0;
+      (warming ? expected.warm_up : expected.backprop) += run.batches_per_epoch - predicted;
+      expected.predict += predicted;
+    }
+    const PhaseBatches got = count_batches(run);
+    EXPECT_EQ(got.warm_up, expected.warm_up) << text;
+    EXPECT_EQ(got.backprop, expected.backprop) << text;
+    EXPECT_EQ(got.predict, expected.predict) << text;
+  }
+}
+
+TEST(Runs, TotalsAreBatchesTimesTheirCost) {
+  const Plan plan = plan_of(test::vgg13_cifar().rows, 128);
+  const Accelerator accelerator;
+  const accel::Run run = paper_run(391);
+  const TrainingResult result =
+      simulate_training(plan, accelerator, kWeightStationary, designs(), run);
+  const PhaseBatches batches = count_batches(run);
+  for (const DesignResult& d : result.designs) {
+    const int64_t exact = d.design->predicts ? batches.warm_up + batches.backprop : 90 * 391;
+    const int64_t predicted = d.design->predicts ? batches.predict : 0;
+    EXPECT_EQ(d.cycles.total(),
+              d.backprop.cycles.total() * exact + d.predict.cycles.total() * predicted);
+    const auto total = static_cast<double>(d.cycles.total());
+    EXPECT_DOUBLE_EQ(d.speedup, static_cast<double>(result.baseline.cycles.total()) / total);
+    EXPECT_DOUBLE_EQ(d.seconds, total / 200e6);
+  }
+  // Each design spends hardware to save time.
+  EXPECT_GT(result.designs[2].speedup, result.designs[1].speedup);
+  EXPECT_GT(result.designs[3].speedup, result.designs[2].speedup);
+  EXPECT_LT(result.peak_predict_bytes, result.peak_backprop_bytes);
+}
+
+}  // namespace
+}  // namespace adagp::accel

@@ -1,0 +1,143 @@
+#include "adagp/report/chart.h"
+
+#include <cmath>
+#include <limits>
+#include <regex>
+
+#include <gtest/gtest.h>
+
+#include "adagp/core/error.h"
+#include "adagp/core/files.h"
+#include "adagp/report/svg.h"
+#include "unit/temp_folder.h"
+
+namespace adagp::report {
+namespace {
+
+BarChart two_stacks() {
+  BarChart chart;
+  chart.title = "a < b & \"c\"";
+  chart.x_title = "layer";
+  chart.y_title = "cycles";
+  chart.categories = {"conv1", "conv<2>", "fc"};
+  chart.series = {{"BP", {30, 20, 10}, 0}, {"GP", {15, 5, 0}, 1}, {"warm-up", {10, 10, 10}, 1}};
+  return chart;
+}
+
+struct Shape {
+  double x, y, width, height;
+};
+
+std::vector<Shape> shapes(const std::string& text, const std::string& kind) {
+  const std::regex pattern(
+      "<rect x=\"([^\"]*)\" y=\"([^\"]*)\" width=\"([^\"]*)\" "
+      "height=\"([^\"]*)\" fill=\"[^\"]*\" class=\"" +
+      kind + "\"");
+  std::vector<Shape> found;
+  for (auto it = std::sregex_iterator(text.begin(), text.end(), pattern);
+       it != std::sregex_iterator(); ++it) {
+    found.push_back(
+        {std::stod((*it)[1]), std::stod((*it)[2]), std::stod((*it)[3]), std::stod((*it)[4])});
+  }
+  return found;
+}
+
+// Coordinates are written with two digits, so a height is off by at most 0.01.
+constexpr double kRounding = 0.011;
+
+// Python's parser judges, not a second one of ours.
+void expect_well_formed(const std::string& text) {
+  const testing::TempFolder folder;
+  core::write_file(folder.path() / "chart.svg", text);
+  const std::string command = std::string(ADAGP_PYTHON) +
+                              " -c \"import sys, xml.etree.ElementTree as e; "
+                              "assert e.parse(sys.argv[1]).getroot().tag.endswith('svg')\" " +
+                              (folder.path() / "chart.svg").string();
+  EXPECT_EQ(std::system(command.c_str()), 0) << text;
+}
+
+TEST(Chart, BarsAreAsHighAsTheirValues) {
+  const auto bars = shapes(svg(two_stacks()), "bar");
+  ASSERT_EQ(bars.size(), 9u);
+  const double values[] = {30, 15, 10, 20, 5, 10, 10, 0, 10};  // by category, then by series
+  const double unit = bars[0].height / 30;
+  for (size_t i = 0; i < bars.size(); ++i) {
+    EXPECT_NEAR(bars[i].height, values[i] * unit, kRounding) << i;
+  }
+}
+
+TEST(Chart, OneStackStandsOnItselfAndStacksStandSideBySide) {
+  const auto bars = shapes(svg(two_stacks()), "bar");
+  const Shape &bp = bars[0], &gp = bars[1], &warm = bars[2];
+  EXPECT_NEAR(warm.y + warm.height, gp.y, kRounding);
+  EXPECT_NEAR(gp.y + gp.height, bp.y + bp.height, kRounding);
+  EXPECT_DOUBLE_EQ(warm.x, gp.x);
+  EXPECT_GE(gp.x, bp.x + bp.width - kRounding);
+}
+
+TEST(Chart, EverySeriesIsInTheLegendAndAxesHaveTitles) {
+  const std::string text = svg(two_stacks());
+  for (const char* word : {">BP<", ">GP<", ">warm-up<", ">layer<", ">cycles<", ">conv&lt;2&gt;<"}) {
+    EXPECT_NE(text.find(word), std::string::npos) << word;
+  }
+}
+
+TEST(Chart, IsWellFormedXmlWhateverTheNames) {
+  BarChart bars = two_stacks();
+  bars.series[0].name = "\x01 ' & ]]>";
+  expect_well_formed(svg(bars));
+  expect_well_formed(svg(LineChart{"<t>", "x", "y", {{"a&b", {{0, 1}, {1, 2}}}}}));
+  expect_well_formed(svg(GanttChart{"g", "step", {"<0>"}, {{0, 0, 2, "F&0", "forward"}}}));
+}
+
+TEST(Chart, EqualDataGiveEqualBytes) {
+  EXPECT_EQ(svg(two_stacks()), svg(two_stacks()));
+}
+
+TEST(Chart, LinesRiseWithTheirValues) {
+  const std::string text = svg(LineChart{"", "x", "y", {{"a", {{0, 0}, {1, 10}, {2, 5}}}}});
+  std::smatch found;
+  const std::regex points("points=\"([\\d.]+),([\\d.]+) ([\\d.]+),([\\d.]+) ([\\d.]+),([\\d.]+)\"");
+  ASSERT_TRUE(std::regex_search(text, found, points));
+  const double y0 = std::stod(found[2]), y1 = std::stod(found[4]), y2 = std::stod(found[6]);
+  EXPECT_NEAR(y0 - y2, (y0 - y1) / 2, kRounding);
+  EXPECT_NEAR(std::stod(found[3]) - std::stod(found[1]), std::stod(found[5]) - std::stod(found[3]),
+              kRounding);
+}
+
+TEST(Chart, BoxesLieOnTheirLaneForTheirTime) {
+  const GanttChart chart{"", "step", {"0", "1"}, {{0, 0, 2, "F", "f"}, {1, 2, 6, "B", "b"}}};
+  const auto boxes = shapes(svg(chart), "box");
+  ASSERT_EQ(boxes.size(), 2u);
+  EXPECT_NEAR(boxes[1].width, 2 * boxes[0].width, kRounding);
+  EXPECT_NEAR(boxes[1].x, boxes[0].x + boxes[0].width, kRounding);
+  EXPECT_GE(boxes[1].y, boxes[0].y + boxes[0].height);
+}
+
+TEST(Chart, DataThatDoNotFitAreRefused) {
+  BarChart chart = two_stacks();
+  chart.series[1].values.pop_back();
+  EXPECT_THROW(svg(chart), Error);
+  chart = two_stacks();
+  chart.series[0].values[1] = std::numeric_limits<double>::quiet_NaN();
+  EXPECT_THROW(svg(chart), Error);
+  chart.series[0].values[1] = -1;
+  EXPECT_THROW(svg(chart), Error);
+  EXPECT_THROW(svg(BarChart{}), Error);
+  EXPECT_THROW(svg(LineChart{}), Error);
+  EXPECT_THROW(svg(GanttChart{"", "", {"0"}, {{1, 0, 1, "F", "f"}}}), Error);
+  EXPECT_THROW(svg(GanttChart{"", "", {"0"}, {{0, 3, 1, "F", "f"}}}), Error);
+}
+
+TEST(Chart, TicksAreRoundAndCoverTheData) {
+  EXPECT_EQ(axis_ticks(0, 1.47), (std::vector<double>{0, 0.25, 0.5, 0.75, 1, 1.25, 1.5}));
+  EXPECT_EQ(axis_ticks(0, 7), (std::vector<double>{0, 2, 4, 6, 8}));
+  for (const double high : {1e-9, 3.0, 99.0, 1e12}) {
+    const auto ticks = axis_ticks(0, high);
+    EXPECT_LE(ticks.size(), 12u);
+    EXPECT_GE(ticks.back(), high * (1 - 1e-6));
+  }
+}
+
+}  // namespace
+}  // namespace adagp::report
