@@ -21,7 +21,7 @@ if [ ! -f $(2)/build.ninja ] || [ "$$(cat $$args 2>/dev/null)" != '$(strip $(3) 
 endef
 ninja = @ninja -j $(JOBS) -C $(1) $(2)
 
-.PHONY: build run test test-asan test-gpu bench bench-gpu fuzz sim-only format lint lint-all setup \
+.PHONY: build run test test-asan test-gpu bench bench-gpu layers fuzz sim-only format lint lint-all setup \
   offline-bundle clean help
 
 build: ## the program, build/bin/adagp (default)
@@ -64,6 +64,10 @@ bench-gpu: ## step times on the GPU beside PyTorch's, into docs/results (BENCH_A
 	$(call configure,cuda,build/cuda,$(shell scripts/gpu.sh args))
 	$(call ninja,build/cuda,adagp)
 	@python3 bench/gpu/run.py $(BENCH_ARGS)
+
+layers: build ## configs/layers anew: the layer tables of every network
+	@rm -f configs/layers/*.csv
+	@build/bin/adagp layers --zoo configs/layers
 
 fuzz: ## every fuzz target for FUZZ_SECONDS=30 each, or FUZZ_RUNS=n inputs
 	@scripts/setup.sh --sim --fuzz

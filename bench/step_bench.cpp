@@ -11,6 +11,7 @@
 
 #include "adagp/train/bp_step.h"
 #include "adagp/train/build.h"
+#include "adagp/train/classification.h"
 #include "adagp/train/methods.h"
 
 namespace {
@@ -37,13 +38,16 @@ Bench& bench_for(const std::string& model, int64_t batch) {
   config.batch = batch;
   adagp::train::set_threads(config);
   Bench b;
-  b.session = make_session(config, build_net(config));
+  adagp::data::Splits splits;
+  splits.height = splits.width = 32;
+  splits.classes.resize(10);
+  const auto task = adagp::train::classification(splits);
+  b.session = make_session(config, task, build_net(config, *task));
   b.session.set_lr(1e-6);
   b.session.net->train();
   add_summaries(b.session);
   add_predictor(b.session, 1000);
-  b.batch.images = at::randn({batch, 3, 32, 32}).contiguous(at::MemoryFormat::ChannelsLast);
-  b.batch.labels = at::randint(10, {batch}, at::kLong);
+  b.batch = task->example(config, batch, at::kCPU);
   Bench& made = cache[key] = std::move(b);
   made.method = adagp::train::find_method("adagp").make(made.session);
   return made;
@@ -52,7 +56,7 @@ Bench& bench_for(const std::string& model, int64_t batch) {
 void forward(benchmark::State& state, const std::string& model, int64_t batch) {
   Bench& b = bench_for(model, batch);
   const at::NoGradGuard no_grad;
-  for (auto _ : state) b.session.net->forward(b.batch.images);
+  for (auto _ : state) b.session.net->run(b.batch.inputs);
 }
 
 void bp(benchmark::State& state, const std::string& model, int64_t batch) {

@@ -16,13 +16,13 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 tools=(cmake==4.4.4 ninja==1.13.2)
 torch=(torch==2.11.0)
 torch_loads=('nvidia-cuda-runtime==13.0.*' 'nvidia-cuda-cupti==13.0.*')  # what libtorch_cpu.so links
-tests=(torchvision==0.26.0 numpy safetensors tensorboard pytest pillow)
+tests=(torchvision==0.26.0 timm==1.0.30 numpy safetensors tensorboard pytest pillow sacrebleu scalesim==3.0.0)
 
 # package:what shows that it is there (a header with a slash or .h, else a command)
 required=(build-essential:g++ libcli11-dev:CLI/CLI.hpp libtomlplusplus-dev:toml++/toml.h
   libfmt-dev:fmt/core.h libspdlog-dev:spdlog/spdlog.h nlohmann-json3-dev:nlohmann/json.hpp libgtest-dev:gtest/gtest.h)
 optional=(libbenchmark-dev:benchmark/benchmark.h libturbojpeg0-dev:turbojpeg.h libpng-dev:png.h
-  libarchive-dev:archive.h ccache:ccache mold:mold git:git)
+  libarchive-dev:archive.h libpugixml-dev:pugixml.hpp ccache:ccache mold:mold git:git)
 
 say() { echo "setup: $*" >&2; }
 die() { say "$*"; exit 1; }
@@ -48,7 +48,7 @@ present() {
   local probe=$1 dir
   case $probe in
     libclang_rt) compgen -G '/usr/lib/llvm-*/lib/clang/*/lib/*/libclang_rt.fuzzer*' >/dev/null ;;
-    */* | *.h)
+    */* | *.h | *.hpp)
       for dir in ${ADAGP_DEPS_DIR:+"$ADAGP_DEPS_DIR/include"} \
           ${ADAGP_DEPS_DIR:+"$ADAGP_DEPS_DIR/googletest/googletest/include"} \
           ${CPATH:+${CPATH//:/ }} /usr/include /usr/local/include; do
@@ -157,7 +157,7 @@ PY
 
 own_tests() {
   python3 -c 'from importlib.util import find_spec
-names = ("numpy", "safetensors", "torchvision", "tensorboard", "pytest", "PIL")
+names = ("numpy", "safetensors", "torchvision", "timm", "tensorboard", "pytest", "PIL")
 raise SystemExit(not all(map(find_spec, names)))' 2>/dev/null
 }
 

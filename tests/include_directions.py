@@ -16,16 +16,23 @@ import sys
 import tempfile
 from pathlib import Path
 
-# What each folder may include, beside what those may include. layers/ is two units: the table is
-# torch-free, the rest is the bridge from models.
+# What each folder may include, beside what those may include. layers/ is two units: the table and
+# the reader of exported networks are torch-free, the rest is the bridge from models. io/archive is a
+# unit of its own, because they need it. predictor/config.h is a unit of its own: sizes that
+# the simulator counts too.
 BELOW = {
     "core": [],
     "schedule": ["core"],
-    "layer_table": ["core"],
-    "accel": ["layer_table", "schedule"],
+    "archives": ["core"],
+    "layer_table": ["core", "archives"],
+    "predictor_sizes": [],
+    "accel": ["layer_table", "schedule", "predictor_sizes"],
     "pipeline": ["layer_table", "schedule"],
+    "scalesim": ["layer_table", "accel"],
+    "zoo": ["layer_table", "accel"],
     "report": ["core", "schedule", "layer_table", "accel", "pipeline"],
-    "io": ["core"],
+    "study": ["accel", "scalesim", "zoo", "report"],
+    "io": ["core", "archives"],
     "cuda": ["core"],
     "device": ["core", "cuda"],
     "data": ["io", "device"],
@@ -33,12 +40,13 @@ BELOW = {
     "models": ["nn"],
     "layers": ["layer_table", "models"],
     "optim": ["device"],
-    "predictor": ["nn", "optim"],
+    "predictor": ["nn", "optim", "predictor_sizes"],
     "metrics": ["core"],
     "train": ["data", "models", "predictor", "metrics", "schedule", "layers", "report"],
     "parallel": ["train", "pipeline"],
 }
-TORCH_FREE_UNITS = {"core", "schedule", "layer_table", "accel", "pipeline", "report", "cuda"}
+TORCH_FREE_UNITS = {"core", "schedule", "archives", "layer_table", "predictor_sizes", "accel", "pipeline",
+                    "scalesim", "zoo", "study", "report", "cuda"}
 TORCH_FREE_FILES = re.compile(
     r"^(optim/(policy\w*|config)\.|data/(config|cifar)\.h"
     r"|io/(safetensors|crc32c|events|jsonl|image|archive)\.)")
@@ -63,8 +71,12 @@ def closure(unit):
 
 def unit_of(path):
     """'layers/table.h' -> 'layer_table', 'io/x.h' -> 'io' (paths below src/adagp)."""
+    if path == "predictor/config.h":
+        return "predictor_sizes"
+    if path.startswith("io/archive."):
+        return "archives"
     folder, _, rest = path.partition("/")
-    return "layer_table" if folder == "layers" and rest.startswith("table") else folder
+    return "layer_table" if folder == "layers" and rest.startswith(("table", "pt2")) else folder
 
 
 def without_block_comments(text):

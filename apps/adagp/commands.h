@@ -19,5 +19,8 @@ void add_list(CLI::App& app, Action& action);
 void add_data(CLI::App& app, Action& action);
 void add_export(CLI::App& app, Action& action);
 void add_doctor(CLI::App& app, Action& action);
+void add_simulate(CLI::App& app, Action& action);
+void add_scalesim(CLI::App& app, Action& action);
+void add_paper(CLI::App& app, Action& action);
 
 }  // namespace adagp::apps

@@ -1,6 +1,7 @@
 // adagp data info|make|pack: looks at data sets and writes them in other formats.
 
 #include <algorithm>
+#include <array>
 #include <iostream>
 #include <memory>
 
@@ -10,6 +11,8 @@
 #include "adagp/core/log.h"
 #include "adagp/core/text.h"
 #include "adagp/data/dataset.h"
+#include "adagp/data/detection.h"
+#include "adagp/data/voc.h"
 #include "adagp/data/write.h"
 #include "adagp/report/table.h"
 #include "commands.h"
@@ -76,7 +79,49 @@ std::string three(const std::vector<double>& values) {
   return core::join(parts, ", ");
 }
 
+bool has_boxes(const DataFlags& flags) {
+  return data::find(flags.config.name).task == "detection";
+}
+
+data::DetectionSplits open_boxes(DataFlags& flags) {
+  if (flags.size != 0) flags.config.image_size = flags.size;
+  return data::open_detection(flags.config);
+}
+
+// Pictures, and objects per class.
+int print_boxes(DataFlags& flags) {
+  const data::DetectionSplits splits = open_boxes(flags);
+  std::vector<std::array<int64_t, 2>> objects(splits.classes.size());
+  for (const size_t half : {0U, 1U}) {
+    const data::DetectionSet& set = half == 0 ? *splits.train : *splits.test;
+    for (int64_t i = 0; i < set.size(); ++i) {
+      for (const auto& o : set.objects(i)) ++objects.at(static_cast<size_t>(o.label))[half];
+    }
+  }
+  nlohmann::ordered_json classes = nlohmann::ordered_json::array();
+  report::Table table({{"class", report::Align::kLeft}, {"train"}, {"test"}});
+  for (size_t i = 0; i < splits.classes.size(); ++i) {
+    const auto [train, test] = objects[i];
+    classes.push_back({{"name", splits.classes[i]}, {"train", train}, {"test", test}});
+    table.add_row({splits.classes[i], core::grouped(train), core::grouped(test)});
+  }
+  if (flags.json) {
+    const nlohmann::ordered_json info{
+        {"data", flags.config.name}, {"train", splits.train->size()}, {"test", splits.test->size()},
+        {"size", splits.size},       {"mean", splits.mean},           {"std", splits.std},
+        {"objects", classes}};
+    std::cout << info.dump(2) << "\n";
+    return 0;
+  }
+  std::cout << flags.config.name << ": " << core::grouped(splits.train->size()) << " training and "
+            << core::grouped(splits.test->size()) << " test images, seen at " << splits.size << "x"
+            << splits.size << "; objects per class:\n"
+            << table.console();
+  return 0;
+}
+
 int print_info(DataFlags& flags) {
+  if (has_boxes(flags)) return print_boxes(flags);
   const data::Splits splits = open_data(flags);
   const auto info = describe(splits, flags);
   if (flags.json) {
@@ -97,6 +142,17 @@ int print_info(DataFlags& flags) {
 }
 
 int make_data(DataFlags& flags) {
+  if (has_boxes(flags)) {
+    if (flags.format != "folder") {
+      throw UsageError("data set '" + flags.config.name + "' has boxes, which the format '" +
+                       flags.format + "' cannot hold; leave --format out for a Pascal VOC folder");
+    }
+    const data::DetectionSplits splits = open_boxes(flags);
+    data::write_voc(splits, flags.output);
+    core::log_info(core::cat("wrote ", splits.train->size(), " training and ", splits.test->size(),
+                             " test images with boxes to ", flags.output, "/VOCdevkit"));
+    return 0;
+  }
   const std::vector<std::string> formats{"folder", "cifar10", "packed"};
   if (std::find(formats.begin(), formats.end(), flags.format) == formats.end()) {
     throw UsageError("unknown format '" + flags.format + "'" +
@@ -127,7 +183,8 @@ void add_data(CLI::App& app, Action& action) {
   add_common(*make, *flags);
   make->add_option("-o,--output", flags->output, "Folder to write (packed: file)")->required();
   make->add_option("--format", flags->format,
-                   "folder (PNG files), cifar10 (binary, 32x32), packed (safetensors)")
+                   "folder (PNG files), cifar10 (binary, 32x32), packed (safetensors); "
+                   "sets with boxes are written as a Pascal VOC folder")
       ->capture_default_str();
   make->callback([flags, &action] { action = [flags] { return make_data(*flags); }; });
 

@@ -20,6 +20,7 @@
 #include "adagp/core/files.h"
 #include "adagp/core/text.h"
 #include "adagp/cuda/types.h"
+#include "adagp/data/voc_annotation.h"
 #include "adagp/io/archive.h"
 #include "adagp/io/image.h"
 #include "commands.h"
@@ -242,6 +243,8 @@ std::vector<Check> examine() {
   checks.push_back(library_check("archives (libarchive)", io::have_archive(),
                                  "no data sets inside .tar, .tar.gz, .tar.xz; unpack them",
                                  "libarchive-dev"));
+  checks.push_back(library_check("XML (pugixml)", data::have_xml(), "no Pascal VOC annotations",
+                                 "libpugixml-dev"));
   checks.push_back(memory_check());
   checks.push_back(disk_check());
   return checks;

@@ -7,8 +7,8 @@
 #include "adagp/core/log.h"
 #include "adagp/core/text.h"
 #include "adagp/train/build.h"
-#include "adagp/train/evaluate.h"
 #include "adagp/train/session.h"
+#include "adagp/train/task.h"
 #include "adagp/train/weights.h"
 #include "commands.h"
 #include "train_flags.h"
@@ -40,8 +40,20 @@ train::Config starting_point(const EvalArguments& arguments, const core::fs::pat
     config = train::read_config(arguments.what);
     config.device = "auto";  // it need not be the machine of the training
   }
-  config.model = {tag.name, tag.form.empty() ? "auto" : tag.form, tag.classes, tag.width_divisor};
+  config.model.name = tag.name;
+  config.model.form = tag.form.empty() ? "auto" : tag.form;
+  config.model.classes = tag.classes;
+  config.model.width_divisor = tag.width_divisor;
   return config;
+}
+
+// A file without metadata still shows its form and classes in its shapes; the data would only say
+// how large the images are.
+void fill_from_shapes(train::Config& config, const io::TensorMap& tensors) {
+  if (config.model.form != "auto" && config.model.classes != 0) return;
+  const train::ModelTag tag = train::from_shapes(config.model.name, tensors);
+  if (config.model.form == "auto" && !tag.form.empty()) config.model.form = tag.form;
+  if (config.model.classes == 0) config.model.classes = tag.classes;
 }
 
 int run_eval(const EvalArguments& arguments) {
@@ -52,32 +64,47 @@ int run_eval(const EvalArguments& arguments) {
   if (config.model.name.empty()) {
     throw UsageError(file.string() + ": does not name its network; add --model");
   }
+  fill_from_shapes(config, weights.tensors);
 
   if (config.precision == "bf16" && !train::choose_device(config.device).is_cuda()) {
     core::log_warning("no GPU here: evaluated in fp32");
     config.precision = "fp32";
   }
   train::set_threads(config);
-  const data::Splits splits = data::open(config.data);
-  train::resolve(config, splits);
+  const auto task = train::open_task(config);
+  task->resolve(config);
   config.weights.clear();
-  auto net = train::build_net(config);
+  auto net = train::build_net(config, *task);
   train::load_state_dict(*net, weights.tensors, file.string());
-  train::Session session = train::make_session(config, net);
-  data::Loader loader(arguments.split == "train" ? splits.train : splits.test,
-                      train::loader_options(config, splits, false, session.device));
-  const auto found = train::evaluate(session, loader, nullptr, !arguments.logits.empty());
-  if (!arguments.logits.empty()) io::save_tensors(arguments.logits, {{"logits", found.logits}});
+  train::Session session = train::make_session(config, task, net);
+  const auto use = arguments.split == "train" ? train::Use::kTrainInOrder : train::Use::kTest;
+  const auto source = task->batches(config, use, session.device);
+  train::EvaluationRequest request;
+  request.keep_logits = !arguments.logits.empty();
+  const auto found = task->evaluate(session, *source, nullptr, request);
+  if (request.keep_logits) {
+    if (!found.logits.defined()) {
+      throw UsageError("--logits: there are none of " + models::task_name(task->kind()));
+    }
+    io::save_tensors(arguments.logits, {{"logits", found.logits}});
+  }
   if (arguments.json) {
-    const nlohmann::json json{{"model", config.model.name}, {"data", config.data.name},
-                              {"images", found.images},     {"top1", found.top1},
-                              {"top5", found.top5},         {"loss", found.loss}};
+    nlohmann::json json{{"model", config.model.name},
+                        {"data", config.data.name},
+                        {task->unit(), found.examples},
+                        {"loss", found.loss}};
+    for (const auto& [name, value] : found.figures) json[name] = value;
     std::puts(json.dump(2).c_str());
   } else {
-    std::puts(core::cat(config.model.name, " on ", config.data.name, " (", found.images,
-                        " images): top1 ", core::fixed(found.top1, 2), " %, top5 ",
-                        core::fixed(found.top5, 2), " %, loss ", core::fixed(found.loss, 4))
-                  .c_str());
+    std::string line = core::cat(config.model.name, " on ", config.data.name, " (", found.examples,
+                                 " ", task->unit(), "):");
+    for (const auto& figure : task->figures()) {
+      const auto value = found.figures.find(figure.name);
+      if (value == found.figures.end()) continue;
+      line += core::cat(" ", figure.label, " ", core::fixed(value->second, 2),
+                        figure.percent ? " %," : ",");
+    }
+    std::puts(core::cat(line, " loss ", core::fixed(found.loss, 4)).c_str());
   }
   return 0;
 }

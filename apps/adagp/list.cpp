@@ -10,6 +10,7 @@
 #include "adagp/core/text.h"
 #include "adagp/data/dataset.h"
 #include "adagp/layers/from_model.h"
+#include "adagp/layers/zoo_tables.h"
 #include "adagp/models/model.h"
 #include "adagp/nn/layer.h"
 #include "adagp/predictor/predictor.h"
@@ -17,22 +18,14 @@
 #include "adagp/train/config.h"
 #include "adagp/train/methods.h"
 #include "commands.h"
+#include "named.h"
 
 namespace adagp::apps {
 namespace {
 
-using NamedLines = std::vector<std::pair<std::string, std::string>>;  // name, about
-
-template <typename Entries>
-NamedLines named_lines(const Entries& entries) {
-  NamedLines lines;
-  for (const auto& entry : entries) lines.emplace_back(entry.name, entry.about);
-  return lines;
-}
-
 // The tables that are names and a sentence each. A new kind is one line here.
 std::vector<std::pair<std::string, NamedLines>> named_tables() {
-  return {
+  std::vector<std::pair<std::string, NamedLines>> tables = {
       {"data", named_lines(data::registry())},
       {"methods", named_lines(train::method_table())},
       {"predictors", named_lines(predictor::registry())},
@@ -41,37 +34,46 @@ std::vector<std::pair<std::string, NamedLines>> named_tables() {
         {"paper", "10ep bp, 4ep 4:1, 4ep 3:1, 4ep 2:1, then 1:1"},
         {"bp", "backpropagation only"}}},
   };
+  for (auto& table : simulator_tables()) tables.push_back(std::move(table));
+  return tables;
 }
 
-void print_named(const NamedLines& lines, bool json) {
-  if (json) {
-    auto out = nlohmann::ordered_json::array();
-    for (const auto& [name, about] : lines) out.push_back({{"name", name}, {"about", about}});
-    std::puts(out.dump(2).c_str());
-    return;
-  }
-  report::Table table({{"name", report::Align::kLeft}, {"about", report::Align::kLeft}});
-  for (const auto& [name, about] : lines) table.add_row({name, about});
-  std::fputs(table.console().c_str(), stdout);
-}
-
-// Published form where there is one: ImageNet and 1000 classes; else CIFAR and 10.
+// As published, where there is such a form, in evaluation: without auxiliary heads.
 void print_models(bool json) {
-  nn::ShapeOnlyScope shapes;
+  const nn::ShapeOnlyScope shapes;
   auto out = nlohmann::ordered_json::array();
   using report::Align;
-  report::Table lines(
-      {{"model", Align::kLeft}, {"parameters"}, {"GMACs"}, {"input"}, {"about", Align::kLeft}});
+  report::Table lines({{"model", Align::kLeft},
+                       {"task", Align::kLeft},
+                       {"parameters"},
+                       {"GMACs"},
+                       {"input"},
+                       {"forms", Align::kLeft},
+                       {"about", Align::kLeft}});
   for (const models::Entry& entry : models::registry()) {
-    const bool large = entry.default_form == models::Form::kImagenet;
-    const auto net = entry.build({entry.default_form, large ? 1000 : 10, 1});
-    const auto table = layers::from_model(*net, entry.name, large ? "imagenet" : "cifar");
-    const int64_t parameters = models::parameter_count(*net), macs = layers::total_macs(table);
-    const std::string input = large ? "3x224x224" : "3x32x32";
-    out.push_back(
-        {{"name", entry.name}, {"parameters", parameters}, {"macs", macs}, {"input", input}});
-    lines.add_row({entry.name, core::grouped(parameters),
-                   core::fixed(static_cast<double>(macs) / 1e9, 3), input, entry.about});
+    const layers::Usual how = layers::usual(entry);
+    const auto net = models::build(entry.name, how.options);
+    net->eval();
+    const int64_t macs = layers::total_macs(layers::from_model(*net, entry.name, how.input));
+    const int64_t parameters = models::parameter_count(*net);
+    const auto size = layers::parse_input(how.input, entry.image_size);
+    const std::string input =
+        size.tokens() ? how.input : core::cat(size.channels, "x", size.height, "x", size.width);
+    std::vector<std::string> forms;
+    if (entry.task == models::TaskKind::kClassification) {
+      if (entry.default_form == models::Form::kImagenet) forms.emplace_back("imagenet");
+      forms.emplace_back("cifar");
+    }
+    out.push_back({{"name", entry.name},
+                   {"task", models::task_name(entry.task)},
+                   {"parameters", parameters},
+                   {"macs", macs},
+                   {"input", input},
+                   {"forms", forms},
+                   {"about", entry.about}});
+    lines.add_row({entry.name, models::task_name(entry.task), core::grouped(parameters),
+                   core::fixed(static_cast<double>(macs) / 1e9, 3), input, core::join(forms, ", "),
+                   entry.about});
   }
   const std::string text = json ? out.dump(2) + "\n" : lines.console();
   std::fputs(text.c_str(), stdout);
@@ -132,7 +134,9 @@ void add_list(CLI::App& app, Action& action) {
   auto arguments = std::make_shared<ListArguments>();
   CLI::App* command = app.add_subcommand("list", "What the program knows, by name");
   command
-      ->add_option("kind", arguments->kind, "models, data, methods, predictors, schedules or keys")
+      ->add_option(
+          "kind", arguments->kind,
+          "models, data, methods, predictors, schedules, keys, dataflows, designs or accelerators")
       ->required();
   command->add_flag("--json", arguments->json, "JSON array");
   command->add_flag("--markdown", arguments->markdown, "keys: as a Markdown table");

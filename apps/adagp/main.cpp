@@ -76,12 +76,16 @@ int run(int argc, char** argv) {
   add_compare(app, action);
   add_eval(app, action);
   add_bench(app, action);
-  add_layers(app, action);
-  add_list(app, action);
   add_data(app, action);
   add_export(app, action);
   add_doctor(app, action);
 #endif
+  // These need no LibTorch; without it `layers` and `list` know what is embedded.
+  add_layers(app, action);
+  add_list(app, action);
+  add_simulate(app, action);
+  add_scalesim(app, action);
+  add_paper(app, action);
 
   try {
     app.parse(argc, argv);

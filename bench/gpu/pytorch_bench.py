@@ -36,7 +36,11 @@ def build(name, form):
     """torchvision's network, or its usual form for 32x32 images and 10 classes."""
     import torchvision  # late: the parent process and --help do without
 
-    net = getattr(torchvision.models, name)(weights=None)
+    if name == "inception_v4":
+        import timm
+        return timm.create_model(name, pretrained=False)
+    options = {"init_weights": False} if name.startswith("inception") else {}
+    net = getattr(torchvision.models, name)(weights=None, **options)
     if form == "imagenet":
         return net
     if name.startswith("vgg"):
@@ -60,7 +64,8 @@ class Work:
         self.own_graphs = mode == "compile"
         if self.graph and self.device.type != "cuda":
             raise RuntimeError(f"{mode} needs a GPU")
-        size, classes = (224, 1000) if args.input == "imagenet" else (32, 10)
+        large = 299 if name.startswith("inception") else 224
+        size, classes = (large, 1000) if args.input == "imagenet" else (32, 10)
         channels_last = torch.channels_last
         self.net = build(name, args.input).to(self.device, memory_format=channels_last).train()
         self.x = torch.randn(args.batch, 3, size, size, device=self.device)
@@ -82,11 +87,16 @@ class Work:
 
     def _logits(self, x):
         with self._autocast():
-            return self.net(x)
+            out = self.net(x)
+            return out[0] if isinstance(out, tuple) else out
 
     def _loss(self, x, y):
+        loss = torch.nn.functional.cross_entropy
         with self._autocast():
-            return torch.nn.functional.cross_entropy(self.net(x), y)
+            out = self.net(x)
+            if isinstance(out, tuple):  # Inception: logits and those of the auxiliary head
+                return loss(out[0], y) + 0.4 * loss(out[1], y)
+            return loss(out, y)
 
     def _begin(self):
         if self.own_graphs:

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Measures adagp and PyTorch on this machine's GPU and writes docs/results/<date>-<device>.md.
+"""Measures adagp and PyTorch on this machine's GPU and writes docs/results/<date>-<device>.md
+(<date>-<device>-imagenet-b<batch>.md with --input=imagenet).
 
 The raw JSON goes to --raw, and the page is written again after every part: a run cut short leaves
 what it had. --only measures one side (of some --models, in some --modes) and takes what else there
@@ -22,6 +23,8 @@ sys.path.insert(0, str(HERE))
 import report  # noqa: E402
 
 MODELS = "vgg13_bn,resnet18,resnet50"
+ZOO = ("vgg11_bn,vgg13_bn,vgg16_bn,vgg19_bn,resnet18,resnet34,resnet50,resnet101,resnet152,"
+       "densenet121,densenet161,densenet169,densenet201,mobilenet_v2,inception_v3,inception_v4")
 ADAGP_LIMIT = 300  # seconds for the bench of one network
 
 
@@ -117,7 +120,8 @@ def write_page(args):
     text = report.page({"date": about.get("date", ""), "device": device, "batch": args.batch,
                         "input": args.input, "command": args.command,
                         "versions": about.get("versions", {}), "adagp": ours, "pytorch": pytorch})
-    page = args.results / f"{about.get('date', 'undated')}-{report.slug(device)}.md"
+    apart = "" if args.input == "cifar" else f"-{args.input}-b{args.batch}"
+    page = args.results / f"{about.get('date', 'undated')}-{report.slug(device)}{apart}.md"
     page.parent.mkdir(parents=True, exist_ok=True)
     page.write_text(text, encoding="utf-8")
     return page, [model for model, result in ours.items() if "error" in result]
@@ -135,7 +139,7 @@ def arguments(argv):
     parser = argparse.ArgumentParser(description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--adagp", default=str(ROOT / "build/cuda/bin/adagp"), help="the program")
-    parser.add_argument("--models", default=MODELS, help=MODELS)
+    parser.add_argument("--models", default=MODELS, help=f"default {MODELS}; zoo = {ZOO}")
     parser.add_argument("--input", choices=("cifar", "imagenet"), default="cifar")
     parser.add_argument("--batch", type=int, default=256)
     parser.add_argument("--steps", type=int, default=100, help="timed steps of each kind")
@@ -149,7 +153,8 @@ def arguments(argv):
     parser.add_argument("--commit", default="", help="for a copy of the sources without .git")
     args = parser.parse_args(argv)
     args.command = again(parser, args)
-    args.models = [model for model in args.models.split(",") if model]
+    names = ZOO if args.models == "zoo" else args.models
+    args.models = [model for model in names.split(",") if model]
     args.only = [part for part in args.only.split(",") if part not in ("", "none")]
     if unknown := set(args.only) - {"adagp", "pytorch"}:
         parser.error(f"--only: unknown part '{unknown.pop()}'; there are adagp and pytorch")

@@ -2,7 +2,7 @@
 //
 // Three things are needed: use adagp::nn::Conv2d and Linear for the layers whose gradients shall be
 // predicted (everything else is plain LibTorch), derive from adagp::models::Net, and name the
-// classifier in head().
+// classifier in heads().
 
 #include <cstdio>
 
@@ -13,6 +13,7 @@
 #include "adagp/models/model.h"
 #include "adagp/nn/layer.h"
 #include "adagp/train/build.h"
+#include "adagp/train/classification.h"
 
 namespace {
 
@@ -25,13 +26,13 @@ class TinyNet : public adagp::models::Net {
     fc_ = register_module("fc", adagp::nn::Linear(32, classes));
   }
 
-  at::Tensor forward(const at::Tensor& images) override {
-    at::Tensor x = torch::relu(norm_(conv1_(images)));
+  adagp::models::Tensors run(const adagp::models::Tensors& inputs) override {
+    at::Tensor x = torch::relu(norm_(conv1_(inputs[0])));
     x = torch::relu(conv2_(x));
-    return fc_(x.mean({2, 3}));
+    return {fc_(x.mean({2, 3}))};
   }
 
-  std::string head() const override { return "fc"; }
+  std::vector<std::string> heads() const override { return {"fc"}; }
 
  private:
   adagp::nn::Conv2d conv1_{nullptr}, conv2_{nullptr};
@@ -51,12 +52,13 @@ int main(int argc, char** argv) try {
   config.data.synthetic_test = 500;
   config.data.synthetic_size = 16;
   const auto data = adagp::data::open(config.data);
+  const auto task = adagp::train::classification(data);
 
   for (const char* method : {"bp", "adagp", "skip"}) {
     config.method = method;
     torch::manual_seed(config.seed);
     auto net = std::make_shared<TinyNet>(static_cast<int64_t>(data.classes.size()));
-    const auto summary = adagp::train::train(config, data, net, folder + "/" + method);
+    const auto summary = adagp::train::train(config, task, net, folder + "/" + method);
     std::puts(adagp::train::one_line(summary).c_str());
   }
   return 0;

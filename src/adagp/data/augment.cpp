@@ -7,7 +7,6 @@
 #include "adagp/core/error.h"
 #include "adagp/core/rng.h"
 #include "adagp/core/text.h"
-#include "adagp/data/resize.h"
 
 namespace adagp::data {
 namespace {
@@ -99,31 +98,57 @@ PixelView view_of(const at::Tensor& image) {
   return {image.const_data_ptr<uint8_t>(), image.size(0), image.size(1), image.size(1) * 3};
 }
 
+struct Box {
+  int64_t top = 0, left = 0, height = 0, width = 0;
+};
+
 // Torchvision's random resized crop: ten tries at an area and a ratio, then the largest centred
 // window whose ratio is allowed.
-PixelView draw_resized_crop(core::Rng& rng, const PixelView& image) {
-  const auto h = static_cast<double>(image.height), w = static_cast<double>(image.width);
-  const auto window = [&](int64_t top, int64_t left, int64_t height, int64_t width) {
-    return PixelView{image.rgb + top * image.stride + left * 3, height, width, image.stride};
-  };
+Box draw_resized_crop(core::Rng& rng, int64_t image_height, int64_t image_width) {
+  const auto h = static_cast<double>(image_height), w = static_cast<double>(image_width);
   for (int attempt = 0; attempt < 10; ++attempt) {
     const double area = h * w * rng.uniform(0.08, 1.0);
     const double ratio = std::exp(rng.uniform(std::log(3.0 / 4.0), std::log(4.0 / 3.0)));
     const int64_t width = std::llround(std::sqrt(area * ratio));
     const int64_t height = std::llround(std::sqrt(area / ratio));
-    if (width < 1 || height < 1 || width > image.width || height > image.height) continue;
-    const int64_t top = rng.below(image.height - height + 1);
-    return window(top, rng.below(image.width - width + 1), height, width);
+    if (width < 1 || height < 1 || width > image_width || height > image_height) continue;
+    const int64_t top = rng.below(image_height - height + 1);
+    return {top, rng.below(image_width - width + 1), height, width};
   }
-  int64_t width = image.width, height = image.height;
+  int64_t width = image_width, height = image_height;
   if (w / h < 3.0 / 4.0) height = std::llround(w / (3.0 / 4.0));
   if (w / h > 4.0 / 3.0) width = std::llround(h * (4.0 / 3.0));
-  return window((image.height - height) / 2, (image.width - width) / 2, height, width);
+  return {(image_height - height) / 2, (image_width - width) / 2, height, width};
+}
+
+// The same part of an image that was reduced from whole_height x whole_width.
+PixelView part_of(const PixelView& image, const Box& box, int64_t whole_height,
+                  int64_t whole_width) {
+  const auto along = [](int64_t begin, int64_t length, int64_t whole, int64_t size, int64_t& from,
+                        int64_t& count) {
+    const double scale = static_cast<double>(size) / static_cast<double>(whole);
+    from = std::min<int64_t>(std::llround(static_cast<double>(begin) * scale), size - 1);
+    const int64_t end = std::llround(static_cast<double>(begin + length) * scale);
+    count = std::clamp<int64_t>(end - from, 1, size - from);
+  };
+  Box part;
+  along(box.top, box.height, whole_height, image.height, part.top, part.height);
+  along(box.left, box.width, whole_width, image.width, part.left, part.width);
+  return {image.rgb + part.top * image.stride + part.left * 3, part.height, part.width,
+          image.stride};
+}
+
+void mirror(uint8_t* rgb, int64_t height, int64_t width) {
+  for (int64_t y = 0; y < height; ++y, rgb += width * 3) {
+    for (uint8_t *a = rgb, *b = rgb + (width - 1) * 3; a < b; a += 3, b -= 3) {
+      std::swap_ranges(a, a + 3, b);
+    }
+  }
 }
 
 // Short side to size / ratio, the middle of it kept.
-ResizePlan centre_plan(const PixelView& image, const AugmentOptions& options) {
-  const double h = static_cast<double>(image.height), w = static_cast<double>(image.width);
+ResizePlan centre_plan(int64_t height, int64_t width, const AugmentOptions& options) {
+  const auto h = static_cast<double>(height), w = static_cast<double>(width);
   const double tall = std::round(static_cast<double>(options.height) / options.resize_ratio);
   const double wide = std::round(static_cast<double>(options.width) / options.resize_ratio);
   ResizePlan plan;
@@ -242,28 +267,53 @@ at::Tensor augment_by_index(const at::Tensor& images, const std::vector<int64_t>
   return normalise_by_ops(at::index(images, {example, rows, columns}), options);
 }
 
+int reduction(int64_t height, int64_t width, const AugmentOptions& options, const Occasion& when) {
+  // How many times larger than needed what is drawn is, along the tighter axis.
+  double spare = 1;
+  if (options.train && options.crop == "resized") {
+    auto rng = example_rng(when.seed, when.epoch, when.index);
+    const Box box = draw_resized_crop(rng, height, width);
+    spare = std::min(static_cast<double>(box.height) / static_cast<double>(options.height),
+                     static_cast<double>(box.width) / static_cast<double>(options.width));
+  } else if (height != options.height || width != options.width) {
+    const ResizePlan plan = centre_plan(height, width, options);
+    spare = std::min(static_cast<double>(height) / static_cast<double>(plan.full_height),
+                     static_cast<double>(width) / static_cast<double>(plan.full_width));
+  }
+  return spare >= 8 ? 8 : spare >= 4 ? 4 : spare >= 2 ? 2 : 1;
+}
+
+void augment_reduced(const PixelView& image, int64_t whole_height, int64_t whole_width,
+                     const AugmentOptions& options, const Occasion& when, uint8_t* out) {
+  const int64_t height = options.height, width = options.width;
+  auto rng = example_rng(when.seed, when.epoch, when.index);
+  if (options.train && options.crop == "resized") {
+    const Box box = draw_resized_crop(rng, whole_height, whole_width);
+    resize(part_of(image, box, whole_height, whole_width), {height, width, 0, 0, height, width},
+           out);
+    if (options.flip && rng.below(2) == 1) mirror(out, height, width);
+    return;
+  }
+  const Draw draw = draw_pad_crop(rng, options);
+  const bool still = draw.down == 0 && draw.right == 0 && !draw.flip;
+  if (image.height == height && image.width == width) {
+    copy_window(image.rgb, draw, height, width, out);
+  } else if (still) {
+    resize(image, centre_plan(whole_height, whole_width, options), out);
+  } else {
+    std::vector<uint8_t> resized(static_cast<size_t>(height * width * 3));
+    resize(image, centre_plan(whole_height, whole_width, options), resized.data());
+    copy_window(resized.data(), draw, height, width, out);
+  }
+}
+
 at::Tensor augment_one(const at::Tensor& image, int64_t index, const AugmentOptions& options,
                        uint64_t seed, int64_t epoch) {
   check(options);
   const at::Tensor source = image.contiguous();
-  const PixelView view = view_of(source);
-  const int64_t height = options.height, width = options.width;
-  auto rng = example_rng(seed, epoch, index);
-  at::Tensor result = at::empty({height, width, 3}, at::kByte);
-  auto* out = result.mutable_data_ptr<uint8_t>();
-
-  std::vector<uint8_t> resized(static_cast<size_t>(height * width * 3));
-  if (options.train && options.crop == "resized") {
-    const PixelView crop = draw_resized_crop(rng, view);
-    resize(crop, {height, width, 0, 0, height, width}, resized.data());
-    const Draw draw{0, 0, options.flip && rng.below(2) == 1};
-    copy_window(resized.data(), draw, height, width, out);
-    return result;
-  }
-  const Draw draw = draw_pad_crop(rng, options);
-  const bool fits = view.height == height && view.width == width;
-  if (!fits) resize(view, centre_plan(view, options), resized.data());
-  copy_window(fits ? view.rgb : resized.data(), draw, height, width, out);
+  at::Tensor result = at::empty({options.height, options.width, 3}, at::kByte);
+  augment_reduced(view_of(source), source.size(0), source.size(1), options, {index, seed, epoch},
+                  result.mutable_data_ptr<uint8_t>());
   return result;
 }
 

@@ -8,6 +8,7 @@
 #include <torch/types.h>
 
 #include "adagp/cuda/augment.h"
+#include "adagp/data/resize.h"
 
 namespace adagp::data {
 
@@ -43,6 +44,19 @@ at::Tensor augment_by_index(const at::Tensor& images, const std::vector<int64_t>
 // crops are torchvision's (area 8 to 100 %, ratio 3/4 to 4/3).
 at::Tensor augment_one(const at::Tensor& image, int64_t index, const AugmentOptions& options,
                        uint64_t seed, int64_t epoch);
+
+// Which example, when.
+struct Occasion {
+  int64_t index = 0;
+  uint64_t seed = 0;
+  int64_t epoch = 0;
+};
+// 1, 2, 4 or 8: how many times smaller an image of height x width may be decoded so that what is
+// drawn from it still need not be enlarged.
+int reduction(int64_t height, int64_t width, const AugmentOptions& options, const Occasion& when);
+// augment_one of an image that was reduced from whole_height x whole_width; into `out`.
+void augment_reduced(const PixelView& image, int64_t whole_height, int64_t whole_width,
+                     const AugmentOptions& options, const Occasion& when, uint8_t* out);
 
 // u8 [B, H, W, 3] -> float [B, 3, H, W], channels-last: (x / 255 - mean) / std.
 at::Tensor normalise(const at::Tensor& images, const AugmentOptions& options);

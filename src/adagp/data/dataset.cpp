@@ -10,31 +10,50 @@
 namespace adagp::data {
 
 const std::vector<Entry>& registry() {
+  static const std::string kImages = "classification";
   static const std::vector<Entry> kEntries{
-      {"synthetic", "ten classes of shapes and textures, generated; needs no files",
+      {"synthetic", "ten classes of shapes and textures, generated; needs no files", kImages,
        open_synthetic},
-      {"cifar10", "original binary files (data_batch_1..5.bin, test_batch.bin)", open_cifar10},
-      {"cifar100", "original binary files (train.bin, test.bin), fine labels", open_cifar100},
+      {"cifar10", "original binary files (data_batch_1..5.bin, test_batch.bin)", kImages,
+       open_cifar10},
+      {"cifar100", "original binary files (train.bin, test.bin), fine labels", kImages,
+       open_cifar100},
       {"image-folder", "train/CLASS/*.jpg|png and test/CLASS/..., a folder or .tar/.zip archive",
-       open_folder},
+       kImages, open_folder},
       {"packed", "safetensors with u8 images [N,3,H,W] and labels, one file or train + test",
-       open_packed},
+       kImages, open_packed},
+      {"synthetic-detection", "shapes with boxes, generated; needs no files", "detection"},
+      {"voc", "Pascal VOC: VOCdevkit/VOC2007 and VOC2012 with Annotations and JPEGImages",
+       "detection"},
+      {"synthetic-translation", "a small invertible language, generated; needs no files",
+       "translation"},
+      {"multi30k", "Multi30k English to German, tokenised: a folder or .tar.xz archive",
+       "translation"},
+      {"parallel-text", "other texts like it: train.en, train.de, val.en, val.de, words between spaces",
+       "translation"},
   };
   return kEntries;
 }
 
-Splits open(const Config& config) {
+const Entry& find(const std::string& name) {
   std::vector<std::string> names;
   for (const auto& entry : registry()) {
-    if (entry.name == config.name) {
-      if (config.limit < 0 || config.test_limit < 0) {
-        throw UsageError("data.limit, data.test_limit: expected 0 (all) or more");
-      }
-      return entry.open(config);
-    }
+    if (entry.name == name) return entry;
     names.push_back(entry.name);
   }
-  throw UsageError("unknown data set '" + config.name + "'" + core::suggestion(config.name, names));
+  throw UsageError("unknown data set '" + name + "'" + core::suggestion(name, names));
+}
+
+Splits open(const Config& config) {
+  const Entry& entry = find(config.name);
+  if (!entry.open) {
+    throw UsageError("data set '" + entry.name + "' is for " + entry.task +
+                     ", not for classification");
+  }
+  if (config.limit < 0 || config.test_limit < 0) {
+    throw UsageError("data.limit, data.test_limit: expected 0 (all) or more");
+  }
+  return entry.open(config);
 }
 
 ResidentDataset::ResidentDataset(at::Tensor images, std::vector<int64_t> labels)

@@ -19,6 +19,18 @@ class Dataset {
   virtual const std::vector<int64_t>& labels() const = 0;
   // One image, u8 [H, W, 3]; may decode a file (thread-safe).
   virtual at::Tensor image(int64_t index) const = 0;
+  // The same, 1, 2, 4 or 8 times smaller as `reduction` answers to its size, where decoding it so
+  // is quicker than decoding the whole.
+  struct Reduced {
+    at::Tensor pixels;              // u8 [h, w, 3]
+    int64_t height = 0, width = 0;  // of the whole
+  };
+  using Reduction = std::function<int(int64_t height, int64_t width)>;
+  virtual Reduced reduced(int64_t index, const Reduction& reduction) const {
+    (void)reduction;
+    const at::Tensor pixels = image(index).contiguous();
+    return {pixels, pixels.size(0), pixels.size(1)};
+  }
   // All images in memory as u8 [N, H, W, 3], or undefined when they are decoded on demand.
   virtual at::Tensor resident() const { return {}; }
 };
@@ -30,13 +42,17 @@ struct Splits {
   int64_t height = 0, width = 0;  // what the network sees
 };
 
+// Every data set the program knows, of all tasks.
 struct Entry {
   std::string name;
   std::string about;
-  std::function<Splits(const Config&)> open;
+  std::string task = "classification";
+  std::function<Splits(const Config&)> open = {};  // of classification alone
 };
 const std::vector<Entry>& registry();
-// Throws UsageError for an unknown name (with the nearest), DataError for what is wrong with files.
+const Entry& find(const std::string& name);  // throws UsageError with the nearest name
+// One for classification. Throws UsageError for an unknown name or another task, DataError for what
+// is wrong with files.
 Splits open(const Config& config);
 
 // The usual in-memory data set.

@@ -31,10 +31,22 @@ class FileDataset : public Dataset {
   int64_t size() const override { return static_cast<int64_t>(files_.size()); }
   const std::vector<int64_t>& labels() const override { return labels_; }
   at::Tensor image(int64_t index) const override {
-    const io::Image image = decode_file(files_.at(static_cast<size_t>(index)));
-    at::Tensor pixels = at::empty({image.height, image.width, 3}, at::kByte);
-    std::memcpy(pixels.mutable_data_ptr<uint8_t>(), image.rgb.data(), image.rgb.size());
-    return pixels;
+    return reduced(index, [](int64_t, int64_t) { return 1; }).pixels;
+  }
+  Reduced reduced(int64_t index, const Reduction& reduction) const override {
+    const ImageFile& file = files_.at(static_cast<size_t>(index));
+    const std::string read = file.bytes.empty() ? core::read_file(file.path) : "";
+    Reduced out;
+    const io::ImageSize whole = io::decode_image(
+        file.bytes.empty() ? read : file.bytes, file.path,
+        [&](const io::ImageSize& size) {
+          out.pixels = at::empty({size.height, size.width, 3}, at::kByte);
+          return out.pixels.mutable_data_ptr<uint8_t>();
+        },
+        [&](const io::ImageSize& size) { return reduction(size.height, size.width); });
+    out.height = whole.height;
+    out.width = whole.width;
+    return out;
   }
 
  private:

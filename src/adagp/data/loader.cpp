@@ -1,22 +1,15 @@
 #include "adagp/data/loader.h"
 
-#include <algorithm>
-#include <cstring>
-#include <numeric>
 #include <utility>
 
-#include "adagp/core/error.h"
 #include "adagp/core/log.h"
-#include "adagp/core/rng.h"
 #include "adagp/core/text.h"
-#include "adagp/data/prefetch.h"
+#include "adagp/data/batch_stream.h"
 #include "adagp/data/resident.h"
 #include "adagp/device/kernels.h"
 
 namespace adagp::data {
 namespace {
-
-using Place = std::pair<int64_t, int64_t>;  // epoch, position
 
 // All images are in memory and have the size the network sees, so a batch is one gather.
 bool gathers(const Dataset& dataset, const AugmentOptions& augment) {
@@ -42,39 +35,9 @@ struct Loader::Impl {
   std::shared_ptr<const Dataset> dataset;
   LoaderOptions options;
   at::Tensor images;  // u8 [N, H, W, 3] on the device when batches are gathered
-  int64_t batches = 0;
-  Place at{0, 0};
-  int64_t order_epoch = -1;
-  std::vector<int64_t> order;
-  std::unique_ptr<Prefetcher<Place, Batch>> ahead;
+  StreamOptions order;
   std::unique_ptr<ResidentBatches> on_gpu;
-
-  Place after(const Place& place) const {
-    return place.second + 1 < batches ? Place{place.first, place.second + 1}
-                                      : Place{place.first + 1, 0};
-  }
-
-  // A pure function of the epoch.
-  std::vector<int64_t> order_of(int64_t epoch) const {
-    const int64_t count = dataset->size();
-    if (options.shuffle) {
-      return core::permutation(count, core::mix({options.seed, static_cast<uint64_t>(epoch)}));
-    }
-    std::vector<int64_t> in_turn(static_cast<size_t>(count));
-    std::iota(in_turn.begin(), in_turn.end(), 0);
-    return in_turn;
-  }
-
-  std::vector<int64_t> indices_at(const Place& place) {
-    const int64_t count = dataset->size();
-    if (order_epoch != place.first && (options.shuffle || order.empty())) {
-      order = order_of(place.first);
-      order_epoch = place.first;
-    }
-    const int64_t begin = place.second * options.batch;
-    const int64_t end = std::min(begin + options.batch, count);
-    return {order.begin() + begin, order.begin() + end};
-  }
+  std::unique_ptr<BatchStream> stream;  // last: its threads use the rest
 
   // Page-locked when the values travel on to a GPU, so that no copy makes the host wait.
   at::TensorOptions host(at::ScalarType type) const {
@@ -82,17 +45,14 @@ struct Loader::Impl {
   }
 
   // A pure function of its arguments and what the constructor fixed: any thread may call it.
-  Batch make(const Place& place, std::vector<int64_t> indices) const {
+  Batch make(const std::vector<int64_t>& indices, int64_t epoch) const {
     Batch batch;
-    batch.epoch = place.first;
-    batch.position = place.second;
-    batch.images = images.defined() ? augment_resident(images, indices, options.augment,
-                                                       options.seed, place.first)
-                                    : decode(indices, place.first);
-    batch.labels = at::empty({static_cast<int64_t>(indices.size())}, host(at::kLong));
-    auto* label = batch.labels.mutable_data_ptr<int64_t>();
+    batch.inputs = {images.defined()
+                        ? augment_resident(images, indices, options.augment, options.seed, epoch)
+                        : decode(indices, epoch)};
+    batch.targets = {at::empty({static_cast<int64_t>(indices.size())}, host(at::kLong))};
+    auto* label = batch.targets[0].mutable_data_ptr<int64_t>();
     for (const int64_t i : indices) *label++ = dataset->labels()[static_cast<size_t>(i)];
-    batch.indices = std::move(indices);
     return batch;
   }
 
@@ -102,9 +62,14 @@ struct Loader::Impl {
         {static_cast<int64_t>(indices.size()), augment.height, augment.width, 3}, host(at::kByte));
     auto* out = pixels.mutable_data_ptr<uint8_t>();
     for (const int64_t i : indices) {
-      const at::Tensor one = augment_one(dataset->image(i), i, augment, options.seed, epoch);
-      std::memcpy(out, one.const_data_ptr<uint8_t>(), static_cast<size_t>(one.numel()));
-      out += one.numel();
+      const Occasion when{i, options.seed, epoch};
+      const auto one = dataset->reduced(i, [&](int64_t height, int64_t width) {
+        return reduction(height, width, augment, when);
+      });
+      const PixelView view{one.pixels.const_data_ptr<uint8_t>(), one.pixels.size(0),
+                           one.pixels.size(1), one.pixels.size(1) * 3};
+      augment_reduced(view, one.height, one.width, augment, when, out);
+      out += augment.height * augment.width * 3;
     }
     // A GPU gets the bytes, a quarter of the floats, and normalises them itself.
     return options.device.is_cpu() ? normalise(pixels, augment) : pixels;
@@ -112,116 +77,68 @@ struct Loader::Impl {
 
   Batch delivered(Batch batch) const {
     if (options.device.is_cpu()) return batch;
-    if (batch.images.is_cpu()) {
-      const bool bytes = batch.images.scalar_type() == at::kByte;
-      batch.images = batch.images.to(options.device, /*non_blocking=*/true);
-      if (bytes) batch.images = normalise(batch.images, options.augment);
+    at::Tensor& pixels = batch.inputs[0];
+    if (pixels.is_cpu()) {
+      const bool bytes = pixels.scalar_type() == at::kByte;
+      pixels = pixels.to(options.device, /*non_blocking=*/true);
+      if (bytes) pixels = normalise(pixels, options.augment);
     }
-    batch.images = batch.images.to(options.dtype);
-    batch.labels = batch.labels.to(options.device, /*non_blocking=*/true);
+    pixels = pixels.to(options.dtype);
+    batch.targets[0] = batch.targets[0].to(options.device, /*non_blocking=*/true);
     return batch;
   }
 
-  Batch make_on_gpu(const Place& place) {
-    Batch batch;
-    batch.epoch = place.first;
-    batch.position = place.second;
-    batch.indices = indices_at(place);
+  Batch make_on_gpu(const std::vector<int64_t>& indices, int64_t epoch, int64_t position) {
+    Batch batch{Tensors(1), Tensors(1), {}, 0, 0};
     on_gpu->make(
-        place.first, place.second * options.batch, static_cast<int64_t>(batch.indices.size()),
-        [this](int64_t epoch) { return order_of(epoch); }, batch.images, batch.labels);
+        epoch, position * options.batch, static_cast<int64_t>(indices.size()),
+        [this](int64_t wanted) { return example_order(order, wanted); }, batch.inputs[0],
+        batch.targets[0]);
     return batch;
-  }
-
-  void start(const Place& place) {
-    if (ahead->has(place)) return;
-    ahead->start(place,
-                 [this, place, indices = indices_at(place)] { return make(place, indices); });
-  }
-
-  // Asks for the batch at `place` and for the following ones that will be wanted.
-  void look_ahead(Place place) {
-    start(place);
-    const int64_t wanted = std::max(options.prefetch, options.workers);
-    int64_t passed = 0;
-    for (int64_t started = 0; started < wanted && passed < batches;) {
-      place = after(place);
-      if (options.skips && options.skips(place.first, place.second)) {
-        ++passed;
-        continue;
-      }
-      start(place);
-      ++started;
-    }
   }
 };
 
 Loader::Loader(std::shared_ptr<const Dataset> dataset, LoaderOptions options)
     : impl_(std::make_unique<Impl>()) {
-  auto& s = *impl_;
+  Impl& s = *impl_;
   s.dataset = std::move(dataset);
   s.options = std::move(options);
   check(s.options.augment);
-  const int64_t count = s.dataset->size(), batch = s.options.batch;
-  if (batch < 1) throw UsageError(core::cat("batch size ", batch, ", expected 1 or more"));
-  s.batches = s.options.drop_last ? count / batch : (count + batch - 1) / batch;
-  if (s.batches == 0) {
-    throw UsageError(core::cat("data: ", count, " images do not fill one batch of ", batch,
-                               "; lower the batch size or raise data.limit"));
-  }
+  s.order = {s.dataset->size(), s.options.batch,   s.options.shuffle,  s.options.drop_last,
+             s.options.seed,    s.options.workers, s.options.prefetch, s.options.skips};
+  whole_batches(s.order);  // refuses before anything is copied
   if (gathers(*s.dataset, s.options.augment)) {
     const at::Tensor images = s.dataset->resident();
     s.images = has_room(images, s.options.device) ? images.to(s.options.device) : images;
   }
   const bool on_gpu = s.images.defined() && !s.images.is_cpu();
+  if (on_gpu) s.order.workers = 0;
   if (on_gpu && device::kernels(s.options.device)) {
     s.on_gpu = std::make_unique<ResidentBatches>(s.images, s.dataset->labels(), s.options.augment,
                                                  s.options.seed, s.options.dtype,
                                                  !s.options.shuffle && !s.options.augment.train);
   }
-  if (s.options.workers > 0 && !on_gpu) {
-    s.ahead = std::make_unique<Prefetcher<Place, Batch>>(s.options.workers);
-  }
+  s.stream = std::make_unique<BatchStream>(
+      s.order,
+      [&s](const std::vector<int64_t>& indices, int64_t epoch, int64_t position) {
+        return s.on_gpu ? s.make_on_gpu(indices, epoch, position) : s.make(indices, epoch);
+      },
+      [&s](Batch batch) { return s.on_gpu ? batch : s.delivered(std::move(batch)); });
 }
 
 Loader::~Loader() = default;
 
 int64_t Loader::batches_per_epoch() const {
-  return impl_->batches;
+  return impl_->stream->batches_per_epoch();
 }
-
 void Loader::seek(int64_t epoch, int64_t position) {
-  auto& s = *impl_;
-  if (epoch < 0 || position < 0 || position > s.batches) {
-    throw Error(core::cat("data: no batch ", position, " in epoch ", epoch, ": an epoch has ",
-                          s.batches, " batches"));
-  }
-  s.at = position == s.batches ? Place{epoch + 1, 0} : Place{epoch, position};
-  if (s.ahead) s.ahead->clear();
+  impl_->stream->seek(epoch, position);
 }
-
 Batch Loader::next() {
-  auto& s = *impl_;
-  const Place here = s.at;
-  if (s.on_gpu) {
-    s.at = s.after(here);
-    return s.make_on_gpu(here);
-  }
-  if (!s.ahead) {
-    Batch batch = s.delivered(s.make(here, s.indices_at(here)));
-    s.at = s.after(here);
-    return batch;
-  }
-  s.look_ahead(here);
-  Batch batch = s.delivered(s.ahead->take(here));
-  s.at = s.after(here);
-  return batch;
+  return impl_->stream->next();
 }
-
 void Loader::skip() {
-  auto& s = *impl_;
-  if (s.ahead) s.ahead->drop(s.at);
-  s.at = s.after(s.at);
+  impl_->stream->skip();
 }
 
 }  // namespace adagp::data

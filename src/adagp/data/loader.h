@@ -1,6 +1,5 @@
 #pragma once
-// Batches in an order that is a pure function of (seed, epoch): any position can be resumed, and
-// neither threads nor skipped batches change what a batch contains.
+// Batches of images with labels.
 
 #include <functional>
 #include <memory>
@@ -9,16 +8,10 @@
 #include <torch/types.h>
 
 #include "adagp/data/augment.h"
+#include "adagp/data/batch.h"
 #include "adagp/data/dataset.h"
 
 namespace adagp::data {
-
-struct Batch {
-  at::Tensor images;  // [B, 3, H, W], channels-last, normalised, on the loader's device
-  at::Tensor labels;  // int64 [B]
-  std::vector<int64_t> indices;
-  int64_t epoch = 0, position = 0;
-};
 
 struct LoaderOptions {
   int64_t batch = 128;
@@ -34,21 +27,16 @@ struct LoaderOptions {
   AugmentOptions augment;
 };
 
-class Loader {
+class Loader : public BatchSource {
  public:
   // Throws UsageError when there is not one whole batch, or an option cannot be.
   Loader(std::shared_ptr<const Dataset> dataset, LoaderOptions options);
-  ~Loader();
+  ~Loader() override;
 
-  int64_t batches_per_epoch() const;
-  // The next call of next() gives batch `position` of `epoch`; the end of an epoch is the start of
-  // the next one.
-  void seek(int64_t epoch, int64_t position);
-  // The batch at the current position, which then moves on by one, into the next epoch at its end.
-  // What went wrong in a prefetching thread is thrown here.
-  Batch next();
-  // Moves on without making the batch; one that was already made ahead is dropped.
-  void skip();
+  int64_t batches_per_epoch() const override;
+  void seek(int64_t epoch, int64_t position) override;
+  Batch next() override;
+  void skip() override;
 
  private:
   struct Impl;

@@ -61,6 +61,16 @@ std::shared_ptr<const Dataset> resident_subset(const at::Tensor& images,
   return std::make_shared<ResidentDataset>(images.index_select(0, at::tensor(picks)), chosen);
 }
 
+Normalisation choose_normalisation(const Config& config, const Normalisation& own) {
+  Normalisation out;
+  out.mean = config.mean.empty() ? own.mean : three_channels(config.mean, "mean");
+  out.std = config.std.empty() ? own.std : three_channels(config.std, "std");
+  for (const double value : out.std) {
+    if (!(value > 0)) throw UsageError(core::cat("data.std: ", value, ", expected more than 0"));
+  }
+  return out;
+}
+
 void finish(Splits& splits, const Config& config, const Normalisation* known) {
   const at::Tensor train = splits.train->resident(), test = splits.test->resident();
   Normalisation own = kImagenetNormalisation;
@@ -69,11 +79,9 @@ void finish(Splits& splits, const Config& config, const Normalisation* known) {
   } else if (train.defined() && (config.mean.empty() || config.std.empty())) {
     own = measure(train);
   }
-  splits.mean = config.mean.empty() ? own.mean : three_channels(config.mean, "mean");
-  splits.std = config.std.empty() ? own.std : three_channels(config.std, "std");
-  for (const double value : splits.std) {
-    if (!(value > 0)) throw UsageError(core::cat("data.std: ", value, ", expected more than 0"));
-  }
+  const Normalisation chosen = choose_normalisation(config, own);
+  splits.mean = chosen.mean;
+  splits.std = chosen.std;
   if (config.image_size < 0) {
     throw UsageError(core::cat("data.image_size: ", config.image_size, ", expected 0 or more"));
   }

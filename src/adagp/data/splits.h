@@ -21,6 +21,10 @@ Normalisation measure(const at::Tensor& images);
 std::shared_ptr<const Dataset> resident_subset(const at::Tensor& images,
                                                const std::vector<int64_t>& labels, int64_t limit);
 
+// The config's mean and std as three numbers each, `own` where it has none. Throws UsageError for
+// numbers that cannot be.
+Normalisation choose_normalisation(const Config& config, const Normalisation& own);
+
 // Fills mean and std (the config's, else `known`, else measured, else ImageNet's) and the size.
 // Throws UsageError for numbers in the config that cannot be.
 void finish(Splits& splits, const Config& config, const Normalisation* known = nullptr);

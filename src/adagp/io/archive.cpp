@@ -79,7 +79,8 @@ bool have_archive() {
 }
 
 void for_each_member(const core::fs::path& path,
-                     const std::function<void(const std::string&, std::string)>& visit) {
+                     const std::function<void(const std::string&, std::string)>& visit,
+                     const std::function<bool(const std::string&)>& wanted) {
   const std::unique_ptr<archive, ArchiveClose> handle(archive_read_new());
   archive_read_support_filter_all(handle.get());
   archive_read_support_format_tar(handle.get());
@@ -101,6 +102,7 @@ void for_each_member(const core::fs::path& path,
     if (name == nullptr) name = archive_entry_pathname_utf8(entry);
     if (name == nullptr) throw DataError(path.string() + ": a member has an unreadable name");
     const std::string member = name;
+    if (wanted && !wanted(member)) continue;
     visit(member, read_member(handle.get(), path, member));
   }
   const bool tar = (archive_format(handle.get()) & ARCHIVE_FORMAT_BASE_MASK) == ARCHIVE_FORMAT_TAR;
@@ -114,7 +116,8 @@ bool have_archive() {
 }
 
 void for_each_member(const core::fs::path& path,
-                     const std::function<void(const std::string&, std::string)>&) {
+                     const std::function<void(const std::string&, std::string)>&,
+                     const std::function<bool(const std::string&)>&) {
   throw DataError(path.string() +
                   ": this program was built without libarchive; unpack the archive yourself, or "
                   "install libarchive-dev and build again");

@@ -10,9 +10,10 @@ namespace adagp::io {
 
 bool is_archive_name(const std::string& name);
 bool have_archive();
-// Calls `visit(member name, bytes)` for every regular file. Throws DataError when the archive is
-// cut off or corrupt.
+// Calls `visit(member name, bytes)` for every regular file, or for those whose name is `wanted`.
+// Throws DataError when the archive is cut off or corrupt.
 void for_each_member(const core::fs::path& path,
-                     const std::function<void(const std::string&, std::string)>& visit);
+                     const std::function<void(const std::string&, std::string)>& visit,
+                     const std::function<bool(const std::string&)>& wanted = {});
 
 }  // namespace adagp::io

@@ -1,5 +1,6 @@
 #include "adagp/io/image.h"
 
+#include <cstring>
 #include <memory>
 
 #ifdef ADAGP_HAVE_TURBOJPEG
@@ -33,45 +34,55 @@ bool nothing_lost(const std::string& message, std::string_view bytes) {
 }
 
 // Printers' inks as Adobe stores them: 255 is no ink.
-std::vector<uint8_t> cmyk_to_rgb(const std::vector<uint8_t>& cmyk) {
-  std::vector<uint8_t> rgb(cmyk.size() / 4 * 3);
+void cmyk_to_rgb(const std::vector<uint8_t>& cmyk, uint8_t* rgb) {
   for (size_t i = 0; i < cmyk.size() / 4; ++i) {
     for (size_t c = 0; c < 3; ++c) {
       rgb[3 * i + c] = static_cast<uint8_t>((cmyk[4 * i + c] * cmyk[4 * i + 3] + 127) / 255);
     }
   }
-  return rgb;
 }
 
-Image decode_jpeg(std::string_view bytes, const std::string& name) {
-  const std::unique_ptr<void, JpegClose> handle(tjInitDecompress());
+// One per thread: making one costs as much as decoding a small image.
+void* decompressor() {
+  thread_local const std::unique_ptr<void, JpegClose> handle(tjInitDecompress());
+  return handle.get();
+}
+
+ImageSize decode_jpeg(std::string_view bytes, const std::string& name, const PixelsFor& pixels_for,
+                      const ReductionFor& reduction_for) {
+  void* handle = decompressor();
   const auto* data = reinterpret_cast<const unsigned char*>(bytes.data());
   const auto fail = [&](const char* what) {
-    throw DataError(cat(name, ": JPEG ", what, ": ", tjGetErrorStr2(handle.get()), " (",
-                        bytes.size(), " bytes): the file is cut off or corrupt; replace it"));
+    throw DataError(cat(name, ": JPEG ", what, ": ", tjGetErrorStr2(handle), " (", bytes.size(),
+                        " bytes): the file is cut off or corrupt; replace it"));
   };
   int width = 0, height = 0, subsampling = 0, colours = 0;
-  if (tjDecompressHeader3(handle.get(), data, bytes.size(), &width, &height, &subsampling,
-                          &colours) != 0 &&
-      !nothing_lost(tjGetErrorStr2(handle.get()), bytes)) {
+  if (tjDecompressHeader3(handle, data, bytes.size(), &width, &height, &subsampling, &colours) !=
+          0 &&
+      !nothing_lost(tjGetErrorStr2(handle), bytes)) {
     fail("header cannot be read");
   }
   check_image_size(width, height, name);
+  const ImageSize whole{height, width};
+  const tjscalingfactor factor{1, reduction_for(whole)};
+  const ImageSize size{TJSCALED(height, factor), TJSCALED(width, factor)};
   const bool inks = colours == TJCS_CMYK || colours == TJCS_YCCK;
   const int format = inks ? TJPF_CMYK : TJPF_RGB;
-  Image out{height, width, {}};
-  std::vector<uint8_t> pixels(static_cast<size_t>(width) * height * tjPixelSize[format]);
+  std::vector<uint8_t> cmyk(inks ? static_cast<size_t>(size.height * size.width * 4) : 0);
+  uint8_t* rgb = pixels_for(size);
   // The accurate transform: training data should not depend on the processor.
-  if (tjDecompress2(handle.get(), data, bytes.size(), pixels.data(), width, 0, height, format,
+  if (tjDecompress2(handle, data, bytes.size(), inks ? cmyk.data() : rgb,
+                    static_cast<int>(size.width), 0, static_cast<int>(size.height), format,
                     TJFLAG_ACCURATEDCT) != 0 &&
-      !nothing_lost(tjGetErrorStr2(handle.get()), bytes)) {
+      !nothing_lost(tjGetErrorStr2(handle), bytes)) {
     fail("cannot be decoded");
   }
-  out.rgb = inks ? cmyk_to_rgb(pixels) : std::move(pixels);
-  return out;
+  if (inks) cmyk_to_rgb(cmyk, rgb);
+  return whole;
 }
 #else
-Image decode_jpeg(std::string_view, const std::string& name) {
+ImageSize decode_jpeg(std::string_view, const std::string& name, const PixelsFor&,
+                      const ReductionFor&) {
   throw DataError(name +
                   ": this program was built without TurboJPEG; install libturbojpeg0-dev "
                   "(Debian) or libturbojpeg-dev (Ubuntu) and build again");
@@ -103,11 +114,33 @@ void check_image_size(int64_t width, int64_t height, const std::string& name) {
                       kMaxSide, " a side and ", kMaxPixels, " in all"));
 }
 
-Image decode_image(std::string_view bytes, const std::string& name) {
-  if (bytes.starts_with("\xff\xd8\xff")) return decode_jpeg(bytes, name);
-  if (bytes.starts_with("\x89PNG\r\n\x1a\n")) return decode_png(bytes, name);
+ImageSize decode_image(std::string_view bytes, const std::string& name, const PixelsFor& pixels_for,
+                       const ReductionFor& reduction_for) {
+  if (bytes.starts_with("\xff\xd8\xff")) {
+    return decode_jpeg(bytes, name, pixels_for, reduction_for);
+  }
+  if (bytes.starts_with("\x89PNG\r\n\x1a\n")) {
+    const Image image = decode_png(bytes, name);
+    const ImageSize size{image.height, image.width};
+    std::memcpy(pixels_for(size), image.rgb.data(), image.rgb.size());
+    return size;
+  }
   throw DataError(cat(name, ": neither JPEG nor PNG (", bytes.size(),
                       " bytes): the file is cut off or of another format"));
+}
+
+Image decode_image(std::string_view bytes, const std::string& name) {
+  Image image;
+  decode_image(
+      bytes, name,
+      [&](const ImageSize& size) {
+        image.height = size.height;
+        image.width = size.width;
+        image.rgb.resize(static_cast<size_t>(size.height * size.width * 3));
+        return image.rgb.data();
+      },
+      [](const ImageSize&) { return 1; });
+  return image;
 }
 
 }  // namespace adagp::io

@@ -1,105 +1,149 @@
 #include "adagp/layers/from_model.h"
 
-#include <algorithm>
-#include <map>
-
 #include "adagp/core/error.h"
 #include "adagp/core/text.h"
-#include "adagp/nn/batch_norm.h"
+#include "adagp/layers/table_names.h"
 #include "adagp/nn/layer.h"
 
 namespace adagp::layers {
 namespace {
 
-// C, H, W of one example. Linear: features, 1, positions.
-std::array<int64_t, 3> example_shape(const at::Tensor& x, nn::LayerKind kind) {
-  if (kind == nn::LayerKind::kConv2d) return {x.size(1), x.size(2), x.size(3)};
-  const int64_t per_example = x.dim() > 1 ? x.numel() / x.size(0) : x.numel();
-  return {x.size(-1), 1, per_example / x.size(-1)};
+// C, H, W of a map; features, 1, positions of anything else. The batch is one example.
+std::array<int64_t, 3> example_shape(const at::Tensor& x, bool map) {
+  if (map) return {x.size(1), x.size(2), x.size(3)};
+  return {x.size(-1), 1, x.numel() / x.size(-1)};
+}
+
+// "self_attn.in_proj" for the weight self_attn.in_proj_weight, the layer's path for a plain one.
+std::string row_path(const nn::WeightLayer& layer) {
+  std::string own = layer.names().weight;
+  if (own == "weight") return layer.path();
+  if (own.ends_with("_weight")) own.resize(own.size() - std::string("_weight").size());
+  return layer.path() + "." + own;
 }
 
 class Recorder : public nn::TapSink {
  public:
+  explicit Recorder(Operations operations) : operations_(operations) {}
+
   void on_output(const nn::WeightLayer& layer, const at::Tensor& input,
                  const at::Tensor& output) override {
-    const nn::LayerInfo& info = layer.info();
+    add(layer, names_.weight_layer(row_path(layer)), input, output);
+  }
+  void on_part(const nn::WeightLayer& layer, int64_t first, const at::Tensor& input,
+               const at::Tensor& output) override {
+    add(layer, names_.weight_part(row_path(layer), std::to_string(first)), input, output);
+  }
+
+  void on_op(const char* op, const std::vector<at::Tensor>& inputs,
+             const at::Tensor& output) override {
     Row row;
-    row.name = layer.path();
-    row.op = info.kind == nn::LayerKind::kConv2d ? "conv2d" : "linear";
-    row.input = example_shape(input, info.kind);
-    row.output = example_shape(output, info.kind);
-    row.kernel = info.kernel;
-    row.stride = info.stride;
-    row.padding = info.padding;
-    row.groups = info.groups;
-    row.bias = layer.bias.defined() ? layer.bias.numel() : 0;
+    row.op = op;
+    if (!is_product(row) && operations_ != Operations::kAll) return;
+    row.name = names_.operation(op);
+    const at::Tensor& x = inputs.at(0);
+    const bool map = x.dim() == 4;
+    if (row.op == "matmul" || (row.op == "softmax" && map)) {
+      // [1, heads, M, K] -> [1, heads, M, N]
+      row.groups = row.op == "matmul" ? x.size(1) : 1;
+      row.input = {x.size(1) * x.size(3), 1, x.size(2)};
+      row.output = {output.size(1) * output.size(3), 1, output.size(2)};
+    } else {
+      row.output = example_shape(output, output.dim() == 4);
+      row.input = row.op == "concat"      ? row.output
+                  : row.op == "embedding" ? std::array<int64_t, 3>{1, 1, x.numel()}
+                                          : example_shape(x, map);
+    }
+    std::vector<int64_t> parameters;  // weight, then bias
+    for (const at::Tensor& tensor : inputs) {
+      if (tensor.defined() && tensor.requires_grad()) parameters.push_back(tensor.numel());
+    }
+    if (!parameters.empty()) row.weights = parameters[0];
+    if (parameters.size() > 1) row.bias = parameters[1];
     complete(row);
     rows.push_back(std::move(row));
   }
 
   std::vector<Row> rows;
+
+ private:
+  void add(const nn::WeightLayer& layer, const std::string& name, const at::Tensor& input,
+           const at::Tensor& output) {
+    const nn::LayerInfo& info = layer.info();
+    const bool conv = info.kind == nn::LayerKind::kConv2d;
+    Row row;
+    row.name = name;
+    row.op = conv ? "conv2d" : "linear";
+    row.input = example_shape(input, conv);
+    row.output = example_shape(output, conv);
+    row.kernel = info.kernel;
+    row.stride = info.stride;
+    row.padding = info.padding;
+    row.groups = info.groups;
+    row.bias = layer.bias.defined() ? row.output[0] : 0;
+    complete(row);
+    rows.push_back(std::move(row));
+  }
+
+  Operations operations_;
+  RowNames names_;
 };
+
+// Null for a network of the user's own.
+const models::Entry* registered(const std::string& name) {
+  for (const models::Entry& entry : models::registry()) {
+    if (entry.name == name) return &entry;
+  }
+  return nullptr;
+}
+
+bool two_numbers(const std::string& text, char separator, long long& first, long long& second) {
+  constexpr long long kMost = 1 << 16;
+  const auto parts = core::split(text, separator);
+  return parts.size() == 2 && core::parse_integer(parts[0], first) &&
+         core::parse_integer(parts[1], second) && first > 0 && second > 0 && first <= kMost &&
+         second <= kMost;
+}
 
 }  // namespace
 
-InputSize parse_input(const std::string& text) {
-  if (text == "imagenet") return {3, 224, 224};
+InputSize parse_input(const std::string& text, int64_t image_size) {
+  static const std::string kTokens = "tokens:";
+  if (text == "imagenet") return {3, image_size, image_size};
   if (text == "cifar") return {3, 32, 32};
-  const auto parts = core::split(text, 'x');
-  long long height = 0, width = 0;
-  constexpr long long kMost = 1 << 16;
-  if (parts.size() == 2 && core::parse_integer(parts[0], height) &&
-      core::parse_integer(parts[1], width) && height > 0 && width > 0 && height <= kMost &&
-      width <= kMost) {
-    return {3, height, width};
+  long long first = 0, second = 0;
+  if (two_numbers(text, 'x', first, second)) return {3, first, second};
+  if (text.starts_with(kTokens) && two_numbers(text.substr(kTokens.size()), ',', first, second)) {
+    return {0, 0, 0, first, second};
   }
   throw UsageError("input '" + text +
-                   "': expected imagenet, cifar or HxW in pixels, for example 64x64");
+                   "': expected imagenet, cifar, HxW in pixels (for example 64x64) or "
+                   "tokens:SRC,TGT in words (for example tokens:20,22)");
 }
 
-Table from_model(models::Net& net, const std::string& model_name, const std::string& input_name) {
-  const InputSize size = parse_input(input_name);
+Table from_model(models::Net& net, const std::string& model_name, const std::string& input_name,
+                 Operations operations) {
+  const models::Entry* entry = registered(model_name);
+  const InputSize size = parse_input(input_name, entry != nullptr ? entry->image_size : 224);
+  if (entry != nullptr && size.tokens() != (entry->task == models::TaskKind::kTranslation)) {
+    throw UsageError(core::cat(model_name, ": takes ", size.tokens() ? "images" : "words",
+                               "; got input '", input_name, "', expected ",
+                               size.tokens() ? "imagenet, cifar or HxW" : "tokens:SRC,TGT"));
+  }
   torch::NoGradGuard no_grad;
   nn::collect(net);
-  Recorder recorder;
+  Recorder recorder(operations);
   {
     nn::TapScope taps(recorder);
-    net.forward(at::empty({1, size.channels, size.height, size.width}, at::device(at::kMeta)));
+    if (size.tokens()) {
+      const auto words = at::device(at::kMeta).dtype(at::kLong);
+      net.run({at::empty({1, size.source}, words), at::empty({1, size.target}, words)});
+    } else {
+      const auto pixels = at::device(at::kMeta);
+      net.run({at::empty({1, size.channels, size.height, size.width}, pixels)});
+    }
   }
   return {model_name, input_name, std::move(recorder.rows)};
-}
-
-std::vector<Coverage> coverage(models::Net& net, const std::string& head) {
-  const std::vector<std::string> choices{"predicted", "exact", "frozen"};
-  if (std::find(choices.begin(), choices.end(), head) == choices.end()) {
-    throw UsageError("unknown head '" + head + "'" + core::suggestion(head, choices));
-  }
-  std::map<std::string, Coverage> known;  // parameters of weight layers
-  for (const nn::WeightLayer* layer : nn::collect(net)) {
-    const bool is_head = layer->path() == net.head();
-    const bool is_conv = layer->info().kind == nn::LayerKind::kConv2d;
-    const std::string weight = layer->path() + ".weight", bias = layer->path() + ".bias";
-    known[weight] = {weight, is_conv ? "conv weight" : "linear weight",
-                     is_head ? head : "predicted", 0};
-    known[bias] = {bias, "bias", is_head && head == "exact" ? "exact" : "frozen", 0};
-  }
-  std::map<std::string, std::string> norms;
-  for (const auto& item : net.named_modules("", /*include_self=*/false)) {
-    if (item.value()->as<nn::BatchNorm2dImpl>() == nullptr) continue;
-    norms[item.key() + ".weight"] = norms[item.key() + ".bias"] = "norm";
-  }
-
-  std::vector<Coverage> all;
-  for (const auto& item : net.named_parameters()) {
-    const std::string& name = item.key();
-    const auto found = known.find(name);
-    Coverage entry = found != known.end()
-                         ? found->second
-                         : Coverage{name, norms.contains(name) ? "norm" : "other", "frozen", 0};
-    entry.parameters = item.value().numel();
-    all.push_back(std::move(entry));
-  }
-  return all;
 }
 
 }  // namespace adagp::layers

@@ -9,19 +9,31 @@
 
 namespace adagp::layers {
 
+// Of one example.
 struct InputSize {
   int64_t channels = 3, height = 224, width = 224;
-};
-// "imagenet" (3x224x224), "cifar" (3x32x32) or "HxW". Throws UsageError.
-InputSize parse_input(const std::string& text);
+  int64_t source = 0, target = 0;  // words of a translation; 0: images
 
-// Runs `net` (built in any way) on a meta tensor. Nothing is computed and nothing large allocated.
-Table from_model(models::Net& net, const std::string& model_name, const std::string& input_name);
+  bool tokens() const { return source > 0; }
+};
+// "imagenet" (3 x image_size x image_size), "cifar" (3x32x32), "HxW" or "tokens:SRC,TGT". Throws
+// UsageError.
+InputSize parse_input(const std::string& text, int64_t image_size = 224);
+
+enum class Operations { kProducts, kAll };
+
+// Runs `net` (built in any way) on a meta tensor, in the mode it is in: in training auxiliary heads
+// have rows too. Nothing is computed and nothing large allocated. A network of the registry has its
+// own size of "imagenet" and refuses the inputs of another task (UsageError).
+Table from_model(models::Net& net, const std::string& model_name, const std::string& input_name,
+                 Operations operations = Operations::kProducts);
 
 // What a GP step does with one parameter.
 struct Coverage {
-  std::string name;       // "layer1.0.conv1.weight"
-  std::string kind;       // "conv weight" | "linear weight" | "bias" | "norm" | "other"
+  std::string name;  // "layer1.0.conv1.weight"
+  // "conv weight" | "linear weight" | "bias" | "norm" | "embedding" | "tied embedding" (also the
+  // weight of an output layer) | "other"
+  std::string kind;
   std::string treatment;  // "predicted" | "exact" | "frozen"
   int64_t parameters = 0;
 };

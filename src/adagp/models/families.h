@@ -20,7 +20,23 @@ struct ResNetPlan {
 };
 std::shared_ptr<Net> resnet(const ResNetPlan& plan, const Options& options);
 
+struct DenseNetPlan {
+  int64_t growth;               // channels that a layer adds
+  std::vector<int64_t> layers;  // per dense block
+  int64_t stem;                 // channels of the first convolution
+};
+std::shared_ptr<Net> densenet(const DenseNetPlan& plan, const Options& options);
+
+std::shared_ptr<Net> mobilenet_v2(const Options& options);
+std::shared_ptr<Net> inception_v3(const Options& options);
+std::shared_ptr<Net> inception_v4(const Options& options);
+std::shared_ptr<Net> yolov3(const Options& options);
+
+std::shared_ptr<Net> transformer(const Options& options);  // sizes: options.transformer
+
 // torchvision's initialisation of convolutions: kaiming_normal, fan_out, relu; bias zero.
 void init_convolution(nn::WeightLayer& layer);
+// All convolutions so, linear layers from N(0, 0.01) with bias zero. Nothing when built for shapes.
+void init_fan_out(Net& net);
 
 }  // namespace adagp::models

@@ -15,8 +15,24 @@ std::string form_name(Form form) {
   return form == Form::kImagenet ? "imagenet" : "cifar";
 }
 
-at::Tensor BlockNet::forward(const at::Tensor& images) {
-  at::Tensor x = images;
+std::string task_name(TaskKind task) {
+  switch (task) {
+    case TaskKind::kDetection:
+      return "detection";
+    case TaskKind::kTranslation:
+      return "translation";
+    default:
+      return "classification";
+  }
+}
+
+Block block(std::string name, std::function<at::Tensor(const at::Tensor&)> step) {
+  return {std::move(name),
+          [step = std::move(step)](const Tensors& x) { return Tensors{step(x.at(0))}; }};
+}
+
+Tensors BlockNet::run(const Tensors& inputs) {
+  Tensors x = inputs;
   for (const Block& block : blocks_) x = block.run(x);
   return x;
 }

@@ -8,6 +8,8 @@
 
 #include <torch/nn/module.h>
 
+#include "adagp/models/transformer_options.h"
+
 namespace adagp::models {
 
 // imagenet: the published network. cifar: for 32x32 images (3x3 stem, no first pool; VGG with a
@@ -20,36 +22,54 @@ struct Options {
   Form form = Form::kImagenet;
   int64_t classes = 1000;
   int64_t width_divisor = 1;  // every channel count divided by this: small twins for tests
+  TransformerOptions transformer = {};
 };
 
-// A classifier: images [B, 3, H, W] -> logits [B, classes].
+// What goes into a network, comes out of it, or crosses a cut between two of its blocks.
+using Tensors = std::vector<at::Tensor>;
+
+// classification: {images [B, 3, H, W]} -> {logits [B, classes]}, in training followed by the
+//   logits of auxiliary heads;
+// detection: {images} -> one map [B, anchors * (5 + classes), H, W] per scale;
+// translation: {source [B, S], target [B, T]} of token numbers -> {logits [B, T, vocabulary]}.
 class Net : public torch::nn::Module {
  public:
-  virtual at::Tensor forward(const at::Tensor& images) = 0;
-  // Path of the layer that makes the logits ("fc", "classifier.6"); the option `head` speaks of it.
-  virtual std::string head() const = 0;
+  virtual Tensors run(const Tensors& inputs) = 0;
+  // One tensor in, the first one out.
+  at::Tensor forward(const at::Tensor& images) { return run({images}).front(); }
+  // Paths of the layers that make the outputs of training mode, in their order ("fc",
+  // "classifier.6"); the option `head` speaks of them.
+  virtual std::vector<std::string> heads() const = 0;
 };
 
 // One step of a network; a network is its blocks in order, which is where a pipeline may cut it.
+// What later blocks need travels along: run() returns everything that crosses the cut.
 struct Block {
   std::string name;  // path of the module that begins it ("features.3", "layer1.0")
-  std::function<at::Tensor(const at::Tensor&)> run;
+  std::function<Tensors(const Tensors&)> run;
 };
+// A step with one tensor in and one out.
+Block block(std::string name, std::function<at::Tensor(const at::Tensor&)> step);
 
 class BlockNet : public Net {
  public:
-  at::Tensor forward(const at::Tensor& images) override;
+  Tensors run(const Tensors& inputs) override;
   const std::vector<Block>& blocks() const { return blocks_; }
 
  protected:
   std::vector<Block> blocks_;
 };
 
+enum class TaskKind { kClassification, kDetection, kTranslation };
+std::string task_name(TaskKind task);  // "classification"
+
 struct Entry {
   std::string name;
   std::string about;
   Form default_form;  // kCifar: there is no other
   std::function<std::shared_ptr<Net>(const Options&)> build;
+  TaskKind task = TaskKind::kClassification;
+  int64_t image_size = 224;  // of the published network, in ImageNet form
 };
 
 const std::vector<Entry>& registry();

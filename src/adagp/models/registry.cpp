@@ -28,6 +28,11 @@ Entry resnet_entry(const std::string& name, std::vector<int64_t> blocks, bool bo
           Form::kImagenet, [plan](const Options& options) { return resnet(plan, options); }};
 }
 
+Entry densenet_entry(const std::string& name, const DenseNetPlan& plan) {
+  return {name, "DenseNet with bottlenecks and compression", Form::kImagenet,
+          [plan](const Options& options) { return densenet(plan, options); }};
+}
+
 std::vector<Entry> make_registry() {
   std::vector<Entry> table;
   const std::pair<const char*, std::vector<int64_t>> vggs[] = {{"vgg11", {1, 1, 2, 2, 2}},
@@ -43,6 +48,23 @@ std::vector<Entry> make_registry() {
   table.push_back(resnet_entry("resnet50", {3, 4, 6, 3}, true));
   table.push_back(resnet_entry("resnet101", {3, 4, 23, 3}, true));
   table.push_back(resnet_entry("resnet152", {3, 8, 36, 3}, true));
+
+  table.push_back(densenet_entry("densenet121", {32, {6, 12, 24, 16}, 64}));
+  table.push_back(densenet_entry("densenet161", {48, {6, 12, 36, 24}, 96}));
+  table.push_back(densenet_entry("densenet169", {32, {6, 12, 32, 32}, 64}));
+  table.push_back(densenet_entry("densenet201", {32, {6, 12, 48, 32}, 64}));
+  table.push_back({"mobilenet_v2", "MobileNet-V2: depthwise convolutions, inverted residuals",
+                   Form::kImagenet, mobilenet_v2});
+  table.push_back({"inception_v3", "Inception-V3 with an auxiliary head", Form::kImagenet,
+                   inception_v3, TaskKind::kClassification, 299});
+  table.push_back({"inception_v4", "Inception-V4, timm's names", Form::kImagenet, inception_v4,
+                   TaskKind::kClassification, 299});
+
+  table.push_back({"transformer", "encoder-decoder Transformer, torch.nn.Transformer's names",
+                   Form::kImagenet, transformer, TaskKind::kTranslation});
+
+  table.push_back({"yolov3", "YOLO-v3: Darknet-53 and three heads, ultralytics' names",
+                   Form::kImagenet, yolov3, TaskKind::kDetection, 416});
 
   // Slim ones for tests and demonstrations, in CIFAR form only.
   table.push_back(

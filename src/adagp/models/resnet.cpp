@@ -1,35 +1,15 @@
 // ResNet (He et al. 2016; stride on the 3x3 convolution of a bottleneck), with torchvision's names.
 
-#include <cmath>
 #include <string>
 #include <utility>
 
+#include "adagp/models/conv_unit.h"
 #include "adagp/models/families.h"
-#include "adagp/nn/conv_norm.h"
 
 namespace adagp::models {
 namespace {
 
 constexpr int64_t kExpansion = 4;
-
-nn::Conv2d plain_conv(int64_t in, int64_t out, int64_t kernel, int64_t stride) {
-  return nn::Conv2d(nn::conv(in, out, kernel, stride, kernel / 2, /*bias=*/false));
-}
-
-// A 1x1 convolution and a norm where the block changes the shape.
-class ShortcutImpl : public torch::nn::Module {
- public:
-  ShortcutImpl(int64_t in, int64_t out, int64_t stride)
-      : conv_(register_module("0", plain_conv(in, out, 1, stride))),
-        bn_(register_module("1", nn::BatchNorm2d(out))) {}
-
-  at::Tensor forward(const at::Tensor& x) { return nn::conv_norm(*conv_, *bn_, x, {}); }
-
- private:
-  nn::Conv2d conv_;
-  nn::BatchNorm2d bn_;
-};
-TORCH_MODULE(Shortcut);
 
 struct BlockShape {
   bool bottleneck;
@@ -41,8 +21,10 @@ class ResidualImpl : public torch::nn::Module {
  public:
   explicit ResidualImpl(const BlockShape& s) {
     // Built first, registered last, as torchvision does: the order of the random draws.
-    Shortcut shortcut{nullptr};
-    if (s.stride != 1 || s.in != s.out()) shortcut = Shortcut(s.in, s.out(), s.stride);
+    ConvUnit shortcut{nullptr};
+    if (s.stride != 1 || s.in != s.out()) {
+      shortcut = ConvUnit(nn::conv(s.in, s.out(), 1, s.stride), nn::NormAct{});
+    }
     if (s.bottleneck) {
       add_unit(s.in, s.width, 1, 1);
       add_unit(s.width, s.width, 3, s.stride);
@@ -81,7 +63,7 @@ class ResidualImpl : public torch::nn::Module {
   }
 
   std::vector<Unit> units_;
-  Shortcut shortcut_{nullptr};
+  ConvUnit shortcut_{nullptr};  // where the block changes the shape
 };
 TORCH_MODULE(Residual);
 
@@ -95,16 +77,16 @@ class ResNet : public BlockNet {
       channels = add_stage(stage, plan.blocks[stage], plan.bottleneck, channels, width);
     }
     auto fc = register_module("fc", nn::Linear(channels, options.classes));
-    blocks_.push_back({"fc", [fc](const at::Tensor& x) {
-                         return fc->forward(nn::flatten(nn::adaptive_avg_pool2d(x, 1)));
-                       }});
+    blocks_.push_back(block("fc", [fc](const at::Tensor& x) {
+      return fc->forward(nn::flatten(nn::adaptive_avg_pool2d(x, 1)));
+    }));
     if (nn::shape_only()) return;
     for (nn::WeightLayer* layer : nn::collect(*this)) {
       if (layer->info().kind == nn::LayerKind::kConv2d) init_convolution(*layer);
     }
   }
 
-  std::string head() const override { return "fc"; }
+  std::vector<std::string> heads() const override { return {"fc"}; }
 
  private:
   void add_stem(int64_t width, Form form) {
@@ -113,12 +95,13 @@ class ResNet : public BlockNet {
     auto bn = register_module("bn1", nn::BatchNorm2d(width));
     nn::NormAct act;
     act.relu = true;
-    blocks_.push_back({"conv1", [conv, bn, act](const at::Tensor& x) {
-                         return nn::conv_norm(*conv, *bn, x, act);
-                       }});
+    blocks_.push_back(block("conv1", [conv, bn, act](const at::Tensor& x) {
+      return nn::conv_norm(*conv, *bn, x, act);
+    }));
     if (!large) return;
     const nn::Pool2d pool{3, 2, 1, "maxpool"};
-    blocks_.push_back({"maxpool", [pool](const at::Tensor& x) { return nn::max_pool2d(x, pool); }});
+    blocks_.push_back(
+        block("maxpool", [pool](const at::Tensor& x) { return nn::max_pool2d(x, pool); }));
   }
 
   int64_t add_stage(size_t stage, int64_t count, bool bottleneck, int64_t in, int64_t width) {
@@ -126,9 +109,9 @@ class ResNet : public BlockNet {
     auto group = register_module(name, std::make_shared<torch::nn::Module>(name));
     for (int64_t i = 0; i < count; ++i) {
       const BlockShape shape{bottleneck, in, width, stage > 0 && i == 0 ? 2 : 1};
-      auto block = group->register_module(std::to_string(i), Residual(shape));
-      blocks_.push_back({name + "." + std::to_string(i),
-                         [block](const at::Tensor& x) { return block->forward(x); }});
+      auto residual = group->register_module(std::to_string(i), Residual(shape));
+      blocks_.push_back(block(name + "." + std::to_string(i),
+                              [residual](const at::Tensor& x) { return residual->forward(x); }));
       in = shape.out();
     }
     return in;
@@ -136,14 +119,6 @@ class ResNet : public BlockNet {
 };
 
 }  // namespace
-
-void init_convolution(nn::WeightLayer& layer) {
-  torch::NoGradGuard no_grad;
-  const nn::LayerInfo& info = layer.info();
-  const double fan_out = static_cast<double>(info.out * info.kernel[0] * info.kernel[1]);
-  layer.weight.normal_(0, std::sqrt(2.0) / std::sqrt(fan_out));
-  if (layer.bias.defined()) layer.bias.zero_();
-}
 
 std::shared_ptr<Net> resnet(const ResNetPlan& plan, const Options& options) {
   return std::make_shared<ResNet>(plan, options);

@@ -16,15 +16,15 @@ class Vgg : public BlockNet {
       add_classifier(channels, options);
     } else {
       auto linear = register_module("classifier", nn::Linear(channels, options.classes));
-      blocks_.push_back({"classifier", [linear](const at::Tensor& x) {
-                           return linear->forward(nn::flatten(nn::adaptive_avg_pool2d(x, 1)));
-                         }});
+      blocks_.push_back(block("classifier", [linear](const at::Tensor& x) {
+        return linear->forward(nn::flatten(nn::adaptive_avg_pool2d(x, 1)));
+      }));
     }
-    initialise();
+    init_fan_out(*this);
   }
 
-  std::string head() const override {
-    return form_ == Form::kImagenet ? "classifier.6" : "classifier";
+  std::vector<std::string> heads() const override {
+    return {form_ == Form::kImagenet ? "classifier.6" : "classifier"};
   }
 
  private:
@@ -50,11 +50,11 @@ class Vgg : public BlockNet {
           act.pool = nn::Pool2d{2, 2, 0, "features." + std::to_string(index) + " (max_pool2d)"};
           ++index;
         }
-        blocks_.push_back({"features." + conv_name, [conv, bn, act](const at::Tensor& x) {
-                             if (bn) return nn::conv_norm(*conv, *bn, x, act);
-                             const at::Tensor y = nn::relu_(conv->forward(x));
-                             return act.pool ? nn::max_pool2d(y, *act.pool) : y;
-                           }});
+        blocks_.push_back(block("features." + conv_name, [conv, bn, act](const at::Tensor& x) {
+          if (bn) return nn::conv_norm(*conv, *bn, x, act);
+          const at::Tensor y = nn::relu_(conv->forward(x));
+          return act.pool ? nn::max_pool2d(y, *act.pool) : y;
+        }));
       }
     }
     return channels;
@@ -71,27 +71,15 @@ class Vgg : public BlockNet {
     const auto activate = [this](const at::Tensor& x) {
       return nn::dropout(nn::relu_(x), kDropout, is_training());
     };
-    blocks_.push_back({"classifier.0", [first, activate](const at::Tensor& x) {
-                         const at::Tensor pooled = nn::adaptive_avg_pool2d(x, kSide);
-                         return activate(first->forward(nn::flatten(pooled)));
-                       }});
-    blocks_.push_back({"classifier.3", [second, activate](const at::Tensor& x) {
-                         return activate(second->forward(x));
-                       }});
-    blocks_.push_back({"classifier.6", [last](const at::Tensor& x) { return last->forward(x); }});
-  }
-
-  void initialise() {
-    if (nn::shape_only()) return;
-    torch::NoGradGuard no_grad;
-    for (nn::WeightLayer* layer : nn::collect(*this)) {
-      if (layer->info().kind == nn::LayerKind::kConv2d) {
-        init_convolution(*layer);
-      } else {
-        layer->weight.normal_(0, 0.01);
-        layer->bias.zero_();
-      }
-    }
+    blocks_.push_back(block("classifier.0", [first, activate](const at::Tensor& x) {
+      const at::Tensor pooled = nn::adaptive_avg_pool2d(x, kSide);
+      return activate(first->forward(nn::flatten(pooled)));
+    }));
+    blocks_.push_back(block("classifier.3", [second, activate](const at::Tensor& x) {
+      return activate(second->forward(x));
+    }));
+    blocks_.push_back(
+        block("classifier.6", [last](const at::Tensor& x) { return last->forward(x); }));
   }
 
   Form form_;

@@ -38,7 +38,9 @@ at::Tensor BatchNorm2dImpl::forward(const at::Tensor& x) {
                                " channels, expected [B, ", channels_, ", H, W]"));
   }
   if (x.is_meta() || weight.is_meta()) {
-    return at::empty(x.sizes(), x.options().device(at::kMeta));
+    at::Tensor y = at::empty(x.sizes(), x.options().device(at::kMeta));
+    report_op("batch_norm", {x, weight, bias}, y);
+    return y;
   }
   if (is_training()) num_batches_tracked.add_(1);
   return at::batch_norm(x, weight, bias, running_mean, running_var, is_training(), momentum_, eps_,

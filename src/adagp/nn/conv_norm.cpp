@@ -13,6 +13,7 @@ at::Tensor step_by_step(Conv2dImpl& conv, BatchNorm2dImpl& norm, const at::Tenso
   at::Tensor y = norm.forward(conv.forward(x));
   if (act.residual) y = nn::add_(y, act.residual());
   if (act.relu) y = nn::relu_(y);
+  if (act.relu6) y = nn::relu6_(y);
   return act.pool ? nn::max_pool2d(y, *act.pool) : y;
 }
 
@@ -43,11 +44,20 @@ at::Tensor conv_norm(Conv2dImpl& conv, BatchNorm2dImpl& norm, const at::Tensor& 
   const at::Tensor raw = device::channels_last(conv.product(x));
   FusedNorm plan;
   plan.relu = act.relu;
-  plan.pool = act.pool && !act.residual && fuses_pool(*act.pool, raw);
+  plan.pool = act.pool && !act.residual && !act.relu6 && fuses_pool(*act.pool, raw);
+  plan.overwrite = true;
   plan.summary = summary;
   const at::Tensor residual = act.residual ? act.residual() : at::Tensor();
-  const at::Tensor y = fused_norm(raw, conv.bias, norm, residual, plan);
+  at::Tensor y = fused_norm(raw, conv.bias, norm, residual, plan);
+  if (act.relu6) y = nn::relu6_(y);
   return act.pool && !plan.pool ? nn::max_pool2d(y, *act.pool) : y;
+}
+
+at::Tensor norm_relu(BatchNorm2dImpl& norm, const at::Tensor& x) {
+  if (!fusable(norm, x)) return nn::relu_(norm.forward(x));
+  FusedNorm plan;
+  plan.relu = true;
+  return fused_norm(device::channels_last(x), {}, norm, {}, plan);
 }
 
 }  // namespace adagp::nn

@@ -17,8 +17,16 @@ struct NormAct {
   // Added; empty: nothing. Called after the convolution, so that layers run in their order.
   std::function<at::Tensor()> residual;
   bool relu = false;
+  bool relu6 = false;  // instead of relu; a pass of its own
   std::optional<Pool2d> pool;
 };
+
+// For steps that end in a ReLU.
+inline NormAct relu_act() {
+  NormAct act;
+  act.relu = true;
+  return act;
+}
 
 // pool(relu(norm(conv(x)) + residual)). Taps see the convolution's output.
 //
@@ -27,5 +35,8 @@ struct NormAct {
 // taken out it would have a gradient of rounding errors.)
 at::Tensor conv_norm(Conv2dImpl& conv, BatchNorm2dImpl& norm, const at::Tensor& x,
                      const NormAct& act);
+
+// relu(norm(x)), for networks that normalise before they convolve. Leaves x alone.
+at::Tensor norm_relu(BatchNorm2dImpl& norm, const at::Tensor& x);
 
 }  // namespace adagp::nn

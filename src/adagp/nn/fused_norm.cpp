@@ -167,10 +167,10 @@ at::Tensor fused_norm(const at::Tensor& raw, const at::Tensor& conv_bias, BatchN
                           row(moments, kScale),
                           row(moments, kShift)};
     cuda::eval_scale(a, device::stream(raw.device()));
-    return apply_norm(raw, moments, added, plan, /*in_place=*/true);
+    return apply_norm(raw, moments, added, plan, plan.overwrite);
   }
   take_statistics(raw, conv_bias, norm, plan, moments);
-  if (!at::GradMode::is_enabled()) return apply_norm(raw, moments, added, plan, /*in_place=*/true);
+  if (!at::GradMode::is_enabled()) return apply_norm(raw, moments, added, plan, plan.overwrite);
   give_zero_gradient(conv_bias, norm);
   // An undefined tensor must not reach the function: it would ask for its device.
   const auto optional = added.defined() ? std::optional<at::Tensor>(added) : std::nullopt;

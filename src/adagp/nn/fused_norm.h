@@ -10,7 +10,8 @@ namespace adagp::nn {
 
 struct FusedNorm {
   bool relu = false;
-  bool pool = false;  // 2x2
+  bool pool = false;       // 2x2
+  bool overwrite = false;  // raw is nobody else's: without gradients the result may take its place
   std::optional<TapSink::SummaryTarget> summary;
 };
 

@@ -65,10 +65,11 @@ at::Tensor make_tensor(at::IntArrayRef shape, at::TensorOptions options) {
   return at::empty(shape, options.device(shape_only() ? at::kMeta : at::kCPU));
 }
 
-WeightLayer::WeightLayer(LayerInfo info, bool with_bias) : info_(info) {
+WeightLayer::WeightLayer(LayerInfo info, bool with_bias, ParameterNames names)
+    : info_(info), names_(std::move(names)) {
   check_info(info_);
-  weight = register_parameter("weight", make_tensor(weight_shape(info_)));
-  if (with_bias) bias = register_parameter("bias", make_tensor({info_.out}));
+  weight = register_parameter(names_.weight, make_tensor(weight_shape(info_)));
+  if (with_bias) bias = register_parameter(names_.bias, make_tensor({info_.out}));
   if (shape_only()) return;
 
   // PyTorch's default, in PyTorch's order of operations: kaiming_uniform with a = sqrt(5).

@@ -32,9 +32,15 @@ struct LayerInfo {
   int64_t cols() const { return in / groups * kernel[0] * kernel[1]; }  // weights of one filter
 };
 
+// Of a layer's parameters, as the reference names them.
+struct ParameterNames {
+  std::string weight = "weight", bias = "bias";
+};
+
 class WeightLayer : public torch::nn::Module {
  public:
   const LayerInfo& info() const { return info_; }
+  const ParameterNames& names() const { return names_; }
   // Full name inside the model ("features.3") and position among its weight layers; set by
   // collect().
   const std::string& path() const { return path_; }
@@ -52,7 +58,7 @@ class WeightLayer : public torch::nn::Module {
   const at::Tensor& used_bias() const { return low_bias.defined() ? low_bias : bias; }
 
  protected:
-  explicit WeightLayer(LayerInfo info, bool with_bias);
+  explicit WeightLayer(LayerInfo info, bool with_bias, ParameterNames names = {});
   void report(const at::Tensor& input, const at::Tensor& output) const {
     if (TapSink* sink = active_sink()) sink->on_output(*this, input, output);
   }
@@ -64,6 +70,7 @@ class WeightLayer : public torch::nn::Module {
  private:
   friend std::vector<WeightLayer*> collect(torch::nn::Module& model);
   LayerInfo info_;
+  ParameterNames names_;
   std::string path_;
   int64_t index_ = -1;
 };

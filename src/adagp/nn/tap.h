@@ -4,6 +4,7 @@
 
 #include <map>
 #include <optional>
+#include <vector>
 
 #include <torch/types.h>
 
@@ -20,6 +21,13 @@ class TapSink {
   virtual ~TapSink() = default;
   virtual void on_output(const WeightLayer& layer, const at::Tensor& input,
                          const at::Tensor& output) = 0;
+  // The same for rows first .. first + output.size(-1) of the weight, used on their own (the
+  // queries of cross-attention); every row is used equally often in a step.
+  virtual void on_part(const WeightLayer& layer, int64_t first, const at::Tensor& input,
+                       const at::Tensor& output) {
+    (void)first;
+    on_output(layer, input, output);
+  }
 
   // Where a kernel that reads the output anyway may put the layer's summary itself; on_output is
   // then not called for this use. None: the sink wants to see the tensors.
@@ -39,10 +47,27 @@ class TapSink {
     (void)layer;
     return {};
   }
+
+  // An operation that is not a weight layer's product, told on meta tensors alone: for those who
+  // count the work of a network from its shapes. `op` is one of batch_norm, layer_norm, softmax,
+  // activation, add, pool, concat, embedding, matmul (of two activations). `inputs` are the
+  // activations, then the operation's own parameters, which are those that require a gradient.
+  virtual void on_op(const char* op, const std::vector<at::Tensor>& inputs,
+                     const at::Tensor& output) {
+    (void)op;
+    (void)inputs;
+    (void)output;
+  }
 };
 
 // The sink of this thread, or null.
 TapSink* active_sink();
+
+// Tells the active sink. For the meta branches of operations, so that real ones pay nothing.
+inline void report_op(const char* op, const std::vector<at::Tensor>& inputs,
+                      const at::Tensor& output) {
+  if (TapSink* sink = active_sink()) sink->on_op(op, inputs, output);
+}
 
 // Makes `sink` the active one for a scope; scopes nest.
 class TapScope {

@@ -18,8 +18,8 @@ namespace adagp::predictor {
 
 // What else is known of the batch, for predictors that use it.
 struct Context {
-  at::Tensor logits;
-  at::Tensor labels;
+  std::vector<at::Tensor> outputs;  // of the network
+  std::vector<at::Tensor> targets;
 };
 
 // Takes the gradients of a batch one layer at a time, in any order. `gradient` has the shape and

@@ -42,7 +42,8 @@ Summaries::Summaries(std::vector<nn::WeightLayer*> layers, int64_t size)
 void Summaries::begin(int64_t parts) {
   parts_ = parts;
   std::fill(seen_.begin(), seen_.end(), 0);
-  kept_input_.reset();
+  parts_seen_.clear();
+  for (auto& [layer, input] : kept_inputs_) input.reset();
   pending_.clear();
 }
 
@@ -60,7 +61,7 @@ size_t Summaries::checked_index(const nn::WeightLayer& layer) const {
 
 std::optional<nn::TapSink::SummaryTarget> Summaries::summary_target(const nn::WeightLayer& layer) {
   const size_t index = checked_index(layer);
-  if (kept_ == layer.index() || rows_.scalar_type() != at::kFloat) return {};
+  if (kept_inputs_.contains(index) || rows_.scalar_type() != at::kFloat) return {};
   SummaryTarget target{rows(index), static_cast<int>(size_), static_cast<int>(++seen_[index])};
   if (target.use == 1) {
     // The first use overwrites, so all layers' rows can be made together at the end.
@@ -118,25 +119,36 @@ bool Summaries::summarise_by_kernel(const at::Tensor& output, nn::LayerKind kind
   return true;
 }
 
+void Summaries::summarise(const at::Tensor& output, nn::LayerKind kind, const at::Tensor& to,
+                          int64_t use) {
+  if (summarise_by_kernel(output, kind, {to, static_cast<int>(size_), static_cast<int>(use)})) {
+    return;
+  }
+  const at::Tensor summary = reorganise(output, kind, size_);
+  if (use == 1) {
+    to.copy_(summary);
+  } else {
+    to.add_(summary.sub(to).div_(static_cast<double>(use)));
+  }
+}
+
+void Summaries::on_part(const nn::WeightLayer& layer, int64_t first, const at::Tensor&,
+                        const at::Tensor& output) {
+  const at::NoGradGuard no_grad;
+  const size_t index = checked_index(layer);
+  summarise(output.detach(), layer.info().kind, rows(index).narrow(0, first, output.size(-1)),
+            ++parts_seen_[{index, first}]);
+}
+
 void Summaries::on_output(const nn::WeightLayer& layer, const at::Tensor& input,
                           const at::Tensor& output) {
   const at::NoGradGuard no_grad;
   const size_t index = checked_index(layer);
-  at::Tensor to = rows(index);
   // A layer used twice in one pass, or in several micro-batches, contributes the mean of its uses.
-  const int64_t use = ++seen_[index];
-  const SummaryTarget target{to, static_cast<int>(size_), static_cast<int>(use)};
-  if (!summarise_by_kernel(output.detach(), layer.info().kind, target)) {
-    const at::Tensor summary = reorganise(output.detach(), layer.info().kind, size_);
-    if (use == 1) {
-      to.copy_(summary);
-    } else {
-      to.add_(summary.sub(to).div_(static_cast<double>(use)));
-    }
-  }
-  if (kept_ == layer.index()) {
-    const at::Tensor flat = input.detach().reshape({-1, input.size(-1)});
-    kept_input_ = kept_input_.defined() && parts_ > 1 ? at::cat({kept_input_, flat}) : flat;
+  summarise(output.detach(), layer.info().kind, rows(index), ++seen_[index]);
+  if (const auto kept = kept_inputs_.find(index); kept != kept_inputs_.end()) {
+    at::Tensor& all = kept->second;
+    all = all.defined() && parts_ > 1 ? at::cat({all, input.detach()}) : input.detach();
   }
 }
 

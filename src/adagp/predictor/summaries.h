@@ -4,6 +4,7 @@
 // (B, C, H, W) is averaged over the batch and pooled to size x size; every output channel becomes
 // one row. All layers share one preallocated tensor, filled while the forward pass runs.
 
+#include <map>
 #include <vector>
 
 #include <torch/types.h>
@@ -28,6 +29,8 @@ class Summaries : public nn::TapSink {
   void end();
   void on_output(const nn::WeightLayer& layer, const at::Tensor& input,
                  const at::Tensor& output) override;
+  void on_part(const nn::WeightLayer& layer, int64_t first, const at::Tensor& input,
+               const at::Tensor& output) override;
   std::optional<SummaryTarget> summary_target(const nn::WeightLayer& layer) override;
 
   size_t count() const { return layers_.size(); }
@@ -38,9 +41,9 @@ class Summaries : public nn::TapSink {
   at::Tensor rows(size_t index) const;              // those of one layer
   int64_t offset(size_t index) const { return offsets_[index]; }
 
-  // For the exact head: its input is kept until the next batch.
-  void keep_input_of(size_t index) { kept_ = static_cast<int64_t>(index); }
-  const at::Tensor& kept_input() const { return kept_input_; }
+  // For exact heads: their inputs are kept until the next batch.
+  void keep_input_of(size_t index) { kept_inputs_[index] = at::Tensor(); }
+  const at::Tensor& kept_input(size_t index) const { return kept_inputs_.at(index); }
 
   // For the control that is fed the batch before: swaps in the other's rows.
   void swap_rows(at::Tensor& other) { std::swap(rows_, other); }
@@ -49,19 +52,21 @@ class Summaries : public nn::TapSink {
   size_t checked_index(const nn::WeightLayer& layer) const;
   // Makes the rows of layers that so far left only sums by cell.
   void pool_pending();
+  // Puts the summary of `output` into these rows, or into the mean of their uses.
+  void summarise(const at::Tensor& output, nn::LayerKind kind, const at::Tensor& to, int64_t use);
   // By our kernel, when it can; false: not done.
   bool summarise_by_kernel(const at::Tensor& output, nn::LayerKind kind, SummaryTarget target);
 
   std::vector<nn::WeightLayer*> layers_;
   std::vector<int64_t> offsets_;
   std::vector<int64_t> seen_;
+  std::map<std::pair<size_t, int64_t>, int64_t> parts_seen_;  // by layer and first row
   int64_t size_;
   std::vector<SummaryTarget::Cells> cells_;  // by layer
   std::vector<size_t> pending_;              // layers whose rows are still to be made from cells
   int64_t parts_ = 1;
-  int64_t kept_ = -1;
   at::Tensor rows_;
-  at::Tensor kept_input_;
+  std::map<size_t, at::Tensor> kept_inputs_;  // by layer
 };
 
 }  // namespace adagp::predictor

@@ -8,6 +8,7 @@
 #include "adagp/report/table.h"
 #include "adagp/schedule/schedule.h"
 #include "adagp/train/build.h"
+#include "adagp/train/classification.h"
 #include "adagp/train/peak_memory.h"
 #include "adagp/train/session.h"
 
@@ -34,6 +35,29 @@ double predictor_bytes(const layers::Table& table, const Config& config) {
          static_cast<double>(layers::total_weights(table)) * (low ? 18 : 16);
 }
 
+// A problem of the network's kind without files: random images of the size, generated sentences.
+TaskPtr made_up(Config& config, const std::string& input) {
+  const models::Entry& entry = models::find(config.model.name);
+  if (entry.task == models::TaskKind::kTranslation) {
+    config.data.name = "synthetic-translation";
+    return open_task(config);
+  }
+  const auto size = layers::parse_input(
+      input == "imagenet" ? core::cat(entry.image_size, "x", entry.image_size) : input);
+  if (entry.task == models::TaskKind::kDetection) {
+    config.data.name = "synthetic-detection";
+    config.data.image_size = size.height;
+    return open_task(config);
+  }
+  data::Splits splits;
+  splits.height = size.height;
+  splits.width = size.width;
+  const bool small = models::form_for(entry, size.height, size.width) == models::Form::kCifar;
+  splits.classes.resize(config.model.classes > 0 ? static_cast<size_t>(config.model.classes)
+                                                 : (small ? 10 : 1000));
+  return classification(splits);
+}
+
 std::string milliseconds(const Timing& timing) {
   return core::fixed(timing.median * 1e3, 3);
 }
@@ -45,22 +69,14 @@ std::string spread(const Timing& timing) {
 }  // namespace
 
 BenchResult bench(Config config, const std::string& input, int repeats, const std::string& only) {
-  const auto size = layers::parse_input(input);
-  const auto form = models::form_for(models::find(config.model.name), size.height, size.width);
-  if (config.model.form == "auto") config.model.form = models::form_name(form);
-  if (config.model.classes == 0) config.model.classes = form == models::Form::kCifar ? 10 : 1000;
+  const TaskPtr task = made_up(config, input);
+  task->resolve(config);
 
   BenchResult out;
   const at::Device device = choose_device(config.device);
   const auto measure = [&](const std::string& kind, int rounds) {
     set_threads(config);
-    data::Batch batch;
-    batch.images = at::randn({config.batch, size.channels, size.height, size.width})
-                       .to(device)
-                       .to(config.precision == "bf16" ? at::kBFloat16 : at::kFloat)
-                       .contiguous(at::MemoryFormat::ChannelsLast);
-    batch.labels = at::randint(config.model.classes, {config.batch}, at::kLong).to(device);
-    return measure_steps(config, batch, rounds, kind);
+    return measure_steps(config, task, task->example(config, config.batch, device), rounds, kind);
   };
   StepTimes::Peak host;
   if (device.is_cpu()) {  // in processes of their own, before this one starts threads
@@ -77,9 +93,8 @@ BenchResult bench(Config config, const std::string& input, int repeats, const st
   const double bp = out.times.bp.median;
   out.speedup = bp / ((1 - f) * out.times.bp_train.median + f * out.times.gp.median);
   out.ceiling = bp / ((1 - f) * bp + f * out.times.forward.median);
-  auto net = build_net(config);
-  const auto table =
-      layers::from_model(*net, config.model.name, core::cat(size.height, "x", size.width));
+  auto net = build_net(config, *task);
+  const auto table = layers::from_model(*net, config.model.name, task->input_name(config));
   out.predictor_macs = predictor_cost(table, config);
   if (const double bandwidth = memory_bandwidth(device); bandwidth > 0) {
     out.roofline = predictor_bytes(table, config) / bandwidth;

@@ -1,5 +1,6 @@
 #include "adagp/train/bp_step.h"
 
+#include <algorithm>
 #include <optional>
 
 #include <ATen/ATen.h>
@@ -25,6 +26,14 @@ void gather_low(Session& s) {
   }
 }
 
+// The outputs of a batch that came in parts.
+void append(models::Tensors& all, const models::Tensors& part) {
+  if (all.empty()) all.resize(part.size());
+  for (size_t i = 0; i < part.size(); ++i) {
+    all[i] = all[i].defined() ? at::cat({all[i], part[i].detach()}) : part[i].detach();
+  }
+}
+
 }  // namespace
 
 StepResult backprop(Session& s, const data::Batch& batch, bool tapped) {
@@ -34,26 +43,26 @@ StepResult backprop(Session& s, const data::Batch& batch, bool tapped) {
     taps.emplace(*s.summaries);
   }
   StepResult result;
-  result.labels = batch.labels;
-  const auto images = batch.images.chunk(s.config.accumulate);
-  const auto labels = batch.labels.chunk(s.config.accumulate);
-  std::vector<at::Tensor> logits;
-  for (size_t part = 0; part < images.size(); ++part) {
+  result.targets = batch.targets;
+  const int64_t size = batch.size();
+  const int64_t each = (size + s.config.accumulate - 1) / s.config.accumulate;
+  for (int64_t begin = 0; begin < size; begin += each) {
+    const int64_t count = std::min(each, size - begin);
+    const data::Batch part = count == size ? batch : batch.part(begin, count);
+    models::Tensors outputs;
     {
       const AutocastScope autocast(s.device, s.bf16());
-      logits.push_back(s.net->forward(images[part]));
+      outputs = s.net->run(part.inputs);
     }
-    const Loss loss =
-        take_loss(s.tally, s.config.label_smoothing, logits.back(), labels[part], true);
-    const double share =
-        static_cast<double>(images[part].size(0)) / static_cast<double>(batch.images.size(0));
-    backward(loss, logits.back(), share);
-    if (images.size() > 1) gather_low(s);
+    const Loss loss = s.loss(outputs, part.targets, true);
+    const double share = static_cast<double>(count) / static_cast<double>(size);
+    backward(loss, outputs, share);
+    if (count < size) gather_low(s);
     const at::Tensor value = share == 1 ? loss.value.detach() : loss.value.detach() * share;
-    result.loss = part == 0 ? value : result.loss + value;
+    result.loss = begin == 0 ? value : result.loss + value;
+    append(result.outputs, outputs);
   }
   if (tapped) s.summaries->end();
-  result.logits = logits.size() == 1 ? logits[0].detach() : at::cat(logits).detach();
   return result;
 }
 

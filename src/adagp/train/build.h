@@ -3,10 +3,10 @@
 
 #include <memory>
 
-#include "adagp/data/loader.h"
 #include "adagp/models/model.h"
 #include "adagp/train/config.h"
 #include "adagp/train/run_folder.h"
+#include "adagp/train/task.h"
 
 namespace adagp::train {
 
@@ -14,24 +14,19 @@ namespace adagp::train {
 // loading of the data or the runs before it. Throws UsageError.
 void check_names(const Config& config);
 
-// Fills in what the data decides (form, classes, crop). Call once the data is open.
-void resolve(Config& config, const data::Splits& splits);
-
 // The network a resolved configuration names: initialised from its seed, or from its weights file.
-std::shared_ptr<models::Net> build_net(const Config& config);
+std::shared_ptr<models::Net> build_net(const Config& config, const Task& task);
 
-data::LoaderOptions loader_options(const Config& config, const data::Splits& splits, bool training,
-                                   at::Device device);
-
+using TaskPtr = std::shared_ptr<const Task>;
 // Sets threads, opens the data, builds the network and trains in `folder`. A finished folder gives
 // its summary at once.
 Summary train(Config config, const core::fs::path& folder, bool overwrite = false);
 // The same with the data already open.
-Summary train(Config config, const data::Splits& splits, const core::fs::path& folder,
+Summary train(Config config, const TaskPtr& task, const core::fs::path& folder,
               bool overwrite = false);
 
 // The same for a network of your own, which build_net does not know.
-Summary train(Config config, const data::Splits& splits, std::shared_ptr<models::Net> net,
+Summary train(Config config, const TaskPtr& task, std::shared_ptr<models::Net> net,
               const core::fs::path& folder, bool overwrite = false);
 
 void set_threads(const Config& config);

@@ -6,7 +6,6 @@
 #include "adagp/core/error.h"
 #include "adagp/core/log.h"
 #include "adagp/core/text.h"
-#include "adagp/data/dataset.h"
 #include "adagp/train/build.h"
 #include "adagp/train/equal_time.h"
 #include "adagp/train/methods.h"
@@ -42,7 +41,8 @@ std::vector<std::string> in_order(std::vector<std::string> methods) {
 }
 
 report::RunRecord record_of(const Summary& s) {
-  report::RunRecord out{s.method, s.seed, s.top1, s.train_seconds, s.bp_batches, s.gp_batches, {}};
+  report::RunRecord out{s.method,     s.seed,       s.score(), s.train_seconds,
+                        s.bp_batches, s.gp_batches, {}};
   out.cosine = s.cosine;
   return out;
 }
@@ -64,7 +64,7 @@ CompareResult compare_methods(const Config& config, const CompareOptions& option
   check_methods(config, options.methods);
   check_names(config);
   core::make_folder(options.folder);
-  const data::Splits splits = data::open(config.data);
+  const TaskPtr task = open_task(config);
 
   const auto methods = in_order(options.methods);
   const int64_t total = options.seeds * static_cast<int64_t>(methods.size());
@@ -84,7 +84,7 @@ CompareResult compare_methods(const Config& config, const CompareOptions& option
       one.seed = seed;
       try {
         if (method == "equal-time") set_budget(one, of_seed);
-        of_seed[method] = train(one, splits, options.folder / name, options.overwrite);
+        of_seed[method] = train(one, task, options.folder / name, options.overwrite);
       } catch (const DivergedError& error) {
         core::log_error(error.what());
         result.diverged.push_back(name + ": " + error.what());
@@ -94,7 +94,8 @@ CompareResult compare_methods(const Config& config, const CompareOptions& option
       runs.push_back(record_of(of_seed[method]));
     }
   }
-  result.table = report::compare(runs);
+  const Figure& figure = task->figures().front();
+  result.table = report::compare(runs, {figure.name, figure.label, figure.percent});
   core::write_file(options.folder / "compare.md", report::to_markdown(result.table));
   core::write_file(options.folder / "compare.json", report::to_json(result.table));
   core::write_file(options.folder / "compare.csv", report::to_csv(result.table));

@@ -68,6 +68,61 @@ void bind_data(core::Binding& b, Config& c) {
       .at_least(0);
 }
 
+void bind_detection(core::Binding& b, Config& c) {
+  b.bind("data.voc_train", &c.data.voc_train,
+         "voc: sets to train on, as [\"2007/trainval\"]; empty = trainval of 2007 and 2012");
+  b.bind("data.voc_test", &c.data.voc_test, "voc: sets to test on; empty = 2007/test");
+  b.bind("data.bad_boxes", &c.data.bad_boxes,
+         "voc: skip or refuse boxes that cannot be right, unknown classes, empty annotations")
+      .one_of({"skip", "refuse"});
+  auto& d = c.detection;
+  b.bind("detection.anchors", &d.anchors,
+         "18 numbers: width and height of nine boxes in pixels; empty = the published ones, scaled");
+  b.bind("detection.ignore", &d.ignore,
+         "an empty cell whose box overlaps an object by more (IoU) is not told to be empty")
+      .between(0, 1);
+  b.bind("detection.confidence", &d.confidence, "evaluation: answers less sure are left out")
+      .between(0, 1);
+  b.bind("detection.nms", &d.nms, "evaluation: of answers that overlap by more, the surest stays")
+      .between(0, 1);
+  b.bind("detection.scale", &d.scale,
+         "training: pictures enlarged or reduced by up to a factor of 1 + this")
+      .at_least(0);
+  b.bind("detection.shift", &d.shift, "training: and moved by up to this share of their side")
+      .between(0, 1);
+}
+
+void bind_translation(core::Binding& b, Config& c) {
+  auto& m = c.model.transformer;
+  b.bind("model.width", &m.width, "transformer: numbers per word").at_least(1);
+  b.bind("model.heads", &m.heads, "transformer: attention heads; must divide the width")
+      .at_least(1);
+  b.bind("model.hidden", &m.hidden, "transformer: width of the feed-forward layers").at_least(1);
+  b.bind("model.encoder_layers", &m.encoder_layers, "transformer").at_least(1);
+  b.bind("model.decoder_layers", &m.decoder_layers, "transformer").at_least(1);
+  b.bind("model.longest", &m.longest, "transformer: positions; more than translation.longest")
+      .at_least(1);
+  b.bind("model.dropout", &m.dropout, "transformer: share of activations dropped").between(0, 1);
+  b.bind("model.tied", &m.tied, "transformer: output layer and target embedding share weights");
+  b.bind("model.source_words", &m.source_words, "transformer: vocabulary; 0 = the data's")
+      .at_least(0);
+  b.bind("model.target_words", &m.target_words, "likewise").at_least(0);
+  auto& t = c.translation;
+  b.bind("translation.source", &t.source, "language that is read: ending of the file names");
+  b.bind("translation.target", &t.target, "language that is written");
+  b.bind("translation.test", &t.test, "files to evaluate on: val, test_2016_flickr, ...");
+  b.bind("translation.min_frequency", &t.min_frequency,
+         "rarer words of the training text are unknown ones")
+      .at_least(1);
+  b.bind("translation.longest", &t.longest,
+         "words of a sentence; longer training pairs are left out")
+      .at_least(1);
+  b.bind("translation.beam", &t.beam, "hypotheses per sentence for BLEU; 1 = greedy").at_least(1);
+  b.bind("translation.length_penalty", &t.length_penalty,
+         "hypotheses are compared by log-probability / length^this")
+      .at_least(0);
+}
+
 void bind_optim(core::Binding& b, Config& c) {
   b.bind("optim.name", &c.optim.name, "sgd, adam or adamw").one_of({"sgd", "adam", "adamw"});
   b.bind("optim.lr", &c.optim.lr, "learning rate (the policy's largest)").between(0, 1e30);
@@ -132,6 +187,8 @@ void bind_methods(core::Binding& b, Config& c) {
 void bind(core::Binding& binding, Config& config) {
   bind_run(binding, config);
   bind_data(binding, config);
+  bind_detection(binding, config);
+  bind_translation(binding, config);
   bind_optim(binding, config);
   bind_methods(binding, config);
 }

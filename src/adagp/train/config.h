@@ -7,6 +7,7 @@
 
 #include "adagp/core/binding.h"
 #include "adagp/data/config.h"
+#include "adagp/models/transformer_options.h"
 #include "adagp/optim/config.h"
 #include "adagp/predictor/config.h"
 
@@ -18,6 +19,8 @@ struct Config {
     std::string form = "auto";  // auto: by the size of the images
     int64_t classes = 0;        // 0 = the data set's
     int64_t width_divisor = 1;
+    // Vocabularies of 0 words: the data set's.
+    models::TransformerOptions transformer{.source_words = 0, .target_words = 0};
   } model;
 
   data::Config data;
@@ -27,6 +30,24 @@ struct Config {
     bool flip = true;
     int64_t workers = 1;
   } augment;
+
+  struct Detection {
+    std::vector<double> anchors;  // empty = the published ones, scaled to the images
+    double ignore = 0.5;
+    double confidence = 0.01;
+    double nms = 0.45;
+    double scale = 0.25;
+    double shift = 0.1;
+  } detection;
+
+  struct Translation {
+    std::string source = "en", target = "de";  // languages: endings of the file names
+    std::string test = "val";
+    int64_t min_frequency = 2;
+    int64_t longest = 100;
+    int64_t beam = 4;
+    double length_penalty = 1;
+  } translation;
 
   std::string method = "adagp";
   std::string schedule = "auto";

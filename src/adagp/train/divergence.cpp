@@ -32,12 +32,12 @@ class FirstBroken : public nn::TapSink {
 
 }  // namespace
 
-std::string describe_divergence(models::Net& net, const at::Tensor& images) {
+std::string describe_divergence(models::Net& net, const models::Tensors& inputs) {
   const at::NoGradGuard no_grad;
-  if (!images.defined()) return "no batch at hand";
+  if (inputs.empty()) return "no batch at hand";
   FirstBroken sink;
   const nn::TapScope taps(sink);
-  net.forward(images);
+  net.run(inputs);
   if (!sink.found.empty() || sink.loudest.empty()) return sink.found;
   return core::cat("all layers finite, the largest output ", sink.largest, " in layer '",
                    sink.loudest, "'");

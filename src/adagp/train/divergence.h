@@ -11,6 +11,6 @@ namespace adagp::train {
 
 // "layer 'features.3': weights not finite", "layer 'fc': output not finite", or "all layers finite,
 // the largest output 1e9 in layer 'fc'".
-std::string describe_divergence(models::Net& net, const at::Tensor& images);
+std::string describe_divergence(models::Net& net, const models::Tensors& inputs);
 
 }  // namespace adagp::train

@@ -23,10 +23,10 @@ double cheap_seconds(const Config& config, const StepTimes& times, bool needs_da
 Plan dry_run(Config config) {
   validate(config);
   set_threads(config);
-  const data::Splits splits = data::open(config.data);
-  resolve(config, splits);
-  fix_budget(config, splits);
-  Trainer trainer(config, splits, build_net(config));
+  const TaskPtr task = open_task(config);
+  task->resolve(config);
+  fix_budget(config, task);
+  Trainer trainer(config, task, build_net(config, *task));
   Session& s = trainer.session();
 
   Plan plan;
@@ -42,14 +42,13 @@ Plan dry_run(Config config) {
   constexpr double kFloat = 4;
   plan.weight_bytes = kFloat * (static_cast<double>(plan.parameters) * 3 +
                                 static_cast<double>(plan.predictor_parameters) * 4);
-  const auto table =
-      layers::from_model(*s.net, config.model.name, core::cat(splits.height, "x", splits.width));
+  const auto table = layers::from_model(*s.net, config.model.name, task->input_name(config));
   for (const auto& row : table.rows) {
     plan.activation_bytes += 2.0 * static_cast<double>(row.output_bytes * config.batch);
   }
   if (s.bf16()) plan.activation_bytes /= 2;
 
-  const StepTimes times = measure_steps(config, trainer.loader().next(), kTimedSteps);
+  const StepTimes times = measure_steps(config, task, trainer.source().next(), kTimedSteps);
   plan.bp_seconds = s.predictor ? times.bp_train.median : times.bp.median;
   plan.gp_seconds = cheap_seconds(config, times, trainer.method().cheap_needs_data());
   plan.total_seconds = plan.bp_seconds * static_cast<double>(plan.bp_batches) +

@@ -6,7 +6,6 @@
 #include "adagp/core/error.h"
 #include "adagp/core/log.h"
 #include "adagp/core/text.h"
-#include "adagp/data/loader.h"
 #include "adagp/train/build.h"
 #include "adagp/train/session.h"
 #include "adagp/train/step_times.h"
@@ -14,7 +13,7 @@
 namespace adagp::train {
 namespace {
 
-constexpr int kTimedSteps = 20;
+constexpr int kBudgetSteps = 20;
 
 }  // namespace
 
@@ -22,7 +21,7 @@ int64_t budget_batches(double seconds, double seconds_per_batch, int64_t most) {
   return std::clamp<int64_t>(std::llround(seconds / seconds_per_batch), 1, most);
 }
 
-void fix_budget(Config& config, const data::Splits& splits) {
+void fix_budget(Config& config, const std::shared_ptr<const Task>& task) {
   if (config.method != "equal-time" || config.equal_time_batches > 0) return;
   if (config.equal_time_reference.empty()) {
     throw UsageError(
@@ -32,11 +31,10 @@ void fix_budget(Config& config, const data::Splits& splits) {
   }
   const auto reference =
       Summary::read(core::fs::path(config.equal_time_reference) / "summary.json");
-  data::Loader loader(splits.train,
-                      loader_options(config, splits, true, choose_device(config.device)));
-  const double step = measure_bp(config, loader.next(), kTimedSteps);
+  const auto source = task->batches(config, Use::kTrain, choose_device(config.device));
+  const double step = measure_bp(config, task, source->next(), kBudgetSteps);
   config.equal_time_batches =
-      budget_batches(reference.train_seconds, step, config.epochs * loader.batches_per_epoch());
+      budget_batches(reference.train_seconds, step, config.epochs * source->batches_per_epoch());
   core::log_info(core::cat("equal-time: ", core::human_seconds(reference.train_seconds), " of ",
                            config.equal_time_reference, " buy ", config.equal_time_batches,
                            " backprop batches of ", core::fixed(step, 4), " s"));

@@ -2,6 +2,7 @@
 
 #include <ATen/ATen.h>
 
+#include "adagp/device/kernels.h"
 #include "adagp/train/loss.h"
 #include "adagp/train/precision.h"
 
@@ -14,7 +15,7 @@ class UpdateSink : public predictor::GradientSink {
   explicit UpdateSink(Session& session) : s_(session) {}
 
   bool wants(size_t layer) const override {
-    return layer != s_.head || s_.config.head == "predicted";
+    return s_.config.head == "predicted" || !s_.is_head(layer);
   }
   void accept(size_t layer, const at::Tensor& gradient) override {
     s_.optimizer->step_one(s_.weight_slot[layer], gradient);
@@ -27,27 +28,39 @@ class UpdateSink : public predictor::GradientSink {
   Session& s_;
 };
 
-// d loss / d logits of softmax cross-entropy with label smoothing e: (p - (1-e) onehot - e/classes)
-// / B.
-at::Tensor logits_gradient(const Session& s, const at::Tensor& logits, const at::Tensor& labels) {
-  at::Tensor error = at::softmax(logits.to(at::kFloat), -1);
-  const double e = s.config.label_smoothing;
-  error.scatter_add_(1, labels.unsqueeze(1),
-                     at::full({labels.size(0), 1}, -(1.0 - e), error.options()));
-  if (e > 0) error.sub_(e / static_cast<double>(logits.size(1)));
-  return error.div_(static_cast<double>(labels.size(0)));
+// The gradient of the loss by each output: a graph over the outputs alone.
+models::Tensors output_gradients(Session& s, const models::Tensors& outputs,
+                                 const data::Tensors& targets) {
+  const at::AutoGradMode with_gradients(true);
+  models::Tensors leaves;
+  for (const at::Tensor& output : outputs) {
+    leaves.push_back(output.detach().to(at::kFloat).requires_grad_());
+  }
+  Tally unused(s.device, device::kernels(s.device));  // the step has counted this batch already
+  backward(s.task->loss(s.config, unused, leaves, targets, true, true), leaves, 1);
+  for (at::Tensor& leaf : leaves) leaf = leaf.grad();
+  return leaves;
 }
 
-// The classifier's own gradient needs no backward pass: its input and the error suffice.
-void exact_head(Session& s, const at::Tensor& logits, const at::Tensor& labels) {
-  const nn::WeightLayer& head = *s.layers[s.head];
-  const at::Tensor error =
-      logits_gradient(s, logits, labels).to(head.weight.scalar_type());              // [B, classes]
-  const at::Tensor input = s.summaries->kept_input().to(head.weight.scalar_type());  // [B, in]
-  s.optimizer->step_one(s.weight_slot[s.head], error.t().mm(input));
-  if (head.bias.defined()) {
-    s.optimizer->step_one(s.optimizer->index_of(head.bias), error.sum(0));
+// The gradient of a head needs no backward pass: its input and the error of its output suffice.
+void exact_head(Session& s, size_t place, const at::Tensor& error) {
+  const nn::WeightLayer& head = *s.layers[place];
+  const nn::LayerInfo& info = head.info();
+  const at::Tensor input = s.summaries->kept_input(place).to(at::kFloat);
+  at::Tensor weight, bias;
+  if (info.kind == nn::LayerKind::kConv2d) {
+    weight = std::get<1>(at::convolution_backward(error, input, head.weight, {}, info.stride,
+                                                  info.padding, info.dilation, false, {0, 0},
+                                                  info.groups, {false, true, false}));
+    weight = at::empty_like(head.weight).copy_(weight);
+    bias = error.sum({0, 2, 3});
+  } else {
+    const at::Tensor flat = error.reshape({-1, info.out});
+    weight = flat.t().mm(input.reshape({-1, info.in}));
+    bias = flat.sum(0);
   }
+  s.optimizer->step_one(s.weight_slot[place], weight);
+  if (head.bias.defined()) s.optimizer->step_one(s.optimizer->index_of(head.bias), bias);
 }
 
 }  // namespace
@@ -61,20 +74,22 @@ StepResult gp_step(Session& s, const data::Batch& batch, const GradientSource& s
   const at::NoGradGuard no_grad;
   StepResult result;
   result.phase = schedule::Phase::kPredict;
-  result.labels = batch.labels;
+  result.targets = batch.targets;
   s.summaries->begin();
   {
     const nn::TapScope taps(*s.summaries);
     const AutocastScope autocast(s.device, s.bf16());
-    result.logits = s.net->forward(batch.images);
+    result.outputs = s.net->run(batch.inputs);
   }
   s.summaries->end();
-  result.loss =
-      take_loss(s.tally, s.config.label_smoothing, result.logits, batch.labels, false).value;
+  result.loss = s.loss(result.outputs, batch.targets, false).value;
 
   UpdateSink sink(s);
-  source(s, {result.logits, batch.labels}, sink);
-  if (s.config.head == "exact") exact_head(s, result.logits, batch.labels);
+  source(s, {result.outputs, batch.targets}, sink);
+  if (s.config.head == "exact") {
+    const models::Tensors errors = output_gradients(s, result.outputs, batch.targets);
+    for (size_t i = 0; i < s.heads.size(); ++i) exact_head(s, s.heads[i], errors.at(i));
+  }
   return result;
 }
 

@@ -33,9 +33,9 @@ Loss by_kernel(Tally& tally, double smoothing, const at::Tensor& given, const at
 
 }  // namespace
 
-Loss take_loss(Tally& tally, double smoothing, const at::Tensor& logits, const at::Tensor& labels,
-               bool want_gradient) {
-  if (device::kernels(logits.device()) && device::has_type(logits) && logits.dim() == 2) {
+Loss softmax_loss(Tally& tally, double smoothing, const at::Tensor& logits,
+                  const at::Tensor& labels, bool want_gradient, bool differentiable) {
+  if (!differentiable && device::kernels(logits.device()) && device::has_type(logits)) {
     return by_kernel(tally, smoothing, logits, labels, want_gradient);
   }
   const at::Tensor scores = logits.scalar_type() == at::kBFloat16 ? logits.to(at::kFloat) : logits;
@@ -45,9 +45,10 @@ Loss take_loss(Tally& tally, double smoothing, const at::Tensor& logits, const a
   return out;
 }
 
-void backward(const Loss& loss, const at::Tensor& logits, double share) {
+void backward(const Loss& loss, const models::Tensors& outputs, double share) {
   if (loss.gradient.defined()) {
-    torch::autograd::backward({logits}, {share == 1 ? loss.gradient : loss.gradient * share});
+    torch::autograd::backward({outputs.at(0)},
+                              {share == 1 ? loss.gradient : loss.gradient * share});
   } else {
     (share == 1 ? loss.value : loss.value * share).backward();
   }

@@ -1,20 +1,17 @@
 #pragma once
-// The training loss of a batch, with what the progress line shows of it.
+// Softmax cross-entropy, with what the progress line shows of it.
 
 #include "adagp/train/session.h"
 
 namespace adagp::train {
 
-struct Loss {
-  at::Tensor value;     // the mean, a scalar on the device
-  at::Tensor gradient;  // of the logits; undefined: `value` has a graph of its own
-};
+// In fp32 with this label smoothing, added to the tally. logits [B, classes], labels int64 [B].
+// One kernel where ours run, which makes the gradient itself when it is wanted; with
+// `differentiable` the value has a graph of autograd instead.
+Loss softmax_loss(Tally& tally, double smoothing, const at::Tensor& logits,
+                  const at::Tensor& labels, bool want_gradient, bool differentiable = false);
 
-// Cross-entropy in fp32 with this label smoothing, added to the tally. One kernel where ours run.
-Loss take_loss(Tally& tally, double smoothing, const at::Tensor& logits, const at::Tensor& labels,
-               bool want_gradient);
-
-// Backpropagates `loss * share` from the logits.
-void backward(const Loss& loss, const at::Tensor& logits, double share);
+// Backpropagates `loss * share` from the outputs.
+void backward(const Loss& loss, const models::Tensors& outputs, double share);
 
 }  // namespace adagp::train

@@ -41,12 +41,9 @@ class Skip : public Backprop {
 class SmallBatch : public Backprop {
  public:
   StepResult cheap_step(Session& s, const data::Batch& batch) override {
-    const auto whole = static_cast<double>(batch.images.size(0));
+    const auto whole = static_cast<double>(batch.size());
     const int64_t count = std::max<int64_t>(1, static_cast<int64_t>(whole * s.config.small_batch));
-    data::Batch part = batch;
-    part.images = batch.images.narrow(0, 0, count);
-    part.labels = batch.labels.narrow(0, 0, count);
-    StepResult result = bp_step(s, part);
+    StepResult result = bp_step(s, batch.part(0, count));
     result.phase = schedule::Phase::kPredict;
     return result;
   }
@@ -63,7 +60,7 @@ class Substitute : public Method {
     const at::NoGradGuard no_grad;
     if (probe != nullptr) {
       probe->see(gradients, [&](predictor::GradientSink& sink) {
-        source(s, {result.logits, result.labels}, sink);
+        source(s, {result.outputs, result.targets}, sink);
       });
     }
     learn(s, gradients);
@@ -74,7 +71,7 @@ class Substitute : public Method {
   StepResult cheap_step(Session& s, const data::Batch& batch) override {
     const auto from = [this](Session& session, const predictor::Context& context,
                              predictor::GradientSink& sink) { source(session, context, sink); };
-    return batch.images.defined() ? gp_step(s, batch, from) : blind_step(s, from);
+    return batch.empty() ? blind_step(s, from) : gp_step(s, batch, from);
   }
 
  protected:

@@ -16,13 +16,6 @@ struct Trial {
   double bytes = 0;    // the step's own, at its peak
 };
 
-data::Batch part_of(const data::Batch& batch, int64_t count) {
-  data::Batch part;
-  part.images = batch.images.narrow(0, 0, count);
-  part.labels = batch.labels.narrow(0, 0, count);
-  return part;
-}
-
 void forget(Session& s) {
   s.optimizer->clear_gradients();
   device::empty_cache(s.device);
@@ -30,12 +23,12 @@ void forget(Session& s) {
 
 // The largest power-of-two part of the batch that fits.
 Trial try_parts(Session& s, const data::Batch& batch, const StepGraph::Step& step) {
-  for (int64_t count = batch.images.size(0) / 2; count >= 1; count /= 2) {
+  for (int64_t count = batch.size() / 2; count >= 1; count /= 2) {
     forget(s);
     device::reset_peak(s.device);
     const auto before = device::memory(s.device);
     try {
-      step(part_of(batch, count));
+      step(batch.part(0, count));
       device::synchronise(s.device);
       return {count, static_cast<double>(device::memory(s.device).peak - before.allocated)};
     } catch (const c10::OutOfMemoryError&) {
@@ -75,9 +68,9 @@ StepResult run_in_memory(Session& s, const std::string& phase, const data::Batch
   try {
     return work();
   } catch (const c10::OutOfMemoryError&) {
-    if (!batch.images.defined()) throw;
+    if (batch.empty()) throw;
   }
-  const int64_t images = batch.images.size(0);
+  const int64_t images = batch.size();
   const Trial trial = try_parts(s, batch, step);
   forget(s);
   throw Error(report(s, phase, images, trial));

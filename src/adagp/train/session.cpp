@@ -1,5 +1,6 @@
 #include "adagp/train/session.h"
 
+#include <algorithm>
 #include <map>
 
 #include <ATen/ATen.h>
@@ -55,8 +56,14 @@ void add_low(const std::vector<nn::WeightLayer*>& layers, std::vector<optim::Par
 
 }  // namespace
 
-Session make_session(const Config& config, std::shared_ptr<models::Net> net) {
+bool Session::is_head(size_t layer) const {
+  return std::find(heads.begin(), heads.end(), layer) != heads.end();
+}
+
+Session make_session(const Config& config, std::shared_ptr<const Task> task,
+                     std::shared_ptr<models::Net> net) {
   Session s;
+  s.task = std::move(task);
   s.config = config;
   s.device = choose_device(config.device);
   if (s.bf16() && !s.device.is_cuda()) {
@@ -84,24 +91,26 @@ Session make_session(const Config& config, std::shared_ptr<models::Net> net) {
   s.layers = nn::collect(*s.net);
   if (s.bf16()) add_low(s.layers, params);
   s.optimizer = optim::make_optimizer(params, config.optim);
-  bool found = false;
-  for (size_t l = 0; l < s.layers.size(); ++l) {
-    s.weight_slot.push_back(s.optimizer->index_of(s.layers[l]->weight));
-    if (s.layers[l]->path() != s.net->head()) continue;
-    s.head = l;
-    found = true;
+  for (const auto* layer : s.layers) {
+    s.weight_slot.push_back(s.optimizer->index_of(layer->weight));
   }
-  if (!found) {
-    throw Error(
-        "the network's head() is '" + s.net->head() +
-        "', which is none of its tapped layers: return the path of its last adagp::nn layer");
+  for (const std::string& path : s.net->heads()) {
+    const auto found = std::find_if(s.layers.begin(), s.layers.end(),
+                                    [&](const auto* layer) { return layer->path() == path; });
+    if (found == s.layers.end()) {
+      throw Error("the network's heads() name '" + path +
+                  "', which is none of its tapped layers: return the path of its last adagp::nn "
+                  "layer");
+    }
+    s.heads.push_back(static_cast<size_t>(found - s.layers.begin()));
   }
   return s;
 }
 
 void add_summaries(Session& s) {
   s.summaries = std::make_unique<predictor::Summaries>(s.layers, s.config.predictor.summary);
-  if (s.config.head == "exact") s.summaries->keep_input_of(s.head);
+  if (s.config.head != "exact") return;
+  for (const size_t head : s.heads) s.summaries->keep_input_of(head);
 }
 
 void add_predictor(Session& s, int64_t batches_per_epoch) {

@@ -6,7 +6,6 @@
 
 #include <torch/types.h>
 
-#include "adagp/data/loader.h"
 #include "adagp/models/model.h"
 #include "adagp/nn/layer.h"
 #include "adagp/optim/optimizer.h"
@@ -14,15 +13,17 @@
 #include "adagp/schedule/schedule.h"
 #include "adagp/train/config.h"
 #include "adagp/train/tally.h"
+#include "adagp/train/task.h"
 
 namespace adagp::train {
 
 struct Session {
   Config config;
+  std::shared_ptr<const Task> task;
   at::Device device = at::kCPU;
   std::shared_ptr<models::Net> net;
   std::vector<nn::WeightLayer*> layers;
-  size_t head = 0;  // the classifier's place among the layers
+  std::vector<size_t> heads;  // places among the layers of those that make the outputs
   std::unique_ptr<optim::Optimizer> optimizer;
   std::vector<size_t> weight_slot;                  // of each layer's weight in the optimizer
   std::unique_ptr<predictor::Predictor> predictor;  // null when the method has none
@@ -32,6 +33,10 @@ struct Session {
   Tally tally;                // of the batches since it was last reset
 
   bool bf16() const { return config.precision == "bf16"; }
+  bool is_head(size_t layer) const;
+  Loss loss(const models::Tensors& outputs, const data::Tensors& targets, bool want_gradient) {
+    return task->loss(config, tally, outputs, targets, net->is_training(), want_gradient);
+  }
   void set_lr(double rate) {
     lr = rate;
     optimizer->set_lr(rate);
@@ -44,16 +49,17 @@ at::Device choose_device(const std::string& text);
 // Takes the network to the device, in channels-last, with bf16 copies of its weights where it is to
 // compute in bf16, and builds the optimizer over its parameters. Summaries and predictor are added
 // by the functions below.
-Session make_session(const Config& config, std::shared_ptr<models::Net> net);
+Session make_session(const Config& config, std::shared_ptr<const Task> task,
+                     std::shared_ptr<models::Net> net);
 // What every method with GP batches needs: the summaries, and the head's input for head = exact.
 void add_summaries(Session& session);
 void add_predictor(Session& session, int64_t batches_per_epoch);
 
-// What a step saw. Tensors are detached and on the device; undefined when nothing was forwarded.
+// What a step saw. Tensors are detached and on the device; empty when nothing was forwarded.
 struct StepResult {
   at::Tensor loss;
-  at::Tensor logits;
-  at::Tensor labels;
+  models::Tensors outputs;
+  data::Tensors targets;
   schedule::Phase phase = schedule::Phase::kBackprop;
 };
 

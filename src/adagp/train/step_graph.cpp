@@ -1,5 +1,7 @@
 #include "adagp/train/step_graph.h"
 
+#include <algorithm>
+
 #include <ATen/ATen.h>
 
 #include "adagp/core/error.h"
@@ -11,6 +13,7 @@ namespace {
 
 // cuDNN chooses its algorithms in the first, lazily made buffers are all there after the second.
 constexpr int kWarmUps = 2;
+constexpr size_t kMostShapes = 64;
 
 bool alike(const at::Tensor& a, const at::Tensor& b) {
   if (a.defined() != b.defined()) return false;
@@ -18,8 +21,19 @@ bool alike(const at::Tensor& a, const at::Tensor& b) {
                           a.scalar_type() == b.scalar_type() && a.device() == b.device());
 }
 
-at::Tensor own_copy(const at::Tensor& x) {
-  return x.defined() ? x.clone() : x;
+bool alike(const data::Tensors& a, const data::Tensors& b) {
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(),
+                    [](const at::Tensor& x, const at::Tensor& y) { return alike(x, y); });
+}
+
+data::Tensors own_copy(const data::Tensors& from) {
+  data::Tensors out;
+  for (const at::Tensor& x : from) out.push_back(x.clone());
+  return out;
+}
+
+void copy(const data::Tensors& from, data::Tensors& to) {
+  for (size_t i = 0; i < from.size(); ++i) to[i].copy_(from[i]);
 }
 
 }  // namespace
@@ -30,44 +44,52 @@ StepGraph::StepGraph(std::string name, bool enabled) : name_(std::move(name)) {
   reason_ = "graphs = false";
 }
 
-bool StepGraph::fits(const data::Batch& batch) const {
-  return alike(batch.images, inputs_.images) && alike(batch.labels, inputs_.labels);
+StepGraph::Recording* StepGraph::find(const data::Batch& batch) {
+  for (const auto& known : recordings_) {
+    if (alike(batch.inputs, known->inputs.inputs) && alike(batch.targets, known->inputs.targets)) {
+      return known.get();
+    }
+  }
+  if (recordings_.size() == kMostShapes) return nullptr;
+  recordings_.push_back(std::make_unique<Recording>(Recording{batch}));
+  return recordings_.back().get();
 }
 
-void StepGraph::record(Session& s, const data::Batch& batch, const Step& step) {
-  inputs_.images = own_copy(batch.images);
-  inputs_.labels = own_copy(batch.labels);
+void StepGraph::record(Session& s, Recording& recording, const Step& step) {
+  recording.inputs.inputs = own_copy(recording.inputs.inputs);
+  recording.inputs.targets = own_copy(recording.inputs.targets);
   try {
-    graph_.capture(s.device, [&] { result_ = step(inputs_); });
+    recording.graph.capture(s.device, [&] { recording.result = step(recording.inputs); });
     state_ = State::kReplay;
   } catch (const Error& error) {
     state_ = State::kEager;
     reason_ = error.what();
-    result_ = {};
-    inputs_ = {};
+    recordings_.clear();
     s.optimizer->clear_gradients();
     core::log_warning(core::cat(name_, " steps run without a CUDA graph: ", reason_));
   }
 }
 
 StepResult StepGraph::run(Session& s, const data::Batch& batch, const Step& step) {
-  if (state_ == State::kWarmUp) {
-    if (!device::Graph::possible(s.device)) {
-      state_ = State::kEager;
-      reason_ = s.device.is_cpu() ? "no GPU" : "no CUDA kernels for this device";
-    } else if (warm_ups_ == kWarmUps) {
-      record(s, batch, step);
-    } else {
-      ++warm_ups_;
+  if (state_ == State::kWarmUp && !device::Graph::possible(s.device)) {
+    state_ = State::kEager;
+    reason_ = s.device.is_cpu() ? "no GPU" : "no CUDA kernels for this device";
+  }
+  if (state_ == State::kEager) return step(batch);
+  Recording* known = find(batch);
+  if (known == nullptr) return step(batch);
+  if (!known->graph.captured()) {
+    if (known->seen < kWarmUps) {
+      ++known->seen;
+      return step(batch);
     }
+    record(s, *known, step);
+    if (state_ == State::kEager) return step(batch);
   }
-  if (state_ != State::kReplay || !fits(batch)) return step(batch);
-  if (batch.images.defined()) {
-    inputs_.images.copy_(batch.images);
-    inputs_.labels.copy_(batch.labels);
-  }
-  graph_.replay();
-  return result_;
+  copy(batch.inputs, known->inputs.inputs);
+  copy(batch.targets, known->inputs.targets);
+  known->graph.replay();
+  return known->result;
 }
 
 }  // namespace adagp::train

@@ -23,8 +23,8 @@ namespace {
 constexpr int kWarmUp = 4;  // the graph's warm-up, its recording, one replay
 
 // A session that trains with a tiny learning rate: the work is real, the weights stay sane.
-Session throw_away(const Config& config, bool with_predictor) {
-  Session s = make_session(config, build_net(config));
+Session throw_away(const Config& config, const TaskPtr& task, bool with_predictor) {
+  Session s = make_session(config, task, build_net(config, *task));
   s.set_lr(1e-6);
   s.net->train();
   if (with_predictor) {
@@ -91,7 +91,7 @@ StepResult forward_alone(Session& s, const data::Batch& batch) {
   const at::NoGradGuard no_grad;
   const AutocastScope autocast(s.device, s.bf16());
   StepResult result;
-  result.logits = s.net->forward(batch.images);
+  result.outputs = s.net->run(batch.inputs);
   return result;
 }
 
@@ -120,14 +120,14 @@ Timing time_update(Session& s, const data::Batch& batch, int repeats) {
 
 // Batches from random images on the GPU.
 Timing time_data(Session& s, const data::Batch& batch, int repeats) {
-  const int64_t count = 4 * batch.images.size(0);
+  const int64_t count = 4 * batch.size();
   data::AugmentOptions options;
-  options.height = batch.images.size(2);
-  options.width = batch.images.size(3);
+  options.height = batch.images().size(2);
+  options.width = batch.images().size(3);
   const at::Tensor images = at::randint(256, {count, options.height, options.width, 3},
                                         at::TensorOptions(s.device).dtype(at::kByte));
   const std::vector<int64_t> labels(static_cast<size_t>(count));
-  data::ResidentBatches source(images, labels, options, 0, batch.images.scalar_type());
+  data::ResidentBatches source(images, labels, options, 0, batch.images().scalar_type());
   const auto order = [count](int64_t) {
     std::vector<int64_t> all(static_cast<size_t>(count));
     for (size_t i = 0; i < all.size(); ++i) all[i] = static_cast<int64_t>(i);
@@ -137,8 +137,8 @@ Timing time_data(Session& s, const data::Batch& batch, int repeats) {
   std::vector<Kind> kinds;
   kinds.push_back({"data",
                    [&](const data::Batch&) {
-                     data::Batch made;
-                     source.make(0, 0, batch.images.size(0), order, made.images, made.labels);
+                     at::Tensor made, labelled;
+                     source.make(0, 0, batch.size(), order, made, labelled);
                      return StepResult();
                    },
                    &out, nullptr, StepGraph("data", false)});
@@ -148,9 +148,9 @@ Timing time_data(Session& s, const data::Batch& batch, int repeats) {
 
 }  // namespace
 
-StepTimes measure_steps(const Config& config, const data::Batch& batch, int repeats,
-                        const std::string& only) {
-  Session s = throw_away(config, true);
+StepTimes measure_steps(const Config& config, const TaskPtr& task, const data::Batch& batch,
+                        int repeats, const std::string& only) {
+  Session s = throw_away(config, task, true);
   auto adagp = find_method("adagp").make(s);
   StepTimes out;
   std::vector<Kind> all;
@@ -174,45 +174,38 @@ StepTimes measure_steps(const Config& config, const data::Batch& batch, int repe
   out.graphs = time_all(s, batch, kinds, repeats);
   if (!only.empty()) return out;
   out.update = time_update(s, batch, repeats);
-  if (device::kernels(s.device)) out.data = time_data(s, batch, repeats);
+  const bool images = task->kind() == models::TaskKind::kClassification;
+  if (images && device::kernels(s.device)) out.data = time_data(s, batch, repeats);
   return out;
 }
 
-void warm_up(const Config& config, const data::Splits& splits) {
+void warm_up(const Config& config, const TaskPtr& task) {
   const at::Device device = choose_device(config.device);
   if (!device.is_cuda() || config.deterministic) return;
   static std::set<std::string> done;
   const std::string key = core::cat(
       device.str(), " ", config.model.name, " ", config.model.form, " ", config.model.classes, " ",
-      config.model.width_divisor, " ", splits.height, "x", splits.width, " ", config.batch, " ",
+      config.model.width_divisor, " ", task->input_name(config), " ", config.batch, " ",
       config.eval_batch, " ", config.precision, " ", config.accumulate);
   if (!done.insert(key).second) return;
-  Session s = throw_away(config, false);
-  const auto images = [&](int64_t count) {
-    data::Batch batch;
-    const auto type = s.bf16() ? at::kBFloat16 : at::kFloat;
-    batch.images =
-        at::randn({count, 3, splits.height, splits.width}, at::TensorOptions(device).dtype(type))
-            .contiguous(at::MemoryFormat::ChannelsLast);
-    batch.labels = at::zeros({count}, at::TensorOptions(device).dtype(at::kLong));
-    return batch;
-  };
+  Session s = throw_away(config, task, false);
+  const auto examples = [&](int64_t count) { return task->example(config, count, device); };
   try {
-    for (int i = 0; i < 2; ++i) bp_step(s, images(config.batch));
+    for (int i = 0; i < 2; ++i) bp_step(s, examples(config.batch));
   } catch (const c10::OutOfMemoryError&) {
     // The trainer's own step will say what does not fit, and what would.
     s.optimizer->clear_gradients();
     device::empty_cache(device);
     return;
   }
-  forward_alone(s, images(config.batch));
-  const auto test = std::min<int64_t>(config.eval_batch, splits.test->size());
-  evaluation(s, images(test));
+  forward_alone(s, examples(config.batch));
+  evaluation(s, examples(std::min<int64_t>(config.eval_batch, task->test_size())));
   device::synchronise(device);
 }
 
-double measure_bp(const Config& config, const data::Batch& batch, int repeats) {
-  Session s = throw_away(config, false);
+double measure_bp(const Config& config, const TaskPtr& task, const data::Batch& batch,
+                  int repeats) {
+  Session s = throw_away(config, task, false);
   Timing out;
   std::vector<Kind> kinds;
   kinds.push_back({"bp", [&](const data::Batch& b) { return bp_step(s, b); }, &out});

@@ -4,9 +4,8 @@
 
 #include <string>
 
-#include "adagp/data/dataset.h"
-#include "adagp/data/loader.h"
 #include "adagp/train/config.h"
+#include "adagp/train/task.h"
 
 namespace adagp::train {
 
@@ -33,13 +32,14 @@ struct StepTimes {
 // `config` is resolved. `repeats` timed steps of each kind after a warm-up, interleaved so that a
 // slow moment of the machine hits all of them. `only` ("forward", "gp", "bp", "bp-train") leaves
 // the other kinds out, for profiles and peak memory.
-StepTimes measure_steps(const Config& config, const data::Batch& batch, int repeats,
-                        const std::string& only = "");
+StepTimes measure_steps(const Config& config, const std::shared_ptr<const Task>& task,
+                        const data::Batch& batch, int repeats, const std::string& only = "");
 // Lets a GPU choose its algorithms before the clock of a run starts: a few steps of a throw-away
 // copy, once for each shape of a process. Random numbers are disturbed, so call it before they are
 // seeded. Nothing on a CPU, or where nothing is chosen (--deterministic).
-void warm_up(const Config& config, const data::Splits& splits);
+void warm_up(const Config& config, const std::shared_ptr<const Task>& task);
 // Only the plain backprop step.
-double measure_bp(const Config& config, const data::Batch& batch, int repeats);
+double measure_bp(const Config& config, const std::shared_ptr<const Task>& task,
+                  const data::Batch& batch, int repeats);
 
 }  // namespace adagp::train

@@ -19,15 +19,17 @@ nlohmann::json Summary::to_json() const {
                      {"seed", seed},
                      {"epochs", epochs},
                      {"batch", batch},
-                     {"top1", top1},
-                     {"top5", top5},
+                     {"task", task},
+                     {"metric", metric},
                      {"loss", loss},
-                     {"best_top1", best_top1},
+                     {"best_" + metric, best},
                      {"train_seconds", train_seconds},
                      {"eval_seconds", eval_seconds},
                      {"bp_batches", bp_batches},
                      {"gp_batches", gp_batches},
                      {"gp_share", gp_share()}};
+  for (const auto& [name, value] : figures) out[name] = value;
+  out["figures"] = figures;
   out["cosine"] = cosine ? nlohmann::json(*cosine) : nlohmann::json(nullptr);
   out["q"] = q ? nlohmann::json(*q) : nlohmann::json(nullptr);
   return out;
@@ -45,10 +47,12 @@ Summary Summary::read(const core::fs::path& file) {
     json.at("seed").get_to(s.seed);
     json.at("epochs").get_to(s.epochs);
     json.at("batch").get_to(s.batch);
-    json.at("top1").get_to(s.top1);
-    json.at("top5").get_to(s.top5);
+    json.at("task").get_to(s.task);
+    json.at("metric").get_to(s.metric);
+    json.at("figures").get_to(s.figures);
+    s.figures.at(s.metric);  // score() relies on it
     json.at("loss").get_to(s.loss);
-    json.at("best_top1").get_to(s.best_top1);
+    json.at("best_" + s.metric).get_to(s.best);
     json.at("train_seconds").get_to(s.train_seconds);
     json.at("eval_seconds").get_to(s.eval_seconds);
     json.at("bp_batches").get_to(s.bp_batches);
@@ -56,16 +60,22 @@ Summary Summary::read(const core::fs::path& file) {
     if (!json.at("cosine").is_null()) s.cosine = json.at("cosine").get<double>();
     if (!json.at("q").is_null()) s.q = json.at("q").get<double>();
     return s;
+  } catch (const std::out_of_range&) {
+    throw DataError(file.string() + ": not a run's summary: its metric is not among its figures");
   } catch (const nlohmann::json::exception& error) {
     throw DataError(file.string() + ": not a run's summary: " + error.what());
   }
 }
 
 std::string one_line(const Summary& s) {
-  std::string out = core::cat(s.method, " ", s.model, " on ", s.data, ", seed ", s.seed, ": top1 ",
-                              core::fixed(s.top1, 2), " %, best ", core::fixed(s.best_top1, 2),
-                              " %, ", core::human_seconds(s.train_seconds), " of training, ",
-                              s.bp_batches, " BP and ", s.gp_batches, " GP batches");
+  std::string out = core::cat(s.method, " ", s.model, " on ", s.data, ", seed ", s.seed, ": ");
+  out +=
+      core::cat(s.metric, " ", core::fixed(s.score(), 2), " (best ", core::fixed(s.best, 2), ")");
+  for (const auto& [name, value] : s.figures) {
+    if (name != s.metric) out += core::cat(", ", name, " ", core::fixed(value, 2));
+  }
+  out += core::cat(", ", core::human_seconds(s.train_seconds), " of training, ", s.bp_batches,
+                   " BP and ", s.gp_batches, " GP batches");
   if (s.cosine) out += ", cosine " + core::fixed(*s.cosine, 3);
   if (s.q) out += ", q " + core::fixed(*s.q, 3);
   return out;

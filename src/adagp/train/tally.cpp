@@ -16,6 +16,14 @@ void Tally::add(const at::Tensor& loss, const at::Tensor& logits, const at::Tens
   accuracy_.add(logits, labels);
 }
 
+void Tally::add_sums(const at::Tensor& sums) {
+  if (sums_.defined()) {
+    sums_.add_(sums);
+  } else {
+    sums_ = sums.clone();
+  }
+}
+
 Tally::Values Tally::read() const {
   const auto accuracy = accuracy_.state();
   const Values out{loss_.state()[0], accuracy[1], accuracy[2], accuracy[0]};

@@ -22,6 +22,8 @@ class Tally {
     double top5() const { return 100.0 * five / count; }
   };
   void add(const at::Tensor& loss, const at::Tensor& logits, const at::Tensor& labels);
+  // {sum of losses, first, five, count}, double [4] on the device: for tasks that count otherwise.
+  void add_sums(const at::Tensor& sums);
   double* device_sums() { return sums_.mutable_data_ptr<double>(); }  // [4], for the kernel
   Values read() const;                                                // waits for the device
   void reset();
@@ -32,7 +34,7 @@ class Tally {
  private:
   metrics::Mean loss_;
   metrics::TopK accuracy_;
-  at::Tensor sums_;  // double [4] on a GPU with kernels
+  at::Tensor sums_;  // double [4], on a GPU with kernels or after add_sums()
 };
 
 }  // namespace adagp::train

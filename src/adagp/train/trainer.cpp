@@ -12,33 +12,31 @@
 #include "adagp/device/kernels.h"
 #include "adagp/train/build.h"
 #include "adagp/train/divergence.h"
-#include "adagp/train/evaluate.h"
 #include "adagp/train/out_of_memory.h"
 
 namespace adagp::train {
 
-Trainer::Trainer(const Config& config, const data::Splits& splits, std::shared_ptr<models::Net> net)
-    : session_(make_session(config, std::move(net))),
+Trainer::Trainer(const Config& config, std::shared_ptr<const Task> task,
+                 std::shared_ptr<models::Net> net)
+    : session_(make_session(config, std::move(task), std::move(net))),
       schedule_(schedule::Schedule::parse(
           find_method(config.method).scheduled ? config.schedule : "bp", config.epochs)),
       probes_(0, 0),
       cheap_graph_("GP", config.graphs),
-      eval_graph_("evaluation", config.graphs),
-      input_name_(core::cat(splits.height, "x", splits.width)) {
+      eval_graph_("evaluation", config.graphs) {
   const MethodEntry& entry = find_method(config.method);
   if (entry.scheduled) add_summaries(session_);
   method_ = entry.make(session_);
 
-  auto train = loader_options(config, splits, true, session_.device);
+  Task::Skips skips;
   if (!method_->cheap_needs_data()) {
-    train.skips = [schedule = schedule_](int64_t epoch, int64_t position) {
+    skips = [schedule = schedule_](int64_t epoch, int64_t position) {
       return schedule.at(epoch, position) == schedule::Phase::kPredict;
     };
   }
-  train_loader_ = std::make_unique<data::Loader>(splits.train, train);
-  test_loader_ = std::make_unique<data::Loader>(
-      splits.test, loader_options(config, splits, false, session_.device));
-  per_epoch_ = train_loader_->batches_per_epoch();
+  train_source_ = session_.task->batches(config, Use::kTrain, session_.device, skips);
+  test_source_ = session_.task->batches(config, Use::kTest, session_.device);
+  per_epoch_ = train_source_->batches_per_epoch();
   total_ = config.method == "equal-time" ? config.equal_time_batches : config.epochs * per_epoch_;
   if (total_ < 1) throw UsageError("equal_time.batches = 0: method equal-time has no budget");
   // A run cut to a budget takes its stairs proportionally earlier.
@@ -79,7 +77,7 @@ Summary Trainer::run(RunFolder& folder) {
   }
   open_records(folder);
   session_.net->train();
-  train_loader_->seek(step_ / per_epoch_, step_ % per_epoch_);
+  train_source_->seek(step_ / per_epoch_, step_ % per_epoch_);
 
   int64_t saved = step_;
   start_clock();
@@ -123,15 +121,15 @@ void Trainer::one_batch() {
   session_.set_lr(policy_->lr(step_));
   StepResult result;
   if (phase_ == schedule::Phase::kBackprop) {
-    last_batch_ = train_loader_->next();
+    last_batch_ = train_source_->next();
     result = full_batch(last_batch_);
     ++bp_batches_;
   } else {
     data::Batch batch;
     if (method_->cheap_needs_data()) {
-      batch = last_batch_ = train_loader_->next();
+      batch = last_batch_ = train_source_->next();
     } else {
-      train_loader_->skip();
+      train_source_->skip();
     }
     result = cheap_batch(batch);
     ++gp_batches_;
@@ -186,7 +184,7 @@ void Trainer::check_loss(double loss, const std::string& where) {
   progress_.clear();
   throw DivergedError(core::cat("diverged: loss ", loss, " (limit ", session_.config.loss_limit,
                                 ") ", where, ", ",
-                                describe_divergence(*session_.net, last_batch_.images),
+                                describe_divergence(*session_.net, last_batch_.inputs),
                                 ", learning rate ", core::shortest(session_.lr),
                                 "; checkpoints made before are kept; lower optim.lr or set clip"));
 }
@@ -201,23 +199,30 @@ void Trainer::log_interval() {
   const Tally::Values seen = session_.tally.read();
   check_interval(seen);
   probes_.collect();
-  const double loss = seen.loss(), top1 = seen.top1();
+  const double loss = seen.loss(), right = seen.top1();
+  const std::string running = session_.task->running_figure();
   const double share = static_cast<double>(gp_batches_) / static_cast<double>(step_);
   const auto cosine = probes_.last_cosine();
 
   std::string line =
       core::cat("epoch ", epoch + 1, " [", position, "/", per_epoch_, " ",
-                100 * position / per_epoch_, "%] loss ", core::fixed(loss, 3), " top1 ",
-                core::fixed(top1, 1), " ", core::fixed(seconds, 3), " s/it ",
-                core::fixed(static_cast<double>(session_.config.batch) / seconds, 0), " img/s lr ",
+                100 * position / per_epoch_, "%] loss ", core::fixed(loss, 3), " ",
+                running.empty() ? "" : core::cat(running, " ", core::fixed(right, 1), " "),
+                core::fixed(seconds, 3), " s/it ",
+                core::fixed(static_cast<double>(session_.config.batch) / seconds, 0), "/s lr ",
                 session_.lr, " phase ", phase_ == schedule::Phase::kPredict ? "GP" : "BP", " gp ",
                 core::fixed(100 * share, 0), "%");
   if (cosine) line += " cos " + core::fixed(*cosine, 3);
   progress_.show(line, fraction());
 
-  nlohmann::json record{
-      {"kind", "train"}, {"step", step_},     {"epoch", epoch},    {"loss", loss},
-      {"top1", top1},    {"lr", session_.lr}, {"gp_share", share}, {"seconds_per_batch", seconds}};
+  nlohmann::json record{{"kind", "train"},
+                        {"step", step_},
+                        {"epoch", epoch},
+                        {"loss", loss},
+                        {"lr", session_.lr},
+                        {"gp_share", share},
+                        {"seconds_per_batch", seconds}};
+  if (!running.empty()) record[running] = right;
   if (probes_.measured()) {
     nlohmann::json layers = nlohmann::json::array();
     for (const auto& values : probes_.last()) layers.push_back(values.list());
@@ -229,7 +234,7 @@ void Trainer::log_interval() {
   }
   records_->write(record);
   events_->scalar("train/loss", loss, step_);
-  events_->scalar("train/top1", top1, step_);
+  if (!running.empty()) events_->scalar("train/" + running, right, step_);
   events_->scalar("train/lr", session_.lr, step_);
   events_->scalar("train/gp_share", share, step_);
   if (cosine) {
@@ -246,40 +251,44 @@ void Trainer::log_interval() {
 void Trainer::end_epoch(RunFolder& folder) {
   stop_clock();
   const metrics::Stopwatch watch;
-  const Evaluation found = evaluate(session_, *test_loader_, &eval_graph_);
+  EvaluationRequest request;
+  request.thorough = step_ == total_;
+  const Evaluation found = session_.task->evaluate(session_, *test_source_, &eval_graph_, request);
   eval_seconds_ += watch.seconds();
   if (!std::isfinite(found.loss)) {
     progress_.clear();
     throw DivergedError(core::cat("diverged: test loss ", found.loss, " after ",
                                   position_text(step_ - 1), "; checkpoints made before are kept"));
   }
-  top1_ = found.top1;
-  top5_ = found.top5;
+  figures_ = found.figures;
   test_loss_ = found.loss;
   policy_->epoch_end(found.loss);
-  if (found.top1 > best_top1_) {
-    best_top1_ = found.top1;
+  const Figure& main = main_figure();
+  const double score = figures_.at(main.name);
+  if (score > best_score_) {
+    best_score_ = score;
     write_weights(folder.file("best.safetensors"));
   }
   const int64_t epoch = (step_ - 1) / per_epoch_;
   progress_.show(core::cat("epoch ", epoch + 1, "/", (total_ + per_epoch_ - 1) / per_epoch_,
-                           " done: test top1 ", core::fixed(top1_, 2), " loss ",
-                           core::fixed(test_loss_, 3), " (best ", core::fixed(best_top1_, 2),
+                           " done: test ", main.name, " ", core::fixed(score, 2), " loss ",
+                           core::fixed(test_loss_, 3), " (best ", core::fixed(best_score_, 2),
                            ") after ", core::human_seconds(train_seconds_)),
                  fraction(), true);
   nlohmann::json record{{"kind", "epoch"},
                         {"step", step_},
                         {"epoch", epoch},
-                        {"test_top1", top1_},
-                        {"test_top5", top5_},
                         {"test_loss", test_loss_},
                         {"train_loss", session_.tally.read().loss()},
                         {"train_seconds", train_seconds_}};
+  for (const auto& [name, value] : figures_) {
+    record["test_" + name] = value;
+    events_->scalar("test/" + name, value, step_);
+  }
   if (const auto q = probes_.mean_q()) record["q"] = *q;
   if (const auto cosine = probes_.mean_cosine()) record["cosine"] = *cosine;
   records_->write(record);
   records_->flush();
-  events_->scalar("test/top1", top1_, step_);
   events_->scalar("test/loss", test_loss_, step_);
   events_->flush();
   session_.tally.reset();

@@ -6,7 +6,6 @@
 #include <string>
 
 #include "adagp/core/progress.h"
-#include "adagp/data/loader.h"
 #include "adagp/io/events.h"
 #include "adagp/io/jsonl.h"
 #include "adagp/metrics/timer.h"
@@ -22,7 +21,7 @@ namespace adagp::train {
 class Trainer {
  public:
   // `net` is freshly initialised, or holds the weights to start from.
-  Trainer(const Config& config, const data::Splits& splits, std::shared_ptr<models::Net> net);
+  Trainer(const Config& config, std::shared_ptr<const Task> task, std::shared_ptr<models::Net> net);
 
   // Trains to the end, from the folder's newest checkpoint if it has one. Throws DivergedError, and
   // Interrupted after saving when a signal arrived.
@@ -34,7 +33,7 @@ class Trainer {
   const schedule::Schedule& schedule() const { return schedule_; }
   Session& session() { return session_; }
   Method& method() { return *method_; }
-  data::Loader& loader() { return *train_loader_; }
+  data::BatchSource& source() { return *train_source_; }
 
  private:
   void one_batch();
@@ -57,24 +56,25 @@ class Trainer {
   // Training seconds count batches alone; the clock stops, after the device is done, for the rest.
   void start_clock() { clock_.restart(); }
   void stop_clock();
+  const Figure& main_figure() const { return session_.task->figures().front(); }
   double fraction() const { return static_cast<double>(step_) / static_cast<double>(total_); }
 
   Session session_;
   schedule::Schedule schedule_;
   std::unique_ptr<Method> method_;
-  std::unique_ptr<data::Loader> train_loader_, test_loader_;
+  std::unique_ptr<data::BatchSource> train_source_, test_source_;
   int64_t per_epoch_ = 0, total_ = 0;
   std::unique_ptr<optim::Policy> policy_;
   Probes probes_;
   std::map<Probes::Turn, StepGraph> full_graphs_;  // a probe's batches are kinds of their own
   StepGraph cheap_graph_, eval_graph_;
-  std::string input_name_;  // "32x32"
 
   // Position and totals: what a checkpoint holds beside tensors.
   int64_t step_ = 0, bp_batches_ = 0, gp_batches_ = 0;
   double train_seconds_ = 0, eval_seconds_ = 0;
-  double top1_ = 0, top5_ = 0, test_loss_ = 0, best_top1_ = -1;
-  Tally::Values checked_;  // what check_interval() last saw
+  double test_loss_ = 0, best_score_ = -1;
+  std::map<std::string, double> figures_;  // of the latest evaluation
+  Tally::Values checked_;                  // what check_interval() last saw
   int64_t checked_step_ = 0;
   schedule::Phase phase_ = schedule::Phase::kBackprop;
 

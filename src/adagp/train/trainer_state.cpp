@@ -39,8 +39,8 @@ void Trainer::open_records(RunFolder& folder) {
     // The table comes first: it finds images too small for the network before anything is written.
     std::string table;
     try {
-      table = layers::to_csv(
-          layers::from_model(*session_.net, session_.config.model.name, input_name_));
+      table = layers::to_csv(layers::from_model(*session_.net, session_.config.model.name,
+                                                session_.task->input_name(session_.config)));
     } catch (const UsageError&) {
       throw;
     } catch (const std::exception& error) {
@@ -69,7 +69,9 @@ Snapshot Trainer::snapshot() const {
              {"gp_batches", gp_batches_},
              {"train_seconds", train_seconds_},
              {"eval_seconds", eval_seconds_},
-             {"test", {top1_, top5_, test_loss_, best_top1_}},
+             {"test_loss", test_loss_},
+             {"best_score", best_score_},
+             {"figures", figures_},
              {"policy", policy_->state()},
              {"tally", session_.tally.state()}};
   return s;
@@ -97,11 +99,9 @@ void Trainer::restore(const Snapshot& s) {
     s.state.at("train_seconds").get_to(train_seconds_);
     s.state.at("eval_seconds").get_to(eval_seconds_);
     timed_from_ = train_seconds_;
-    const auto test = s.state.at("test").get<std::vector<double>>();
-    top1_ = test.at(0);
-    top5_ = test.at(1);
-    test_loss_ = test.at(2);
-    best_top1_ = test.at(3);
+    s.state.at("test_loss").get_to(test_loss_);
+    s.state.at("best_score").get_to(best_score_);
+    s.state.at("figures").get_to(figures_);
     policy_->load_state(s.state.at("policy").get<std::vector<double>>());
     session_.tally.load_state(s.state.at("tally").get<std::vector<double>>());
     checked_ = session_.tally.read();
@@ -114,9 +114,9 @@ void Trainer::restore(const Snapshot& s) {
 
 void Trainer::write_weights(const core::fs::path& file) const {
   const Config& c = session_.config;
-  io::save_tensors(
-      file, state_dict(*session_.net),
-      to_metadata({c.model.name, c.model.form, c.model.classes, c.model.width_divisor}));
+  auto metadata = to_metadata({c.model.name, c.model.form, c.model.classes, c.model.width_divisor});
+  metadata.merge(session_.task->metadata());
+  io::save_tensors(file, state_dict(*session_.net), metadata);
 }
 
 Summary Trainer::summary() const {
@@ -130,10 +130,11 @@ Summary Trainer::summary() const {
   s.seed = c.seed;
   s.epochs = c.epochs;
   s.batch = c.batch;
-  s.top1 = top1_;
-  s.top5 = top5_;
+  s.task = models::task_name(session_.task->kind());
+  s.metric = main_figure().name;
+  s.figures = figures_;
   s.loss = test_loss_;
-  s.best_top1 = best_top1_;
+  s.best = best_score_;
   s.train_seconds = train_seconds_;
   s.eval_seconds = eval_seconds_;
   s.bp_batches = bp_batches_;

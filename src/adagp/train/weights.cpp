@@ -1,9 +1,13 @@
 #include "adagp/train/weights.h"
 
+#include <algorithm>
+#include <limits>
+
 #include <ATen/ATen.h>
 
 #include "adagp/core/error.h"
 #include "adagp/core/text.h"
+#include "adagp/nn/layer.h"
 
 namespace adagp::train {
 namespace {
@@ -23,6 +27,40 @@ std::string shape_text(const at::Tensor& tensor) {
   return "[" + core::join(sizes, ", ") + "]";
 }
 
+struct Misfit {
+  std::vector<std::string> missing, unexpected, misshapen;
+  size_t count() const { return missing.size() + unexpected.size() + misshapen.size(); }
+};
+
+Misfit misfit(const io::TensorMap& own, const io::TensorMap& given) {
+  Misfit out;
+  for (const auto& [name, tensor] : own) {
+    const auto found = given.find(name);
+    if (found == given.end()) {
+      if (!name.ends_with(".num_batches_tracked")) out.missing.push_back(name);
+    } else if (found->second.sizes() != tensor.sizes()) {
+      out.misshapen.push_back(core::cat(name, " (got ", shape_text(found->second), ", expected ",
+                                        shape_text(tensor), ")"));
+    }
+  }
+  for (const auto& [name, tensor] : given) {
+    if (!own.contains(name)) out.unexpected.push_back(name);
+  }
+  return out;
+}
+
+// Classes of the network's first head, by the rows of its weight; 0: unknown.
+int64_t classes_in(const models::Net& net, const models::Entry& entry,
+                   const io::TensorMap& tensors) {
+  const auto heads = net.heads();
+  const auto found = heads.empty() ? tensors.end() : tensors.find(heads.front() + ".weight");
+  if (found == tensors.end() || found->second.dim() < 2) return 0;
+  const int64_t rows = found->second.size(0);
+  if (entry.task != models::TaskKind::kDetection) return rows;
+  constexpr int64_t kAnchors = 3, kBox = 5;  // per scale; x, y, w, h, objectness
+  return std::max<int64_t>(0, rows / kAnchors - kBox);
+}
+
 }  // namespace
 
 io::TensorMap state_dict(const torch::nn::Module& net) {
@@ -36,24 +74,17 @@ void load_state_dict(torch::nn::Module& net, const io::TensorMap& tensors,
                      const std::string& source) {
   const at::NoGradGuard no_grad;
   io::TensorMap own = state_dict(net);
-  std::vector<std::string> missing, unexpected, misshapen;
-  for (const auto& [name, tensor] : own) {
-    const auto found = tensors.find(name);
-    if (found == tensors.end()) {
-      missing.push_back(name);
-    } else if (found->second.sizes() != tensor.sizes()) {
-      misshapen.push_back(core::cat(name, " (got ", shape_text(found->second), ", expected ",
-                                    shape_text(tensor), ")"));
-    }
+  const Misfit found = misfit(own, tensors);
+  if (found.count() > 0) {
+    throw DataError(source + ": does not fit the network" + listed("missing", found.missing) +
+                    listed("unexpected", found.unexpected) +
+                    listed("of another shape", found.misshapen) +
+                    "; check the network's name, form and number of classes");
   }
-  for (const auto& [name, tensor] : tensors) {
-    if (!own.contains(name)) unexpected.push_back(name);
+  for (auto& [name, tensor] : own) {
+    const auto given = tensors.find(name);
+    if (given != tensors.end()) tensor.copy_(given->second);
   }
-  if (!missing.empty() || !unexpected.empty() || !misshapen.empty()) {
-    throw DataError(source + ": does not fit the network" + listed("missing", missing) +
-                    listed("unexpected", unexpected) + listed("of another shape", misshapen));
-  }
-  for (auto& [name, tensor] : own) tensor.copy_(tensors.at(name));
 }
 
 std::map<std::string, std::string> to_metadata(const ModelTag& tag) {
@@ -75,6 +106,29 @@ ModelTag from_metadata(const std::map<std::string, std::string>& metadata) {
   if (core::parse_integer(text("classes"), number)) tag.classes = number;
   if (core::parse_integer(text("width_divisor"), number) && number > 0) tag.width_divisor = number;
   return tag;
+}
+
+ModelTag from_shapes(const std::string& name, const io::TensorMap& tensors) {
+  const nn::ShapeOnlyScope shapes;
+  const models::Entry& entry = models::find(name);
+  ModelTag best;
+  if (entry.task == models::TaskKind::kTranslation) return best;
+  size_t fewest = std::numeric_limits<size_t>::max();
+  std::vector<models::Form> forms{entry.default_form};
+  if (entry.default_form == models::Form::kImagenet) forms.push_back(models::Form::kCifar);
+  for (const models::Form form : forms) {
+    models::Options options;
+    options.form = form;
+    const int64_t classes = classes_in(*models::build(name, options), entry, tensors);
+    if (classes > 0) options.classes = classes;
+    const auto net = models::build(name, options);
+    const size_t count = misfit(state_dict(*net), tensors).count();
+    if (count >= fewest) continue;
+    fewest = count;
+    best.form = models::form_name(form);
+    best.classes = classes;
+  }
+  return best;
 }
 
 }  // namespace adagp::train

@@ -11,8 +11,9 @@ namespace adagp::train {
 // Parameters and buffers.
 io::TensorMap state_dict(const torch::nn::Module& net);
 
-// Copies in place, keeping layout, device and precision. Throws DataError listing the first ten
-// missing, unexpected and misshapen names and their counts; `source` names the file.
+// Copies in place, keeping layout, device and precision (half and bf16 files become fp32). The
+// count of batches that norms keep may be missing, as in old files. Throws DataError listing the
+// first ten missing, unexpected and misshapen names and their counts; `source` names the file.
 void load_state_dict(torch::nn::Module& net, const io::TensorMap& tensors,
                      const std::string& source);
 
@@ -23,5 +24,10 @@ struct ModelTag {
 };
 std::map<std::string, std::string> to_metadata(const ModelTag& tag);
 ModelTag from_metadata(const std::map<std::string, std::string>& metadata);
+
+// The same of a file that says nothing, such as torchvision's: the form whose names and shapes fit
+// network `name` best, and the number of classes its head has. Fields stay as they are in
+// ModelTag{} where the shapes do not tell (translation, a head that is not there).
+ModelTag from_shapes(const std::string& name, const io::TensorMap& tensors);
 
 }  // namespace adagp::train

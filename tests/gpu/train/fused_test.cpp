@@ -112,7 +112,7 @@ TEST_F(GpuTest, SummariesOfTheKernelEqualThoseOfAten) {
   s.summaries->begin();
   {
     const nn::TapScope taps(*s.summaries);
-    s.net->forward(batch.images);
+    s.net->run(batch.inputs);
   }
   s.summaries->end();
   // The same network on the CPU, by ATen.
@@ -121,7 +121,7 @@ TEST_F(GpuTest, SummariesOfTheKernelEqualThoseOfAten) {
   host.summaries->begin();
   {
     const nn::TapScope taps(*host.summaries);
-    host.net->forward(batch.images.cpu());
+    host.net->forward(batch.images().cpu());
   }
   for (size_t l = 0; l < s.layers.size(); ++l) {
     const at::Tensor got = s.summaries->rows(l).cpu(), expected = host.summaries->rows(l);

@@ -30,12 +30,11 @@ std::vector<double> losses(train::Config config, bool graphs, int steps) {
   train::Session s = test::session(config);
   auto method = train::find_method(config.method).make(s);
   train::StepGraph full("BP", graphs), cheap("GP", graphs);
-  data::Loader loader(test::splits().train,
-                      train::loader_options(config, test::splits(), true, s.device));
+  const auto loader = test::task()->batches(config, train::Use::kTrain, s.device);
   std::vector<double> out;
   for (int i = 0; i < steps; ++i) {
     s.set_lr(config.optim.lr * (1 + 0.01 * i));  // a rate that moves, as in training
-    const auto batch = loader.next();
+    const auto batch = loader->next();
     const bool predicted = i % 3 == 2;
     if (predicted) {
       const auto given = method->cheap_needs_data() ? batch : data::Batch();
@@ -100,15 +99,15 @@ TEST_F(GpuTest, ABatchOfAnotherShapeRunsAsItIs) {
   const auto whole = test::batch(config);
   for (int i = 0; i < 4; ++i) graph.run(s, whole, step);
   ASSERT_EQ(graph.state(), train::StepGraph::State::kReplay);
-  data::Batch part = whole;
-  part.images = whole.images.narrow(0, 0, 5);
-  part.labels = whole.labels.narrow(0, 0, 5);
-  EXPECT_EQ(graph.run(s, part, step).logits.size(0), 5);
-  EXPECT_EQ(graph.run(s, whole, step).logits.size(0), config.batch);
+  const data::Batch part = whole.part(0, 5);
+  EXPECT_EQ(graph.run(s, part, step).outputs[0].size(0), 5);
+  EXPECT_EQ(graph.run(s, whole, step).outputs[0].size(0), config.batch);
   // Another image size in the same run.
   data::Batch small = whole;
-  small.images =
-      whole.images.slice(2, 0, 32, 2).slice(3, 0, 32, 2).contiguous(at::MemoryFormat::ChannelsLast);
+  small.inputs[0] = whole.images()
+                        .slice(2, 0, 32, 2)
+                        .slice(3, 0, 32, 2)
+                        .contiguous(at::MemoryFormat::ChannelsLast);
   EXPECT_THROW(graph.run(s, small, step), UsageError);  // too small for five pools
   const double loss = graph.run(s, whole, step).loss.item<double>();
   EXPECT_TRUE(std::isfinite(loss));
@@ -151,10 +150,10 @@ TEST_F(GpuTest, AResumedRunEndsWithTheSameWeights) {
     const Folder folder;
     auto config = test::world(precision);
     config.checkpoint_every = "25ba";  // after 25, 50 and 60 batches
-    train::train(config, test::splits(), folder.path, false);
+    train::train(config, test::task(), folder.path, false);
     const std::string whole = core::read_file(folder.path / "weights.safetensors");
     forget_the_end(folder.path);
-    train::train(config, test::splits(), folder.path, false);
+    train::train(config, test::task(), folder.path, false);
     EXPECT_TRUE(whole == core::read_file(folder.path / "weights.safetensors")) << precision;
   }
 }
@@ -165,7 +164,7 @@ TEST_F(GpuTest, NaNInAReplayedStepIsReportedWithItsInterval) {
   config.optim.lr = 1e20;
   config.loss_limit = 1e30;
   try {
-    train::train(config, test::splits(), folder.path, false);
+    train::train(config, test::task(), folder.path, false);
     FAIL() << "a learning rate of 1e20 did not diverge";
   } catch (const DivergedError& error) {
     EXPECT_NE(std::string(error.what()).find("between epoch"), std::string::npos) << error.what();

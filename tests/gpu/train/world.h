@@ -6,7 +6,6 @@
 #include <gtest/gtest.h>
 #include <torch/cuda.h>
 
-#include "adagp/data/dataset.h"
 #include "adagp/device/kernels.h"
 #include "adagp/predictor/layout.h"
 #include "adagp/train/bp_step.h"
@@ -51,13 +50,13 @@ inline train::Config world(const std::string& precision) {
   return c;
 }
 
-inline const data::Splits& splits() {
-  static const data::Splits opened = data::open(world("fp32").data);
+inline const train::TaskPtr& task() {
+  static const train::TaskPtr opened = train::open_task(world("fp32"));
   return opened;
 }
 
 inline train::Session session(const train::Config& c) {
-  train::Session s = train::make_session(c, train::build_net(c));
+  train::Session s = train::make_session(c, task(), train::build_net(c, *task()));
   s.net->train();
   s.set_lr(c.optim.lr);
   train::add_summaries(s);
@@ -66,10 +65,9 @@ inline train::Session session(const train::Config& c) {
 }
 
 inline data::Batch batch(const train::Config& c, int64_t position = 0) {
-  data::Loader loader(splits().train,
-                      train::loader_options(c, splits(), true, train::choose_device(c.device)));
-  loader.seek(0, position);
-  return loader.next();
+  const auto source = task()->batches(c, train::Use::kTrain, train::choose_device(c.device));
+  source->seek(0, position);
+  return source->next();
 }
 
 }  // namespace adagp::test

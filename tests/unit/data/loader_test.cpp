@@ -48,8 +48,8 @@ void expect_same(const Batch& a, const Batch& b) {
   EXPECT_EQ(a.indices, b.indices);
   EXPECT_EQ(a.epoch, b.epoch);
   EXPECT_EQ(a.position, b.position);
-  EXPECT_TRUE(a.labels.equal(b.labels));
-  EXPECT_TRUE(a.images.equal(b.images));
+  EXPECT_TRUE(a.labels().equal(b.labels()));
+  EXPECT_TRUE(a.images().equal(b.images()));
 }
 
 TEST(Loader, AnEpochIsAPermutationAndTheNextIsAnother) {
@@ -62,10 +62,10 @@ TEST(Loader, AnEpochIsAPermutationAndTheNextIsAnother) {
   for (int64_t epoch = 0; epoch < 2; ++epoch) {
     for (const auto& batch : take(loader, 7)) {
       EXPECT_EQ(batch.epoch, epoch);
-      EXPECT_EQ(batch.images.size(0), batch.position == 6 ? 4 : 6);
+      EXPECT_EQ(batch.images().size(0), batch.position == 6 ? 4 : 6);
       for (size_t i = 0; i < batch.indices.size(); ++i) {
         const int64_t label = dataset->labels()[static_cast<size_t>(batch.indices[i])];
-        EXPECT_EQ(batch.labels[static_cast<int64_t>(i)].item<int64_t>(), label);
+        EXPECT_EQ(batch.labels()[static_cast<int64_t>(i)].item<int64_t>(), label);
         orders[static_cast<size_t>(epoch)].push_back(batch.indices[i]);
       }
     }
@@ -93,8 +93,8 @@ TEST(Loader, ABatchIsTheAugmentedGatherOfItsIndices) {
   Loader loader(dataset, options);
   loader.seek(4, 2);
   const Batch batch = loader.next();
-  EXPECT_TRUE(batch.images.is_contiguous(at::MemoryFormat::ChannelsLast));
-  EXPECT_TRUE(batch.images.equal(
+  EXPECT_TRUE(batch.images().is_contiguous(at::MemoryFormat::ChannelsLast));
+  EXPECT_TRUE(batch.images().equal(
       augment_resident(dataset->resident(), batch.indices, options.augment, options.seed, 4)));
 }
 
@@ -183,7 +183,7 @@ TEST(Loader, ResidentImagesOfAnotherSizeAreResized) {
   auto options = small_options(1);
   options.augment.height = options.augment.width = 5;
   Loader loader(random_dataset(12, 8), options);
-  EXPECT_EQ(loader.next().images.sizes(), at::IntArrayRef({6, 3, 5, 5}));
+  EXPECT_EQ(loader.next().images().sizes(), at::IntArrayRef({6, 3, 5, 5}));
 }
 
 TEST(Loader, RefusesWhatCannotBe) {

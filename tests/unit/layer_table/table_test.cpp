@@ -78,6 +78,88 @@ TEST(LayerTable, CsvTakesWindowsLineEnds) {
   EXPECT_EQ(to_csv(from_csv(text, "t.csv")), to_csv(example()));
 }
 
+TEST(LayerTable, CsvTakesAByteOrderMark) {
+  EXPECT_EQ(to_csv(from_csv("\xEF\xBB\xBF" + to_csv(example()), "t.csv")), to_csv(example()));
+}
+
+// Attention of 8 heads, 64 wide, 20 queries over 30 keys: 8 products [20, 64] x [64, 30].
+TEST(LayerTable, ProductsOfActivationsHaveNoWeights) {
+  Row row;
+  row.name = "attention/matmul";
+  row.op = "matmul";
+  row.input = {64 * 8, 1, 20};
+  row.output = {30 * 8, 1, 20};
+  row.groups = 8;
+  complete(row);
+  EXPECT_EQ(row.macs, 8 * 20 * 64 * 30);
+  EXPECT_EQ(row.weights, 0);
+  EXPECT_EQ(row.input_bytes, 4 * 8 * (20 * 64 + 64 * 30));  // queries and keys
+  EXPECT_EQ(row.output_bytes, 4 * 8 * 20 * 30);
+  EXPECT_TRUE(is_product(row));
+  const Table table{"m", "tokens:20,30", {row}};
+  EXPECT_EQ(to_csv(from_csv(to_csv(table), "t.csv")), to_csv(table));
+}
+
+TEST(LayerTable, VectorOperationsKeepTheirParameters) {
+  Row norm;
+  norm.name = "conv1/batch_norm";
+  norm.op = "batch_norm";
+  norm.input = norm.output = {64, 8, 8};
+  norm.weights = norm.bias = 64;
+  complete(norm);
+  EXPECT_EQ(norm.macs, 0);
+  EXPECT_EQ(norm.weights, 64);
+  EXPECT_EQ(norm.input_bytes, 4 * 64 * 64);
+  Row add = norm;
+  add.name = "conv1/add";
+  add.op = "add";
+  add.weights = add.bias = 0;
+  complete(add);
+  EXPECT_EQ(add.input_bytes, 2 * norm.input_bytes);
+  EXPECT_FALSE(is_product(add));
+  Table table = example();
+  table.rows.push_back(norm);
+  table.rows.push_back(add);
+  EXPECT_EQ(to_csv(from_csv(to_csv(table), "t.csv")), to_csv(table));
+  EXPECT_EQ(total_macs(table), total_macs(example()));
+  EXPECT_EQ(total_weights(table), total_weights(example()));  // of products
+}
+
+TEST(LayerTable, WeightsUsedTwiceCountOnce) {
+  Table table = example();
+  Row again = table.rows[1];
+  again.name = "fc#2";
+  table.rows.push_back(again);
+  EXPECT_EQ(total_weights(table), total_weights(example()));
+  EXPECT_EQ(total_macs(table), total_macs(example()) + again.macs);
+  for (const std::string name : {"fc", "fc#", "fc#a", "#2b"}) {
+    again.name = name;
+    EXPECT_FALSE(is_repeated(again)) << name;
+  }
+}
+
+TEST(LayerTable, SumsBeyond64BitsAreRefused) {
+  Row row;
+  row.name = "a";
+  row.op = "linear";
+  row.input = {int64_t{1} << 30, 1, 1};
+  row.output = {int64_t{1} << 31, 1, 1};
+  complete(row);
+  Table table{"m", "i", {}};
+  for (const std::string name : {"a", "b", "c", "d"}) {
+    row.name = name;
+    table.rows.push_back(row);
+  }
+  std::string csv = "";
+  try {
+    csv = to_csv(table);
+    from_csv(csv, "t.csv");
+    FAIL() << "4 x 2^61 MACs were taken";
+  } catch (const DataError& error) {
+    EXPECT_NE(std::string(error.what()).find("layer d"), std::string::npos) << error.what();
+  }
+}
+
 TEST(LayerTable, JsonHoldsEveryRowAndTheTotals) {
   const Table table = example();
   const auto json = nlohmann::json::parse(to_json(table));
@@ -97,13 +179,26 @@ TEST(LayerTable, ErrorsNameFileAndLine) {
       {"", "t.csv: no layers"},
       {"a,b\n", "t.csv:1: the first line must be"},
       {good.substr(0, good.find('\n') + 1), "no layers"},
-      {good + "x,y\n", "t.csv:4: 2 fields, expected 22"},
-      {with(good, "fc,linear,256,", "fc,linear,abc,"), "t.csv:3: in_c is 'abc'"},
-      {with(good, "fc,linear,256,", "fc,linear,0,"), "t.csv:3: in_c is 0"},
-      {with(good, "fc,linear", "fc,pool"), "t.csv:3: op 'pool'"},
-      {with(good, "307200", "307201"), "t.csv:2: weights is 307201, but the shapes give 307200"},
-      {with(good, "fc,linear,256,", "fc,linear,999999999999999999,"), "t.csv:3: the shape"},
-      {with(good, "fc,linear,256,", "fc,linear,99999999999999999999,"), "t.csv:3: in_c is '9999"},
+      {good + "x,y\n", "t.csv:4: 2 columns, expected 22"},
+      {with(good, "fc,linear,256,", "fc,linear,abc,"), "t.csv:3: column 5 (in_c) is 'abc'"},
+      {with(good, "fc,linear,256,", "fc,linear,0,"), "t.csv:3: column 5 (in_c) is 0"},
+      {with(good, "fc,linear", "fc,linaer"), "t.csv:3: column 4 (op) is 'linaer'; did you mean"},
+      {with(good, "307200", "307201"),
+       "t.csv:2: column 19 (weights) is 307201, but the shapes give 307200"},
+      {with(good, "fc,linear,256,", "fc,linear,999999999999999999,"),
+       "t.csv:3: layer fc: the sizes do not fit into 64 bits"},
+      {with(good, "fc,linear,256,", "fc,linear,99999999999999999999,"),
+       "t.csv:3: column 5 (in_c) is '9999"},
+      {with(good, "fc,linear,256,1,7,10,1,7", "fc,linear,256,1,7,10,1,8"), "same positions"},
+      {with(good, "fc,linear", ",linear"), "t.csv:3: column 3 (name) is empty"},
+      {with(good, ",5,5,1,1,2,2,2,", ",77,5,1,1,2,2,2,"),
+       "t.csv:2: kernel_h is 77, more than the padded input's 31"},
+      {with(good, ",5,5,1,1,2,2,2,", ",7,5,1,1,2,2,2,"),
+       "t.csv:2: out_h is 27, but input, kernel, stride and padding give at most 25"},
+      {with(good, ",5,5,1,1,2,2,2,", ",5,5,1,1,2,2,3,"),
+       "groups 3 do not divide the channels 96 and 256"},
+      {good + good.substr(good.find("\"alex,net\"", good.find("fc,linear") - 30)),
+       "t.csv:4: column 3 (name) is 'fc', which an earlier line has too"},
       {good + "\"open,y\n", "t.csv:4: a quote is not closed"},
   };
   for (const Case& c : cases) {

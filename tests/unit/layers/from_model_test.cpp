@@ -3,14 +3,19 @@
 #include <unistd.h>
 
 #include <chrono>
+#include <filesystem>
 #include <fstream>
+#include <map>
 #include <set>
 
 #include <gtest/gtest.h>
 #include <torch/utils.h>
 
 #include "adagp/core/error.h"
+#include "adagp/core/files.h"
+#include "adagp/layers/zoo_tables.h"
 #include "adagp/nn/layer.h"
+#include "adagp/nn/ops.h"
 
 namespace adagp::layers {
 namespace {
@@ -34,6 +39,10 @@ TEST(FromModel, PublishedMultiplyAccumulates) {
               0.01 * 4.09e9);
   EXPECT_NEAR(static_cast<double>(total_macs(table_of("vgg16", imagenet, "imagenet"))), 15.47e9,
               0.01 * 15.47e9);
+  EXPECT_NEAR(static_cast<double>(total_macs(table_of("densenet121", imagenet, "imagenet"))),
+              2.83e9, 0.01 * 2.83e9);
+  EXPECT_NEAR(static_cast<double>(total_macs(table_of("mobilenet_v2", imagenet, "imagenet"))),
+              0.30e9, 0.01 * 0.30e9);
 }
 
 // A recording of a real forward pass, against the table of the shape-only one.
@@ -101,50 +110,140 @@ TEST(FromModel, LeavesARealNetworkAsItWas) {
   EXPECT_EQ(nn::active_sink(), nullptr);
 }
 
+// Every network of the registry: as the table says, within half a second, without its memory.
+TEST(FromModel, EveryNetworkIsQuick) {
+  table_of("resnet18", models::Form::kImagenet, "imagenet");  // first use of the libraries
+  nn::ShapeOnlyScope shapes;
+  for (const models::Entry& entry : models::registry()) {
+    const auto start = std::chrono::steady_clock::now();
+    const Usual how = usual(entry);
+    const auto net = models::build(entry.name, how.options);
+    const Table table = from_model(*net, entry.name, how.input, Operations::kAll);
+    const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
+    EXPECT_LT(seconds.count(), 0.5) << entry.name;
+    // Whatever is predicted has a row, and nothing else has weights to predict.
+    int64_t predicted = 0, norms = 0, in_rows = 0, embeddings = 0;
+    for (const Coverage& c : coverage(*net, "predicted")) {
+      EXPECT_NE(c.kind, "other") << entry.name << " " << c.name;
+      if (c.treatment == "predicted") predicted += c.parameters;
+      if (c.kind == "norm") norms += c.parameters;
+      if (c.kind == "embedding") embeddings += c.parameters;
+    }
+    EXPECT_EQ(total_weights(table), predicted) << entry.name;
+    for (const Row& row : table.rows) {
+      if (row.op == "batch_norm" || row.op == "layer_norm") in_rows += row.weights + row.bias;
+      if (row.op == "embedding") embeddings -= row.weights;
+    }
+    EXPECT_EQ(in_rows, norms) << entry.name;
+    EXPECT_EQ(embeddings, 0) << entry.name;
+    EXPECT_EQ(to_csv(from_csv(to_csv(table), entry.name)), to_csv(table)) << entry.name;
+  }
+}
+
+// A Transformer counted by hand: 3 + 3 layers of width 512, 8 heads, 2048 hidden.
+TEST(FromModel, TransformerByHand) {
+  nn::ShapeOnlyScope shapes;
+  models::Options options;
+  options.transformer.source_words = 100;
+  options.transformer.target_words = 90;
+  const auto net = models::build("transformer", options);
+  const Table table = from_model(*net, "transformer", "tokens:5,7", Operations::kAll);
+  const int64_t w = 512, h = 2048, s = 5, t = 7;
+  const int64_t encoder = s * (4 * w * w + 2 * w * h) + 2 * s * s * w;
+  const int64_t self = t * 4 * w * w + 2 * t * t * w;
+  const int64_t cross = (2 * t + 2 * s) * w * w + 2 * t * s * w;
+  EXPECT_EQ(total_macs(table), 3 * (encoder + self + cross + t * 2 * w * h) + t * w * 90);
+  std::map<std::string, int> ops;
+  for (const Row& row : table.rows) ++ops[row.op];
+  EXPECT_EQ(ops["matmul"], 2 * 9);
+  EXPECT_EQ(ops["softmax"], 9);
+  EXPECT_EQ(ops["embedding"], 2);
+  EXPECT_EQ(ops["layer_norm"], 3 * 2 + 3 * 3 + 2);
+  EXPECT_EQ(ops["linear"], 3 * 4 + 3 * 7 + 1);
+  const std::string cross_path = "transformer.decoder.layers.0.multihead_attn.in_proj";
+  for (const Row& row : table.rows) {
+    if (row.name == cross_path + "[0]") {
+      EXPECT_EQ(row.output, (std::array<int64_t, 3>{w, 1, t}));
+    }
+    if (row.name == cross_path + "[1]") {
+      EXPECT_EQ(row.output, (std::array<int64_t, 3>{2 * w, 1, s}));
+    }
+    if (row.name == cross_path + "[1]/matmul") {
+      EXPECT_EQ(row.macs, t * s * w);
+    }
+  }
+  EXPECT_THROW(from_model(*net, "transformer", "imagenet"), UsageError);
+  EXPECT_THROW(table_of("resnet8", models::Form::kCifar, "tokens:3,4"), UsageError);
+}
+
+// A network of one's own that uses a layer twice.
+TEST(FromModel, SecondUseIsASecondRow) {
+  struct Twice : models::Net {
+    Twice() { fc = register_module("fc", nn::Linear(4, 4)); }
+    models::Tensors run(const models::Tensors& x) override {
+      return {fc->forward(nn::relu_(fc->forward(nn::flatten(nn::adaptive_avg_pool2d(x[0], 1)))))};
+    }
+    std::vector<std::string> heads() const override { return {"fc"}; }
+    nn::Linear fc{nullptr};
+  };
+  struct Four : Twice {
+    models::Tensors run(const models::Tensors& x) override {
+      return Twice::run({at::empty({1, 4, 2, 2}, x[0].options())});
+    }
+  };
+  Four net;
+  const Table table = from_model(net, "mine", "8x8", Operations::kAll);
+  std::vector<std::string> names;
+  for (const Row& row : table.rows) names.push_back(row.name);
+  EXPECT_EQ(names, (std::vector<std::string>{"input/pool", "fc", "fc/activation", "fc#2"}));
+  EXPECT_EQ(total_weights(table), 16);
+  EXPECT_EQ(total_macs(table), 32);
+}
+
+TEST(FromModel, VectorOperationsOfAResidualBlock) {
+  nn::ShapeOnlyScope shapes;
+  const auto net = models::build("resnet18", {});
+  const Table all = from_model(*net, "resnet18", "imagenet", Operations::kAll);
+  std::map<std::string, int> ops;
+  for (const Row& row : all.rows) ++ops[row.op];
+  // As in torchvision: every convolution has a norm, every block two activations and a sum.
+  EXPECT_EQ(ops["conv2d"], 20);
+  EXPECT_EQ(ops["batch_norm"], 20);
+  EXPECT_EQ(ops["activation"], 17);
+  EXPECT_EQ(ops["add"], 8);
+  EXPECT_EQ(ops["pool"], 2);
+  EXPECT_EQ(to_csv(only_products(all)), to_csv(from_model(*net, "resnet18", "imagenet")));
+}
+
+// configs/layers holds what the code says, and nothing else. 'make layers' writes it anew.
+TEST(ZooTables, FilesAreUpToDate) {
+  const std::filesystem::path folder = ADAGP_SOURCE_DIR "/configs/layers";
+  std::set<std::string> names;
+  for (const ZooTable& item : zoo_tables()) {
+    names.insert(item.name + ".csv");
+    const auto file = folder / (item.name + ".csv");
+    ASSERT_TRUE(std::filesystem::exists(file)) << file << ": run 'make layers'";
+    EXPECT_TRUE(core::read_file(file) == to_csv(item.table))
+        << file << " differs from the network: run 'make layers'";
+  }
+  for (const auto& item : std::filesystem::directory_iterator(folder)) {
+    EXPECT_TRUE(names.contains(item.path().filename())) << item.path() << ": of no network";
+  }
+}
+
 TEST(FromModel, ParsesInputs) {
+  EXPECT_EQ(parse_input("imagenet", 299).width, 299);
+  EXPECT_EQ(parse_input("tokens:12,14").source, 12);
+  EXPECT_EQ(parse_input("tokens:12,14").target, 14);
+  EXPECT_FALSE(parse_input("cifar").tokens());
   EXPECT_EQ(parse_input("imagenet").height, 224);
   EXPECT_EQ(parse_input("cifar").width, 32);
   EXPECT_EQ(parse_input("48x64").height, 48);
   EXPECT_EQ(parse_input("48x64").width, 64);
-  for (const std::string text : {"", "64", "0x8", "-3x8", "8x8x8", "axb", "99999999x8"}) {
+  for (const std::string text : {"", "64", "0x8", "-3x8", "8x8x8", "axb", "99999999x8",
+                                 "tokens:", "tokens:3", "tokens:0,3", "tokens:3x4"}) {
     EXPECT_THROW(parse_input(text), UsageError) << text;
   }
-}
-
-TEST(Coverage, CountsEveryParameterOnce) {
-  for (const std::string name : {"vgg8s", "resnet8"}) {
-    const auto net = models::build(name, {models::Form::kCifar, 10, 1});
-    int64_t total = 0, predicted = 0;
-    std::set<std::string> names;
-    for (const Coverage& row : coverage(*net, "predicted")) {
-      total += row.parameters;
-      names.insert(row.name);
-      EXPECT_NE(row.kind, "other") << row.name;
-      if (row.treatment == "predicted") predicted += row.parameters;
-    }
-    EXPECT_EQ(total, models::parameter_count(*net));
-    EXPECT_EQ(names.size(), net->parameters().size());
-    EXPECT_EQ(predicted, total_weights(from_model(*net, name, "cifar")));
-  }
-}
-
-TEST(Coverage, HeadOptionMovesTheClassifier) {
-  nn::ShapeOnlyScope shapes;
-  const auto net = models::build("vgg8s", {models::Form::kCifar, 10, 1});
-  const auto treatment = [&](const std::string& head, const std::string& name) {
-    for (const Coverage& row : coverage(*net, head)) {
-      if (row.name == name) return row.treatment;
-    }
-    return std::string("absent");
-  };
-  EXPECT_EQ(treatment("predicted", "classifier.weight"), "predicted");
-  EXPECT_EQ(treatment("predicted", "classifier.bias"), "frozen");
-  EXPECT_EQ(treatment("exact", "classifier.weight"), "exact");
-  EXPECT_EQ(treatment("exact", "classifier.bias"), "exact");
-  EXPECT_EQ(treatment("frozen", "classifier.weight"), "frozen");
-  EXPECT_EQ(treatment("exact", "features.0.weight"), "predicted");
-  EXPECT_EQ(treatment("exact", "features.1.weight"), "frozen");
-  EXPECT_THROW(coverage(*net, "exakt"), UsageError);
 }
 
 }  // namespace

@@ -5,8 +5,7 @@
 #include <torch/utils.h>
 
 #include "adagp/core/error.h"
-#include "adagp/nn/batch_norm.h"
-#include "adagp/nn/layer.h"
+#include "adagp/nn/conv_norm.h"
 
 namespace adagp::nn {
 namespace {
@@ -57,13 +56,45 @@ TEST(Ops, ShapesOnMetaEqualReal) {
     const auto m = x.to(at::kMeta);
     for (const Pool2d& pool : {Pool2d{2, 2}, Pool2d{3, 2, 1}, Pool2d{3, 1}, Pool2d{4, 3, 2}}) {
       EXPECT_EQ(nn::max_pool2d(m, pool).sizes(), nn::max_pool2d(x, pool).sizes());
+      EXPECT_EQ(nn::avg_pool2d(m, pool).sizes(), nn::avg_pool2d(x, pool).sizes());
     }
+    EXPECT_EQ(nn::concat({m, m}).sizes(), nn::concat({x, x}).sizes());
+    EXPECT_EQ(nn::relu6_(m).sizes(), x.sizes());
     EXPECT_EQ(nn::adaptive_avg_pool2d(m, 2).sizes(), nn::adaptive_avg_pool2d(x, 2).sizes());
     EXPECT_EQ(nn::flatten(m).sizes(), nn::flatten(x).sizes());
     EXPECT_EQ(nn::relu_(m).sizes(), x.sizes());
     EXPECT_EQ(nn::add_(m, m).sizes(), x.sizes());
     EXPECT_EQ(nn::dropout(m, 0.5, true).sizes(), x.sizes());
   }
+}
+
+// By hand: a 2x2 image of 4, 8, 12, 16 under 3x3 windows that see all of it.
+TEST(Ops, AveragesCountThePaddingOrDoNot) {
+  const auto x = torch::tensor({4.0, 8.0, 12.0, 16.0}).view({1, 1, 2, 2});
+  Pool2d pool{3, 1, 1};
+  EXPECT_TRUE(at::allclose(nn::avg_pool2d(x, pool), at::full_like(x, 40.0 / 9)));
+  pool.count_padding = false;
+  EXPECT_TRUE(at::allclose(nn::avg_pool2d(x, pool), at::full_like(x, 10.0)));
+}
+
+TEST(Ops, Relu6CutsOffBothEndsAndTheGradientThere) {
+  const auto x = torch::tensor({-1.0, 0.5, 5.5, 7.0}).requires_grad_();
+  nn::relu6_(x * 1).sum().backward();
+  EXPECT_TRUE(at::equal(nn::relu6_(x.detach().clone()), torch::tensor({0.0, 0.5, 5.5, 6.0})));
+  EXPECT_TRUE(at::equal(x.grad(), torch::tensor({0.0, 1.0, 1.0, 0.0})));
+}
+
+// norm -> ReLU leaves its input for others: a dense layer reads it again.
+TEST(Ops, NormReluIsNormThenReluAndKeepsItsInput) {
+  torch::manual_seed(9);
+  BatchNorm2d norm(4, 1e-3), twin(4, 1e-3);
+  const auto x = torch::randn({3, 4, 5, 5}), copy = x.clone();
+  for (const bool training : {true, false}) {
+    norm->train(training), twin->train(training);
+    EXPECT_TRUE(at::equal(nn::norm_relu(*norm, x), at::relu(twin(x))));
+    EXPECT_TRUE(at::equal(x, copy));
+  }
+  EXPECT_TRUE(at::equal(norm->running_var, twin->running_var));
 }
 
 TEST(Ops, AdaptivePoolThatKeepsTheSizeChangesNothing) {
@@ -109,6 +140,8 @@ TEST(Ops, ErrorsNameThePool) {
       EXPECT_NE(text.find("1x8"), std::string::npos) << text;
     }
   }
+  EXPECT_THROW(nn::concat({torch::zeros({1, 2, 3, 3}), torch::zeros({1, 2, 4, 3})}), UsageError);
+  EXPECT_THROW(nn::concat({}), UsageError);
   EXPECT_THROW(nn::add_(torch::zeros({2}), torch::zeros({3})), UsageError);
   EXPECT_THROW(BatchNorm2d(3)->forward(torch::zeros({1, 2, 4, 4})), UsageError);
 }

@@ -15,7 +15,7 @@ namespace {
 
 io::TensorMap trained(Config c) {
   const testing::TempFolder folder;
-  train(c, small::splits(), folder / "run");
+  train(c, small::task(), folder / "run");
   return io::load_tensors(folder / "run" / "weights.safetensors").tensors;
 }
 
@@ -27,7 +27,7 @@ void expect_equal(const io::TensorMap& a, const io::TensorMap& b) {
 // The loop anybody would write, with LibTorch's own optimizer and loss.
 io::TensorMap plain_loop(const Config& c) {
   at::set_num_threads(1);
-  auto net = build_net(c);
+  auto net = build_net(c, *small::task());
   for (auto& parameter : net->parameters()) {
     if (parameter.dim() == 4) {
       parameter.set_data(parameter.contiguous(at::MemoryFormat::ChannelsLast));
@@ -36,15 +36,15 @@ io::TensorMap plain_loop(const Config& c) {
   torch::optim::SGD sgd(
       net->parameters(),
       torch::optim::SGDOptions(c.optim.lr).momentum(c.optim.momentum).weight_decay(c.optim.decay));
-  data::Loader loader(small::splits().train, loader_options(c, small::splits(), true, at::kCPU));
-  const int64_t total = c.epochs * loader.batches_per_epoch();
-  const auto policy = optim::make_policy(c.policy, c.optim.lr, total, loader.batches_per_epoch());
+  const auto loader = small::task()->batches(c, Use::kTrain, at::kCPU);
+  const int64_t total = c.epochs * loader->batches_per_epoch();
+  const auto policy = optim::make_policy(c.policy, c.optim.lr, total, loader->batches_per_epoch());
   net->train();
   for (int64_t step = 0; step < total; ++step) {
-    const data::Batch batch = loader.next();
+    const data::Batch batch = loader->next();
     static_cast<torch::optim::SGDOptions&>(sgd.param_groups()[0].options()).lr(policy->lr(step));
     sgd.zero_grad();
-    torch::nn::functional::cross_entropy(net->forward(batch.images), batch.labels).backward();
+    torch::nn::functional::cross_entropy(net->forward(batch.images()), batch.labels()).backward();
     sgd.step();
   }
   return state_dict(*net);

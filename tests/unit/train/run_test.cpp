@@ -25,7 +25,7 @@ std::string message_of(const std::function<void()>& work) {
 
 TEST(Run, WritesEveryFileOfTheFolder) {
   const testing::TempFolder folder;
-  const Summary s = train(small::config(), small::splits(), folder / "run");
+  const Summary s = train(small::config(), small::task(), folder / "run");
   for (const char* name :
        {"config.toml", "metrics.jsonl", "tb", "checkpoint", "weights.safetensors",
         "best.safetensors", "layers.csv", "environment.json", "summary.json"}) {
@@ -50,19 +50,19 @@ TEST(Run, WritesEveryFileOfTheFolder) {
 TEST(Run, AFinishedFolderIsNotTrainedAgain) {
   const testing::TempFolder folder;
   const Config c = small::config();
-  const Summary first = train(c, small::splits(), folder / "run");
+  const Summary first = train(c, small::task(), folder / "run");
   const auto written = core::fs::last_write_time(folder / "run" / "weights.safetensors");
-  EXPECT_EQ(train(c, small::splits(), folder / "run").to_json(), first.to_json());
+  EXPECT_EQ(train(c, small::task(), folder / "run").to_json(), first.to_json());
   EXPECT_EQ(core::fs::last_write_time(folder / "run" / "weights.safetensors"), written);
 
   Config other = c;
   other.optim.lr = 0.5;
-  EXPECT_NE(message_of([&] { train(other, small::splits(), folder / "run"); }).find("optim.lr"),
+  EXPECT_NE(message_of([&] { train(other, small::task(), folder / "run"); }).find("optim.lr"),
             std::string::npos);
-  EXPECT_EQ(train(other, small::splits(), folder / "run", true).method, "adagp");
+  EXPECT_EQ(train(other, small::task(), folder / "run", true).method, "adagp");
   Config cosmetic = other;
   cosmetic.log_every = "2ba";
-  EXPECT_NO_THROW(train(cosmetic, small::splits(), folder / "run"));
+  EXPECT_NO_THROW(train(cosmetic, small::task(), folder / "run"));
 }
 
 TEST(Run, DivergenceNamesPlaceAndLayer) {
@@ -70,8 +70,8 @@ TEST(Run, DivergenceNamesPlaceAndLayer) {
   Config c = small::config("bp");
   c.optim.lr = 1e20;
   c.policy.name = "constant";
-  EXPECT_THROW(train(c, small::splits(), folder / "run"), DivergedError);
-  const std::string message = message_of([&] { train(c, small::splits(), folder / "run"); });
+  EXPECT_THROW(train(c, small::task(), folder / "run"), DivergedError);
+  const std::string message = message_of([&] { train(c, small::task(), folder / "run"); });
   for (const char* part : {"epoch 1 batch ", "layer '", "optim.lr"}) {
     EXPECT_NE(message.find(part), std::string::npos) << message;
   }
@@ -84,9 +84,9 @@ TEST(EqualTime, BuysBatchesAndDecaysOverThem) {
 
   const testing::TempFolder folder;
   Config c = small::config("equal-time");
-  EXPECT_THROW(train(c, small::splits(), folder / "none"), UsageError);
+  EXPECT_THROW(train(c, small::task(), folder / "none"), UsageError);
   c.equal_time_batches = 8;
-  const Summary s = train(c, small::splits(), folder / "run");
+  const Summary s = train(c, small::task(), folder / "run");
   EXPECT_EQ(s.bp_batches, 8);
   EXPECT_EQ(s.gp_batches, 0);
   // The rate of the last batch belongs to a triangle over 8 batches, not over 18.
@@ -100,10 +100,10 @@ TEST(EqualTime, BuysBatchesAndDecaysOverThem) {
 
 TEST(EqualTime, TakesItsBudgetFromAReference) {
   const testing::TempFolder folder;
-  train(small::config("adagp"), small::splits(), folder / "adagp");
+  train(small::config("adagp"), small::task(), folder / "adagp");
   Config c = small::config("equal-time");
   c.equal_time_reference = (folder / "adagp").string();
-  const Summary s = train(c, small::splits(), folder / "run");
+  const Summary s = train(c, small::task(), folder / "run");
   EXPECT_GE(s.bp_batches, 1);
   EXPECT_LE(s.bp_batches, 18);
   EXPECT_EQ(read_config(folder / "run").equal_time_batches, s.bp_batches);
@@ -148,10 +148,10 @@ TEST(Compare, ARunThatDivergesIsNamedAndTheOthersStay) {
 
 TEST(Weights, AnotherShapeIsListed) {
   Config c = small::config();
-  auto net = build_net(c);
+  auto net = build_net(c, *small::task());
   io::TensorMap weights = state_dict(*net);
   c.model.classes = 7;
-  auto other = build_net(c);
+  auto other = build_net(c, *small::task());
   const std::string message =
       message_of([&] { load_state_dict(*other, weights, "file.safetensors"); });
   EXPECT_NE(message.find("file.safetensors"), std::string::npos);

@@ -4,8 +4,6 @@
 #include <ATen/ATen.h>
 #include <ATen/Parallel.h>
 
-#include "adagp/data/dataset.h"
-#include "adagp/data/loader.h"
 #include "adagp/train/build.h"
 #include "adagp/train/methods.h"
 #include "adagp/train/session.h"
@@ -36,15 +34,15 @@ inline Config config(const std::string& method = "adagp") {
   return c;
 }
 
-inline const data::Splits& splits() {
-  static const data::Splits opened = data::open(config().data);
+inline const TaskPtr& task() {
+  static const TaskPtr opened = open_task(config());
   return opened;
 }
 
 // A session with everything a scheduled method needs.
 inline Session session(const Config& c) {
   at::set_num_threads(1);
-  Session s = make_session(c, build_net(c));
+  Session s = make_session(c, task(), build_net(c, *task()));
   s.net->train();
   s.set_lr(c.optim.lr);
   add_summaries(s);
@@ -53,9 +51,9 @@ inline Session session(const Config& c) {
 }
 
 inline data::Batch batch(const Config& c, int64_t position = 0) {
-  data::Loader loader(splits().train, loader_options(c, splits(), true, at::kCPU));
-  loader.seek(0, position);
-  return loader.next();
+  const auto source = task()->batches(c, Use::kTrain, at::kCPU);
+  source->seek(0, position);
+  return source->next();
 }
 
 inline std::map<std::string, at::Tensor> copy_of(const torch::nn::Module& net) {

@@ -28,7 +28,7 @@ TEST(GpStep, BuildsNoGraphAndMovesTappedWeightsAlone) {
   for (const auto& [name, tensor] : momentum) momentum_before[name] = tensor.clone();
 
   const StepResult result = method_of(s)->cheap_step(s, small::batch(s.config));
-  EXPECT_FALSE(result.logits.requires_grad());
+  EXPECT_FALSE(result.outputs[0].requires_grad());
   EXPECT_FALSE(result.loss.requires_grad());
   EXPECT_EQ(result.phase, schedule::Phase::kPredict);
   for (const auto& [name, now] : small::copy_of(*s.net)) {
@@ -63,7 +63,7 @@ TEST(GpStep, AppliesThePredictorsGradientByTheOptimizersRule) {
     const at::NoGradGuard no_grad;
     twin.summaries->begin();
     const nn::TapScope taps(*twin.summaries);
-    twin.net->forward(batch.images);
+    twin.net->run(batch.inputs);
     twin.predictor->predict(*twin.summaries, {}, sink);
   }
   const auto before = small::copy_of(*s.net);
@@ -80,17 +80,17 @@ TEST(GpStep, HeadFrozenStaysAndExactIsTheTrueGradient) {
   Config c = small::config();
   c.head = "frozen";
   Session frozen = small::session(c);
-  const at::Tensor before = frozen.layers[frozen.head]->weight.detach().clone();
+  const at::Tensor before = frozen.layers[frozen.heads.at(0)]->weight.detach().clone();
   method_of(frozen)->cheap_step(frozen, small::batch(c));
-  EXPECT_TRUE(at::equal(before, frozen.layers[frozen.head]->weight));
+  EXPECT_TRUE(at::equal(before, frozen.layers[frozen.heads.at(0)]->weight));
 
   c.head = "exact";
   c.label_smoothing = 0.1;
   Session exact = small::session(c), reference = small::session(c);
   method_of(exact)->cheap_step(exact, small::batch(c));
   bp_step(reference, small::batch(c));  // autograd's step: its head starts from the same weights
-  const auto* head = exact.layers[exact.head];
-  const auto* expected = reference.layers[reference.head];
+  const auto* head = exact.layers[exact.heads.at(0)];
+  const auto* expected = reference.layers[reference.heads.at(0)];
   EXPECT_FALSE(at::equal(before, head->weight));
   EXPECT_TRUE(at::allclose(head->weight, expected->weight, 1e-5, 1e-7));
   EXPECT_TRUE(at::allclose(head->bias, expected->bias, 1e-5, 1e-7));
@@ -159,8 +159,7 @@ TEST(Controls, SmallBatchIsBackpropOnTheFirstQuarter) {
   Session s = small::session(c), twin = small::session(c);
   data::Batch batch = small::batch(c);
   method_of(s)->cheap_step(s, batch);
-  batch.images = batch.images.narrow(0, 0, 3);
-  batch.labels = batch.labels.narrow(0, 0, 3);
+  batch = batch.part(0, 3);
   bp_step(twin, batch);
   const auto expected = small::copy_of(*twin.net);
   for (const auto& [name, now] : small::copy_of(*s.net))
@@ -201,7 +200,7 @@ TEST(BpStep, AccumulationEqualsOneBatchWithoutNorm) {
   c.accumulate = 3;
   Session parts = small::session(c);
   data::Batch batch = small::batch(c);
-  batch.images = at::upsample_nearest2d(batch.images, {32, 32});
+  batch.inputs[0] = at::upsample_nearest2d(batch.images(), {32, 32});
   bp_step(whole, batch);
   bp_step(parts, batch);
   const auto expected = small::copy_of(*whole.net);

@@ -1,0 +1,35 @@
+// adagp layers of the program without LibTorch: the embedded tables.
+
+#include "adagp/core/error.h"
+#include "adagp/zoo/zoo.h"
+#include "layers.h"
+
+namespace adagp::apps {
+namespace {
+
+[[noreturn]] void needs_torch(const std::string& what) {
+  throw UsageError("layers: " + what + " needs a program with LibTorch ('make build')");
+}
+
+}  // namespace
+
+FoundTable model_table(const LayersArgs& args) {
+  if (args.classes) needs_torch("--classes");
+  if (!args.form.empty()) needs_torch("--form");
+  if (!args.words.empty()) needs_torch("--words");
+  std::string input = args.input;
+  if (input.empty()) {
+    const auto known = zoo::inputs(args.model);
+    input = known.empty() ? "imagenet" : known.back();  // imagenet, where there is one
+  }
+  return {zoo::layer_table(args.model, input), {}, {}};
+}
+
+std::string model_coverage(const LayersArgs&) {
+  needs_torch("--coverage");
+}
+std::string write_zoo(const LayersArgs&) {
+  needs_torch("--zoo");
+}
+
+}  // namespace adagp::apps

@@ -1,0 +1,185 @@
+// Images per second of the loader on JPEG files in ImageNet's layout, beside TurboJPEG alone: the
+// same files in memory, decoded whole into one buffer by as many threads, and nothing else.
+//
+//   jpeg_bench [threads] [folder with train/CLASS/*.jpg and test/CLASS/*.jpg]
+//
+// Without a folder it makes one: photograph-like textures of ImageNet's usual sizes. Rounds of both
+// alternate, so that a machine that is busy with other things slows both; the medians are printed.
+
+#include <stdlib.h>
+#include <time.h>
+#include <turbojpeg.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cmath>
+#include <cstdio>
+#include <stdexcept>
+#include <thread>
+
+#include "adagp/core/files.h"
+#include "adagp/core/rng.h"
+#include "adagp/core/text.h"
+#include "adagp/data/loader.h"
+
+namespace {
+
+using adagp::core::fs::path;
+
+constexpr int kRounds = 9;
+constexpr int64_t kBatch = 16;
+
+struct Times {
+  double wall = 0, cpu = 0;  // seconds per image
+};
+
+double clock_now(clockid_t clock) {
+  timespec t{};
+  clock_gettime(clock, &t);
+  return static_cast<double>(t.tv_sec) + 1e-9 * static_cast<double>(t.tv_nsec);
+}
+
+template <typename Body>
+Times timed(int64_t images, const Body& body) {
+  const double wall = clock_now(CLOCK_MONOTONIC), cpu = clock_now(CLOCK_PROCESS_CPUTIME_ID);
+  body();
+  const auto n = static_cast<double>(images);
+  return {(clock_now(CLOCK_MONOTONIC) - wall) / n, (clock_now(CLOCK_PROCESS_CPUTIME_ID) - cpu) / n};
+}
+
+// Waves of many lengths with grain: about as many bytes as a photograph of that size.
+std::string make_jpeg(int width, int height, uint64_t seed) {
+  adagp::core::Rng rng(seed);
+  std::vector<uint8_t> rgb(static_cast<size_t>(width) * height * 3);
+  double waves[24][3];
+  for (auto& wave : waves) {
+    const double length = std::exp(rng.uniform(std::log(6.0), std::log(400.0)));
+    const double angle = rng.uniform(0, 6.283);
+    wave[0] = std::cos(angle) * 6.283 / length;
+    wave[1] = std::sin(angle) * 6.283 / length;
+    wave[2] = std::sqrt(length);
+  }
+  for (int y = 0; y < height; ++y) {
+    for (int x = 0; x < width; ++x) {
+      double value[3] = {128, 128, 128};
+      for (int i = 0; i < 24; ++i) {
+        value[i % 3] += waves[i][2] * std::sin(waves[i][0] * x + waves[i][1] * y + i);
+      }
+      for (int c = 0; c < 3; ++c) {
+        const double grained = value[c] * 0.6 + value[0] * 0.4 + rng.uniform(-22, 22);
+        rgb[static_cast<size_t>((y * width + x) * 3 + c)] =
+            static_cast<uint8_t>(std::clamp(grained, 0.0, 255.0));
+      }
+    }
+  }
+  unsigned char* bytes = nullptr;
+  unsigned long count = 0;
+  tjhandle handle = tjInitCompress();
+  const int failed = tjCompress2(handle, rgb.data(), width, 0, height, TJPF_RGB, &bytes, &count,
+                                 TJSAMP_420, 92, TJFLAG_ACCURATEDCT);
+  std::string out(reinterpret_cast<char*>(bytes), failed == 0 ? count : 0);
+  tjFree(bytes);
+  tjDestroy(handle);
+  if (failed != 0) throw std::runtime_error("a JPEG could not be made");
+  return out;
+}
+
+void make_folder(const path& folder) {
+  constexpr int kSizes[][2] = {{500, 375}, {500, 375}, {375, 500}, {500, 333}, {500, 375},
+                               {500, 334}, {640, 480}, {400, 300}, {500, 375}, {1024, 768}};
+  int64_t number = 0;
+  for (const char* half : {"train", "test"}) {
+    for (int i = 0; i < 64; ++i, ++number) {
+      const auto& size = kSizes[number % std::ssize(kSizes)];
+      const path file = folder / half / (i % 2 == 0 ? "a" : "b") / (std::to_string(i) + ".jpg");
+      adagp::core::make_folder(file.parent_path());
+      adagp::core::write_file(file, make_jpeg(size[0], size[1], static_cast<uint64_t>(number)));
+    }
+  }
+}
+
+std::vector<std::string> read_all(const path& folder) {
+  std::vector<std::string> files;
+  for (const auto& entry : adagp::core::fs::recursive_directory_iterator(folder)) {
+    if (entry.is_regular_file()) files.push_back(adagp::core::read_file(entry.path()));
+  }
+  return files;
+}
+
+void decode_alone(const std::vector<std::string>& files, int64_t images, int threads) {
+  std::atomic<int64_t> next{0};
+  std::vector<std::thread> workers;
+  for (int t = 0; t < threads; ++t) {
+    workers.emplace_back([&] {
+      tjhandle handle = tjInitDecompress();
+      std::vector<uint8_t> pixels;
+      for (int64_t i = 0; (i = next++) < images;) {
+        const std::string& file = files[static_cast<size_t>(i) % files.size()];
+        const auto* data = reinterpret_cast<const unsigned char*>(file.data());
+        int width = 0, height = 0, subsampling = 0, colours = 0;
+        tjDecompressHeader3(handle, data, file.size(), &width, &height, &subsampling, &colours);
+        pixels.resize(std::max(pixels.size(), static_cast<size_t>(width) * height * 3));
+        tjDecompress2(handle, data, file.size(), pixels.data(), width, 0, height, TJPF_RGB,
+                      TJFLAG_ACCURATEDCT);
+      }
+      tjDestroy(handle);
+    });
+  }
+  for (auto& worker : workers) worker.join();
+}
+
+double median(std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  return values[values.size() / 2];
+}
+
+void compare(const char* name, const std::shared_ptr<const adagp::data::Dataset>& dataset,
+             const std::vector<std::string>& files, bool training, int threads) {
+  adagp::data::LoaderOptions options;
+  options.batch = kBatch;
+  options.workers = threads;
+  options.augment.train = training;
+  options.augment.crop = training ? "resized" : "none";
+  options.augment.height = options.augment.width = 224;
+  adagp::data::Loader loader(dataset, options);
+  const int64_t batches = 16, images = batches * kBatch;
+  std::vector<double> alone_wall, alone_cpu, loader_wall, loader_cpu, ratios;
+  for (int round = 0; round < kRounds; ++round) {
+    const Times alone = timed(images, [&] { decode_alone(files, images, threads); });
+    const Times ours = timed(images, [&] {
+      for (int64_t i = 0; i < batches; ++i) loader.next();
+    });
+    alone_wall.push_back(alone.wall);
+    alone_cpu.push_back(alone.cpu);
+    loader_wall.push_back(ours.wall);
+    loader_cpu.push_back(ours.cpu);
+    ratios.push_back(alone.cpu / ours.cpu);
+  }
+  std::printf(
+      "%-6s %d threads: TurboJPEG alone %7.1f images/s (%.3f ms CPU), loader %7.1f images/s "
+      "(%.3f ms CPU): %.1f %% by the clock, %.1f %% by CPU time\n",
+      name, threads, 1 / median(alone_wall), 1e3 * median(alone_cpu), 1 / median(loader_wall),
+      1e3 * median(loader_cpu), 100 * median(alone_wall) / median(loader_wall),
+      100 * median(ratios));
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const int threads = argc > 1 ? std::stoi(argv[1]) : 2;
+  path folder = argc > 2 ? argv[2] : "";
+  std::string made = (adagp::core::fs::temp_directory_path() / "adagp-jpeg-XXXXXX").string();
+  if (folder.empty()) {
+    if (mkdtemp(made.data()) == nullptr) return 1;
+    folder = made;
+    make_folder(folder);
+  }
+  adagp::data::Config config;
+  config.name = "image-folder";
+  config.dir = folder;
+  const auto splits = adagp::data::open(config);
+  compare("train", splits.train, read_all(folder / "train"), true, threads);
+  compare("test", splits.test, read_all(folder / "test"), false, threads);
+  if (argc <= 2) adagp::core::fs::remove_all(folder);
+  return 0;
+}

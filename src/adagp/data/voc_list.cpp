@@ -1,0 +1,147 @@
+#include "adagp/data/voc_list.h"
+
+#include <algorithm>
+
+#include "adagp/core/error.h"
+#include "adagp/core/text.h"
+
+namespace adagp::data {
+namespace {
+
+namespace fs = core::fs;
+
+struct VocId {
+  fs::path year;  // VOC2007
+  std::string name;
+};
+
+std::vector<VocId> ids_of(const fs::path& devkit, const std::vector<std::string>& sets) {
+  std::vector<VocId> ids;
+  for (const std::string& set : sets) {
+    const fs::path file = set_file(devkit, set);
+    const fs::path year = file.parent_path().parent_path().parent_path();
+    for (const std::string& line : core::split(core::read_file(file), '\n')) {
+      // Lists of one class have "000012 -1": the number is not ours to read.
+      const std::string name = core::trim(core::split(core::trim(line), ' ').front());
+      if (!name.empty()) ids.push_back({year, name});
+    }
+  }
+  return ids;
+}
+
+fs::path image_of(const VocId& id, const VocAnnotation& annotation) {
+  const fs::path folder = id.year / "JPEGImages";
+  std::vector<std::string> names{id.name + ".jpg", id.name + ".png"};
+  if (!annotation.filename.empty()) names.insert(names.begin(), annotation.filename);
+  for (const std::string& name : names) {
+    // A file name only: an annotation must not lead out of the folder.
+    if (fs::path(name).filename() == name && fs::exists(folder / name)) return folder / name;
+  }
+  throw DataError(core::cat((folder / names.front()).string(),
+                            ": no such file, but the set lists its picture; complete the folder or "
+                            "choose other sets by data.voc_train and data.voc_test"));
+}
+
+}  // namespace
+
+void BadBoxes::note(const std::string& kind, const std::string& message) {
+  if (refuse) {
+    throw DataError(message + "; mend it, or leave such out with data.bad_boxes = \"skip\"");
+  }
+  if (first.empty()) first = message;
+  ++count[kind];
+}
+
+std::string BadBoxes::summary() const {
+  int64_t all = 0;
+  std::vector<std::string> kinds;
+  for (const auto& [kind, number] : count) {
+    all += number;
+    kinds.push_back(core::cat(number, " ", kind));
+  }
+  if (all == 0) return "";
+  return core::cat("data: voc: left out ", core::join(kinds, ", "), "; the first: ", first);
+}
+
+std::vector<core::LabelledBox> checked_objects(const VocAnnotation& annotation,
+                                               const std::vector<std::string>& classes,
+                                               const std::string& path, BadBoxes& bad) {
+  std::vector<core::LabelledBox> out;
+  for (const VocObject& o : annotation.objects) {
+    const std::string box = core::cat(path, ": object '", o.name, "': box ", o.xmin, ",", o.ymin,
+                                      " to ", o.xmax, ",", o.ymax);
+    const auto found = std::find(classes.begin(), classes.end(), o.name);
+    if (found == classes.end()) {
+      bad.note("of unknown class", core::cat(path, ": unknown class '", o.name, "'",
+                                             core::suggestion(o.name, classes)));
+      continue;
+    }
+    if (o.xmax < o.xmin || o.ymax < o.ymin) {
+      bad.note("inverted", box + " is inverted, expected xmin <= xmax and ymin <= ymax");
+      continue;
+    }
+    if (o.xmax == o.xmin || o.ymax == o.ymin) {
+      bad.note("without area", box + " has no area");
+      continue;
+    }
+    core::Box edges{o.xmin - 1, o.ymin - 1, o.xmax, o.ymax};
+    if (annotation.width > 0 && annotation.height > 0) {
+      edges = core::intersection(edges, {0, 0, static_cast<double>(annotation.width),
+                                         static_cast<double>(annotation.height)});
+    }
+    if (edges.right - edges.left < 1 || edges.bottom - edges.top < 1) {
+      bad.note("outside", core::cat(box, " is outside of its image of ", annotation.width, "x",
+                                    annotation.height));
+      continue;
+    }
+    out.push_back({edges, found - classes.begin(), o.difficult});
+  }
+  if (out.empty()) {
+    bad.note("pictures without a box", path + ": no box is left in it, expected at least one");
+  }
+  return out;
+}
+
+fs::path find_devkit(const std::string& dir) {
+  for (const fs::path& folder : {fs::path(dir), fs::path(dir) / "VOCdevkit"}) {
+    if (fs::exists(folder / "VOC2007") || fs::exists(folder / "VOC2012")) return folder;
+  }
+  throw DataError("data: voc: " + dir +
+                  ": neither VOC2007 nor VOC2012 in it or in its VOCdevkit; give the folder that "
+                  "the challenge's archives were unpacked into");
+}
+
+fs::path set_file(const fs::path& devkit, const std::string& set) {
+  const auto parts = core::split(set, '/');
+  if (parts.size() != 2 || parts[0].empty() || parts[1].empty() ||
+      fs::path(parts[1]).filename() != parts[1]) {
+    throw UsageError("data.voc_train, data.voc_test: '" + set +
+                     "', expected YEAR/SET such as \"2007/trainval\"");
+  }
+  return devkit / ("VOC" + parts[0]) / "ImageSets" / "Main" / (parts[1] + ".txt");
+}
+
+std::vector<VocPicture> list_voc(const fs::path& devkit, const std::vector<std::string>& sets,
+                                 const std::vector<std::string>& classes, int64_t limit,
+                                 BadBoxes& bad) {
+  const std::vector<VocId> ids = ids_of(devkit, sets);
+  const auto all = static_cast<int64_t>(ids.size());
+  const int64_t wanted = limit > 0 ? std::min(limit, all) : all;
+  std::vector<VocPicture> pictures;
+  for (int64_t i = 0; i < wanted; ++i) {
+    const VocId& id = ids[static_cast<size_t>(i * all / wanted)];
+    const fs::path file = id.year / "Annotations" / (id.name + ".xml");
+    const VocAnnotation annotation = parse_voc(core::read_file(file), file.string());
+    VocPicture picture{{}, checked_objects(annotation, classes, file.string(), bad)};
+    if (picture.objects.empty()) continue;
+    picture.image = image_of(id, annotation);
+    pictures.push_back(std::move(picture));
+  }
+  if (pictures.empty()) {
+    throw DataError(core::cat("data: voc: no picture in ", core::join(sets, ", "), " of ",
+                              devkit.string(), ", expected at least one"));
+  }
+  return pictures;
+}
+
+}  // namespace adagp::data

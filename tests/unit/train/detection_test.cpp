@@ -1,0 +1,124 @@
+// The detection task: a slim YOLO learns eight pictures by heart, and a GP step moves what coverage
+// says.
+
+#include <gtest/gtest.h>
+
+#include "adagp/core/error.h"
+#include "adagp/layers/from_model.h"
+#include "adagp/train/bp_step.h"
+#include "adagp/train/yolo.h"
+#include "unit/temp_folder.h"
+#include "unit/train/small.h"
+
+namespace adagp::train {
+namespace {
+
+Config tiny(const std::string& method) {
+  Config c;
+  c.model.name = "yolov3";
+  c.model.width_divisor = 8;
+  c.method = method;
+  c.schedule = "1ep bp, 1:1";
+  c.epochs = 2;
+  c.batch = 8;
+  c.eval_batch = 8;
+  c.device = "cpu";
+  c.threads = 1;
+  c.data.name = "synthetic-detection";
+  c.data.image_size = 64;
+  c.data.synthetic_train = 8;
+  c.data.synthetic_test = 4;
+  c.data.synthetic_noise = 0.2;
+  c.augment.workers = 0;
+  c.augment.flip = false;
+  c.detection.scale = 0;
+  c.detection.shift = 0;
+  c.optim.name = "adam";
+  c.optim.lr = 3e-3;
+  c.optim.decay = 0;
+  c.log_every = "1ep";
+  return c;
+}
+
+Session detection_session(Config c, bool predicts) {
+  set_threads(c);
+  const TaskPtr task = open_task(c);
+  task->resolve(c);
+  Session s = make_session(c, task, build_net(c, *task));
+  s.net->train();
+  s.set_lr(c.optim.lr);
+  if (predicts) {
+    add_summaries(s);
+    add_predictor(s, 1);
+  }
+  return s;
+}
+
+// The smallest loss there can be: cross-entropy of a centre that lies inside its cell is not zero.
+double least_loss(const Session& s, const data::Batch& batch, const models::Tensors& outputs) {
+  const Yolo yolo({s.config.detection.anchors, s.config.data.image_size, s.config.model.classes,
+                   s.config.detection.ignore});
+  const at::Tensor& objects = batch.targets[0];
+  const auto r = yolo.responsible(objects, outputs);
+  const auto entropy = [](const at::Tensor& p) {
+    return -(at::xlogy(p, p) + at::xlogy(1 - p, 1 - p));
+  };
+  const at::Tensor balance = 2 - objects.select(2, 3) * objects.select(2, 4);
+  const at::Tensor sum = (r.valid * balance * (entropy(r.x) + entropy(r.y))).sum();
+  return sum.item<double>() / static_cast<double>(batch.size());
+}
+
+TEST(Detection, EightPicturesAreLearntByHeart) {
+  Session s = detection_session(tiny("bp"), false);
+  const auto method = find_method("bp").make(s);
+  const auto source = s.task->batches(s.config, Use::kTrain, s.device);
+  double first = 0, last = 0;
+  constexpr int kSteps = 240;
+  for (int i = 0; i < kSteps; ++i) {
+    s.set_lr(s.config.optim.lr * std::min(1.0, 2.0 * (kSteps - i) / kSteps));
+    const data::Batch batch = source->next();
+    const StepResult result = method->full_step(s, batch);
+    last = result.loss.item<double>() - least_loss(s, batch, result.outputs);
+    if (i == 0) first = last;
+    if (i % 20 == 0) std::cerr << i << " " << last << "\n";
+  }
+  const auto known = s.task->batches(s.config, Use::kTrainInOrder, s.device);
+  const Evaluation result = s.task->evaluate(s, *known, nullptr, {});
+  EXPECT_EQ(result.examples, 8);
+  EXPECT_LT(last, first / 100);
+  EXPECT_DOUBLE_EQ(result.figures.at("map50"), 100);
+  EXPECT_DOUBLE_EQ(result.figures.at("map50_11"), 100);
+  EXPECT_DOUBLE_EQ(result.figures.at("class_accuracy"), 100);
+  EXPECT_DOUBLE_EQ(result.figures.at("object_recall"), 100);
+}
+
+TEST(Detection, AGpStepMovesWhatCoverageSays) {
+  Session s = detection_session(tiny("adagp"), true);
+  const auto method = find_method("adagp").make(s);
+  const auto source = s.task->batches(s.config, Use::kTrain, s.device);
+  EXPECT_TRUE(std::isfinite(method->full_step(s, source->next()).loss.item<double>()));
+  const auto before = small::copy_of(*s.net);
+  method->cheap_step(s, source->next());
+  for (const auto& entry : layers::coverage(*s.net, "predicted")) {
+    const auto now = s.net->named_parameters()[entry.name];
+    EXPECT_TRUE(at::isfinite(now).all().item<bool>()) << entry.name;
+    EXPECT_EQ(at::equal(now, before.at(entry.name)), entry.treatment != "predicted") << entry.name;
+  }
+}
+
+TEST(Detection, AWholeRunGivesItsFigures) {
+  const adagp::testing::TempFolder folder;
+  const Summary summary = train(tiny("adagp"), folder / "run");
+  EXPECT_TRUE(summary.figures.contains("map50"));
+}
+
+TEST(Detection, RefusesSizesAndNetworksThatCannotBe) {
+  Config c = tiny("bp");
+  c.data.image_size = 72;
+  EXPECT_THROW(open_task(c)->resolve(c), UsageError);
+  c.model.name = "resnet8";
+  EXPECT_THROW(open_task(c), UsageError);
+}
+
+}  // namespace
+}  // namespace adagp::train
