@@ -10,7 +10,7 @@ tidy() {
   local build=$1 jobs=${2:-2} done_folder=$1/tidy file ok newest todo=()
   mkdir -p "$done_folder"
   # A file is looked at again when it, any header or the list of checks is newer than its mark.
-  newest=$(sources 'src/*.h' 'apps/*.h' .clang-tidy | xargs -d '\n' ls -t | head -1)
+  newest=$(sources 'src/*.h' 'apps/*.h' .clang-tidy | xargs -d '\n' ls -t | sed -n 1p)
   while read -r file; do
     ok=$done_folder/${file//\//-}.ok
     [[ $ok -nt $file && $ok -nt $newest ]] || todo+=("$file")

@@ -34,7 +34,8 @@ core::fs::path weights_file(const EvalArguments& arguments) {
 
 // What the command line leaves open is as in training, or as the weights file says.
 train::Config starting_point(const EvalArguments& arguments, const core::fs::path& file,
-                             const train::ModelTag& tag) {
+                             const std::map<std::string, std::string>& metadata) {
+  const train::ModelTag tag = train::from_metadata(metadata);
   train::Config config;
   if (file != arguments.what) {
     config = train::read_config(arguments.what);
@@ -44,6 +45,7 @@ train::Config starting_point(const EvalArguments& arguments, const core::fs::pat
   config.model.form = tag.form.empty() ? "auto" : tag.form;
   config.model.classes = tag.classes;
   config.model.width_divisor = tag.width_divisor;
+  train::read_metadata(metadata, config.model.transformer);
   return config;
 }
 
@@ -59,8 +61,7 @@ void fill_from_shapes(train::Config& config, const io::TensorMap& tensors) {
 int run_eval(const EvalArguments& arguments) {
   const auto file = weights_file(arguments);
   const io::TensorFile weights = io::load_tensors(file);
-  train::Config config = arguments.flags.resolve(
-      starting_point(arguments, file, train::from_metadata(weights.metadata)));
+  train::Config config = arguments.flags.resolve(starting_point(arguments, file, weights.metadata));
   if (config.model.name.empty()) {
     throw UsageError(file.string() + ": does not name its network; add --model");
   }
@@ -72,6 +73,11 @@ int run_eval(const EvalArguments& arguments) {
   }
   train::set_threads(config);
   const auto task = train::open_task(config);
+  if (!arguments.logits.empty() && task->kind() != models::TaskKind::kClassification) {
+    throw UsageError("--logits: of classification only, and '" + config.data.name + "' is for " +
+                     models::task_name(task->kind()));
+  }
+  task->check(weights.metadata, file.string());
   task->resolve(config);
   config.weights.clear();
   auto net = train::build_net(config, *task);
@@ -82,12 +88,7 @@ int run_eval(const EvalArguments& arguments) {
   train::EvaluationRequest request;
   request.keep_logits = !arguments.logits.empty();
   const auto found = task->evaluate(session, *source, nullptr, request);
-  if (request.keep_logits) {
-    if (!found.logits.defined()) {
-      throw UsageError("--logits: there are none of " + models::task_name(task->kind()));
-    }
-    io::save_tensors(arguments.logits, {{"logits", found.logits}});
-  }
+  if (request.keep_logits) io::save_tensors(arguments.logits, {{"logits", found.logits}});
   if (arguments.json) {
     nlohmann::json json{{"model", config.model.name},
                         {"data", config.data.name},

@@ -23,7 +23,7 @@ def compared(tmp_path_factory):
 def test_json_has_the_promised_fields_and_the_runs_numbers(compared):
     folder, _ = compared
     result = json.loads((folder / "compare.json").read_text())
-    assert set(result) == {"methods", "pairs", "verdict"}
+    assert set(result) == {"metric", "methods", "pairs", "verdict"}
     assert list(result["methods"]) == METHODS
     for method, row in result["methods"].items():
         assert set(row) == FIELDS

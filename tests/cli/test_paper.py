@@ -35,10 +35,14 @@ def test_the_nine_means_are_means_of_the_networks(paper):
 
 
 def test_no_network_is_faster_than_its_bound(paper):
-    """A predictor that costs nothing: (1+r) / (1 + r(1-f)); f is 0.476 for any number of batches."""
+    """A predictor that costs nothing: (1+r) / (1 + r(1-f)).
+
+    f is 0.476 but for the rounding of a cycle at an epoch's end, at most 0.003 with 130 batches or
+    more; at r = 4 that is 0.006 of the bound.
+    """
     for one in paper["networks"]:
         r = one["backward_over_forward"]
-        assert one["bound"] == pytest.approx((1 + r) / (1 + r * (1 - 0.4763)), abs=2e-3)
+        assert one["bound"] == pytest.approx((1 + r) / (1 + r * (1 - 0.4763)), abs=6e-3)
         assert 1 < one["low"] <= one["efficient"] <= one["max"] + 1e-12 <= one["bound"] + 1e-9
 
 

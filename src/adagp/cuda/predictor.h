@@ -70,10 +70,10 @@ struct TrainArgs {
   const void* features = nullptr;                        // bf16 [rows, 256], of the same summaries
   int64_t rows = 0;
   float rms_decay = 0.95F;
-  bool normalise = true;      // false: target raw, scale stays
-  uint8_t* seen = nullptr;    // device [1]: 0 before the first step; set to 1 by the step
-  float* loss = nullptr;      // out [1]
-  void* workspace = nullptr;  // train_workspace() bytes, zeroed once
+  bool normalise = true;         // false: target raw, scale stays
+  uint8_t* seen = nullptr;       // device [1]: 0 before the first step; set to 1 by the step
+  float* loss = nullptr;         // out [1]
+  void* workspace = nullptr;     // train_workspace() bytes, zeroed once
   bool behind_features = false;  // as in PredictArgs
 };
 int64_t train_workspace(const PredictedLayer* layers, int64_t count, int64_t rows, int64_t widest);

@@ -5,47 +5,13 @@
 #include <cmath>
 
 #include "adagp/core/error.h"
-#include "adagp/core/rng.h"
 #include "adagp/core/text.h"
+#include "adagp/data/draw.h"
 
 namespace adagp::data {
 namespace {
 
 using ScaleTable = std::array<std::array<float, 256>, 3>;
-
-struct Draw {
-  int64_t down = 0, right = 0;  // where the window lies in the unpadded image, -pad .. pad
-  bool flip = false;
-};
-
-core::Rng example_rng(uint64_t seed, int64_t epoch, int64_t index) {
-  return core::Rng(core::mix({seed, static_cast<uint64_t>(epoch), static_cast<uint64_t>(index)}));
-}
-
-Draw draw_pad_crop(core::Rng& rng, const AugmentOptions& options) {
-  Draw draw;
-  if (!options.train) return draw;
-  if (options.crop == "pad") {
-    draw.down = rng.below(2 * options.pad + 1) - options.pad;
-    draw.right = rng.below(2 * options.pad + 1) - options.pad;
-  }
-  draw.flip = options.flip && rng.below(2) == 1;
-  return draw;
-}
-
-// Position i of a line of n pixels whose borders are mirrors; the border itself is not repeated.
-int64_t mirrored(int64_t i, int64_t n) {
-  if (i < 0) return -i;
-  return i < n ? i : 2 * n - 2 - i;
-}
-
-// The source rows and columns of one example's window.
-void fill_window(const Draw& draw, int64_t height, int64_t width, int64_t* rows, int64_t* columns) {
-  for (int64_t y = 0; y < height; ++y) rows[y] = mirrored(y + draw.down, height);
-  for (int64_t x = 0; x < width; ++x) {
-    columns[x] = mirrored((draw.flip ? width - 1 - x : x) + draw.right, width);
-  }
-}
 
 std::array<double, 3> per_channel(const std::vector<double>& values) {
   if (values.size() == 1) return {values[0], values[0], values[0]};
@@ -54,28 +20,41 @@ std::array<double, 3> per_channel(const std::vector<double>& values) {
       core::cat("data.mean, data.std: ", values.size(), " numbers, expected one or three"));
 }
 
-// What each byte becomes, per channel.
-ScaleTable scale_table(const AugmentOptions& options) {
+// (x / 255 - mean) / std as one multiplication and one addition, per channel.
+struct Terms {
+  std::array<float, 3> slope{}, offset{};
+};
+
+Terms terms_of(const AugmentOptions& options) {
   const auto mean = per_channel(options.mean), std = per_channel(options.std);
+  Terms terms;
+  for (size_t c = 0; c < 3; ++c) {
+    terms.slope[c] = static_cast<float>(1.0 / (255.0 * std[c]));
+    terms.offset[c] = static_cast<float>(-mean[c] / std[c]);
+  }
+  return terms;
+}
+
+// What each byte becomes, per channel: for pixels that are gathered one by one.
+ScaleTable scale_table(const AugmentOptions& options) {
+  const Terms terms = terms_of(options);
   ScaleTable table{};
   for (size_t c = 0; c < 3; ++c) {
     for (size_t v = 0; v < 256; ++v) {
-      table[c][v] = static_cast<float>((static_cast<double>(v) / 255.0 - mean[c]) / std[c]);
+      table[c][v] = static_cast<float>(v) * terms.slope[c] + terms.offset[c];
     }
   }
   return table;
 }
 
 at::Tensor normalise_by_ops(const at::Tensor& images, const AugmentOptions& options) {
-  const auto mean = per_channel(options.mean), std = per_channel(options.std);
+  const Terms values = terms_of(options);
   // Slopes, then offsets; page-locked, so that the copy does not wait for the GPU's work.
   at::Tensor terms =
       at::empty({2, 3}, at::TensorOptions(at::kFloat).pinned_memory(images.is_cuda()));
   auto* t = terms.mutable_data_ptr<float>();
-  for (size_t c = 0; c < 3; ++c) {
-    t[c] = static_cast<float>(1.0 / (255.0 * std[c]));
-    t[3 + c] = static_cast<float>(-mean[c] / std[c]);
-  }
+  std::copy(values.slope.begin(), values.slope.end(), t);
+  std::copy(values.offset.begin(), values.offset.end(), t + 3);
   terms = terms.to(images.device(), /*non_blocking=*/true);
   return at::addcmul(terms[1], images.to(at::kFloat), terms[0]).permute({0, 3, 1, 2});
 }
@@ -91,87 +70,6 @@ void check_images(const at::Tensor& images, const AugmentOptions& options) {
       images.size(3) != 3) {
     throw Error(core::cat("augment: images ", images.sizes(), ", expected [N, ", options.height,
                           ", ", options.width, ", 3]"));
-  }
-}
-
-PixelView view_of(const at::Tensor& image) {
-  return {image.const_data_ptr<uint8_t>(), image.size(0), image.size(1), image.size(1) * 3};
-}
-
-struct Box {
-  int64_t top = 0, left = 0, height = 0, width = 0;
-};
-
-// Torchvision's random resized crop: ten tries at an area and a ratio, then the largest centred
-// window whose ratio is allowed.
-Box draw_resized_crop(core::Rng& rng, int64_t image_height, int64_t image_width) {
-  const auto h = static_cast<double>(image_height), w = static_cast<double>(image_width);
-  for (int attempt = 0; attempt < 10; ++attempt) {
-    const double area = h * w * rng.uniform(0.08, 1.0);
-    const double ratio = std::exp(rng.uniform(std::log(3.0 / 4.0), std::log(4.0 / 3.0)));
-    const int64_t width = std::llround(std::sqrt(area * ratio));
-    const int64_t height = std::llround(std::sqrt(area / ratio));
-    if (width < 1 || height < 1 || width > image_width || height > image_height) continue;
-    const int64_t top = rng.below(image_height - height + 1);
-    return {top, rng.below(image_width - width + 1), height, width};
-  }
-  int64_t width = image_width, height = image_height;
-  if (w / h < 3.0 / 4.0) height = std::llround(w / (3.0 / 4.0));
-  if (w / h > 4.0 / 3.0) width = std::llround(h * (4.0 / 3.0));
-  return {(image_height - height) / 2, (image_width - width) / 2, height, width};
-}
-
-// The same part of an image that was reduced from whole_height x whole_width.
-PixelView part_of(const PixelView& image, const Box& box, int64_t whole_height,
-                  int64_t whole_width) {
-  const auto along = [](int64_t begin, int64_t length, int64_t whole, int64_t size, int64_t& from,
-                        int64_t& count) {
-    const double scale = static_cast<double>(size) / static_cast<double>(whole);
-    from = std::min<int64_t>(std::llround(static_cast<double>(begin) * scale), size - 1);
-    const int64_t end = std::llround(static_cast<double>(begin + length) * scale);
-    count = std::clamp<int64_t>(end - from, 1, size - from);
-  };
-  Box part;
-  along(box.top, box.height, whole_height, image.height, part.top, part.height);
-  along(box.left, box.width, whole_width, image.width, part.left, part.width);
-  return {image.rgb + part.top * image.stride + part.left * 3, part.height, part.width,
-          image.stride};
-}
-
-void mirror(uint8_t* rgb, int64_t height, int64_t width) {
-  for (int64_t y = 0; y < height; ++y, rgb += width * 3) {
-    for (uint8_t *a = rgb, *b = rgb + (width - 1) * 3; a < b; a += 3, b -= 3) {
-      std::swap_ranges(a, a + 3, b);
-    }
-  }
-}
-
-// Short side to size / ratio, the middle of it kept.
-ResizePlan centre_plan(int64_t height, int64_t width, const AugmentOptions& options) {
-  const auto h = static_cast<double>(height), w = static_cast<double>(width);
-  const double tall = std::round(static_cast<double>(options.height) / options.resize_ratio);
-  const double wide = std::round(static_cast<double>(options.width) / options.resize_ratio);
-  ResizePlan plan;
-  plan.height = options.height;
-  plan.width = options.width;
-  const bool by_height = tall / h >= wide / w;
-  plan.full_height = static_cast<int64_t>(by_height ? tall : wide * h / w);
-  plan.full_width = static_cast<int64_t>(by_height ? tall * w / h : wide);
-  plan.top = std::lrint(static_cast<double>(plan.full_height - plan.height) / 2.0);
-  plan.left = std::lrint(static_cast<double>(plan.full_width - plan.width) / 2.0);
-  return plan;
-}
-
-void copy_window(const uint8_t* from, const Draw& draw, int64_t height, int64_t width,
-                 uint8_t* to) {
-  std::vector<int64_t> places(static_cast<size_t>(height + width));
-  int64_t *rows = places.data(), *columns = rows + height;
-  fill_window(draw, height, width, rows, columns);
-  for (int64_t y = 0; y < height; ++y) {
-    for (int64_t x = 0; x < width; ++x) {
-      const uint8_t* p = from + (rows[y] * width + columns[x]) * 3;
-      for (int c = 0; c < 3; ++c) *to++ = p[c];
-    }
   }
 }
 
@@ -238,11 +136,9 @@ std::vector<cuda::Window> windows(const std::vector<int64_t>& indices,
 }
 
 void set_normalisation(const AugmentOptions& options, cuda::AugmentArgs& args) {
-  const auto mean = per_channel(options.mean), std = per_channel(options.std);
-  for (size_t c = 0; c < 3; ++c) {
-    args.slope[c] = static_cast<float>(1.0 / (255.0 * std[c]));
-    args.offset[c] = static_cast<float>(-mean[c] / std[c]);
-  }
+  const Terms terms = terms_of(options);
+  std::copy(terms.slope.begin(), terms.slope.end(), args.slope);
+  std::copy(terms.offset.begin(), terms.offset.end(), args.offset);
 }
 
 at::Tensor augment_by_index(const at::Tensor& images, const std::vector<int64_t>& indices,
@@ -267,66 +163,30 @@ at::Tensor augment_by_index(const at::Tensor& images, const std::vector<int64_t>
   return normalise_by_ops(at::index(images, {example, rows, columns}), options);
 }
 
-int reduction(int64_t height, int64_t width, const AugmentOptions& options, const Occasion& when) {
-  // How many times larger than needed what is drawn is, along the tighter axis.
-  double spare = 1;
-  if (options.train && options.crop == "resized") {
-    auto rng = example_rng(when.seed, when.epoch, when.index);
-    const Box box = draw_resized_crop(rng, height, width);
-    spare = std::min(static_cast<double>(box.height) / static_cast<double>(options.height),
-                     static_cast<double>(box.width) / static_cast<double>(options.width));
-  } else if (height != options.height || width != options.width) {
-    const ResizePlan plan = centre_plan(height, width, options);
-    spare = std::min(static_cast<double>(height) / static_cast<double>(plan.full_height),
-                     static_cast<double>(width) / static_cast<double>(plan.full_width));
+void normalise_pixels(const uint8_t* in, int64_t pixels, const AugmentOptions& options,
+                      float* out) {
+  const Terms terms = terms_of(options);
+  constexpr int64_t kPixels = 16, kValues = 3 * kPixels;  // whole registers of any width
+  float slope[kValues], offset[kValues];
+  for (size_t j = 0; j < kValues; ++j) {
+    slope[j] = terms.slope[j % 3];
+    offset[j] = terms.offset[j % 3];
   }
-  return spare >= 8 ? 8 : spare >= 4 ? 4 : spare >= 2 ? 2 : 1;
-}
-
-void augment_reduced(const PixelView& image, int64_t whole_height, int64_t whole_width,
-                     const AugmentOptions& options, const Occasion& when, uint8_t* out) {
-  const int64_t height = options.height, width = options.width;
-  auto rng = example_rng(when.seed, when.epoch, when.index);
-  if (options.train && options.crop == "resized") {
-    const Box box = draw_resized_crop(rng, whole_height, whole_width);
-    resize(part_of(image, box, whole_height, whole_width), {height, width, 0, 0, height, width},
-           out);
-    if (options.flip && rng.below(2) == 1) mirror(out, height, width);
-    return;
-  }
-  const Draw draw = draw_pad_crop(rng, options);
-  const bool still = draw.down == 0 && draw.right == 0 && !draw.flip;
-  if (image.height == height && image.width == width) {
-    copy_window(image.rgb, draw, height, width, out);
-  } else if (still) {
-    resize(image, centre_plan(whole_height, whole_width, options), out);
-  } else {
-    std::vector<uint8_t> resized(static_cast<size_t>(height * width * 3));
-    resize(image, centre_plan(whole_height, whole_width, options), resized.data());
-    copy_window(resized.data(), draw, height, width, out);
-  }
-}
-
-at::Tensor augment_one(const at::Tensor& image, int64_t index, const AugmentOptions& options,
-                       uint64_t seed, int64_t epoch) {
-  check(options);
-  const at::Tensor source = image.contiguous();
-  at::Tensor result = at::empty({options.height, options.width, 3}, at::kByte);
-  augment_reduced(view_of(source), source.size(0), source.size(1), options, {index, seed, epoch},
-                  result.mutable_data_ptr<uint8_t>());
-  return result;
+  const auto scale = [&](int64_t count) {
+    for (int64_t j = 0; j < count; ++j) {
+      out[j] = static_cast<float>(in[j]) * slope[j] + offset[j];
+    }
+  };
+  for (; pixels >= kPixels; pixels -= kPixels, in += kValues, out += kValues) scale(kValues);
+  scale(3 * pixels);
 }
 
 at::Tensor normalise(const at::Tensor& images, const AugmentOptions& options) {
   if (!images.is_cpu()) return normalise_by_ops(images, options);
   const at::Tensor source = images.contiguous();
-  const auto table = scale_table(options);
   at::Tensor batch = empty_batch(source.size(0), source.size(1), source.size(2));
-  const auto* p = source.const_data_ptr<uint8_t>();
-  float* out = batch.mutable_data_ptr<float>();
-  for (int64_t i = source.numel() / 3; i > 0; --i) {
-    for (size_t c = 0; c < 3; ++c) *out++ = table[c][*p++];
-  }
+  normalise_pixels(source.const_data_ptr<uint8_t>(), source.numel() / 3, options,
+                   batch.mutable_data_ptr<float>());
   return batch;
 }
 

@@ -60,6 +60,8 @@ void augment_reduced(const PixelView& image, int64_t whole_height, int64_t whole
 
 // u8 [B, H, W, 3] -> float [B, 3, H, W], channels-last: (x / 255 - mean) / std.
 at::Tensor normalise(const at::Tensor& images, const AugmentOptions& options);
+// The same of `pixels` in a row, in plain memory.
+void normalise_pixels(const uint8_t* in, int64_t pixels, const AugmentOptions& options, float* out);
 
 // Throws UsageError for an unknown crop, a negative pad or a padding wider than the image.
 void check(const AugmentOptions& options);

@@ -22,7 +22,7 @@ struct Config {
   int64_t synthetic_seed = 1234;  // which world is generated; apart from the run's seed
   double synthetic_noise = 1.0;   // difficulty
   std::vector<std::string> voc_train, voc_test;  // "2007/trainval"; empty = the usual ones
-  std::string bad_boxes = "skip";  // skip | refuse annotations that cannot be right
+  std::string bad_boxes = "skip";                // skip | refuse annotations that cannot be right
 };
 
 }  // namespace adagp::data

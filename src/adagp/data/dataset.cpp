@@ -29,7 +29,8 @@ const std::vector<Entry>& registry() {
        "translation"},
       {"multi30k", "Multi30k English to German, tokenised: a folder or .tar.xz archive",
        "translation"},
-      {"parallel-text", "other texts like it: train.en, train.de, val.en, val.de, words between spaces",
+      {"parallel-text",
+       "other texts like it: train.en, train.de, val.en, val.de, words between spaces",
        "translation"},
   };
   return kEntries;

@@ -3,8 +3,9 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
-#include <utility>
 #include <vector>
+
+#include "adagp/data/draw.h"
 
 namespace adagp::data {
 namespace {
@@ -28,12 +29,6 @@ Placement scaled_placement(int64_t height, int64_t width, int64_t size, double e
   p.top = (size - p.height) / 2;
   p.left = (size - p.width) / 2;
   return p;
-}
-
-void mirror(uint8_t* row, int64_t pixels) {
-  for (int64_t a = 0, b = pixels - 1; a < b; ++a, --b) {
-    for (int64_t c = 0; c < 3; ++c) std::swap(row[3 * a + c], row[3 * b + c]);
-  }
 }
 
 }  // namespace
@@ -77,7 +72,7 @@ void draw(const PixelView& picture, const Placement& p, uint8_t* canvas) {
   for (int64_t y = 0; y < height; ++y) {
     uint8_t* row = canvas + static_cast<size_t>(top + y) * row_bytes;
     std::memcpy(row + left * 3, from + y * stride, static_cast<size_t>(width) * 3);
-    if (p.flip) mirror(row, p.size);
+    if (p.flip) mirror_row(row, p.size);
   }
 }
 

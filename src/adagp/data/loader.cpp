@@ -1,5 +1,6 @@
 #include "adagp/data/loader.h"
 
+#include <mutex>
 #include <utility>
 
 #include "adagp/core/log.h"
@@ -29,12 +30,38 @@ bool has_room(const at::Tensor& images, const at::Device& device) {
   return false;
 }
 
+// Memory of batches that nobody holds any more, to be used again: fresh pages cost as much as
+// filling them.
+class BatchMemory {
+ public:
+  // Float, channels-last, not initialised.
+  at::Tensor take(at::IntArrayRef shape) {
+    const std::lock_guard lock(mutex_);
+    for (const at::Tensor& one : kept_) {
+      // No one else has the tensor, nor a view of it.
+      if (one.use_count() == 1 && one.storage().use_count() == 1 && one.sizes() == shape) {
+        return one;
+      }
+    }
+    at::Tensor made =
+        at::empty(shape, at::TensorOptions(at::kFloat), at::MemoryFormat::ChannelsLast);
+    if (kept_.size() < kMost) kept_.push_back(made);
+    return made;
+  }
+
+ private:
+  static constexpr size_t kMost = 16;
+  std::mutex mutex_;
+  std::vector<at::Tensor> kept_;
+};
+
 }  // namespace
 
 struct Loader::Impl {
   std::shared_ptr<const Dataset> dataset;
   LoaderOptions options;
   at::Tensor images;  // u8 [N, H, W, 3] on the device when batches are gathered
+  mutable BatchMemory memory;
   StreamOptions order;
   std::unique_ptr<ResidentBatches> on_gpu;
   std::unique_ptr<BatchStream> stream;  // last: its threads use the rest
@@ -56,23 +83,41 @@ struct Loader::Impl {
     return batch;
   }
 
+  // One example as the network's size of bytes.
+  void decode_one(int64_t index, int64_t epoch, uint8_t* out) const {
+    const auto& augment = options.augment;
+    const Occasion when{index, options.seed, epoch};
+    const auto one = dataset->reduced(index, [&](int64_t height, int64_t width) {
+      return reduction(height, width, augment, when);
+    });
+    const PixelView view{one.pixels.const_data_ptr<uint8_t>(), one.pixels.size(0),
+                         one.pixels.size(1), one.pixels.size(1) * 3};
+    augment_reduced(view, one.height, one.width, augment, when, out);
+  }
+
   at::Tensor decode(const std::vector<int64_t>& indices, int64_t epoch) const {
     const auto& augment = options.augment;
-    at::Tensor pixels = at::empty(
-        {static_cast<int64_t>(indices.size()), augment.height, augment.width, 3}, host(at::kByte));
-    auto* out = pixels.mutable_data_ptr<uint8_t>();
-    for (const int64_t i : indices) {
-      const Occasion when{i, options.seed, epoch};
-      const auto one = dataset->reduced(i, [&](int64_t height, int64_t width) {
-        return reduction(height, width, augment, when);
-      });
-      const PixelView view{one.pixels.const_data_ptr<uint8_t>(), one.pixels.size(0),
-                           one.pixels.size(1), one.pixels.size(1) * 3};
-      augment_reduced(view, one.height, one.width, augment, when, out);
-      out += augment.height * augment.width * 3;
+    const auto count = static_cast<int64_t>(indices.size());
+    const int64_t pixels = augment.height * augment.width;
+    if (options.device.is_cpu()) {
+      at::Tensor batch = memory.take({count, 3, augment.height, augment.width});
+      float* out = batch.mutable_data_ptr<float>();
+      std::vector<uint8_t> bytes(static_cast<size_t>(pixels * 3));
+      for (const int64_t i : indices) {
+        decode_one(i, epoch, bytes.data());
+        normalise_pixels(bytes.data(), pixels, augment, out);
+        out += pixels * 3;
+      }
+      return batch;
     }
     // A GPU gets the bytes, a quarter of the floats, and normalises them itself.
-    return options.device.is_cpu() ? normalise(pixels, augment) : pixels;
+    at::Tensor batch = at::empty({count, augment.height, augment.width, 3}, host(at::kByte));
+    auto* out = batch.mutable_data_ptr<uint8_t>();
+    for (const int64_t i : indices) {
+      decode_one(i, epoch, out);
+      out += pixels * 3;
+    }
+    return batch;
   }
 
   Batch delivered(Batch batch) const {

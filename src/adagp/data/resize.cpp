@@ -35,15 +35,25 @@ struct Filter {
   const uint16_t* at(int64_t i) const { return weights.data() + i * taps; }
 };
 
-Filter triangle(int64_t in, int64_t full_out, int64_t begin, int64_t count) {
-  const double scale = static_cast<double>(in) / static_cast<double>(full_out);
+// `from`, `length`: the part of `size` input positions that becomes full_out output positions, of
+// which `count` are made from `begin` on.
+Filter triangle(double from, double length, int64_t size, int64_t full_out, int64_t begin,
+                int64_t count) {
+  const double scale = length / static_cast<double>(full_out);
   const double support = std::max(scale, 1.0);
-  const auto centre = [&](int64_t i) { return (static_cast<double>(begin + i) + 0.5) * scale; };
+  const auto lowest = std::clamp<int64_t>(static_cast<int64_t>(std::floor(from)), 0, size - 1);
+  const auto in =
+      std::clamp<int64_t>(static_cast<int64_t>(std::ceil(from + length)), lowest + 1, size);
+  const auto centre = [&](int64_t i) {
+    return from + (static_cast<double>(begin + i) + 0.5) * scale;
+  };
   const auto low = [&](int64_t i) {
-    return std::max<int64_t>(0, static_cast<int64_t>(centre(i) - support + 0.5));
+    const auto first = static_cast<int64_t>(std::floor(centre(i) - support + 0.5));
+    return std::clamp<int64_t>(first, lowest, in - 1);
   };
   const auto high = [&](int64_t i) {
-    return std::min<int64_t>(in, static_cast<int64_t>(centre(i) + support + 0.5));
+    const auto end = static_cast<int64_t>(std::floor(centre(i) + support + 0.5));
+    return std::clamp<int64_t>(end, low(i) + 1, in);
   };
   Filter filter;
   for (int64_t i = 0; i < count; ++i) filter.taps = std::max(filter.taps, high(i) - low(i));
@@ -51,16 +61,17 @@ Filter triangle(int64_t in, int64_t full_out, int64_t begin, int64_t count) {
   filter.weights.assign(static_cast<size_t>(count * filter.taps), 0);
   std::vector<double> weights(static_cast<size_t>(filter.taps));
   for (int64_t i = 0; i < count; ++i) {
-    const int64_t from = low(i), used = high(i) - from;
+    const int64_t at = low(i), used = high(i) - at;
     double sum = 0;
     for (int64_t j = 0; j < used; ++j) {
-      const double distance = std::abs(static_cast<double>(from + j) + 0.5 - centre(i)) / support;
+      const double distance = std::abs(static_cast<double>(at + j) + 0.5 - centre(i)) / support;
       weights[static_cast<size_t>(j)] = std::max(0.0, 1.0 - distance);
       sum += weights[static_cast<size_t>(j)];
     }
-    const int64_t first = std::min(from, in - filter.taps);  // all taps lie inside the image
+    if (sum == 0) weights[0] = sum = 1;                      // one pixel, beside its centre
+    const int64_t first = std::min(at, size - filter.taps);  // all taps lie inside the image
     filter.first[static_cast<size_t>(i)] = first;
-    uint16_t* out = filter.weights.data() + i * filter.taps + (from - first);
+    uint16_t* out = filter.weights.data() + i * filter.taps + (at - first);
     // Rounding the running sum keeps the total exact.
     double reached = 0;
     int64_t given = 0;
@@ -136,17 +147,18 @@ struct Pairs {
   std::vector<Lanes> weights;  // [pairs, taps]
 };
 
-Pairs pair_up(const Filter& filter, int64_t offset) {
+Pairs pair_up(const Filter& filter, int64_t offset, bool mirrored) {
   const auto count = static_cast<int64_t>(filter.first.size());
+  const auto place = [&](int64_t x) { return mirrored ? count - 1 - x : x; };
   Pairs pairs;
   pairs.taps = filter.taps;
-  for (int64_t x = 0; x < count + count % 2; x += 2) {
-    const int64_t next = std::min(x + 1, count - 1);
-    for (const int64_t at : {x, next}) {
+  for (int64_t x = 0; x < count; x += 2) {
+    const int64_t one = place(x), next = place(std::min(x + 1, count - 1));
+    for (const int64_t at : {one, next}) {
       pairs.first.push_back((filter.first[static_cast<size_t>(at)] - offset) * 3);
     }
     for (int64_t k = 0; k < filter.taps; ++k) {
-      const uint16_t a = filter.at(x)[k], b = filter.at(next)[k];
+      const uint16_t a = filter.at(one)[k], b = filter.at(next)[k];
       pairs.weights.push_back(Lanes{a, a, a, a, b, b, b, b});
     }
   }
@@ -191,10 +203,17 @@ MixColumns pick(int64_t taps, std::integer_sequence<int, kTaps...>) {
 }  // namespace
 
 void resize(const PixelView& source, const ResizePlan& plan, uint8_t* out) {
-  const Filter columns = triangle(source.width, plan.full_width, plan.left, plan.width);
-  const Filter rows = triangle(source.height, plan.full_height, plan.top, plan.height);
+  resize(source, {0, 0, static_cast<double>(source.height), static_cast<double>(source.width)},
+         plan, out);
+}
+
+void resize(const PixelView& source, const SourceBox& box, const ResizePlan& plan, uint8_t* out) {
+  const Filter columns =
+      triangle(box.left, box.width, source.width, plan.full_width, plan.left, plan.width);
+  const Filter rows =
+      triangle(box.top, box.height, source.height, plan.full_height, plan.top, plan.height);
   const int64_t left = columns.first.front();
-  const Pairs pairs = pair_up(columns, left);
+  const Pairs pairs = pair_up(columns, left, plan.mirrored);
   const MixColumns mix = pick(columns.taps, std::make_integer_sequence<int, kUnrolled>());
   const int64_t values = (columns.first.back() + columns.taps - left) * 3;
   const int64_t row_bytes = plan.width * 3;

@@ -19,7 +19,15 @@ struct ResizePlan {
   int64_t full_height = 0, full_width = 0;
   int64_t top = 0, left = 0;
   int64_t height = 0, width = 0;
+  bool mirrored = false;  // the window's columns in the other order
 };
 void resize(const PixelView& source, const ResizePlan& plan, uint8_t* out);
+
+// Takes the part of `source` inside `box` for the source. Its edges need not lie between two
+// pixels; no pixel outside it is used.
+struct SourceBox {
+  double top = 0, left = 0, height = 0, width = 0;
+};
+void resize(const PixelView& source, const SourceBox& box, const ResizePlan& plan, uint8_t* out);
 
 }  // namespace adagp::data

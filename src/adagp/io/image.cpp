@@ -42,25 +42,31 @@ void cmyk_to_rgb(const std::vector<uint8_t>& cmyk, uint8_t* rgb) {
   }
 }
 
-// One per thread: making one costs as much as decoding a small image.
-void* decompressor() {
-  thread_local const std::unique_ptr<void, JpegClose> handle(tjInitDecompress());
-  return handle.get();
+// One per thread: making one costs as much as decoding a small image. One that met an error is
+// given up, because what it then keeps (tables, the message) would speak of the next image.
+std::unique_ptr<void, JpegClose>& decompressor() {
+  thread_local std::unique_ptr<void, JpegClose> handle;
+  if (!handle) handle.reset(tjInitDecompress());
+  return handle;
 }
 
 ImageSize decode_jpeg(std::string_view bytes, const std::string& name, const PixelsFor& pixels_for,
                       const ReductionFor& reduction_for) {
-  void* handle = decompressor();
+  void* handle = decompressor().get();
+  bool trouble = false;
   const auto* data = reinterpret_cast<const unsigned char*>(bytes.data());
-  const auto fail = [&](const char* what) {
-    throw DataError(cat(name, ": JPEG ", what, ": ", tjGetErrorStr2(handle), " (", bytes.size(),
+  const auto meet_error = [&](const char* what) {
+    trouble = true;
+    if (nothing_lost(tjGetErrorStr2(handle), bytes)) return;
+    const std::string why = tjGetErrorStr2(handle);
+    decompressor().reset();
+    throw DataError(cat(name, ": JPEG ", what, ": ", why, " (", bytes.size(),
                         " bytes): the file is cut off or corrupt; replace it"));
   };
   int width = 0, height = 0, subsampling = 0, colours = 0;
   if (tjDecompressHeader3(handle, data, bytes.size(), &width, &height, &subsampling, &colours) !=
-          0 &&
-      !nothing_lost(tjGetErrorStr2(handle), bytes)) {
-    fail("header cannot be read");
+      0) {
+    meet_error("header cannot be read");
   }
   check_image_size(width, height, name);
   const ImageSize whole{height, width};
@@ -73,10 +79,10 @@ ImageSize decode_jpeg(std::string_view bytes, const std::string& name, const Pix
   // The accurate transform: training data should not depend on the processor.
   if (tjDecompress2(handle, data, bytes.size(), inks ? cmyk.data() : rgb,
                     static_cast<int>(size.width), 0, static_cast<int>(size.height), format,
-                    TJFLAG_ACCURATEDCT) != 0 &&
-      !nothing_lost(tjGetErrorStr2(handle), bytes)) {
-    fail("cannot be decoded");
+                    TJFLAG_ACCURATEDCT) != 0) {
+    meet_error("cannot be decoded");
   }
+  if (trouble) decompressor().reset();
   if (inks) cmyk_to_rgb(cmyk, rgb);
   return whole;
 }

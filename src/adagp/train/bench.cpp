@@ -2,6 +2,7 @@
 
 #include <ATen/ATen.h>
 
+#include "adagp/core/error.h"
 #include "adagp/core/text.h"
 #include "adagp/device/kernels.h"
 #include "adagp/layers/from_model.h"
@@ -42,9 +43,14 @@ TaskPtr made_up(Config& config, const std::string& input) {
     config.data.name = "synthetic-translation";
     return open_task(config);
   }
-  const auto size = layers::parse_input(
-      input == "imagenet" ? core::cat(entry.image_size, "x", entry.image_size) : input);
+  const auto size = layers::parse_input(input, entry.image_size);
+  if (size.tokens()) {
+    throw UsageError("--input " + input + ": network '" + entry.name + "' takes images");
+  }
   if (entry.task == models::TaskKind::kDetection) {
+    if (size.height != size.width) {
+      throw UsageError("--input " + input + ": network '" + entry.name + "' takes square images");
+    }
     config.data.name = "synthetic-detection";
     config.data.image_size = size.height;
     return open_task(config);

@@ -28,7 +28,8 @@ struct BenchResult {
   nlohmann::json to_json() const;
 };
 
-// `input`: "cifar", "imagenet" or "HxW", random images; classes from model.classes (0 = 10 or
+// `input`: "cifar", "imagenet" or "HxW", random images (a translator measures generated sentences
+// whatever it says); classes from model.classes (0 = 10 or
 // 1000). With `only`, one kind of step alone; the ratios are then undefined.
 BenchResult bench(Config config, const std::string& input, int repeats,
                   const std::string& only = "");

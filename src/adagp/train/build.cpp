@@ -31,7 +31,9 @@ std::shared_ptr<models::Net> build_net(const Config& config, const Task& task) {
   at::manual_seed(static_cast<uint64_t>(config.seed));
   auto net = models::build(config.model.name, task.model_options(config));
   if (!config.weights.empty()) {
-    load_state_dict(*net, io::load_tensors(config.weights).tensors, config.weights);
+    const io::TensorFile file = io::load_tensors(config.weights);
+    task.check(file.metadata, config.weights);
+    load_state_dict(*net, file.tensors, config.weights);
   }
   return net;
 }

@@ -31,8 +31,9 @@ class Classification : public Task {
     const auto classes = static_cast<int64_t>(splits_.classes.size());
     if (config.model.classes == 0) config.model.classes = classes;
     if (config.model.classes < classes) {
-      throw UsageError(
-          core::cat("model.classes = ", config.model.classes, ": the data set has ", classes));
+      throw UsageError(core::cat("model.classes = ", config.model.classes, ": the data set has ",
+                                 classes,
+                                 "; leave model.classes out, or take weights for as many"));
     }
     config.data.mean = splits_.mean;
     config.data.std = splits_.std;

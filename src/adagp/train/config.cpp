@@ -76,8 +76,9 @@ void bind_detection(core::Binding& b, Config& c) {
          "voc: skip or refuse boxes that cannot be right, unknown classes, empty annotations")
       .one_of({"skip", "refuse"});
   auto& d = c.detection;
-  b.bind("detection.anchors", &d.anchors,
-         "18 numbers: width and height of nine boxes in pixels; empty = the published ones, scaled");
+  b.bind(
+      "detection.anchors", &d.anchors,
+      "18 numbers: width and height of nine boxes in pixels; empty = the published ones, scaled");
   b.bind("detection.ignore", &d.ignore,
          "an empty cell whose box overlaps an object by more (IoU) is not told to be empty")
       .between(0, 1);

@@ -152,6 +152,9 @@ class Detection : public Task {
     const Seen seen = forward_all(session, source, graph, see);
     const auto value = precision.value();
     const double objects = hits[2].item<double>();
+    if (objects < 1) {
+      throw DataError("the test pictures show no object that counts: raise data.test_limit");
+    }
     Evaluation out;
     out.loss = seen.tally.loss();
     out.figures = {{"map50", 100 * value.area},
@@ -162,8 +165,8 @@ class Detection : public Task {
     return out;
   }
 
-  std::map<std::string, std::string> metadata() const override {
-    return {{"classes", nlohmann::json(splits_.classes).dump()}};
+  Metadata metadata(const Config&) const override {
+    return {{"class_names", nlohmann::json(splits_.classes).dump()}};
   }
 
  private:

@@ -48,7 +48,8 @@ Plan dry_run(Config config) {
   }
   if (s.bf16()) plan.activation_bytes /= 2;
 
-  const StepTimes times = measure_steps(config, task, trainer.source().next(), kTimedSteps);
+  const StepTimes times =
+      measure_steps(config, task, task->example(config, config.batch, s.device), kTimedSteps);
   plan.bp_seconds = s.predictor ? times.bp_train.median : times.bp.median;
   plan.gp_seconds = cheap_seconds(config, times, trainer.method().cheap_needs_data());
   plan.total_seconds = plan.bp_seconds * static_cast<double>(plan.bp_batches) +

@@ -31,8 +31,11 @@ void fix_budget(Config& config, const std::shared_ptr<const Task>& task) {
   }
   const auto reference =
       Summary::read(core::fs::path(config.equal_time_reference) / "summary.json");
-  const auto source = task->batches(config, Use::kTrain, choose_device(config.device));
-  const double step = measure_bp(config, task, source->next(), kBudgetSteps);
+  const at::Device device = choose_device(config.device);
+  const auto source = task->batches(config, Use::kTrain, device);
+  // A typical batch: sentences come in batches of very unlike lengths.
+  const data::Batch batch = task->example(config, config.batch, device);
+  const double step = measure_bp(config, task, batch, kBudgetSteps);
   config.equal_time_batches =
       budget_batches(reference.train_seconds, step, config.epochs * source->batches_per_epoch());
   core::log_info(core::cat("equal-time: ", core::human_seconds(reference.train_seconds), " of ",

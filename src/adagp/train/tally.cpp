@@ -17,11 +17,13 @@ void Tally::add(const at::Tensor& loss, const at::Tensor& logits, const at::Tens
 }
 
 void Tally::add_sums(const at::Tensor& sums) {
-  if (sums_.defined()) {
-    sums_.add_(sums);
-  } else {
-    sums_ = sums.clone();
+  if (!sums_.defined()) {
+    // Beginning with what a checkpoint left, so that a resumed run adds in the same order.
+    const std::vector<double> before = state();
+    reset();
+    sums_ = at::tensor(before, at::kDouble).to(sums.device());
   }
+  sums_.add_(sums);
 }
 
 Tally::Values Tally::read() const {

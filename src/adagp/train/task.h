@@ -17,6 +17,7 @@ namespace adagp::train {
 
 struct Session;
 class StepGraph;
+using Metadata = std::map<std::string, std::string>;
 
 struct Loss {
   at::Tensor value;  // the mean over what is counted (examples, words), a scalar on the device
@@ -47,7 +48,7 @@ struct Figure {
 // What batches are for.
 enum class Use {
   kTrain,         // training data, shuffled and augmented, whole batches only
-  kTest,          // test data in its order
+  kTest,          // test data, in an order of its own that never changes
   kTrainInOrder,  // training data as if it were test data
 };
 
@@ -90,9 +91,17 @@ class Task {
   virtual Evaluation evaluate(Session& session, data::BatchSource& source, StepGraph* graph,
                               const EvaluationRequest& request) const = 0;
 
-  // What a weights file must know beside the network's names and shapes (vocabularies, class
-  // names), for its metadata.
-  virtual std::map<std::string, std::string> metadata() const { return {}; }
+  // What a weights file must know beside the network's names and shapes (sizes that no shape
+  // shows, vocabularies, class names), for its metadata.
+  virtual Metadata metadata(const Config& config) const {
+    (void)config;
+    return {};
+  }
+  // Throws DataError when weights with this metadata were made for other data than this task's.
+  virtual void check(const Metadata& metadata, const std::string& file) const {
+    (void)metadata;
+    (void)file;
+  }
 };
 
 // Opens the data set the configuration names. Throws UsageError for an unknown name (with the

@@ -115,7 +115,7 @@ void Trainer::restore(const Snapshot& s) {
 void Trainer::write_weights(const core::fs::path& file) const {
   const Config& c = session_.config;
   auto metadata = to_metadata({c.model.name, c.model.form, c.model.classes, c.model.width_divisor});
-  metadata.merge(session_.task->metadata());
+  metadata.merge(session_.task->metadata(c));
   io::save_tensors(file, state_dict(*session_.net), metadata);
 }
 

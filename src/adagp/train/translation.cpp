@@ -7,6 +7,7 @@
 #include "adagp/models/translator.h"
 #include "adagp/train/precision.h"
 #include "adagp/train/session.h"
+#include "adagp/train/weights.h"
 
 namespace adagp::train {
 namespace {
@@ -127,10 +128,6 @@ class Translation : public Task {
 
   Evaluation evaluate(Session& session, data::BatchSource& source, StepGraph* graph,
                       const EvaluationRequest& request) const override {
-    if (request.keep_logits) {
-      throw UsageError(
-          "logits of a translation are not written: every sentence has another number of them");
-    }
     const Seen seen = forward_all(session, source, graph, {});
     Evaluation out;
     out.loss = seen.tally.loss();
@@ -140,12 +137,35 @@ class Translation : public Task {
     return out;
   }
 
-  std::map<std::string, std::string> metadata() const override {
-    return {{"source_words", core::join(source_.words(), " ")},
-            {"target_words", core::join(target_.words(), " ")}};
+  Metadata metadata(const Config& config) const override {
+    Metadata out = transformer_metadata(config.model.transformer);
+    out["source_words"] = core::join(source_.words(), " ");
+    out["target_words"] = core::join(target_.words(), " ");
+    return out;
+  }
+
+  void check(const Metadata& metadata, const std::string& file) const override {
+    check_words(metadata, "source_words", source_, file);
+    check_words(metadata, "target_words", target_, file);
   }
 
  private:
+  static void check_words(const Metadata& metadata, const std::string& key,
+                          const data::Vocabulary& own, const std::string& file) {
+    const auto found = metadata.find(key);
+    if (found == metadata.end()) return;
+    const auto theirs = core::split(found->second, ' ');
+    for (size_t i = 0; i < std::max(theirs.size(), own.words().size()); ++i) {
+      const std::string a = i < theirs.size() ? theirs[i] : "nothing";
+      const std::string b = i < own.words().size() ? own.words()[i] : "nothing";
+      if (a == b) continue;
+      throw DataError(core::cat(file, ": ", key, ": word number ", i, " is '", a,
+                                "', in this data set '", b,
+                                "': the weights belong to another text, direction or "
+                                "translation.min_frequency"));
+    }
+  }
+
   // Of what the network writes, against the text of the data: words it does not know count as
   // wrong.
   void add_bleu(Session& session, data::BatchSource& source, Evaluation& out) const {

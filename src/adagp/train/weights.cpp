@@ -6,6 +6,7 @@
 #include <ATen/ATen.h>
 
 #include "adagp/core/error.h"
+#include "adagp/core/log.h"
 #include "adagp/core/text.h"
 #include "adagp/nn/layer.h"
 
@@ -94,6 +95,43 @@ std::map<std::string, std::string> to_metadata(const ModelTag& tag) {
           {"width_divisor", std::to_string(tag.width_divisor)}};
 }
 
+namespace {
+
+// One table for both directions.
+std::vector<std::pair<std::string, int64_t*>> numbers_of(models::TransformerOptions& sizes) {
+  return {{"transformer.width", &sizes.width},
+          {"transformer.heads", &sizes.heads},
+          {"transformer.hidden", &sizes.hidden},
+          {"transformer.encoder_layers", &sizes.encoder_layers},
+          {"transformer.decoder_layers", &sizes.decoder_layers},
+          {"transformer.longest", &sizes.longest}};
+}
+
+}  // namespace
+
+std::map<std::string, std::string> transformer_metadata(const models::TransformerOptions& sizes) {
+  models::TransformerOptions copy = sizes;
+  std::map<std::string, std::string> out{{"transformer.tied", sizes.tied ? "1" : "0"}};
+  for (const auto& [key, value] : numbers_of(copy)) out[key] = std::to_string(*value);
+  return out;
+}
+
+void read_metadata(const std::map<std::string, std::string>& metadata,
+                   models::TransformerOptions& sizes) {
+  for (const auto& [key, value] : numbers_of(sizes)) {
+    const auto found = metadata.find(key);
+    long long number = 0;
+    if (found == metadata.end()) continue;
+    if (!core::parse_integer(found->second, number) || number < 1) {
+      throw DataError("weights file: " + key + " = '" + found->second +
+                      "', expected a whole number from 1");
+    }
+    *value = number;
+  }
+  const auto tied = metadata.find("transformer.tied");
+  if (tied != metadata.end()) sizes.tied = tied->second == "1";
+}
+
 ModelTag from_metadata(const std::map<std::string, std::string>& metadata) {
   ModelTag tag;
   const auto text = [&](const char* key) {
@@ -123,6 +161,12 @@ ModelTag from_shapes(const std::string& name, const io::TensorMap& tensors) {
     if (classes > 0) options.classes = classes;
     const auto net = models::build(name, options);
     const size_t count = misfit(state_dict(*net), tensors).count();
+    if (count == fewest && count == 0) {
+      core::log_warning(core::cat("the weights fit ", name, " in ", best.form, " and in ",
+                                  models::form_name(form), " form; taken as ", best.form,
+                                  " (--set model.form=", models::form_name(form),
+                                  " for the other)"));
+    }
     if (count >= fewest) continue;
     fewest = count;
     best.form = models::form_name(form);

@@ -23,6 +23,10 @@ struct ModelTag {
   int64_t classes = 0, width_divisor = 1;
 };
 std::map<std::string, std::string> to_metadata(const ModelTag& tag);
+// Sizes of a Transformer that its shapes do not all show, and back; what is not there stays.
+std::map<std::string, std::string> transformer_metadata(const models::TransformerOptions& sizes);
+void read_metadata(const std::map<std::string, std::string>& metadata,
+                   models::TransformerOptions& sizes);
 ModelTag from_metadata(const std::map<std::string, std::string>& metadata);
 
 // The same of a file that says nothing, such as torchvision's: the form whose names and shapes fit

@@ -63,7 +63,6 @@ const Yolo::Grid& Yolo::grid(const models::Tensors& maps) const {
       first.push_back(static_cast<float>(column.size()));
       place.push_back(static_cast<float>(a));
     }
-    const size_t begin = column.size();
     for (int64_t cell = 0; cell < down * across; ++cell) {
       for (size_t a = 0; a < kPerScale; ++a) {
         column.push_back(static_cast<float>(cell % across));
@@ -73,8 +72,6 @@ const Yolo::Grid& Yolo::grid(const models::Tensors& maps) const {
         height.push_back(a_height[s * kPerScale + a]);
       }
     }
-    // `first` was noted before the scale's predictions were added.
-    for (size_t a = 0; a < kPerScale; ++a) first[s * kPerScale + a] = static_cast<float>(begin);
   }
   const auto on_device = [&](const std::vector<float>& values) {
     return at::tensor(values, at::kFloat).to(maps[0].device());

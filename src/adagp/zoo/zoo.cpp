@@ -64,8 +64,8 @@ layers::Table layer_table(const std::string& model, const std::string& input) {
       throw UsageError("no layer table for model '" + model + "'" +
                        core::suggestion(model, models()));
     }
-    throw UsageError("model '" + model + "' has no layer table for input '" + input + "', only for " +
-                     core::join(known, ", ") +
+    throw UsageError("model '" + model + "' has no layer table for input '" + input +
+                     "', only for " + core::join(known, ", ") +
                      "; 'adagp layers --csv' writes others, and --table reads them");
   }
   layers::Table table = layers::from_csv(std::string(file->text), std::string(file->name) + ".csv");

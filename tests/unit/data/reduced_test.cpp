@@ -122,9 +122,10 @@ TEST(Reduction, LooksLikeTheWholeImage) {
       for (int64_t i = 0; i < 2; ++i) {
         const at::Tensor whole = augment_one(splits.train->image(i), i, options.augment, 5, epoch);
         const at::Tensor gap = (batch[i].permute({1, 2, 0}) - whole.to(at::kFloat)).abs();
-        // Crops begin on whole pixels of the reduced image, up to 4 of the original's.
-        EXPECT_LE(gap.max().item<float>(), 12) << training << " " << epoch << " " << i;
-        EXPECT_LE(gap.mean().item<float>(), 2) << training << " " << epoch << " " << i;
+        // Blocks of the decoder and a triangle weigh the pixels between them differently; a part
+        // cut half a pixel beside its place would be 3 levels off in the mean.
+        EXPECT_LE(gap.max().item<float>(), 6) << training << " " << epoch << " " << i;
+        EXPECT_LE(gap.mean().item<float>(), 1) << training << " " << epoch << " " << i;
       }
     }
   }

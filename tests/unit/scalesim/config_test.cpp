@@ -104,7 +104,8 @@ TEST(ScaleSimConfig, RefusesWhatIsNotModelled) {
 }
 
 TEST(ScaleSimConfig, RunNameIsNoPath) {
-  EXPECT_NE(config_error(with(kVersion2, "small", "../../etc")).find("without '/'"), std::string::npos);
+  EXPECT_NE(config_error(with(kVersion2, "small", "../../etc")).find("without '/'"),
+            std::string::npos);
   EXPECT_NE(config_error(with(kVersion2, "small", "..")).find("run_name"), std::string::npos);
 }
 
