@@ -3,6 +3,7 @@
 #include <cstdio>
 #include <memory>
 
+#include "adagp/accel/checked.h"
 #include "adagp/core/error.h"
 #include "adagp/core/files.h"
 #include "adagp/core/log.h"
@@ -33,8 +34,8 @@ void print_reports(const scalesim::Topology& topology,
     table.add_row({topology.layers[i].name, core::grouped(layer.total_cycles),
                    core::grouped(layer.stall_cycles), core::fixed(layer.overall_util, 2),
                    core::fixed(layer.mapping_efficiency, 2), layer.exact ? "" : "estimate"});
-    total += layer.total_cycles;
-    stall += layer.stall_cycles;
+    total = accel::add(total, layer.total_cycles);
+    stall = accel::add(stall, layer.stall_cycles);
   }
   table.add_row({"total", core::grouped(total), core::grouped(stall), "", "", ""});
   std::fputs(table.console().c_str(), stdout);

@@ -310,3 +310,34 @@ def test_bad_tables_are_data_errors_with_their_place(tmp_path, edit, words):
 def test_missing_files_are_named(tmp_path):
     refused("--table", tmp_path / "none.csv", code=3, words=["none.csv"])
     refused("--topology", tmp_path / "none.csv", code=3, words=["none.csv"])
+
+
+def test_all_means_the_networks_that_take_the_input():
+    runs = run_json("--model", "all", "--input", "imagenet", "--inference")
+    names = {run["model"] for run in runs}
+    assert {"resnet50", "densenet201", "mobilenet_v2", "inception_v4"} <= names
+    assert not {"resnet8", "transformer"} & names
+    assert "no network" in simulate("--model", "all", "--input", "mnist", code=2).stderr
+
+
+def test_a_topology_without_titles_loses_no_layer(tmp_path):
+    path = tmp_path / "net.csv"
+    path.write_text("a, 8, 8, 3, 3, 4, 8, 1,\nb, 6, 6, 3, 3, 8, 8, 1,\n")
+    assert "net.csv:1: a layer where the line of titles belongs" in simulate(
+        "--topology", path, code=3).stderr
+
+
+def test_gradients_of_a_product_cost_what_the_product_costs(tmp_path):
+    """64x64x64 written as a GEMM: its three products have equal sizes.
+
+    Row-stationary fills the array with them unequally, by a factor of two at most; taken for a
+    convolution with a filter of 1x64, the input gradient alone would be 64 times the product.
+    """
+    path = tmp_path / "net.csv"
+    path.write_text("Layer, M, N, K,\na, 64, 64, 64,\nb, 64, 64, 64,\n")
+    common = ("--topology", path, "--topology-kind", "gemm", "--dataflow", "rs", "--batch", 1)
+    forward = run_json(*common, "--inference")["total"]["cycles"]
+    training = run_json(*common, "--designs", "baseline", "--epochs", 1, "--examples", 1,
+                        "--schedule", "bp")["designs"]["baseline"]["cycles"]
+    # The first layer has no input gradient: five products instead of two.
+    assert forward / 2 * 5 <= training <= forward / 2 * 10

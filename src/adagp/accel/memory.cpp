@@ -85,16 +85,16 @@ Candidate best_order(const Pieces& p, int64_t capacity) {
   return best;
 }
 
-int64_t cycles_for(double bytes, double bytes_per_cycle) {
-  if (bytes_per_cycle <= 0) return 0;
-  const double cycles = std::ceil(bytes / bytes_per_cycle);
+}  // namespace
+
+int64_t cycles_for(double amount, double per_cycle) {
+  if (per_cycle <= 0) return 0;
+  const double cycles = std::ceil(amount / per_cycle);
   constexpr double kMost = 9.2e18;  // below 2^63
   if (!(cycles < kMost))
     throw Overflow("cycles of a transfer exceed 64 bits: too little bandwidth");
   return static_cast<int64_t>(cycles);
 }
-
-}  // namespace
 
 const char* loop_order_name(LoopOrder order) {
   switch (order) {
@@ -121,7 +121,9 @@ MemoryCost dram_traffic(const Work& work, const Accelerator& accelerator) {
                          ceil_div(work.tensors.filter, groups),
                          ceil_div(work.tensors.output, groups)};
   int64_t capacity = accelerator.buffer_bytes / accelerator.word_bytes;
-  if (accelerator.double_buffered && capacity > 0) capacity = std::max<int64_t>(1, capacity / 2);
+  if (accelerator.double_buffered) capacity /= 2;
+  // 0 is a buffer without a bound; one that is too small for a word still holds one.
+  if (accelerator.buffer_bytes > 0) capacity = std::max<int64_t>(1, capacity);
   const Candidate best = best_order(pieces, capacity);
   MemoryCost out;
   out.order = best.order;

@@ -44,6 +44,8 @@ MemoryCost dram_traffic(const Work& work, const Accelerator& accelerator);
 MemoryCost memory_cost(const Work& work, const ArrayCost& cost, const Accelerator& accelerator);
 
 // Cycles beyond `compute` when `bytes` must pass at `bytes_per_cycle` (0: unbounded) beside it.
+// Rounded up; 0 without a rate. Throws Overflow.
+int64_t cycles_for(double amount, double per_cycle);
 int64_t bandwidth_stall(int64_t compute, double bytes, double bytes_per_cycle);
 
 }  // namespace adagp::accel

@@ -135,9 +135,14 @@ Topology parse_topology(const std::string& text, const std::string& file_name, T
   Builder builder;
   builder.topology.name = stem(file_name);
   for (const Line& line : lines_of(text)) {
-    if (line.number == 1 || core::trim(line.text).empty()) continue;
+    if (core::trim(line.text).empty()) continue;
     const Place place{file_name, line.number, 0};
     const auto fields = fields_of(line);
+    if (line.number == 1) {
+      long long number = 0;
+      if (fields.size() < 2 || !core::parse_integer(fields[1].text, number)) continue;
+      throw DataError(place.str() + ": a layer where the line of titles belongs: add that line");
+    }
     if (fields[0].text.empty()) {
       throw DataError(place.str() + ":1: the layer has no name");
     }
@@ -160,11 +165,19 @@ layers::Table to_table(const Topology& topology) {
   for (const Layer& layer : topology.layers) {
     layers::Row row;
     row.name = layer.name;
-    row.op = "conv2d";
-    row.input = {layer.channels, layer.ifmap_h, layer.ifmap_w};
-    row.output = {layer.filters, layer.ofmap_h(), layer.ofmap_w()};
-    row.kernel = {layer.filter_h, layer.filter_w};
-    row.stride = {layer.stride, layer.stride};
+    const bool rows_of_a_product = layer.channels == 1 && layer.filter_h == 1 &&
+                                   layer.filter_w == layer.ifmap_w && layer.stride == 1;
+    if (rows_of_a_product) {  // how a GEMM is written as a convolution: its gradients are products
+      row.op = "linear";
+      row.input = {layer.ifmap_w, 1, layer.ifmap_h};
+      row.output = {layer.filters, 1, layer.ifmap_h};
+    } else {
+      row.op = "conv2d";
+      row.input = {layer.channels, layer.ifmap_h, layer.ifmap_w};
+      row.output = {layer.filters, layer.ofmap_h(), layer.ofmap_w()};
+      row.kernel = {layer.filter_h, layer.filter_w};
+      row.stride = {layer.stride, layer.stride};
+    }
     layers::complete(row);
     table.rows.push_back(std::move(row));
   }

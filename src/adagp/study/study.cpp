@@ -1,5 +1,6 @@
 #include "adagp/study/study.h"
 
+#include <algorithm>
 #include <set>
 
 #include "adagp/core/error.h"
@@ -43,12 +44,18 @@ std::vector<Source> read_sources(const Options& options, Study& study) {
                                  scalesim::parse_kind(options.topology_kind));
     add(scalesim::to_table(topology), "topology", accel::SizeRule::kScaleSim);
   } else {
-    const auto models =
-        options.models == "all" ? zoo::models() : parse_names(options.models, "--model");
+    const bool all = options.models == "all";
+    const auto models = all ? zoo::models() : parse_names(options.models, "--model");
     for (const auto& model : models) {
+      const auto has = zoo::inputs(model);
       for (const auto& input : parse_names(options.inputs, "--input")) {
+        // "all" means those that take the input.
+        if (all && std::find(has.begin(), has.end(), input) == has.end()) continue;
         add(zoo::layer_table(model, input), input, accel::SizeRule::kFloor);
       }
+    }
+    if (sources.empty()) {
+      throw UsageError("--input " + options.inputs + ": no network has a layer table for it");
     }
   }
   return sources;

@@ -1,9 +1,8 @@
 // No extra hardware: the predictor's weights come from off chip before each prediction, and its
 // results go back.
-#include <cmath>
-
 #include "adagp/accel/checked.h"
 #include "adagp/accel/design/parts.h"
+#include "adagp/accel/memory.h"
 
 namespace adagp::accel {
 namespace {
@@ -12,7 +11,7 @@ void swap_words(int64_t words, const Accelerator& a, Cycles& step, BatchCost& ou
   if (words == 0) return;
   const double rate =
       a.swap_words_per_cycle > 0 ? a.swap_words_per_cycle : static_cast<double>(a.array.columns);
-  step.swap = add(step.swap, static_cast<int64_t>(std::ceil(static_cast<double>(words) / rate)));
+  step.swap = add(step.swap, cycles_for(static_cast<double>(words), rate));
   out.energy_predictor += transfer_energy(words, a);
 }
 
