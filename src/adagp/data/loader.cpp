@@ -30,34 +30,34 @@ bool has_room(const at::Tensor& images, const at::Device& device) {
   return false;
 }
 
-// Memory of batches that nobody holds any more, to be used again: fresh pages cost as much as
-// filling them.
-class BatchMemory {
- public:
-  // Float, channels-last, not initialised.
-  at::Tensor take(at::IntArrayRef shape) {
-    const std::lock_guard lock(mutex_);
-    for (const at::Tensor& one : kept_) {
-      // No one else has the tensor, nor a view of it.
-      if (one.use_count() == 1 && one.storage().use_count() == 1 && one.sizes() == shape) {
-        return one;
-      }
-    }
-    at::Tensor made =
-        at::empty(shape, at::TensorOptions(at::kFloat), at::MemoryFormat::ChannelsLast);
-    if (kept_.size() < kMost) kept_.push_back(made);
-    return made;
-  }
-
- private:
-  static constexpr size_t kMost = 16;
-  std::mutex mutex_;
-  std::vector<at::Tensor> kept_;
-};
-
 }  // namespace
 
 struct Loader::Impl {
+  // Memory of batches that nobody holds any more, to be used again: fresh pages cost as much as
+  // filling them.
+  class BatchMemory {
+   public:
+    // Float, channels-last, not initialised.
+    at::Tensor take(at::IntArrayRef shape) {
+      const std::lock_guard lock(mutex_);
+      for (const at::Tensor& one : kept_) {
+        // No one else has the tensor, nor a view of it.
+        if (one.use_count() == 1 && one.storage().use_count() == 1 && one.sizes() == shape) {
+          return one;
+        }
+      }
+      at::Tensor made =
+          at::empty(shape, at::TensorOptions(at::kFloat), at::MemoryFormat::ChannelsLast);
+      if (kept_.size() < kMost) kept_.push_back(made);
+      return made;
+    }
+
+   private:
+    static constexpr size_t kMost = 16;
+    std::mutex mutex_;
+    std::vector<at::Tensor> kept_;
+  };
+
   std::shared_ptr<const Dataset> dataset;
   LoaderOptions options;
   at::Tensor images;  // u8 [N, H, W, 3] on the device when batches are gathered
