@@ -21,8 +21,8 @@ if [ ! -f $(2)/build.ninja ] || [ "$$(cat $$args 2>/dev/null)" != '$(strip $(3) 
 endef
 ninja = @ninja -j $(JOBS) -C $(1) $(2)
 
-.PHONY: build run test test-asan test-gpu bench bench-gpu layers fuzz sim-only format lint lint-all setup \
-  offline-bundle clean help
+.PHONY: build run test test-asan test-gpu test-sim bench bench-gpu bench-sim bench-parallel layers fuzz sim-only format \
+  lint lint-all setup offline-bundle clean help
 
 build: ## the program, build/bin/adagp (default)
 	@scripts/setup.sh --auto
@@ -65,6 +65,18 @@ bench-gpu: ## step times on the GPU beside PyTorch's, into docs/results (BENCH_A
 	$(call ninja,build/cuda,adagp)
 	@python3 bench/gpu/run.py $(BENCH_ARGS)
 
+bench-parallel: ## real pipelines beside the simulator, and how all-reduce hides behind backward
+	@$(MAKE) --no-print-directory build
+	@python3 bench/pipeline_run.py $(BENCH_ARGS)
+	@python3 bench/data_parallel.py
+
+bench-sim: ## the simulator's speed, and SCALE-Sim beside it (BENCH_ARGS=--benchmark_filter=...)
+	@scripts/setup.sh --full
+	$(call configure,sim-only,build/sim-only)
+	$(call ninja,build/sim-only,adagp accel_bench)
+	@build/sim-only/bin/accel_bench $(BENCH_ARGS)
+	@python3 bench/scalesim_compare.py --adagp build/sim-only/bin/adagp
+
 layers: build ## configs/layers anew: the layer tables of every network
 	@rm -f configs/layers/*.csv
 	@build/bin/adagp layers --zoo configs/layers
@@ -74,6 +86,12 @@ fuzz: ## every fuzz target for FUZZ_SECONDS=30 each, or FUZZ_RUNS=n inputs
 	$(call configure,fuzz,build/fuzz)
 	$(call ninja,build/fuzz,fuzz_targets)
 	@FUZZ_SECONDS=$(FUZZ_SECONDS) FUZZ_RUNS=$(FUZZ_RUNS) scripts/fuzz.sh build/fuzz
+
+test-sim: ## the tests of the torch-free parts, in build/sim-only
+	@scripts/setup.sh --full
+	$(call configure,sim-only,build/sim-only)
+	$(call ninja,build/sim-only,sim_tests)
+	@cd build/sim-only && ctest --output-on-failure -j 1
 
 sim-only: ## the torch-free parts alone, build/sim-only/bin/adagp
 	@scripts/setup.sh --sim

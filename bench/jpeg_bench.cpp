@@ -1,10 +1,7 @@
 // Images per second of the loader on JPEG files in ImageNet's layout, beside TurboJPEG alone: the
 // same files in memory, decoded whole into one buffer by as many threads, and nothing else.
-//
-//   jpeg_bench [threads] [folder with train/CLASS/*.jpg and test/CLASS/*.jpg]
-//
-// Without a folder it makes one: photograph-like textures of ImageNet's usual sizes. Rounds of both
-// alternate, so that a machine that is busy with other things slows both; the medians are printed.
+// Rounds of both alternate, so that a machine that is busy with other things slows both; the
+// medians are printed.
 
 #include <stdlib.h>
 #include <time.h>
@@ -12,11 +9,13 @@
 
 #include <algorithm>
 #include <atomic>
+#include <charconv>
 #include <cmath>
 #include <cstdio>
-#include <stdexcept>
+#include <memory>
 #include <thread>
 
+#include "adagp/core/error.h"
 #include "adagp/core/files.h"
 #include "adagp/core/rng.h"
 #include "adagp/core/text.h"
@@ -26,6 +25,10 @@ namespace {
 
 using adagp::core::fs::path;
 
+constexpr const char* kUsage =
+    "jpeg_bench [threads] [folder with train/CLASS/*.jpg and test/CLASS/*.jpg]\n"
+    "Images per second of the loader beside TurboJPEG alone; 2 threads unless told. Without a\n"
+    "folder it makes one: photograph-like textures of ImageNet's usual sizes.";
 constexpr int kRounds = 7;
 constexpr int64_t kBatch = 16;
 
@@ -80,7 +83,7 @@ std::string make_jpeg(int width, int height, uint64_t seed) {
   std::string out(reinterpret_cast<char*>(bytes), failed == 0 ? count : 0);
   tjFree(bytes);
   tjDestroy(handle);
-  if (failed != 0) throw std::runtime_error("a JPEG could not be made");
+  if (failed != 0) throw adagp::Error("a JPEG could not be made");
   return out;
 }
 
@@ -176,22 +179,49 @@ void compare_folder(const path& folder, int threads) {
   compare("test", splits.test, read_all(folder / "test"), false, threads);
 }
 
+void compare_made(bool with_large, int threads) {
+  std::string folder = (adagp::core::fs::temp_directory_path() / "adagp-jpeg-XXXXXX").string();
+  if (mkdtemp(folder.data()) == nullptr) {
+    throw adagp::Error(folder + ": cannot be made; set TMPDIR to a folder one may write to");
+  }
+  const std::unique_ptr<std::string, void (*)(std::string*)> cleanup(
+      &folder, [](std::string* made) { adagp::core::fs::remove_all(*made); });
+  make_folder(folder, with_large);
+  std::printf("%s\n", with_large ? "one in ten is 1024x768, the others up to 640x480"
+                                 : "up to 640x480: none is decoded at half its size in the test");
+  compare_folder(folder, threads);
+}
+
+int threads_of(const std::string& text) {
+  int threads = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), threads);
+  if (error != std::errc() || end != text.data() + text.size() || threads < 1 || threads > 1024) {
+    throw adagp::UsageError("threads: '" + text + "', expected a number from 1 to 1024");
+  }
+  return threads;
+}
+
 }  // namespace
 
-int main(int argc, char** argv) {
-  const int threads = argc > 1 ? std::stoi(argv[1]) : 2;
-  if (argc > 2) {
-    compare_folder(argv[2], threads);
+int main(int argc, char** argv) try {
+  const std::vector<std::string> args(argv + 1, argv + argc);
+  if (!args.empty() && (args[0] == "--help" || args[0] == "-h")) {
+    std::puts(kUsage);
     return 0;
   }
-  for (const bool with_large : {false, true}) {
-    std::string folder = (adagp::core::fs::temp_directory_path() / "adagp-jpeg-XXXXXX").string();
-    if (mkdtemp(folder.data()) == nullptr) return 1;
-    make_folder(folder, with_large);
-    std::printf("%s\n", with_large ? "one in ten is 1024x768, the others up to 640x480"
-                                   : "up to 640x480: always decoded whole");
-    compare_folder(folder, threads);
-    adagp::core::fs::remove_all(folder);
+  if (args.size() > 2) throw adagp::UsageError("more than two arguments");
+  const int threads = args.empty() ? 2 : threads_of(args[0]);
+  if (args.size() == 2) {
+    compare_folder(args[1], threads);
+    return 0;
   }
+  for (const bool with_large : {false, true}) compare_made(with_large, threads);
   return 0;
+} catch (const adagp::Error& error) {
+  std::fprintf(stderr, "jpeg_bench: %s\n", error.what());
+  if (error.exit_code() == 2) std::fprintf(stderr, "%s\n", kUsage);
+  return error.exit_code();
+} catch (const std::exception& error) {  // no such folder
+  std::fprintf(stderr, "jpeg_bench: %s\n", error.what());
+  return 1;
 }

@@ -1,7 +1,7 @@
 # One static library per folder of src/adagp. The DEPENDS lists below are the include directions of
 # ARCHITECTURE.md; tests/include_directions.py checks that the #includes agree.
 function(adagp_folder name)
-  cmake_parse_arguments(ARG "TORCH" "" "DEPENDS;LIBS;EXCLUDE" ${ARGN})
+  cmake_parse_arguments(ARG "TORCH;COLD" "" "DEPENDS;LIBS;EXCLUDE" ${ARGN})
   file(GLOB _sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/${name}/*.cpp)
   if(ARG_EXCLUDE)
     list(FILTER _sources EXCLUDE REGEX "${ARG_EXCLUDE}")
@@ -10,7 +10,7 @@ function(adagp_folder name)
 endfunction()
 
 function(adagp_library name sources)
-  cmake_parse_arguments(ARG "TORCH" "" "DEPENDS;LIBS;EXCLUDE" ${ARGN})
+  cmake_parse_arguments(ARG "TORCH;COLD" "" "DEPENDS;LIBS;EXCLUDE" ${ARGN})
   add_library(adagp_${name} STATIC ${sources})
   target_include_directories(adagp_${name} PUBLIC
     $<BUILD_INTERFACE:${CMAKE_SOURCE_DIR}/src> $<INSTALL_INTERFACE:include>)
@@ -22,6 +22,22 @@ function(adagp_library name sources)
   if(ARG_TORCH)
     target_link_libraries(adagp_${name} PUBLIC adagp_torch)
   endif()
-  set_target_properties(adagp_${name} PROPERTIES UNITY_BUILD_BATCH_SIZE 8 EXPORT_NAME ${name})
+  if(ARG_COLD)
+    adagp_cold(adagp_${name})
+  endif()
+  # Torch-free folders are small enough for one parse of the standard and JSON headers.
+  set(_batch 0)
+  if(ARG_TORCH)
+    set(_batch 8)
+  endif()
+  set_target_properties(adagp_${name} PROPERTIES UNITY_BUILD_BATCH_SIZE ${_batch} EXPORT_NAME ${name})
   set_property(GLOBAL APPEND PROPERTY ADAGP_LIBRARIES adagp_${name})
+endfunction()
+
+# Code that parses and prints, in the torch-free build: -O1 compiles a fifth sooner, and what takes
+# time there is in accel, pipeline and scalesim.
+function(adagp_cold target)
+  if(NOT ADAGP_TORCH)
+    target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-O1>)
+  endif()
 endfunction()

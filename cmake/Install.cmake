@@ -12,7 +12,7 @@ set_target_properties(adagp_umbrella PROPERTIES EXPORT_NAME adagp)
 add_library(adagp::adagp ALIAS adagp_umbrella)
 
 # Their names without the prefix, and what they stand on.
-set(_parts adagp_headers adagp_turbojpeg adagp_png adagp_archive adagp_pugixml)
+set(_parts adagp_headers adagp_turbojpeg adagp_jpeg adagp_png adagp_archive adagp_pugixml)
 if(ADAGP_TORCH)
   list(APPEND _parts adagp_torch)
 endif()

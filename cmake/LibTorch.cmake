@@ -58,6 +58,22 @@ if(ADAGP_CUDA STREQUAL "ON" OR (ADAGP_CUDA STREQUAL "AUTO" AND EXISTS /dev/nvidi
     $<BUILD_INTERFACE:-Wl,--push-state,--no-as-needed,-ltorch_cuda,-lc10_cuda,--pop-state>)
   target_compile_definitions(adagp_torch INTERFACE ADAGP_WITH_CUDA=1)
 endif()
+
+# NCCL's code is in the wheel's CUDA half; its header is in a package beside it, as are CUDA's.
+add_library(adagp_nccl INTERFACE)
+if(ADAGP_WITH_CUDA)
+  file(GLOB _nvidia ${ADAGP_TORCH_DIR}/../nvidia/nccl/include ${ADAGP_TORCH_DIR}/../nvidia/cu*/include)
+  find_path(ADAGP_NCCL_INCLUDE nccl.h HINTS ${_nvidia} ${CUDAToolkit_INCLUDE_DIRS} /usr/local/cuda/include)
+  find_path(ADAGP_CUDART_INCLUDE cuda_runtime_api.h
+    HINTS ${CUDAToolkit_INCLUDE_DIRS} ${_nvidia} /usr/local/cuda/include)
+  if(ADAGP_NCCL_INCLUDE AND ADAGP_CUDART_INCLUDE)
+    target_compile_definitions(adagp_nccl INTERFACE USE_C10D_NCCL=1)
+    target_include_directories(adagp_nccl SYSTEM INTERFACE ${ADAGP_NCCL_INCLUDE} ${ADAGP_CUDART_INCLUDE})
+    message(STATUS "nccl: ${ADAGP_NCCL_INCLUDE}/nccl.h")
+  else()
+    message(STATUS "nccl: not found, built without it")
+  endif()
+endif()
 set(CMAKE_BUILD_RPATH ${ADAGP_TORCH_DIR}/lib)
 set(CMAKE_INSTALL_RPATH ${ADAGP_TORCH_DIR}/lib)
 message(STATUS "LibTorch: ${ADAGP_TORCH_DIR} (CUDA: ${ADAGP_WITH_CUDA})")

@@ -21,6 +21,7 @@ folder=${folder:-$(dirname "${BASH_SOURCE[0]}")/../local/deps}
 # package:folder of headers:a header in it
 libraries=(libcli11-dev:CLI:CLI.hpp libtomlplusplus-dev:toml++:toml.h
   nlohmann-json3-dev:nlohmann:json.hpp libfmt-dev:fmt:core.h libspdlog-dev:spdlog:spdlog.h)
+optional=(libgloo-dev:gloo:algorithm.h)  # a program without it runs as one process
 
 # The first of the arguments that exists.
 first_of() {
@@ -31,10 +32,12 @@ first_of() {
 
 sources=()  # "from to" pairs
 missing=()
-for entry in "${libraries[@]}"; do
+for entry in "${libraries[@]}" "${optional[@]}"; do
   IFS=: read -r package name header <<<"$entry"
   if found=$(first_of "$root"/usr/{local/,}include/"$name/$header"); then
     sources+=("${found%/*}" "include/$name")
+  elif [[ " ${optional[*]} " == *" $entry "* ]]; then
+    say "continuing without $package"
   else
     missing+=("$package")
   fi

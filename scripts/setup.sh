@@ -21,8 +21,9 @@ tests=(torchvision==0.26.0 timm==1.0.30 numpy safetensors tensorboard pytest pil
 # package:what shows that it is there (a header with a slash or .h, else a command)
 required=(build-essential:g++ libcli11-dev:CLI/CLI.hpp libtomlplusplus-dev:toml++/toml.h
   libfmt-dev:fmt/core.h libspdlog-dev:spdlog/spdlog.h nlohmann-json3-dev:nlohmann/json.hpp libgtest-dev:gtest/gtest.h)
-optional=(libbenchmark-dev:benchmark/benchmark.h libturbojpeg0-dev:turbojpeg.h libpng-dev:png.h
-  libarchive-dev:archive.h libpugixml-dev:pugixml.hpp ccache:ccache mold:mold git:git)
+optional=(libbenchmark-dev:benchmark/benchmark.h libturbojpeg0-dev:turbojpeg.h libjpeg-dev:jpeglib.h
+  libpng-dev:png.h libarchive-dev:archive.h libpugixml-dev:pugixml.hpp
+  libgloo-dev:gloo/algorithm.h ccache:ccache mold:mold git:git)
 
 say() { echo "setup: $*" >&2; }
 die() { say "$*"; exit 1; }

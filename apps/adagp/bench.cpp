@@ -12,7 +12,7 @@ namespace {
 
 struct BenchArguments {
   TrainFlags flags;
-  std::string input = "cifar", only;
+  std::string input, only;
   int repeats = 20;
   bool json = false;
 };
@@ -30,9 +30,11 @@ void add_bench(CLI::App& app, Action& action) {
   auto arguments = std::make_shared<BenchArguments>();
   auto* command = app.add_subcommand("bench", "Time the steps of each phase");
   arguments->flags.declare(*command, false);
-  command->add_option("--input", arguments->input, "cifar, imagenet or HxW")
-      ->type_name("")
-      ->capture_default_str();
+  command
+      ->add_option("--input", arguments->input,
+                   "cifar (default), imagenet or HxW; for sentences tokens:SRC,TGT (default: "
+                   "the average of synthetic-translation)")
+      ->type_name("");
   command->add_option("--repeats", arguments->repeats, "Timed steps of each kind")
       ->check(CLI::Range(1, 1'000'000))
       ->type_name("")

@@ -83,6 +83,20 @@ bool has_boxes(const DataFlags& flags) {
   return data::find(flags.config.name).task == "detection";
 }
 
+// There is nothing to show or write of sentences.
+void refuse_sentences(const DataFlags& flags) {
+  if (data::find(flags.config.name).task != "translation") return;
+  std::vector<std::string> sets;
+  for (const auto& entry : data::registry()) {
+    if (entry.task != "translation") sets.push_back(entry.name);
+  }
+  throw UsageError("data set '" + flags.config.name +
+                   "' is sentences; 'adagp data' knows images: " + core::join(sets, ", ") +
+                   ". To see whether a text can be used: adagp train " +
+                   "--model transformer --data " + flags.config.name + " --dry-run" +
+                   data::without_files(flags.config.name));
+}
+
 data::DetectionSplits open_boxes(DataFlags& flags) {
   if (flags.size != 0) flags.config.image_size = flags.size;
   return data::open_detection(flags.config);
@@ -121,6 +135,7 @@ int print_boxes(DataFlags& flags) {
 }
 
 int print_info(DataFlags& flags) {
+  refuse_sentences(flags);
   if (has_boxes(flags)) return print_boxes(flags);
   const data::Splits splits = open_data(flags);
   const auto info = describe(splits, flags);
@@ -142,6 +157,7 @@ int print_info(DataFlags& flags) {
 }
 
 int make_data(DataFlags& flags) {
+  refuse_sentences(flags);
   if (has_boxes(flags)) {
     if (flags.format != "folder") {
       throw UsageError("data set '" + flags.config.name + "' has boxes, which the format '" +

@@ -23,6 +23,7 @@
 #include "adagp/data/voc_annotation.h"
 #include "adagp/io/archive.h"
 #include "adagp/io/image.h"
+#include "adagp/parallel/group.h"
 #include "commands.h"
 
 namespace adagp::apps {
@@ -236,8 +237,14 @@ std::vector<Check> examine() {
   checks.push_back(cpu_check());
   checks.push_back(try_backward("training on the CPU", at::kCPU));
   add_gpu_checks(checks);
+  const auto backends = parallel::backends();
+  checks.push_back(library_check(
+      "several processes (" + (backends.empty() ? "gloo" : core::join(backends, ", ")) + ")",
+      !backends.empty(), "no --parallel on CPUs", "libgloo-dev"));
   checks.push_back(library_check("JPEG (TurboJPEG)", io::have_jpeg(), "no .jpg images in data sets",
                                  "libturbojpeg0-dev"));
+  checks.push_back(library_check("parts of JPEG files (libjpeg-turbo)", io::have_jpeg_parts(),
+                                 "image folders load slower", "libjpeg-dev"));
   checks.push_back(
       library_check("PNG (libpng)", io::have_png(), "no .png images in data sets", "libpng-dev"));
   checks.push_back(library_check("archives (libarchive)", io::have_archive(),

@@ -136,7 +136,8 @@ void add_list(CLI::App& app, Action& action) {
   command
       ->add_option(
           "kind", arguments->kind,
-          "models, data, methods, predictors, schedules, keys, dataflows, designs or accelerators")
+          "models, data, methods, predictors, schedules, keys, dataflows, designs, accelerators or "
+          "pipelines")
       ->required();
   command->add_flag("--json", arguments->json, "JSON array");
   command->add_flag("--markdown", arguments->markdown, "keys: as a Markdown table");

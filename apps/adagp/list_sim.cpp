@@ -36,7 +36,8 @@ void add_list(CLI::App& app, Action& action) {
   auto kind = std::make_shared<std::string>();
   auto json = std::make_shared<bool>(false);
   CLI::App* command = app.add_subcommand("list", "What the program knows, by name");
-  command->add_option("kind", *kind, "models, dataflows, designs or accelerators")->required();
+  command->add_option("kind", *kind, "models, dataflows, designs, accelerators or pipelines")
+      ->required();
   command->add_flag("--json", *json, "JSON array");
   command->callback([=, &action] { action = [=] { return run_sim_list(*kind, *json); }; });
 }

@@ -6,6 +6,7 @@
 
 #include "adagp/accel/dataflow/dataflow.h"
 #include "adagp/accel/design/design.h"
+#include "adagp/pipeline/schedules.h"
 #include "adagp/report/table.h"
 #include "adagp/zoo/zoo.h"
 
@@ -27,12 +28,21 @@ NamedLines accelerator_lines() {
   return lines;
 }
 
+NamedLines pipeline_lines() {
+  NamedLines lines;
+  for (const auto& schedule : pipeline::schedules()) {
+    lines.emplace_back(schedule.name, schedule.about);
+  }
+  return lines;
+}
+
 }  // namespace
 
 std::vector<std::pair<std::string, NamedLines>> simulator_tables() {
   return {{"dataflows", pointed_lines(accel::dataflows())},
           {"designs", pointed_lines(accel::designs())},
-          {"accelerators", accelerator_lines()}};
+          {"accelerators", accelerator_lines()},
+          {"pipelines", pipeline_lines()}};
 }
 
 void print_named(const NamedLines& lines, bool json) {

@@ -16,7 +16,7 @@ NamedLines named_lines(const Entries& entries) {
   return lines;
 }
 
-// The simulator's kinds, which need no LibTorch: accelerators, dataflows, designs.
+// The simulator's kinds, which need no LibTorch: accelerators, dataflows, designs, pipelines.
 std::vector<std::pair<std::string, NamedLines>> simulator_tables();
 
 void print_named(const NamedLines& lines, bool json);

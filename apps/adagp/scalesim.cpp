@@ -10,6 +10,7 @@
 #include "adagp/core/text.h"
 #include "adagp/report/table.h"
 #include "adagp/scalesim/reports.h"
+#include "adagp/study/scalesim_json.h"
 #include "commands.h"
 
 namespace adagp::apps {
@@ -17,6 +18,7 @@ namespace {
 
 struct ScaleSimArgs {
   std::string config, topology, layout, folder = "./results", kind = "conv", traces = "N";
+  bool json = false;
 };
 
 void print_reports(const scalesim::Topology& topology,
@@ -63,7 +65,11 @@ int run_scalesim(const ScaleSimArgs& args) {
   core::write_file(folder / "COMPUTE_REPORT.csv", scalesim::compute_report(layers));
   core::write_file(folder / "BANDWIDTH_REPORT.csv", scalesim::bandwidth_report(layers));
   core::write_file(folder / "DETAILED_ACCESS_REPORT.csv", scalesim::detailed_access_report(layers));
-  print_reports(topology, layers);
+  if (args.json) {
+    std::fputs(study::scalesim_json(config, topology, layers).c_str(), stdout);
+  } else {
+    print_reports(topology, layers);
+  }
   if (estimates > 0) {
     core::log_info(core::cat("scalesim: ", estimates, " of ", layers.size(),
                              " layers have estimated accesses (docs/simulator.md)"));
@@ -84,6 +90,7 @@ void add_scalesim(CLI::App& app, Action& action) {
   command->add_option("-p", args->folder, "Folder of the reports")->capture_default_str();
   command->add_option("-i", args->kind, "conv or gemm")->capture_default_str();
   command->add_option("-s", args->traces, "Traces, accepted and not written");
+  command->add_flag("--json", args->json, "JSON instead of the table; the reports are written too");
   command->callback([args, &action] { action = [args] { return run_scalesim(*args); }; });
 }
 

@@ -37,8 +37,7 @@ std::string run_heading(const study::Study& study) {
                          ", ", study::array_text(point.accelerator.array), " PEs, ",
                          point.dataflow->name, ", ", core::shortest(point.accelerator.clock_mhz),
                          " MHz")
-             : core::cat(study.cases.size(), " runs of ", one.model,
-                         study.cases.back().model == one.model ? "" : " and others");
+             : core::cat(study.cases.size(), " runs: ", study::common_places(study));
   if (!point.designs.empty()) {
     text += core::cat("; ", point.run.epochs, " epochs, schedule ", point.run.schedule.str());
     if (single) text += core::cat(", ", point.run.batches_per_epoch, " batches an epoch");
@@ -75,6 +74,7 @@ void print_one(const SimulateArgs& args, const study::Study& study) {
 void print_many(const SimulateArgs& args, const study::Study& study) {
   const auto rows =
       args.pareto.empty() ? study::all_rows(study) : study::pareto_rows(study, args.pareto);
+  if (!args.plot.empty()) core::write_file(args.plot, report::svg(study::runs_chart(study, rows)));
   if (args.json) {
     study::write_json(study, rows, put);
   } else if (args.csv) {
@@ -82,7 +82,6 @@ void print_many(const SimulateArgs& args, const study::Study& study) {
   } else {
     put(run_heading(study) + study::console(study, rows));
   }
-  if (!args.plot.empty()) core::write_file(args.plot, report::svg(study::runs_chart(study)));
 }
 
 int run_simulate(const SimulateArgs& args) {
@@ -93,6 +92,11 @@ int run_simulate(const SimulateArgs& args) {
     throw UsageError(core::cat("simulate: --per-layer and --explain are for one run, got ", runs));
   }
   if (!args.explain.empty()) {
+    if (args.json || args.csv || args.per_layer || !args.plot.empty() || !args.pareto.empty()) {
+      throw UsageError(
+          "simulate: --explain prints text and nothing else; for numbers give --per-layer with "
+          "--json or --csv and no --explain");
+    }
     const accel::Point& point = study.points[0];
     put(accel::explain(*point.plan, point.accelerator, *point.dataflow, args.explain));
     return 0;

@@ -11,6 +11,7 @@
 #include "adagp/train/methods.h"
 #include "commands.h"
 #include "train_flags.h"
+#include "train_parallel.h"
 
 namespace adagp::apps {
 namespace {
@@ -18,7 +19,7 @@ namespace {
 struct TrainArguments {
   TrainFlags flags;
   std::string method;
-  std::string output;
+  std::string output, parallel;
   bool dry_run = false, overwrite = false, json = false;
 };
 
@@ -30,11 +31,15 @@ int run_train(const TrainArguments& arguments) {
     std::puts((arguments.json ? plan.to_json().dump(2) : plan.text()).c_str());
     return 0;
   }
-  core::catch_signals();
   const std::string folder = arguments.output.empty()
                                  ? core::cat("runs/", config.model.name, "-", config.data.name, "-",
                                              config.method, "-seed", config.seed)
                                  : arguments.output;
+  if (!arguments.parallel.empty()) {
+    return train_parallel(config,
+                          {arguments.parallel, folder, arguments.overwrite, arguments.json});
+  }
+  core::catch_signals();
   const train::Summary summary = train::train(config, folder, arguments.overwrite);
   std::puts((arguments.json ? summary.to_json().dump(2) : train::one_line(summary)).c_str());
   core::log_info("run folder: " + folder);
@@ -52,6 +57,7 @@ void add_train(CLI::App& app, Action& action) {
   command->add_option("-o,--output", arguments->output, "Run folder; the same command resumes it")
       ->type_name("DIR")
       ->default_str("runs/MODEL-DATA-METHOD-seedN");
+  command->add_option("--parallel", arguments->parallel, parallel_help())->type_name("SPEC");
   command->add_flag("--dry-run", arguments->dry_run,
                     "Print steps, memory and estimated time; train nothing");
   command->add_flag("--overwrite", arguments->overwrite, "Start anew in a folder that holds a run");

@@ -13,6 +13,9 @@ from harness import ROOT
 
 SCRIPT = ROOT / "scripts/offline_bundle.sh"
 HEADERS = ("CLI/CLI.hpp", "toml++/toml.h", "nlohmann/json.hpp", "fmt/core.h", "spdlog/spdlog.h")
+# Of LibTorch's header for gloo.
+GLOO = ("gloo/algorithm.h", "gloo/common/error.h", "gloo/context.h", "gloo/rendezvous/store.h",
+        "gloo/transport/device.h")
 
 
 def bundle(*args):
@@ -32,14 +35,15 @@ def folder(tmp_path_factory):
 def test_headers_are_complete(folder, tmp_path):
     """What the libraries include of themselves and each other is all in the folder."""
     source, seen = tmp_path / "all.cpp", tmp_path / "all.d"
-    source.write_text("".join(f"#include <{header}>\n" for header in HEADERS)
+    headers = HEADERS + (GLOO if Path("/usr/include", GLOO[0]).exists() else ())
+    source.write_text("".join(f"#include <{header}>\n" for header in headers)
                       + "#include <gtest/gtest.h>\nint main() { return 0; }\n")
     includes = [folder / "include", folder / "googletest/googletest/include"]
     subprocess.run(["g++", "-std=c++20", "-DFMT_HEADER_ONLY=1", "-DSPDLOG_FMT_EXTERNAL=1",
                     *(f"-I{path}" for path in includes), "-M", "-MF", seen, source], check=True)
-    names = {header.split("/")[0] for header in (*HEADERS, "gtest/gtest.h")}
+    names = {header.split("/")[0] for header in (*headers, "gtest/gtest.h")}
     ours = [Path(word) for word in seen.read_text().split() if names & set(Path(word).parts)]
-    assert {folder / "include" / header for header in HEADERS} <= set(ours)
+    assert {folder / "include" / header for header in headers} <= set(ours)
     assert [path for path in ours if not path.is_relative_to(folder)] == []
 
 
@@ -75,6 +79,17 @@ def test_what_is_missing_is_named(tmp_path):
     assert "libtomlplusplus-dev" in done.stderr and "googletest" in done.stderr
     assert "libcli11-dev" not in done.stderr
     assert not (tmp_path / "out").exists()
+
+
+def test_gloo_may_be_missing(tmp_path):
+    root, out = tmp_path / "root", tmp_path / "out"
+    for file in (*(f"include/{header}" for header in HEADERS), "src/googletest/CMakeLists.txt"):
+        (root / "usr" / file).parent.mkdir(parents=True)
+        (root / "usr" / file).touch()
+    done = bundle(out, "--from", root)
+    assert done.returncode == 0, done.stderr
+    assert "continuing without libgloo-dev" in done.stderr
+    assert (out / "include/CLI/CLI.hpp").exists() and not (out / "include/gloo").exists()
 
 
 def test_without_a_gpu_the_gpu_targets_say_so_in_one_line(tmp_path):

@@ -82,6 +82,20 @@ def test_bench():
     assert abs(result["ceiling"] - ceiling) < 1e-9
 
 
+def test_bench_takes_the_length_of_sentences():
+    tiny = ["bench", "--model", "transformer", "--batch", "2", "--repeats", "2", "--threads", "1",
+            "--set", "model.width=16", "--set", "model.heads=2", "--set", "model.hidden=32"]
+    short, long = (as_json(*tiny, "--input", f"tokens:{n},{n}") for n in (4, 200))
+    # Fifty times the words are far more than twice the work, whatever a word costs.
+    assert long["fw_ms"] > 2 * short["fw_ms"]
+    # The predictor's work is the same: its share of the forward pass falls with the words.
+    ratio = short["predictor_macs_over_forward"] / long["predictor_macs_over_forward"]
+    assert ratio > 50  # products of attention grow with the square
+    for wrong, told in (("cifar", "tokens:SRC,TGT"), ("tokens:8,600", "model.longest")):
+        refused = adagp(*tiny, "--input", wrong, code=2)
+        assert told in refused.stderr
+
+
 def test_train_prints_its_summary(finished):
     done = adagp("train", *TINY, "--epochs", "3", "--seed", "1", "-o", finished)
     assert len(done.stdout.splitlines()) == 1

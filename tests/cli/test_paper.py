@@ -52,3 +52,28 @@ def test_pictures_are_drawn(tmp_path):
     assert names == ["fig16.svg", "fig17.svg", "fig18.svg", "fig19.svg"]
     for name in names:
         ElementTree.parse(tmp_path / "plots" / name)
+
+
+def test_iso_gains_follow_from_the_speedups(paper):
+    """MAX over a baseline that is 1.10 or 1.11 times faster: its mean speed-up divided by that."""
+    mean = next(r["ours"] for r in paper["comparisons"]
+                if r["what"].startswith("MAX, ws, ImageNet: mean"))
+    rows = [r for r in paper["comparisons"] if "more PEs" in r["what"]]
+    assert len(rows) == 4
+    for row in rows:
+        assert "paper 1.043-1.055" in row["what"] and row["published"] == pytest.approx(1.049)
+        if "ideally" in row["what"]:
+            factor = 1.10 if "10 %" in row["what"] else 1.11
+            assert row["ours"] == pytest.approx(mean / factor)
+
+
+def test_one_array_and_a_sensible_number_of_epochs():
+    assert "one array" in adagp("paper", "--array", "12x15,8x8", code=2).stderr
+    assert "one array" in adagp("paper", "--array", "8..9x8", code=2).stderr
+    assert "1 to 1000000" in adagp("paper", "--epochs", 2**63 - 1, code=2).stderr
+
+
+def test_a_run_without_gp_says_so():
+    rows = json.loads(adagp("paper", "--epochs", 1, "--json").stdout)["comparisons"]
+    notes = {row["note"] for row in rows if row.get("note") and row["where"] != "Fig. 20"}
+    assert len(notes) == 1 and "warm-up" in notes.pop()

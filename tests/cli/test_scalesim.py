@@ -1,6 +1,7 @@
 """adagp scalesim: SCALE-Sim's own files in, its reports out."""
 
 import importlib.util
+import json
 import sys
 
 import pytest
@@ -94,3 +95,18 @@ def test_unknown_kind_and_missing_files(files):
 
 def test_a_layout_is_accepted_and_said_to_be_ignored(files):
     assert "not modelled" in run(files, "-l", "layout.csv").stderr
+
+
+def test_json_has_the_numbers_of_the_reports(files):
+    out = json.loads(run(files, "--json").stdout)
+    rows = compare.read_report(files / "out/run/COMPUTE_REPORT.csv")
+    access = compare.read_report(files / "out/run/DETAILED_ACCESS_REPORT.csv")
+    assert [layer["name"] for layer in out["layers"]] == [
+        "conv1", "DPconv2Channel_0", "DPconv2Channel_1", "fc"]
+    for layer, row, words in zip(out["layers"], rows, access, strict=True):
+        assert layer["total_cycles"] == row["Total Cycles"]
+        assert layer["total_cycles_with_prefetch"] == row["Total Cycles (incl. prefetch)"]
+        assert layer["utilisation"] == pytest.approx(row["Overall Util %"] / 100)
+        assert layer["sram_ifmap_words"] == words["SRAM IFMAP Reads"]
+        assert layer["dram_ofmap_words"] == words["DRAM OFMAP Writes"]
+    assert out["total"]["total_cycles"] == sum(row["Total Cycles"] for row in rows)

@@ -179,6 +179,7 @@ def test_a_run_of_a_sweep_equals_the_run_alone():
     for one in runs:
         alone = run_json("--model", "resnet8", "--input", "cifar", "--array", one["array"])
         for design, values in one["designs"].items():
+            assert alone["designs"][design].pop("phases") == values.pop("phases")
             for key, value in values.items():
                 assert alone["designs"][design][key] == pytest.approx(value), key
 
@@ -341,3 +342,62 @@ def test_gradients_of_a_product_cost_what_the_product_costs(tmp_path):
                         "--schedule", "bp")["designs"]["baseline"]["cycles"]
     # The first layer has no input gradient: five products instead of two.
     assert forward / 2 * 5 <= training <= forward / 2 * 10
+
+
+# ---------------------------------------------------------------- names, lists and pictures
+
+
+def test_names_that_are_no_utf8_are_refused_with_their_place(tmp_path):
+    table = write_table(tmp_path / "t.csv", [("a", 3, 8, 10), ("b", 10, 8, 7)])
+    table.write_bytes(table.read_bytes().replace(b",b,conv2d", b",Convoluci\xf3n,conv2d"))
+    refused("--table", table, "--examples", 10, "--json", code=3,
+            words=["t.csv:3: column 3 (name)", "byte 10", "UTF-8"])
+    net = topology(tmp_path / "net.csv", [["conv", 8, 8, 3, 3, 4, 8, 1]])
+    net.write_bytes(net.read_bytes().replace(b"conv,", b"co\xffnv,"))
+    refused("--topology", net, "--inference", code=3, words=["net.csv:2:3:", "UTF-8"])
+
+
+def test_odd_names_come_through_json_and_pictures(tmp_path):
+    names = ['a<b>&"c"', "Schicht_\u00fc", "\u5c42"]
+    net = topology(tmp_path / "net.csv", [[name, 8, 8, 3, 3, 4, 8, 1] for name in names])
+    run = run_json("--topology", net, "--inference", "--per-layer", "--plot", tmp_path / "a.svg")
+    assert [layer["name"] for layer in run["layers"]] == names
+    texts = [e.text for e in ElementTree.parse(tmp_path / "a.svg").getroot().iter()]
+    assert set(names) <= set(texts)
+    # A file's name becomes the model's; it may be any bytes.
+    other = net.rename(tmp_path / "n\udcffet.csv")
+    json.loads(simulate("--topology", other, "--inference", "--json").stdout)
+
+
+def test_large_ranges_are_refused_at_once():
+    for flags in (["--batch", "1..1000000"], ["--array", "1..65536x1..65536"],
+                  ["--array", "1..1000x1..1000", "--dataflow", "ws,os"]):
+        refused("--model", "resnet50", *flags, code=2, words=["1000000"])
+
+
+def test_a_front_shows_its_axes_and_its_points():
+    out = simulate("--model", "resnet8", "--input", "cifar", "--array", "8x8,64x64", "--designs", "max",
+                   "--pareto", "cycles,energy").stdout
+    title = next(line for line in out.splitlines() if "total cycles" in line)
+    for column in ("array", "design", "PEs", "energy (J)"):
+        assert column in title
+    assert "64x64" in out and "batch 128" in out
+
+
+def test_explain_says_that_it_prints_text():
+    for flag in (["--json"], ["--csv"], ["--per-layer"]):
+        refused("--model", "resnet8", "--input", "cifar", "--explain", "conv1", *flag, code=2,
+                words=["--explain", "--per-layer"])
+
+
+def test_too_many_runs_for_a_picture(tmp_path):
+    sweep = ["--model", "resnet8", "--input", "cifar", "--array", "1..15x1..15", "--plot",
+             tmp_path / "a.svg"]
+    refused(*sweep, code=2, words=["--plot", "200"])
+    simulate(*sweep, "--pareto", "cycles,pes")
+    assert (tmp_path / "a.svg").exists()
+
+
+def test_too_many_epochs_are_named():
+    refused("--model", "resnet8", "--input", "cifar", "--epochs", 2**63 - 1, code=2,
+            words=["--epochs", "1 to 1000000"])

@@ -5,7 +5,7 @@ import tarfile
 
 import pytest
 
-from harness import adagp, sets, summary
+from harness import adagp, assert_same_run, interrupt, newest_step, sets, summary
 
 SMALL = ["--model", "transformer", "--threads", "1",
          *sets(model__width=16, model__heads=2, model__hidden=32, model__encoder_layers=1,
@@ -45,6 +45,22 @@ def test_trains_and_evaluates(method, tmp_path):
     # Sums of another order where the thread counts differ.
     assert found["accuracy"] == pytest.approx(figures["accuracy"], abs=1e-6)
     assert found["bleu"] == pytest.approx(figures["bleu"], abs=1e-6)
+
+
+@pytest.mark.parametrize("method", ["bp", "adagp", "skip"])
+def test_resumes_within_an_epoch(method, tmp_path):
+    """Batches of several lengths, their order, dropout and word counts go on where they stopped."""
+    command = [*SYNTHETIC, "--method", method, "--seed", "3",
+               *sets(schedule="1ep bp, 1:1", data__synthetic_train=2000, checkpoint_every="1ba")]
+    per_epoch = 2000 // 20
+    whole, parts = tmp_path / "whole", tmp_path / "parts"
+    adagp("train", *command, "--epochs", "3", "-o", whole)
+    for epoch in (0, 1):
+        code, _, err = interrupt(parts, *command, "--epochs", "3", at=epoch * per_epoch + 30)
+        assert code == 143, err
+        assert newest_step(parts) % per_epoch != 0
+    adagp("train", *command, "--epochs", "3", "-o", parts)
+    assert_same_run(parts, whole)
 
 
 def test_folder_and_archive_are_the_same(folder, tmp_path):

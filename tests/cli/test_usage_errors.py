@@ -79,6 +79,22 @@ def test_train_refuses(args, words, tmp_path):
         assert word in err, f"'{word}' is not in: {err}"
 
 
+@pytest.mark.parametrize("args, code, words", [
+    (["info", "--data", "multi30k"], 2,
+     ["'multi30k' is sentences", "synthetic-detection", "--model transformer", "--dry-run",
+      "--data synthetic-translation"]),
+    (["make", "--data", "synthetic-translation", "-o", "x"], 2, ["sentences", "cifar10"]),
+    (["info", "--data", "voc"], 2, ["--data-dir", "VOCdevkit", "--data synthetic-detection"]),
+    (["info", "--data", "voc", "--data-dir", "nowhere"], 3,
+     ["nowhere", "no such folder", "adagp data make --data synthetic-detection"]),
+])
+def test_data_names_the_alternatives(args, code, words, tmp_path):
+    err = adagp("data", *args, code=code, cwd=tmp_path).stderr
+    for word in words:
+        assert word in err, f"'{word}' is not in: {err}"
+    assert not list(tmp_path.iterdir())
+
+
 @pytest.mark.parametrize("args, words", [
     (["--methods", "bp,bp"], ["'bp' twice"]),
     (["--methods", "bp,equal-time"], ["equal-time", "adagp"]),

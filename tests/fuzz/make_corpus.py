@@ -3,7 +3,10 @@
 
 import json
 import struct
+from io import BytesIO
 from pathlib import Path
+
+from PIL import Image
 
 corpus = Path(__file__).parent / "corpus"
 
@@ -81,6 +84,21 @@ seed("events", "histogram", histogram)
 
 seed("cifar", "ten", bytes([3]) + bytes(i % 256 for i in range(3072)))
 seed("cifar", "hundred", bytes([19, 99]) + bytes(i % 256 for i in range(3072)))
+
+# Every kind of coding that the two decoders of JPEG files meet, and a PNG file.
+ramp = Image.frombytes("RGB", (35, 21), bytes(i * 7 % 256 for i in range(35 * 21 * 3)))
+for name, options in {
+    "baseline.jpg": {"subsampling": 2},
+    "full.jpg": {"subsampling": 0, "restart_marker_blocks": 2},
+    "progressive.jpg": {"progressive": True},
+}.items():
+    ramp.save(target := BytesIO(), "JPEG", **options)
+    seed("image", name, target.getvalue())
+for name, image in {"grey.jpg": ramp.convert("L"), "inks.jpg": ramp.convert("CMYK")}.items():
+    image.save(target := BytesIO(), "JPEG")
+    seed("image", name, target.getvalue())
+ramp.save(target := BytesIO(), "PNG")
+seed("image", "rgb.png", target.getvalue())
 
 seed("recipe", "plain", b'model = "resnet18"\nepochs = 30\ndeterministic = true\n')
 seed(

@@ -9,8 +9,6 @@
 namespace adagp::accel {
 namespace {
 
-// Sides whose product, times any word size, stays far from 64 bits.
-constexpr int64_t kMaxSide = 65536;
 constexpr double kMaxBytes = 1e15;
 
 std::vector<std::string> dataflow_names() {
@@ -91,21 +89,6 @@ Accelerator parse_accelerator(std::string_view text, const std::string& file_nam
   bind(accelerator).load_toml(text, file_name);
   check(accelerator);
   return accelerator;
-}
-
-void parse_array(const std::string& text, Array& array) {
-  const auto sides = core::split(core::lower(text), 'x');
-  long long rows = 0;
-  long long columns = 0;
-  const bool numbers = (sides.size() == 1 || sides.size() == 2) &&
-                       core::parse_integer(sides.front(), rows) &&
-                       core::parse_integer(sides.back(), columns);
-  if (!numbers || rows < 1 || columns < 1 || rows > kMaxSide || columns > kMaxSide) {
-    throw UsageError(core::cat("array '", text, "': expected rows x columns, each 1 to ", kMaxSide,
-                               ", as in 12x15"));
-  }
-  array.rows = rows;
-  array.columns = columns;
 }
 
 void check(const Accelerator& accelerator) {

@@ -10,6 +10,9 @@
 
 namespace adagp::accel {
 
+// Sides whose product, times any word size, stays far from 64 bits.
+inline constexpr int64_t kMaxSide = 65536;
+
 // Registers of one PE matter to row stationary alone: what it keeps decides what the buffer sees.
 struct Array {
   int64_t rows = 12;               // H, or A in Eyeriss
@@ -23,8 +26,8 @@ struct Array {
 
 // Energy per access in pJ for one word of `word_bytes`, and leakage in mW. The defaults are for
 // 16-bit words at 45 nm: SRAM from CACTI 7.0 (Accelergy's LSTP set-up, 64-bit port; 512 B
-// registers, 108 KiB buffer), MAC and hop from nn_dataflow's Eyeriss model, DRAM LPDDR4 at 8
-// pJ/bit.
+// registers, 108 KiB buffer), MAC from nn_dataflow's Eyeriss model, DRAM LPDDR4 at 8 pJ/bit. The
+// hop is a guess, twice a MAC: no published figure for it was found.
 struct EnergyTable {
   double mac_pj = 2.0;
   double register_read_pj = 0.72;
@@ -72,8 +75,6 @@ core::Binding bind(Accelerator& accelerator);
 // value out of range. Keys that are missing keep the defaults above. Accepts CRLF and a UTF-8 BOM.
 Accelerator parse_accelerator(std::string_view text, const std::string& file_name);
 
-// "12x15" or "12" (square) -> rows, columns. Throws UsageError.
-void parse_array(const std::string& text, Array& array);
 // Throws UsageError when a size is not in range (array sides 1 .. 65536, word_bytes 1 .. 16, ...),
 // so that products such as rows*columns cannot overflow; for accelerators that no file was read
 // for.

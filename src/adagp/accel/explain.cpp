@@ -21,13 +21,14 @@ std::string percent(double share) {
 
 std::string memory_text(const Work& work, const ArrayCost& cost, const Accelerator& a) {
   const MemoryCost memory = memory_cost(work, cost, a);
-  return core::cat("buffer words: ifmap ", cost.sram.ifmap, ", filter ", cost.sram.filter,
-                   ", ofmap ", cost.sram.ofmap, ", sums read back ", cost.sram.sums,
-                   "\nDRAM words: input ", work.tensors.input, ", filter ", work.tensors.filter,
-                   ", output ", work.tensors.output, "; order '", loop_order_name(memory.order),
-                   "': ", memory.dram_reads, " read, ", memory.dram_writes,
-                   " written; stall cycles ", memory.stall_cycles, " (fill ", memory.fill_cycles,
-                   ")\n");
+  return core::cat(
+      "buffer words: ifmap ", cost.sram.ifmap, ", filter ", cost.sram.filter, ", ofmap ",
+      cost.sram.ofmap, ", sums read back ", cost.sram.sums, "\nDRAM words: input ",
+      work.tensors.input, ", filter ",
+      cost.filter_kept ? std::string("0 (kept in the PEs)") : std::to_string(work.tensors.filter),
+      ", output ", work.tensors.output, "; order '", loop_order_name(memory.order),
+      "': ", memory.dram_reads, " read, ", memory.dram_writes, " written; stall cycles ",
+      memory.stall_cycles, " (fill ", memory.fill_cycles, ")\n");
 }
 
 std::string product_text(const char* title, const Work& work, const Array& array,
@@ -95,16 +96,18 @@ std::string explain(const Plan& plan, const Accelerator& a, const Dataflow& data
   evaluate(plan, a, dataflow, Scope::kTraining, costs);
   const LayerCost& cost = costs[static_cast<size_t>(layer - plan.layers.data())];
 
-  std::string out =
-      core::cat(layer->name, " (", layer->op, "), batch ", plan.batch, ", ", dataflow.name, " on ",
-                a.array.rows, "x", a.array.columns, " (H x W)\n");
+  std::string out = core::cat(layer->name, " (", layer->op, "), batch ", plan.batch, ", ",
+                              dataflow.name, " on ", a.array.rows, "x", a.array.columns,
+                              " (H x W); M, K, N are those of each product\n");
   if (layer->product) {
-    out += product_text("forward", layer->forward, a.array, dataflow, a, true);
+    out += product_text("forward, Y = X W", layer->forward, a.array, dataflow, a, true);
     if (layer->input_gradient) {
-      out += product_text("input gradient", *layer->input_gradient, a.array, dataflow, a, true);
+      out += product_text("input gradient, dX = dY W^T", *layer->input_gradient, a.array, dataflow,
+                          a, true);
     }
     if (layer->weight_gradient) {
-      out += product_text(layer->op == "matmul" ? "second input gradient" : "weight gradient",
+      out += product_text(layer->op == "matmul" ? "second input gradient, dW = X^T dY"
+                                                : "weight gradient, dW = X^T dY",
                           *layer->weight_gradient, a.array, dataflow, a, true);
     }
   }

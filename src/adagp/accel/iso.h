@@ -4,20 +4,22 @@
 
 #include <cstdint>
 
-#include "adagp/accel/simulate.h"
+#include "adagp/accel/cost.h"
 
 namespace adagp::accel {
 
-struct IsoResult {
-  int64_t pes = 0;  // floor(PEs * (1 + extra/100))
-  Array best;       // the rows x columns <= pes with the fewest total cycles for this network
-  int64_t best_cycles = 0;   // the baseline's run on it, total cycles
-  int64_t ideal_cycles = 0;  // the baseline's run on the given array divided by 1 + extra/100
-  double speedup_best = 0;   // of `design` on the given array over `best`
-  double speedup_ideal = 0;
+// floor(PEs * (1 + extra/100)). Throws UsageError for less than 0 % or more than 1000 %.
+int64_t pes_with(const Array& array, double extra_percent);
+
+struct BestArray {
+  Array array;
+  int64_t cycles = 0;  // of one batch of the baseline on it, total
 };
 
-IsoResult compare_iso(const Plan& plan, const Accelerator& accelerator, const Dataflow& dataflow,
-                      const Design& design, const Run& run, double extra_percent);
+// Of the arrays of at most `pes` PEs to which neither a row nor a column can be added, the one on
+// which a batch of the baseline takes the fewest total cycles; among equals the one with the fewest
+// rows. A run is so many equal batches, so it is the best for every run.
+BestArray best_array(const Plan& plan, const Accelerator& accelerator, const Dataflow& dataflow,
+                     int64_t pes);
 
 }  // namespace adagp::accel

@@ -33,6 +33,11 @@ int64_t input_row(const Pieces& p) {
   return ceil_div(p.input, p.m);
 }
 
+// Words of a column of the right matrix: K, or none where the PEs keep it.
+int64_t filter_column(const Pieces& p) {
+  return ceil_div(p.filter, p.n);
+}
+
 // Largest square-ish tile of sums with a slice of each operand beside it.
 Candidate hold_output(const Pieces& p, int64_t capacity) {
   const auto side = static_cast<int64_t>(std::sqrt(static_cast<double>(capacity) + 1.0)) - 1;
@@ -45,17 +50,19 @@ Candidate hold_output(const Pieces& p, int64_t capacity) {
 
 bool hold_filter(const Pieces& p, int64_t capacity, Candidate& out) {
   const int64_t row = input_row(p);
-  const int64_t tn = std::min(p.n, (capacity - row) / (p.k + 1));  // K weights and one sum each
+  const int64_t column = filter_column(p);
+  const int64_t tn = std::min(p.n, (capacity - row) / (column + 1));  // weights and one sum each
   if (tn < 1) return false;
-  out = {LoopOrder::kHoldFilter, ceil_div(p.n, tn), 1, 1, 0, add(mul(p.k, tn), row)};
+  out = {LoopOrder::kHoldFilter, ceil_div(p.n, tn), 1, 1, 0, add(mul(column, tn), row)};
   return true;
 }
 
 bool hold_input(const Pieces& p, int64_t capacity, Candidate& out) {
   const int64_t row = input_row(p);
-  const int64_t tm = std::min(p.m, (capacity - p.k) / (row + 1));  // a row and one sum each
+  const int64_t column = filter_column(p);
+  const int64_t tm = std::min(p.m, (capacity - column) / (row + 1));  // a row and one sum each
   if (tm < 1) return false;
-  out = {LoopOrder::kHoldInput, 1, ceil_div(p.m, tm), 1, 0, add(mul(row, tm), p.k)};
+  out = {LoopOrder::kHoldInput, 1, ceil_div(p.m, tm), 1, 0, add(mul(row, tm), column)};
   return true;
 }
 
@@ -112,13 +119,14 @@ const char* loop_order_name(LoopOrder order) {
   return "?";
 }
 
-MemoryCost dram_traffic(const Work& work, const Accelerator& accelerator) {
+MemoryCost dram_traffic(const Work& work, const Accelerator& accelerator, bool filter_kept) {
   const int64_t groups = work.groups;
+  const int64_t filter = filter_kept ? 0 : work.tensors.filter;
   const Pieces pieces = {work.gemm.m,
                          work.gemm.k,
                          work.gemm.n,
                          ceil_div(work.tensors.input, groups),
-                         ceil_div(work.tensors.filter, groups),
+                         ceil_div(filter, groups),
                          ceil_div(work.tensors.output, groups)};
   int64_t capacity = accelerator.buffer_bytes / accelerator.word_bytes;
   if (accelerator.double_buffered) capacity /= 2;
@@ -127,9 +135,8 @@ MemoryCost dram_traffic(const Work& work, const Accelerator& accelerator) {
   const Candidate best = best_order(pieces, capacity);
   MemoryCost out;
   out.order = best.order;
-  out.dram_reads =
-      add(mul(work.tensors.input, best.input_times), mul(work.tensors.filter, best.filter_times),
-          mul(work.tensors.output, best.output_reads));
+  out.dram_reads = add(mul(work.tensors.input, best.input_times), mul(filter, best.filter_times),
+                       mul(work.tensors.output, best.output_reads));
   out.dram_writes = mul(work.tensors.output, best.output_writes);
   out.first_tile = best.first_tile;
   return out;
@@ -140,7 +147,7 @@ int64_t bandwidth_stall(int64_t compute, double bytes, double bytes_per_cycle) {
 }
 
 MemoryCost memory_cost(const Work& work, const ArrayCost& cost, const Accelerator& accelerator) {
-  MemoryCost out = dram_traffic(work, accelerator);
+  MemoryCost out = dram_traffic(work, accelerator, cost.filter_kept);
   if (accelerator.dram_bytes_per_cycle <= 0 && accelerator.buffer_bytes_per_cycle <= 0) return out;
   const auto word = static_cast<double>(accelerator.word_bytes);
   const auto bytes = [&](int64_t words) { return static_cast<double>(words) * word; };

@@ -38,8 +38,8 @@ struct MemoryCost {
   int64_t stall_cycles = 0;
 };
 
-// Traffic alone.
-MemoryCost dram_traffic(const Work& work, const Accelerator& accelerator);
+// Traffic alone. `filter_kept`: the right operand is in the PEs already (ArrayCost), F is 0.
+MemoryCost dram_traffic(const Work& work, const Accelerator& accelerator, bool filter_kept = false);
 // Traffic and stalls of a product that takes `cost` on the array.
 MemoryCost memory_cost(const Work& work, const ArrayCost& cost, const Accelerator& accelerator);
 

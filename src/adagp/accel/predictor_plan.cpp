@@ -10,12 +10,16 @@ namespace adagp::accel {
 namespace {
 
 constexpr int64_t kFilter = 3;
+constexpr int64_t kRemapPool = 4;
+constexpr int kRemapBlocks = 4, kNormPasses = 2;
 
 struct PredictorNet {
   std::vector<layers::Row> convs;
   int64_t features = 0;  // inputs of the FC
   int64_t conv_weights = 0;
   int64_t activations = 0;  // of the convolutions, one sample
+  int passes = 1;           // over them: ReLU with pooling, and remap's batch norms
+  bool mean_first = false;  // remap: the samples' mean goes through the FC, one vector per layer
 };
 
 void add_conv(PredictorNet& net, int64_t in, int64_t out, int64_t side) {
@@ -40,18 +44,18 @@ layers::Row fc_row(int64_t in, int64_t out) {
   return row;
 }
 
-// shared: conv 1 -> channels at the summary's size, pooled, FC. remap: four convolutions, a 4x4
-// pool.
+// shared: conv 1 -> channels at the summary's size, pooled, FC. remap: four convolutions with batch
+// norm, a 4x4 pool, FC.
 PredictorNet predictor_net(const predictor::Config& config) {
   PredictorNet net;
   if (config.kind == "remap") {
-    constexpr int64_t kPool = 4;
-    add_conv(net, 1, config.remap_channels, config.summary);
-    for (int i = 1; i < 4; ++i) {
-      add_conv(net, config.remap_channels, config.remap_channels, config.summary);
+    for (int i = 0; i < kRemapBlocks; ++i) {
+      add_conv(net, i == 0 ? 1 : config.remap_channels, config.remap_channels, config.summary);
     }
-    const int64_t side = std::max<int64_t>(1, config.summary / kPool);
+    const int64_t side = config.summary / kRemapPool;
     net.features = mul(config.remap_channels, side, side);
+    net.passes += kNormPasses;
+    net.mean_first = true;
   } else {
     add_conv(net, 1, config.channels, config.summary);
     net.features = predictor::feature_count(config);
@@ -59,13 +63,15 @@ PredictorNet predictor_net(const predictor::Config& config) {
   return net;
 }
 
-// Every output channel of the layer is a sample. The first convolution needs no input gradient.
+// Every output channel of the layer is a sample (but for remap's FC). The first convolution needs
+// no input gradient.
 void append_products(const PredictorNet& net, int64_t samples, int64_t columns,
                      std::vector<Work>& forward, std::vector<Work>& backward) {
   std::vector<layers::Row> rows = net.convs;
   rows.push_back(fc_row(net.features, columns));
   for (size_t i = 0; i < rows.size(); ++i) {
-    forward.push_back(forward_work(rows[i], samples));
+    const bool fc = i + 1 == rows.size();
+    forward.push_back(forward_work(rows[i], fc && net.mean_first ? 1 : samples));
     if (i > 0) backward.push_back(input_gradient_work(forward.back(), rows[i]));
     backward.push_back(weight_gradient_work(forward.back(), rows[i]));
   }
@@ -86,9 +92,13 @@ void check_predictor(const predictor::Config& config) {
   constexpr int64_t kMost = 65536;
   within("summary", config.summary, kMost);
   within("channels", config.channels, kMost);
-  within("pooled", config.pooled, config.summary);
+  if (config.kind == "shared") within("pooled", config.pooled, config.summary);
   within("remap_channels", config.remap_channels, kMost);
   within("remap_outputs", config.remap_outputs, int64_t{1} << 32);
+  if (config.kind == "remap" && config.summary < kRemapPool) {
+    throw UsageError(
+        core::cat("predictor.summary is ", config.summary, ": remap needs at least ", kRemapPool));
+  }
 }
 
 int64_t predictor_width(const predictor::Config& config, const layers::Row& row) {
@@ -111,7 +121,8 @@ PredictorPlan plan_predictor(const predictor::Config& config, const layers::Row&
   append_products(net, samples, width, plan.forward, plan.backward);
   append_products(net, samples, widest, plan.forward_full, plan.backward_full);
   plan.reorganised = mul(batch, row.output[0], row.output[1], row.output[2]);
-  plan.vector_forward = mul(samples, net.activations);
+  plan.vector_forward = mul(samples, net.activations, net.passes);
+  if (net.mean_first) plan.vector_forward = add(plan.vector_forward, mul(samples, net.features));
   plan.vector_backward = add(plan.vector_forward, row.weights);
   plan.weights = predictor_size(config, width);
   plan.weights_full = predictor_size(config, widest);

@@ -47,8 +47,10 @@ PhaseBatches count_batches(const Run& run) {
   return out;
 }
 
-DesignResult run_design(const Design& design, std::span<const LayerCost> layers,
-                        const Accelerator& accelerator, const Run& run) {
+namespace {
+
+DesignResult checked_run(const Design& design, std::span<const LayerCost> layers,
+                         const Accelerator& accelerator, const Run& run) {
   PhaseBatches batches = count_batches(run);
   if (!design.predicts) {
     batches.backprop = add(batches.backprop, batches.predict);
@@ -67,6 +69,19 @@ DesignResult run_design(const Design& design, std::span<const LayerCost> layers,
   }
   out.seconds = static_cast<double>(out.cycles.total()) / (accelerator.clock_mhz * 1e6);
   return out;
+}
+
+}  // namespace
+
+DesignResult run_design(const Design& design, std::span<const LayerCost> layers,
+                        const Accelerator& accelerator, const Run& run) {
+  try {
+    return checked_run(design, layers, accelerator, run);
+  } catch (const Overflow& e) {
+    throw DataError(core::cat(run.epochs, " epochs of ", run.batches_per_epoch,
+                              " batches take more cycles than 64 bits hold (", e.what(),
+                              "); simulate fewer epochs or examples"));
+  }
 }
 
 TrainingResult simulate_training(const Plan& plan, const Accelerator& accelerator,

@@ -75,14 +75,29 @@ PointResult run_point(const Point& point) {
   }
   const TrainingResult result =
       simulate_training(*point.plan, point.accelerator, *point.dataflow, point.designs, point.run);
-  for (const DesignResult& d : result.designs) {
-    out.designs.push_back({d.design, d.cycles, d.energy, d.seconds, d.speedup, d.energy_ratio,
-                           d.memory_energy_ratio});
-  }
+  for (const DesignResult& d : result.designs) out.designs.push_back(summary_of(d));
   return out;
 }
 
+PhaseSummary phase_of(const PhaseTotal& phase) {
+  return {phase.batches, phase.cycles.compute(), phase.cycles.vector, phase.cycles.stall,
+          phase.energy.total()};
+}
+
 }  // namespace
+
+DesignSummary summary_of(const DesignResult& d) {
+  return {d.design,
+          d.cycles,
+          d.energy,
+          d.seconds,
+          d.speedup,
+          d.energy_ratio,
+          d.memory_energy_ratio,
+          phase_of(d.warm_up),
+          phase_of(d.phase_bp),
+          phase_of(d.phase_gp)};
+}
 
 void for_each(size_t count, unsigned threads, const std::function<void(size_t)>& job,
               const std::function<void(size_t done)>& progress) {

@@ -24,12 +24,19 @@ struct Point {
 };
 
 // Numbers alone, so that 100,000 points need little memory: what a sweep prints.
+struct PhaseSummary {
+  int64_t batches = 0;
+  int64_t compute = 0, vector = 0, stall = 0;  // cycles
+  double energy = 0;                           // J
+};
 struct DesignSummary {
   const Design* design = nullptr;
   Cycles cycles;
   Energy energy;
   double seconds = 0, speedup = 1, energy_ratio = 1, memory_energy_ratio = 1;
+  PhaseSummary warm_up, phase_bp, phase_gp;
 };
+DesignSummary summary_of(const DesignResult& result);
 struct PointResult {
   std::vector<DesignSummary> designs;
   PassCost inference;  // when the point has no designs

@@ -82,18 +82,6 @@ Work layer_work(const layers::Row& row, int64_t batch) {
 
 }  // namespace
 
-const char* pass_name(Pass pass) {
-  switch (pass) {
-    case Pass::kForward:
-      return "forward";
-    case Pass::kInputGradient:
-      return "input gradient";
-    case Pass::kWeightGradient:
-      return "weight gradient";
-  }
-  return "?";
-}
-
 int64_t macs(const Work& work) {
   return mul(work.groups, work.gemm.m, work.gemm.k, work.gemm.n);
 }

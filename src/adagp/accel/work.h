@@ -20,7 +20,6 @@
 namespace adagp::accel {
 
 enum class Pass { kForward, kInputGradient, kWeightGradient };
-const char* pass_name(Pass pass);  // "forward", "input gradient", "weight gradient"
 
 struct Gemm {
   int64_t m = 1, k = 1, n = 1;

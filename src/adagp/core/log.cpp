@@ -5,8 +5,9 @@
 #include <cstdlib>
 #include <memory>
 
-#include <spdlog/sinks/stdout_color_sinks.h>
-#include <spdlog/spdlog.h>
+// Not spdlog.h, which also compiles registries and thread pools.
+#include <spdlog/logger.h>
+#include <spdlog/sinks/ansicolor_sink.h>
 
 namespace adagp::core {
 namespace {
@@ -14,7 +15,7 @@ namespace {
 spdlog::logger& logger() {
   static const std::shared_ptr<spdlog::logger> instance = [] {
     const auto mode = colour_wanted() ? spdlog::color_mode::automatic : spdlog::color_mode::never;
-    auto sink = std::make_shared<spdlog::sinks::stderr_color_sink_mt>(mode);
+    auto sink = std::make_shared<spdlog::sinks::ansicolor_stderr_sink_mt>(mode);
     auto made = std::make_shared<spdlog::logger>("adagp", std::move(sink));
     made->set_pattern("%^%L%$ %v");
     made->flush_on(spdlog::level::trace);

@@ -6,8 +6,6 @@
 #include <numbers>
 #include <numeric>
 
-#include <fmt/format.h>
-
 #include "adagp/core/error.h"
 
 namespace adagp::core {
@@ -63,7 +61,12 @@ double Rng::normal() {
 }
 
 std::string Rng::state() const {
-  return fmt::format("{:016x}{:016x}{:016x}{:016x}", s_[0], s_[1], s_[2], s_[3]);
+  constexpr const char* kDigits = "0123456789abcdef";
+  std::string text;
+  for (const uint64_t word : s_) {
+    for (int shift = 60; shift >= 0; shift -= 4) text += kDigits[word >> shift & 0xF];
+  }
+  return text;
 }
 
 void Rng::set_state(const std::string& text) {

@@ -7,16 +7,38 @@
 #include <cmath>
 #include <numeric>
 
-#include <fmt/format.h>
-
 namespace adagp::core {
+namespace {
+
+constexpr size_t kLongestDouble = 350;  // digits of any double before the point, sign and exponent
+
+template <typename... Format>
+std::string chars_of(double value, size_t room, Format... format) {
+  std::string out(room, '\0');
+  const auto end = std::to_chars(out.data(), out.data() + out.size(), value, format...).ptr;
+  out.resize(static_cast<size_t>(end - out.data()));
+  return out;
+}
+
+std::string two_digits(long long value) {
+  return (value < 10 ? "0" : "") + std::to_string(value);
+}
+
+}  // namespace
 
 std::string fixed(double value, int digits) {
-  return fmt::format("{:.{}f}", value, digits);
+  return chars_of(value, kLongestDouble + static_cast<size_t>(digits), std::chars_format::fixed,
+                  digits);
 }
 
 std::string shortest(double value) {
-  return fmt::format("{}", value);
+  std::string text = chars_of(value, kLongestDouble, std::chars_format::scientific);
+  const size_t mark = text.find('e');
+  if (mark == std::string::npos) return text;  // inf, nan
+  constexpr int kLeastPower = -4, kMostPower = 16;
+  const int power = std::stoi(text.substr(mark + 1));
+  if (power < kLeastPower || power >= kMostPower) return text;
+  return chars_of(value, kLongestDouble, std::chars_format::fixed);
 }
 
 std::string human_bytes(double bytes) {
@@ -26,20 +48,21 @@ std::string human_bytes(double bytes) {
     bytes /= 1024;
     ++unit;
   }
-  return unit == 0 ? fmt::format("{:.0f} B", bytes) : fmt::format("{:.1f} {}", bytes, kUnits[unit]);
+  return fixed(bytes, unit == 0 ? 0 : 1) + " " + kUnits[unit];
 }
 
 std::string human_seconds(double seconds) {
-  if (seconds < 59.95) return fmt::format("{:.1f} s", seconds);
+  if (seconds < 59.95) return fixed(seconds, 1) + " s";
   const auto whole = static_cast<long long>(std::llround(seconds));
-  if (whole < 3600) return fmt::format("{}m {:02}s", whole / 60, whole % 60);
-  return fmt::format("{}h {:02}m {:02}s", whole / 3600, whole / 60 % 60, whole % 60);
+  const std::string rest = two_digits(whole % 60) + "s";
+  if (whole < 3600) return std::to_string(whole / 60) + "m " + rest;
+  return std::to_string(whole / 3600) + "h " + two_digits(whole / 60 % 60) + "m " + rest;
 }
 
 std::string grouped(long long value) {
   const auto size = value < 0 ? 0 - static_cast<unsigned long long>(value)
                               : static_cast<unsigned long long>(value);
-  std::string digits = fmt::format("{}", size);
+  std::string digits = std::to_string(size);
   for (auto at = static_cast<long>(digits.size()) - 3; at > 0; at -= 3) digits.insert(at, " ");
   return value < 0 ? "-" + digits : digits;
 }
@@ -125,6 +148,26 @@ bool parse_number(std::string_view text, double& value) {
 bool parse_integer(std::string_view text, long long& value) {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   return error == std::errc() && end == text.data() + text.size() && !text.empty();
+}
+
+size_t broken_utf8(std::string_view text) {
+  const auto byte = [&](size_t at) { return static_cast<unsigned char>(text[at]); };
+  for (size_t at = 0; at < text.size();) {
+    const unsigned lead = byte(at);
+    const size_t length = lead < 0x80 ? 1 : lead < 0xC2 ? 0 : lead < 0xE0 ? 2 : lead < 0xF0 ? 3 : 4;
+    if (length == 0 || lead > 0xF4 || at + length > text.size()) return at;
+    for (size_t i = 1; i < length; ++i) {
+      if ((byte(at + i) & 0xC0) != 0x80) return at;
+    }
+    // Longer than need be, a surrogate, or beyond the last code point.
+    const unsigned second = length > 1 ? byte(at + 1) : 0;
+    if ((lead == 0xE0 && second < 0xA0) || (lead == 0xED && second > 0x9F) ||
+        (lead == 0xF0 && second < 0x90) || (lead == 0xF4 && second > 0x8F)) {
+      return at;
+    }
+    at += length;
+  }
+  return std::string_view::npos;
 }
 
 }  // namespace adagp::core

@@ -38,6 +38,9 @@ std::string closest(std::string_view name, const std::vector<std::string>& candi
 // "; did you mean 'x'?" or, when nothing is near, "; known: a, b, c".
 std::string suggestion(std::string_view name, const std::vector<std::string>& candidates);
 
+// Where the first byte that is not UTF-8 stands, or npos.
+size_t broken_utf8(std::string_view text);
+
 // Whole-string numbers. False when anything is left over.
 bool parse_number(std::string_view text, double& value);
 bool parse_integer(std::string_view text, long long& value);

@@ -4,9 +4,14 @@
 #include <array>
 #include <cmath>
 
+#ifdef __SSE2__
+#include <emmintrin.h>
+#endif
+
 #include "adagp/core/error.h"
 #include "adagp/core/text.h"
 #include "adagp/data/draw.h"
+#include "adagp/data/wide.h"
 
 namespace adagp::data {
 namespace {
@@ -45,6 +50,31 @@ ScaleTable scale_table(const AugmentOptions& options) {
     }
   }
   return table;
+}
+
+constexpr int64_t kScaled = 48;  // 16 pixels: whole registers of any width
+
+// Whole runs of kScaled values; slope and offset repeat. The floats go around the caches, as a
+// batch is larger than these: reading the lines that they replace would take half of the time.
+ADAGP_WIDE void scale_runs(const uint8_t* __restrict in, int64_t runs,
+                           const float* __restrict slope, const float* __restrict offset,
+                           float* __restrict out) {
+  for (; runs > 0; --runs, in += kScaled, out += kScaled) {
+    alignas(32) float run[kScaled];
+    for (int64_t j = 0; j < kScaled; ++j) {
+      run[j] = static_cast<float>(in[j]) * slope[j] + offset[j];
+    }
+#ifdef __SSE2__
+    if (reinterpret_cast<uintptr_t>(out) % 16 == 0) {
+      for (int64_t j = 0; j < kScaled; j += 4) _mm_stream_ps(out + j, _mm_load_ps(run + j));
+      continue;
+    }
+#endif
+    std::copy(run, run + kScaled, out);
+  }
+#ifdef __SSE2__
+  _mm_sfence();  // another thread takes the batch
+#endif
 }
 
 at::Tensor normalise_by_ops(const at::Tensor& images, const AugmentOptions& options) {
@@ -166,19 +196,16 @@ at::Tensor augment_by_index(const at::Tensor& images, const std::vector<int64_t>
 void normalise_pixels(const uint8_t* in, int64_t pixels, const AugmentOptions& options,
                       float* out) {
   const Terms terms = terms_of(options);
-  constexpr int64_t kPixels = 16, kValues = 3 * kPixels;  // whole registers of any width
-  float slope[kValues], offset[kValues];
-  for (size_t j = 0; j < kValues; ++j) {
+  float slope[kScaled], offset[kScaled];
+  for (size_t j = 0; j < kScaled; ++j) {
     slope[j] = terms.slope[j % 3];
     offset[j] = terms.offset[j % 3];
   }
-  const auto scale = [&](int64_t count) {
-    for (int64_t j = 0; j < count; ++j) {
-      out[j] = static_cast<float>(in[j]) * slope[j] + offset[j];
-    }
-  };
-  for (; pixels >= kPixels; pixels -= kPixels, in += kValues, out += kValues) scale(kValues);
-  scale(3 * pixels);
+  const int64_t runs = 3 * pixels / kScaled;
+  scale_runs(in, runs, slope, offset, out);
+  for (int64_t j = runs * kScaled; j < 3 * pixels; ++j) {
+    out[j] = static_cast<float>(in[j]) * slope[j % kScaled] + offset[j % kScaled];
+  }
 }
 
 at::Tensor normalise(const at::Tensor& images, const AugmentOptions& options) {

@@ -8,7 +8,7 @@
 #include <torch/types.h>
 
 #include "adagp/cuda/augment.h"
-#include "adagp/data/resize.h"
+#include "adagp/io/image.h"
 
 namespace adagp::data {
 
@@ -51,12 +51,12 @@ struct Occasion {
   uint64_t seed = 0;
   int64_t epoch = 0;
 };
-// 1, 2, 4 or 8: how many times smaller an image of height x width may be decoded so that what is
-// drawn from it still need not be enlarged.
-int reduction(int64_t height, int64_t width, const AugmentOptions& options, const Occasion& when);
-// augment_one of an image that was reduced from whole_height x whole_width; into `out`.
-void augment_reduced(const PixelView& image, int64_t whole_height, int64_t whole_width,
-                     const AugmentOptions& options, const Occasion& when, uint8_t* out);
+// What has to be decoded of an image: as small as it may be so that what is drawn from it still
+// need not be enlarged, and the part of it that is looked at.
+io::Wanted wanted(const io::ImageSize& whole, const AugmentOptions& options, const Occasion& when);
+// augment_one of what was decoded so, its pixels packed in `rgb`; into `out`.
+void augment_partial(const uint8_t* rgb, const io::Decoded& decoded, const AugmentOptions& options,
+                     const Occasion& when, uint8_t* out);
 
 // u8 [B, H, W, 3] -> float [B, 3, H, W], channels-last: (x / 255 - mean) / std.
 at::Tensor normalise(const at::Tensor& images, const AugmentOptions& options);

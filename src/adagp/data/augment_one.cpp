@@ -10,17 +10,9 @@
 namespace adagp::data {
 namespace {
 
-PixelView view_of(const at::Tensor& image) {
-  return {image.const_data_ptr<uint8_t>(), image.size(0), image.size(1), image.size(1) * 3};
-}
-
-struct Box {
-  int64_t top = 0, left = 0, height = 0, width = 0;
-};
-
 // Torchvision's random resized crop: ten tries at an area and a ratio, then the largest centred
 // window whose ratio is allowed.
-Box draw_resized_crop(core::Rng& rng, int64_t image_height, int64_t image_width) {
+io::Part draw_resized_crop(core::Rng& rng, int64_t image_height, int64_t image_width) {
   const auto h = static_cast<double>(image_height), w = static_cast<double>(image_width);
   for (int attempt = 0; attempt < 10; ++attempt) {
     const double area = h * w * rng.uniform(0.08, 1.0);
@@ -37,37 +29,9 @@ Box draw_resized_crop(core::Rng& rng, int64_t image_height, int64_t image_width)
   return {(image_height - height) / 2, (image_width - width) / 2, height, width};
 }
 
-// How many times smaller than whole_height x whole_width the image was decoded. Sides are rounded
-// up, so that its last row and column may stand for less.
-int64_t times_smaller(const PixelView& image, int64_t whole_height, int64_t whole_width) {
-  for (const int64_t times : {2, 4, 8}) {
-    if (image.height == (whole_height + times - 1) / times &&
-        image.width == (whole_width + times - 1) / times &&
-        (image.height != whole_height || image.width != whole_width)) {
-      return times;
-    }
-  }
-  return 1;
-}
-
-// Makes `plan` from `box` of the whole image.
-void resize_part(const PixelView& image, const Box& box, int64_t times, const ResizePlan& plan,
-                 uint8_t* out) {
-  if (times == 1) {
-    resize({image.rgb + box.top * image.stride + box.left * 3, box.height, box.width, image.stride},
-           plan, out);
-    return;
-  }
-  const auto reduced = [times](int64_t n) {
-    return static_cast<double>(n) / static_cast<double>(times);
-  };
-  resize(image, {reduced(box.top), reduced(box.left), reduced(box.height), reduced(box.width)},
-         plan, out);
-}
-
 // Short side to size / ratio, the middle of it kept.
-ResizePlan centre_plan(int64_t height, int64_t width, const AugmentOptions& options) {
-  const auto h = static_cast<double>(height), w = static_cast<double>(width);
+ResizePlan centre_plan(const io::ImageSize& whole, const AugmentOptions& options) {
+  const auto h = static_cast<double>(whole.height), w = static_cast<double>(whole.width);
   const double tall = std::round(static_cast<double>(options.height) / options.resize_ratio);
   const double wide = std::round(static_cast<double>(options.width) / options.resize_ratio);
   ResizePlan plan;
@@ -79,6 +43,35 @@ ResizePlan centre_plan(int64_t height, int64_t width, const AugmentOptions& opti
   plan.top = std::lrint(static_cast<double>(plan.full_height - plan.height) / 2.0);
   plan.left = std::lrint(static_cast<double>(plan.full_width - plan.width) / 2.0);
   return plan;
+}
+
+// What becomes of an image: `plan` is made from `part` of the whole, then `draw` happens to it.
+struct Fate {
+  io::Part part;
+  ResizePlan plan;
+  Draw draw;
+  bool resized = true;  // false: the image has the network's size, and all of it is used
+};
+
+Fate fate_of(const io::ImageSize& whole, const AugmentOptions& options, const Occasion& when) {
+  auto rng = example_rng(when.seed, when.epoch, when.index);
+  Fate fate;
+  if (options.train && options.crop == "resized") {
+    fate.part = draw_resized_crop(rng, whole.height, whole.width);
+    const bool flip = options.flip && rng.below(2) == 1;
+    fate.plan = {options.height, options.width, 0, 0, options.height, options.width, flip};
+    return fate;
+  }
+  fate.draw = draw_pad_crop(rng, options);
+  fate.part = {0, 0, whole.height, whole.width};
+  fate.resized = whole.height != options.height || whole.width != options.width;
+  if (fate.resized) fate.plan = centre_plan(whole, options);
+  return fate;
+}
+
+SourceBox reduced_box(const io::Part& part, int reduction) {
+  const auto reduced = [&](int64_t n) { return static_cast<double>(n) / reduction; };
+  return {reduced(part.top), reduced(part.left), reduced(part.height), reduced(part.width)};
 }
 
 void copy_window(const uint8_t* from, const Draw& draw, int64_t height, int64_t width,
@@ -96,57 +89,52 @@ void copy_window(const uint8_t* from, const Draw& draw, int64_t height, int64_t 
 
 }  // namespace
 
-int reduction(int64_t height, int64_t width, const AugmentOptions& options, const Occasion& when) {
-  // How many times larger than needed what is drawn is, along the tighter axis.
-  double spare = 1;
-  if (options.train && options.crop == "resized") {
-    auto rng = example_rng(when.seed, when.epoch, when.index);
-    const Box box = draw_resized_crop(rng, height, width);
-    spare = std::min(static_cast<double>(box.height) / static_cast<double>(options.height),
-                     static_cast<double>(box.width) / static_cast<double>(options.width));
-  } else if (height != options.height || width != options.width) {
-    const ResizePlan plan = centre_plan(height, width, options);
-    spare = std::min(static_cast<double>(height) / static_cast<double>(plan.full_height),
-                     static_cast<double>(width) / static_cast<double>(plan.full_width));
-  }
-  return spare >= 8 ? 8 : spare >= 4 ? 4 : spare >= 2 ? 2 : 1;
+io::Wanted wanted(const io::ImageSize& whole, const AugmentOptions& options, const Occasion& when) {
+  const Fate fate = fate_of(whole, options, when);
+  if (!fate.resized) return {};
+  const io::Part& part = fate.part;
+  const ResizePlan& plan = fate.plan;
+  // How many times larger than needed the part is, along the tighter axis.
+  const double spare =
+      std::min(static_cast<double>(part.height) / static_cast<double>(plan.full_height),
+               static_cast<double>(part.width) / static_cast<double>(plan.full_width));
+  io::Decoded seen{whole, spare >= 8 ? 8 : spare >= 4 ? 4 : spare >= 2 ? 2 : 1, {}};
+  const io::ImageSize size = seen.reduced();
+  const SourceBox box = reduced_box(part, seen.reduction);
+  const Span rows =
+      needed(box.top, box.height, size.height, plan.full_height, plan.top, plan.height);
+  const Span columns =
+      needed(box.left, box.width, size.width, plan.full_width, plan.left, plan.width);
+  return {seen.reduction,
+          {rows.begin, columns.begin, rows.end - rows.begin, columns.end - columns.begin}};
 }
 
-void augment_reduced(const PixelView& image, int64_t whole_height, int64_t whole_width,
-                     const AugmentOptions& options, const Occasion& when, uint8_t* out) {
+void augment_partial(const uint8_t* rgb, const io::Decoded& decoded, const AugmentOptions& options,
+                     const Occasion& when, uint8_t* out) {
   const int64_t height = options.height, width = options.width;
-  const int64_t times = times_smaller(image, whole_height, whole_width);
-  auto rng = example_rng(when.seed, when.epoch, when.index);
-  if (options.train && options.crop == "resized") {
-    const Box box = draw_resized_crop(rng, whole_height, whole_width);
-    const bool flip = options.flip && rng.below(2) == 1;
-    resize_part(image, box, times, {height, width, 0, 0, height, width, flip}, out);
+  const auto fate = fate_of(decoded.whole, options, when);
+  if (!fate.resized) {
+    copy_window(rgb, fate.draw, height, width, out);
     return;
   }
-  const Draw draw = draw_pad_crop(rng, options);
-  const bool still = draw.down == 0 && draw.right == 0 && !draw.flip;
-  if (whole_height == height && whole_width == width) {
-    copy_window(image.rgb, draw, height, width, out);
-    return;
-  }
-  const Box all{0, 0, whole_height, whole_width};
-  const ResizePlan plan = centre_plan(whole_height, whole_width, options);
-  if (still) {
-    resize_part(image, all, times, plan, out);
-  } else {
-    std::vector<uint8_t> resized(static_cast<size_t>(height * width * 3));
-    resize_part(image, all, times, plan, resized.data());
-    copy_window(resized.data(), draw, height, width, out);
-  }
+  const io::ImageSize size = decoded.reduced();
+  const PixelView view{
+      rgb, size.height, size.width, decoded.part.width * 3, decoded.part.top, decoded.part.left};
+  const SourceBox box = reduced_box(fate.part, decoded.reduction);
+  const bool still = fate.draw.down == 0 && fate.draw.right == 0 && !fate.draw.flip;
+  std::vector<uint8_t> resized(still ? 0 : static_cast<size_t>(height * width * 3));
+  resize(view, box, fate.plan, still ? out : resized.data());
+  if (!still) copy_window(resized.data(), fate.draw, height, width, out);
 }
 
 at::Tensor augment_one(const at::Tensor& image, int64_t index, const AugmentOptions& options,
                        uint64_t seed, int64_t epoch) {
   check(options);
   const at::Tensor source = image.contiguous();
+  const io::ImageSize whole{source.size(0), source.size(1)};
   at::Tensor result = at::empty({options.height, options.width, 3}, at::kByte);
-  augment_reduced(view_of(source), source.size(0), source.size(1), options, {index, seed, epoch},
-                  result.mutable_data_ptr<uint8_t>());
+  augment_partial(source.const_data_ptr<uint8_t>(), {whole, 1, {0, 0, whole.height, whole.width}},
+                  options, {index, seed, epoch}, result.mutable_data_ptr<uint8_t>());
   return result;
 }
 

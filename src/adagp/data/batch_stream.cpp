@@ -14,11 +14,12 @@ int64_t whole_batches(const StreamOptions& options) {
   if (batch < 1) throw UsageError(core::cat("batch size ", batch, ", expected 1 or more"));
   const int64_t batches = options.drop_last ? count / batch : (count + batch - 1) / batch;
   if (batches > 0) return batches;
-  throw UsageError(core::cat("data: ", count, " images do not fill one batch of ", batch,
-                             "; lower the batch size or raise data.limit"));
+  throw UsageError(core::cat("data: ", count, " ", options.unit, " do not fill one batch of ",
+                             batch, "; lower the batch size or raise data.limit"));
 }
 
 std::vector<int64_t> example_order(const StreamOptions& options, int64_t epoch) {
+  if (options.order) return options.order(epoch);
   if (options.shuffle) {
     return core::permutation(options.count,
                              core::mix({options.seed, static_cast<uint64_t>(epoch)}));

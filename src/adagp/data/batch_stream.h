@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <memory>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -22,6 +23,10 @@ struct StreamOptions {
   int64_t prefetch = 2;  // batches made ahead
   // Batches that the caller will skip(): they are not made ahead. Empty = none is known.
   std::function<bool(int64_t epoch, int64_t position)> skips;
+  std::string unit = "images";  // what an example is, for messages
+  // Another order than a shuffled one or the data's own: a pure function of the epoch, asked once
+  // unless `shuffle`. It may leave out what fills no whole batch.
+  std::function<std::vector<int64_t>(int64_t epoch)> order = {};
 };
 
 // Batches of an epoch. Throws UsageError when there is not one whole batch.

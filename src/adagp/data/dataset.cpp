@@ -45,11 +45,32 @@ const Entry& find(const std::string& name) {
   throw UsageError("unknown data set '" + name + "'" + core::suggestion(name, names));
 }
 
+std::string without_files(const std::string& name) {
+  std::string task, made;
+  for (const auto& entry : registry()) {
+    if (entry.name == name) task = entry.task;
+  }
+  for (const auto& entry : registry()) {
+    if (entry.task == task && entry.name.starts_with("synthetic")) made = entry.name;
+  }
+  return made.empty() ? "" : "; --data " + made + " needs no files";
+}
+
+Dataset::Partial Dataset::partial(int64_t index, const io::WantedFor&) const {
+  const at::Tensor pixels = image(index).contiguous();
+  const io::ImageSize whole{pixels.size(0), pixels.size(1)};
+  return {pixels, {whole, 1, {0, 0, whole.height, whole.width}}};
+}
+
 Splits open(const Config& config) {
   const Entry& entry = find(config.name);
   if (!entry.open) {
+    std::vector<std::string> others;
+    for (const auto& other : registry()) {
+      if (other.open) others.push_back(other.name);
+    }
     throw UsageError("data set '" + entry.name + "' is for " + entry.task +
-                     ", not for classification");
+                     ", not for classification; those are " + core::join(others, ", "));
   }
   if (config.limit < 0 || config.test_limit < 0) {
     throw UsageError("data.limit, data.test_limit: expected 0 (all) or more");

@@ -9,6 +9,7 @@
 #include <torch/types.h>
 
 #include "adagp/data/config.h"
+#include "adagp/io/image.h"
 
 namespace adagp::data {
 
@@ -19,18 +20,12 @@ class Dataset {
   virtual const std::vector<int64_t>& labels() const = 0;
   // One image, u8 [H, W, 3]; may decode a file (thread-safe).
   virtual at::Tensor image(int64_t index) const = 0;
-  // The same, 1, 2, 4 or 8 times smaller as `reduction` answers to its size, where decoding it so
-  // is quicker than decoding the whole.
-  struct Reduced {
-    at::Tensor pixels;              // u8 [h, w, 3]
-    int64_t height = 0, width = 0;  // of the whole
+  // The same, where decoding what `wanted_for` answers is quicker than decoding the whole.
+  struct Partial {
+    at::Tensor pixels;  // u8 [h, w, 3]
+    io::Decoded decoded;
   };
-  using Reduction = std::function<int(int64_t height, int64_t width)>;
-  virtual Reduced reduced(int64_t index, const Reduction& reduction) const {
-    (void)reduction;
-    const at::Tensor pixels = image(index).contiguous();
-    return {pixels, pixels.size(0), pixels.size(1)};
-  }
+  virtual Partial partial(int64_t index, const io::WantedFor& wanted_for) const;
   // All images in memory as u8 [N, H, W, 3], or undefined when they are decoded on demand.
   virtual at::Tensor resident() const { return {}; }
 };
@@ -51,6 +46,8 @@ struct Entry {
 };
 const std::vector<Entry>& registry();
 const Entry& find(const std::string& name);  // throws UsageError with the nearest name
+// "; --data synthetic needs no files": the end of a message about files that are missing.
+std::string without_files(const std::string& name);
 // One for classification. Throws UsageError for an unknown name or another task, DataError for what
 // is wrong with files.
 Splits open(const Config& config);

@@ -31,21 +31,19 @@ class FileDataset : public Dataset {
   int64_t size() const override { return static_cast<int64_t>(files_.size()); }
   const std::vector<int64_t>& labels() const override { return labels_; }
   at::Tensor image(int64_t index) const override {
-    return reduced(index, [](int64_t, int64_t) { return 1; }).pixels;
+    return partial(index, [](const io::ImageSize&) { return io::Wanted{}; }).pixels;
   }
-  Reduced reduced(int64_t index, const Reduction& reduction) const override {
+  Partial partial(int64_t index, const io::WantedFor& wanted_for) const override {
     const ImageFile& file = files_.at(static_cast<size_t>(index));
     const std::string read = file.bytes.empty() ? core::read_file(file.path) : "";
-    Reduced out;
-    const io::ImageSize whole = io::decode_image(
+    Partial out;
+    out.decoded = io::decode_image(
         file.bytes.empty() ? read : file.bytes, file.path,
         [&](const io::ImageSize& size) {
           out.pixels = at::empty({size.height, size.width, 3}, at::kByte);
           return out.pixels.mutable_data_ptr<uint8_t>();
         },
-        [&](const io::ImageSize& size) { return reduction(size.height, size.width); });
-    out.height = whole.height;
-    out.width = whole.width;
+        wanted_for);
     return out;
   }
 

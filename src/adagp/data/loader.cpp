@@ -87,12 +87,9 @@ struct Loader::Impl {
   void decode_one(int64_t index, int64_t epoch, uint8_t* out) const {
     const auto& augment = options.augment;
     const Occasion when{index, options.seed, epoch};
-    const auto one = dataset->reduced(index, [&](int64_t height, int64_t width) {
-      return reduction(height, width, augment, when);
-    });
-    const PixelView view{one.pixels.const_data_ptr<uint8_t>(), one.pixels.size(0),
-                         one.pixels.size(1), one.pixels.size(1) * 3};
-    augment_reduced(view, one.height, one.width, augment, when, out);
+    const auto one = dataset->partial(
+        index, [&](const io::ImageSize& whole) { return wanted(whole, augment, when); });
+    augment_partial(one.pixels.const_data_ptr<uint8_t>(), one.decoded, augment, when, out);
   }
 
   at::Tensor decode(const std::vector<int64_t>& indices, int64_t epoch) const {

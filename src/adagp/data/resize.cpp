@@ -13,13 +13,7 @@
 #include <emmintrin.h>
 #endif
 
-// The widest registers there are, chosen when the program starts.
-#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && \
-    !defined(__SANITIZE_ADDRESS__)
-#define ADAGP_WIDE __attribute__((target_clones("avx2", "default")))
-#else
-#define ADAGP_WIDE
-#endif
+#include "adagp/data/wide.h"
 
 namespace adagp::data {
 namespace {
@@ -35,41 +29,51 @@ struct Filter {
   const uint16_t* at(int64_t i) const { return weights.data() + i * taps; }
 };
 
-// `from`, `length`: the part of `size` input positions that becomes full_out output positions, of
-// which `count` are made from `begin` on.
-Filter triangle(double from, double length, int64_t size, int64_t full_out, int64_t begin,
-                int64_t count) {
-  const double scale = length / static_cast<double>(full_out);
-  const double support = std::max(scale, 1.0);
-  const auto lowest = std::clamp<int64_t>(static_cast<int64_t>(std::floor(from)), 0, size - 1);
-  const auto in =
-      std::clamp<int64_t>(static_cast<int64_t>(std::ceil(from + length)), lowest + 1, size);
-  const auto centre = [&](int64_t i) {
-    return from + (static_cast<double>(begin + i) + 0.5) * scale;
-  };
-  const auto low = [&](int64_t i) {
+// Which input positions an output position is made of. `from`, `length`: the part of `size` input
+// positions that becomes full_out output positions, of which `count` are made from `begin` on.
+struct Places {
+  double from, scale, support;
+  int64_t lowest, end;  // of the input positions inside the part
+  int64_t begin, taps = 0;
+
+  Places(double part, double length, int64_t size, int64_t full_out, int64_t first, int64_t count)
+      : from(part),
+        scale(length / static_cast<double>(full_out)),
+        support(std::max(scale, 1.0)),
+        lowest(std::clamp<int64_t>(static_cast<int64_t>(std::floor(from)), 0, size - 1)),
+        end(std::clamp<int64_t>(static_cast<int64_t>(std::ceil(from + length)), lowest + 1, size)),
+        begin(first) {
+    for (int64_t i = 0; i < count; ++i) taps = std::max(taps, high(i) - low(i));
+  }
+  double centre(int64_t i) const { return from + (static_cast<double>(begin + i) + 0.5) * scale; }
+  int64_t low(int64_t i) const {
     const auto first = static_cast<int64_t>(std::floor(centre(i) - support + 0.5));
-    return std::clamp<int64_t>(first, lowest, in - 1);
-  };
-  const auto high = [&](int64_t i) {
-    const auto end = static_cast<int64_t>(std::floor(centre(i) + support + 0.5));
-    return std::clamp<int64_t>(end, low(i) + 1, in);
-  };
+    return std::clamp<int64_t>(first, lowest, end - 1);
+  }
+  int64_t high(int64_t i) const {
+    const auto last = static_cast<int64_t>(std::floor(centre(i) + support + 0.5));
+    return std::clamp<int64_t>(last, low(i) + 1, end);
+  }
+  // Where `taps` positions begin that hold those from low(i) on and lie inside the part.
+  int64_t first(int64_t i) const { return std::min(low(i), end - taps); }
+};
+
+Filter triangle(const Places& places, int64_t count) {
   Filter filter;
-  for (int64_t i = 0; i < count; ++i) filter.taps = std::max(filter.taps, high(i) - low(i));
+  filter.taps = places.taps;
   filter.first.resize(static_cast<size_t>(count));
   filter.weights.assign(static_cast<size_t>(count * filter.taps), 0);
   std::vector<double> weights(static_cast<size_t>(filter.taps));
   for (int64_t i = 0; i < count; ++i) {
-    const int64_t at = low(i), used = high(i) - at;
+    const int64_t at = places.low(i), used = places.high(i) - at, first = places.first(i);
+    const double centre = places.centre(i);
     double sum = 0;
     for (int64_t j = 0; j < used; ++j) {
-      const double distance = std::abs(static_cast<double>(at + j) + 0.5 - centre(i)) / support;
+      const double distance = std::abs(static_cast<double>(at + j) + 0.5 - centre) / places.support;
       weights[static_cast<size_t>(j)] = std::max(0.0, 1.0 - distance);
       sum += weights[static_cast<size_t>(j)];
     }
-    if (sum == 0) weights[0] = sum = 1;                      // one pixel, beside its centre
-    const int64_t first = std::min(at, size - filter.taps);  // all taps lie inside the image
+    if (sum == 0) weights[0] = sum = 1;  // one pixel, beside its centre
     filter.first[static_cast<size_t>(i)] = first;
     uint16_t* out = filter.weights.data() + i * filter.taps + (at - first);
     // Rounding the running sum keeps the total exact.
@@ -77,7 +81,7 @@ Filter triangle(double from, double length, int64_t size, int64_t full_out, int6
     int64_t given = 0;
     for (int64_t j = 0; j < used; ++j) {
       reached += weights[static_cast<size_t>(j)] / sum * 65535.0;
-      const int64_t upto = j + 1 == used ? 65535 : std::llround(reached);
+      const int64_t upto = j + 1 == used ? 65535 : static_cast<int64_t>(reached + 0.5);
       out[j] = static_cast<uint16_t>(upto - given);
       given = upto;
     }
@@ -207,11 +211,17 @@ void resize(const PixelView& source, const ResizePlan& plan, uint8_t* out) {
          plan, out);
 }
 
+Span needed(double from, double length, int64_t size, int64_t full_out, int64_t begin,
+            int64_t count) {
+  const Places places(from, length, size, full_out, begin, count);
+  return {places.first(0), places.first(count - 1) + places.taps};
+}
+
 void resize(const PixelView& source, const SourceBox& box, const ResizePlan& plan, uint8_t* out) {
-  const Filter columns =
-      triangle(box.left, box.width, source.width, plan.full_width, plan.left, plan.width);
-  const Filter rows =
-      triangle(box.top, box.height, source.height, plan.full_height, plan.top, plan.height);
+  const Filter columns = triangle(
+      {box.left, box.width, source.width, plan.full_width, plan.left, plan.width}, plan.width);
+  const Filter rows = triangle(
+      {box.top, box.height, source.height, plan.full_height, plan.top, plan.height}, plan.height);
   const int64_t left = columns.first.front();
   const Pairs pairs = pair_up(columns, left, plan.mirrored);
   const MixColumns mix = pick(columns.taps, std::make_integer_sequence<int, kUnrolled>());
@@ -220,8 +230,9 @@ void resize(const PixelView& source, const SourceBox& box, const ResizePlan& pla
   std::vector<uint16_t> line(static_cast<size_t>(values + 1));
   std::vector<uint8_t> mixed(static_cast<size_t>(row_bytes + 8));
   for (int64_t y = 0; y < plan.height; ++y) {
-    const uint8_t* first =
-        source.rgb + rows.first[static_cast<size_t>(y)] * source.stride + left * 3;
+    const uint8_t* first = source.rgb +
+                           (rows.first[static_cast<size_t>(y)] - source.top) * source.stride +
+                           (left - source.left) * 3;
     mix_rows(first, source.stride, rows.at(y), rows.taps, values, line.data());
     mix(line.data(), pairs, mixed.data());
     std::memcpy(out, mixed.data(), static_cast<size_t>(row_bytes));

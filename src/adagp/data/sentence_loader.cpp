@@ -20,13 +20,13 @@ using Sequences = std::vector<std::vector<int64_t>>;
 
 // [B, T] filled up with padding; `first` and `last` go around the words, -1 for neither.
 at::Tensor padded(const Sequences& all, const std::vector<int64_t>& indices, int64_t first,
-                  int64_t last, int64_t multiple, at::Device device) {
+                  int64_t last, int64_t multiple, bool pinned) {
   int64_t longest = 0;
   for (const int64_t i : indices) {
     longest = std::max(longest, static_cast<int64_t>(all[static_cast<size_t>(i)].size()) + 1);
   }
   longest = (longest + multiple - 1) / multiple * multiple;
-  const auto host = at::TensorOptions(at::kLong).pinned_memory(device.is_cuda());
+  const auto host = at::TensorOptions(at::kLong).pinned_memory(pinned);
   at::Tensor out = at::full({static_cast<int64_t>(indices.size()), longest}, kPadding, host);
   auto* row = out.mutable_data_ptr<int64_t>();
   for (const int64_t i : indices) {
@@ -37,96 +37,98 @@ at::Tensor padded(const Sequences& all, const std::vector<int64_t>& indices, int
     if (last >= 0) *to = last;
     row += longest;
   }
-  return out.to(device, /*non_blocking=*/true);
+  return out;
 }
 
-}  // namespace
+using Pick = std::vector<int64_t>::iterator;
 
-Batch make_sentence_batch(const Sentences& sentences, std::vector<int64_t> indices,
-                          int64_t multiple, at::Device device) {
-  Batch batch;
-  batch.inputs = {padded(sentences.source, indices, -1, kEnd, multiple, device),
-                  padded(sentences.target, indices, kBegin, -1, multiple, device)};
-  batch.targets = {padded(sentences.target, indices, -1, kEnd, multiple, device)};
-  batch.indices = std::move(indices);
-  return batch;
-}
-
-SentenceLoader::SentenceLoader(std::shared_ptr<const Sentences> sentences,
-                               const SentenceLoaderOptions& options)
-    : sentences_(std::move(sentences)), options_(options) {
-  const int64_t count = sentences_->size(), batch = options_.batch;
-  if (batch < 1 || options_.multiple < 1) {
-    throw UsageError(core::cat("batch size ", batch, ", lengths in multiples of ",
-                               options_.multiple, ": both must be at least 1"));
-  }
-  batches_ = options_.training ? count / batch : (count + batch - 1) / batch;
-  if (batches_ == 0) {
-    throw UsageError(core::cat("data: ", count, " sentences do not fill one batch of ", batch,
-                               "; lower the batch size or raise data.limit"));
-  }
-}
-
-std::vector<int64_t> SentenceLoader::order_of(int64_t epoch) const {
-  const auto lengths = [this](int64_t i) {
+void sort_by_length(const Sentences& sentences, Pick begin, Pick end) {
+  const auto lengths = [&](int64_t i) {
     const auto at = static_cast<size_t>(i);
-    return std::pair(sentences_->target[at].size(), sentences_->source[at].size());
+    return std::pair(sentences.target[at].size(), sentences.source[at].size());
   };
-  const auto sort = [&lengths](auto begin, auto end) {
-    std::stable_sort(begin, end, [&](int64_t a, int64_t b) { return lengths(a) < lengths(b); });
-  };
-  std::vector<int64_t> order(static_cast<size_t>(sentences_->size()));
-  if (!options_.training) {
-    std::iota(order.begin(), order.end(), int64_t{0});
-    sort(order.begin(), order.end());
-    return order;
-  }
+  std::stable_sort(begin, end, [&](int64_t a, int64_t b) { return lengths(a) < lengths(b); });
+}
+
+std::vector<int64_t> by_length(const Sentences& sentences) {
+  std::vector<int64_t> order(static_cast<size_t>(sentences.size()));
+  std::iota(order.begin(), order.end(), int64_t{0});
+  sort_by_length(sentences, order.begin(), order.end());
+  return order;
+}
+
+// The whole batches of an epoch of training.
+std::vector<int64_t> in_pools(const Sentences& sentences, const SentenceLoaderOptions& options,
+                              int64_t epoch) {
   const auto number = static_cast<uint64_t>(epoch);
-  order = core::permutation(sentences_->size(), core::mix({options_.seed, number}));
-  order.resize(static_cast<size_t>(batches_ * options_.batch));
-  const auto pool = static_cast<std::ptrdiff_t>(kPool * options_.batch);
+  const int64_t batches = sentences.size() / options.batch;
+  auto order = core::permutation(sentences.size(), core::mix({options.seed, number}));
+  order.resize(static_cast<size_t>(batches * options.batch));
+  const auto pool = static_cast<std::ptrdiff_t>(kPool * options.batch);
   for (auto at = order.begin(); at != order.end();) {
     const auto end = at + std::min(pool, order.end() - at);
-    sort(at, end);
+    sort_by_length(sentences, at, end);
     at = end;
   }
   std::vector<int64_t> shuffled;
   shuffled.reserve(order.size());
-  for (const int64_t b : core::permutation(batches_, core::mix({options_.seed, number, 1}))) {
+  for (const int64_t b : core::permutation(batches, core::mix({options.seed, number, 1}))) {
     // Within a batch in any order too: its first part must not be its shortest sentences.
     const auto batch = static_cast<uint64_t>(b);
     for (const int64_t i :
-         core::permutation(options_.batch, core::mix({options_.seed, number, 2, batch}))) {
-      shuffled.push_back(order[static_cast<size_t>(b * options_.batch + i)]);
+         core::permutation(options.batch, core::mix({options.seed, number, 2, batch}))) {
+      shuffled.push_back(order[static_cast<size_t>(b * options.batch + i)]);
     }
   }
   return shuffled;
 }
 
-void SentenceLoader::seek(int64_t epoch, int64_t position) {
-  if (epoch < 0 || position < 0 || position > batches_) {
-    throw Error(core::cat("data: no batch ", position, " in epoch ", epoch, ": an epoch has ",
-                          batches_, " batches"));
+StreamOptions stream_options(const std::shared_ptr<const Sentences>& sentences,
+                             const SentenceLoaderOptions& options) {
+  if (options.multiple < 1) {
+    throw UsageError(
+        core::cat("lengths in multiples of ", options.multiple, ", expected 1 or more"));
   }
-  epoch_ = position == batches_ ? epoch + 1 : epoch;
-  position_ = position == batches_ ? 0 : position;
+  StreamOptions out;
+  out.count = sentences->size();
+  out.batch = options.batch;
+  out.shuffle = out.drop_last = options.training;
+  out.workers = options.workers;
+  out.skips = options.skips;
+  out.unit = "sentences";
+  out.order = [sentences, options](int64_t epoch) {
+    return options.training ? in_pools(*sentences, options, epoch) : by_length(*sentences);
+  };
+  return out;
 }
 
-Batch SentenceLoader::next() {
-  if (ordered_ != epoch_ && (options_.training || order_.empty())) order_ = order_of(epoch_);
-  ordered_ = epoch_;
-  const auto begin = position_ * options_.batch;
-  const auto end = std::min(begin + options_.batch, static_cast<int64_t>(order_.size()));
-  Batch batch = make_sentence_batch(*sentences_, {order_.begin() + begin, order_.begin() + end},
-                                    options_.multiple, options_.device);
-  batch.epoch = epoch_;
-  batch.position = position_;
-  skip();
+void to_device(Tensors& tensors, at::Device device) {
+  for (at::Tensor& tensor : tensors) tensor = tensor.to(device, /*non_blocking=*/true);
+}
+
+}  // namespace
+
+Batch make_sentence_batch(const Sentences& sentences, const std::vector<int64_t>& indices,
+                          int64_t multiple, bool pinned) {
+  Batch batch;
+  batch.inputs = {padded(sentences.source, indices, -1, kEnd, multiple, pinned),
+                  padded(sentences.target, indices, kBegin, -1, multiple, pinned)};
+  batch.targets = {padded(sentences.target, indices, -1, kEnd, multiple, pinned)};
   return batch;
 }
 
-void SentenceLoader::skip() {
-  seek(epoch_, position_ + 1);
-}
+SentenceLoader::SentenceLoader(std::shared_ptr<const Sentences> sentences,
+                               const SentenceLoaderOptions& options)
+    : sentences_(std::move(sentences)),
+      stream_(
+          stream_options(sentences_, options),
+          [all = sentences_, options](const std::vector<int64_t>& indices, int64_t, int64_t) {
+            return make_sentence_batch(*all, indices, options.multiple, options.device.is_cuda());
+          },
+          [device = options.device](Batch batch) {
+            to_device(batch.inputs, device);
+            to_device(batch.targets, device);
+            return batch;
+          }) {}
 
 }  // namespace adagp::data

@@ -2,9 +2,8 @@
 // Batches of sentence pairs of like length, padded to few different shapes.
 
 #include <memory>
-#include <utility>
 
-#include "adagp/data/batch.h"
+#include "adagp/data/batch_stream.h"
 #include "adagp/data/translation.h"
 
 namespace adagp::data {
@@ -15,6 +14,9 @@ struct SentenceLoaderOptions {
   uint64_t seed = 0;
   int64_t multiple = 8;  // lengths are padded to a multiple of this
   at::Device device = at::kCPU;
+  int64_t workers = 1;  // prefetching threads; 0 = in the caller
+  // Batches that the caller will skip(): they are not made ahead. Empty = none is known.
+  std::function<bool(int64_t epoch, int64_t position)> skips = {};
 };
 
 // inputs {source: words and the end mark, target: the begin mark and words}, targets {words and the
@@ -25,26 +27,21 @@ class SentenceLoader : public BatchSource {
   // Throws UsageError when there is not one whole batch for training, or an option cannot be.
   SentenceLoader(std::shared_ptr<const Sentences> sentences, const SentenceLoaderOptions& options);
 
-  int64_t batches_per_epoch() const override { return batches_; }
-  void seek(int64_t epoch, int64_t position) override;
-  Batch next() override;
-  void skip() override;
+  int64_t batches_per_epoch() const override { return stream_.batches_per_epoch(); }
+  void seek(int64_t epoch, int64_t position) override { stream_.seek(epoch, position); }
+  Batch next() override { return stream_.next(); }
+  void skip() override { stream_.skip(); }
 
   const Sentences& sentences() const { return *sentences_; }
 
  private:
-  std::vector<int64_t> order_of(int64_t epoch) const;
-
   std::shared_ptr<const Sentences> sentences_;
-  SentenceLoaderOptions options_;
-  int64_t batches_ = 0;
-  int64_t epoch_ = 0, position_ = 0;
-  int64_t ordered_ = -1;        // the epoch of order_
-  std::vector<int64_t> order_;  // of pairs
+  BatchStream stream_;
 };
 
-// A batch of these pairs.
-Batch make_sentence_batch(const Sentences& sentences, std::vector<int64_t> indices,
-                          int64_t multiple, at::Device device);
+// The inputs and targets of a batch of these pairs, on the host; page-locked when they will travel
+// to a GPU.
+Batch make_sentence_batch(const Sentences& sentences, const std::vector<int64_t>& indices,
+                          int64_t multiple, bool pinned = false);
 
 }  // namespace adagp::data

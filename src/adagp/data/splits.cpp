@@ -6,6 +6,7 @@
 
 #include "adagp/core/error.h"
 #include "adagp/core/text.h"
+#include "adagp/data/dataset.h"
 #include "adagp/data/select.h"
 
 namespace adagp::data {
@@ -96,7 +97,8 @@ void finish(Splits& splits, const Config& config, const Normalisation* known) {
 }
 
 void throw_no_dir(const std::string& name, const std::string& expected) {
-  throw UsageError("data: " + name + ": no path given; --data-dir takes " + expected);
+  throw UsageError("data: " + name + ": no path given; --data-dir takes " + expected +
+                   without_files(name));
 }
 
 }  // namespace adagp::data

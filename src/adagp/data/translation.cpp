@@ -7,6 +7,7 @@
 #include "adagp/core/files.h"
 #include "adagp/core/log.h"
 #include "adagp/core/text.h"
+#include "adagp/data/dataset.h"
 #include "adagp/io/archive.h"
 
 namespace adagp::data {
@@ -85,7 +86,8 @@ TextSplits read_parallel(const Config& config, const TextOptions& options) {
   if (config.dir.empty()) {
     throw UsageError("data: " + config.name +
                      ": no path given; --data-dir takes a folder or an archive with train." +
-                     options.source + ", train." + options.target + ", ...");
+                     options.source + ", train." + options.target + ", ..." +
+                     without_files(config.name));
   }
   const core::fs::path path(config.dir);
   const std::string test = options.test;
@@ -93,7 +95,8 @@ TextSplits read_parallel(const Config& config, const TextOptions& options) {
                                        test + "." + options.source, test + "." + options.target};
   const std::string where = "data: " + config.name + ": " + path.string() + ": ";
   if (!core::fs::exists(path)) {
-    throw DataError(where + "no such file or folder; expected one with " + core::join(names, ", "));
+    throw DataError(where + "no such file or folder; expected one with " + core::join(names, ", ") +
+                    without_files(config.name));
   }
   Files files = read_text_files(path, names);
   const auto take = [&](const std::string& name) {

@@ -4,6 +4,7 @@
 
 #include "adagp/core/error.h"
 #include "adagp/core/text.h"
+#include "adagp/data/dataset.h"
 
 namespace adagp::data {
 namespace {
@@ -107,8 +108,11 @@ fs::path find_devkit(const std::string& dir) {
     if (fs::exists(folder / "VOC2007") || fs::exists(folder / "VOC2012")) return folder;
   }
   throw DataError("data: voc: " + dir +
-                  ": neither VOC2007 nor VOC2012 in it or in its VOCdevkit; give the folder that "
-                  "the challenge's archives were unpacked into");
+                  (fs::exists(dir) ? ": neither VOC2007 nor VOC2012 in it or in its VOCdevkit"
+                                   : ": no such folder") +
+                  "; give the folder that the challenge's archives were unpacked into, or write "
+                  "one: adagp data make --data synthetic-detection -o DIR" +
+                  without_files("voc"));
 }
 
 fs::path set_file(const fs::path& devkit, const std::string& set) {

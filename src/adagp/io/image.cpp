@@ -9,6 +9,7 @@
 
 #include "adagp/core/error.h"
 #include "adagp/core/text.h"
+#include "adagp/io/jpeg_part.h"
 #include "adagp/io/png.h"
 
 namespace adagp::io {
@@ -50,8 +51,8 @@ std::unique_ptr<void, JpegClose>& decompressor() {
   return handle;
 }
 
-ImageSize decode_jpeg(std::string_view bytes, const std::string& name, const PixelsFor& pixels_for,
-                      const ReductionFor& reduction_for) {
+Decoded decode_jpeg(std::string_view bytes, const std::string& name, const PixelsFor& pixels_for,
+                    const WantedFor& wanted_for) {
   void* handle = decompressor().get();
   bool trouble = false;
   const auto* data = reinterpret_cast<const unsigned char*>(bytes.data());
@@ -70,7 +71,7 @@ ImageSize decode_jpeg(std::string_view bytes, const std::string& name, const Pix
   }
   check_image_size(width, height, name);
   const ImageSize whole{height, width};
-  const tjscalingfactor factor{1, reduction_for(whole)};
+  const tjscalingfactor factor{1, wanted_for(whole).reduction};
   const ImageSize size{TJSCALED(height, factor), TJSCALED(width, factor)};
   const bool inks = colours == TJCS_CMYK || colours == TJCS_YCCK;
   const int format = inks ? TJPF_CMYK : TJPF_RGB;
@@ -84,11 +85,10 @@ ImageSize decode_jpeg(std::string_view bytes, const std::string& name, const Pix
   }
   if (trouble) decompressor().reset();
   if (inks) cmyk_to_rgb(cmyk, rgb);
-  return whole;
+  return {whole, factor.denom, {0, 0, size.height, size.width}};
 }
 #else
-ImageSize decode_jpeg(std::string_view, const std::string& name, const PixelsFor&,
-                      const ReductionFor&) {
+Decoded decode_jpeg(std::string_view, const std::string& name, const PixelsFor&, const WantedFor&) {
   throw DataError(name +
                   ": this program was built without TurboJPEG; install libturbojpeg0-dev "
                   "(Debian) or libturbojpeg-dev (Ubuntu) and build again");
@@ -120,16 +120,17 @@ void check_image_size(int64_t width, int64_t height, const std::string& name) {
                       kMaxSide, " a side and ", kMaxPixels, " in all"));
 }
 
-ImageSize decode_image(std::string_view bytes, const std::string& name, const PixelsFor& pixels_for,
-                       const ReductionFor& reduction_for) {
+Decoded decode_image(std::string_view bytes, const std::string& name, const PixelsFor& pixels_for,
+                     const WantedFor& wanted_for) {
   if (bytes.starts_with("\xff\xd8\xff")) {
-    return decode_jpeg(bytes, name, pixels_for, reduction_for);
+    const auto partly = decode_jpeg_part(bytes, name, pixels_for, wanted_for);
+    return partly ? *partly : decode_jpeg(bytes, name, pixels_for, wanted_for);
   }
   if (bytes.starts_with("\x89PNG\r\n\x1a\n")) {
     const Image image = decode_png(bytes, name);
     const ImageSize size{image.height, image.width};
     std::memcpy(pixels_for(size), image.rgb.data(), image.rgb.size());
-    return size;
+    return {size, 1, {0, 0, size.height, size.width}};
   }
   throw DataError(cat(name, ": neither JPEG nor PNG (", bytes.size(),
                       " bytes): the file is cut off or of another format"));
@@ -145,7 +146,7 @@ Image decode_image(std::string_view bytes, const std::string& name) {
         image.rgb.resize(static_cast<size_t>(size.height * size.width * 3));
         return image.rgb.data();
       },
-      [](const ImageSize&) { return 1; });
+      [](const ImageSize&) { return Wanted{}; });
   return image;
 }
 

@@ -14,32 +14,27 @@
 namespace adagp::layers {
 namespace {
 
-// Kinds of the parameters that no weight layer has, by name. An output layer with a bias and no
-// weight of its own computes with an embedding of as many words.
+// Kinds of the parameters that no weight layer has, by name.
 std::map<std::string, std::string> other_kinds(models::Net& net) {
   std::map<std::string, std::string> kinds;
-  std::map<std::string, int64_t> embeddings;  // path of the weight -> words
-  std::vector<int64_t> borrowers;             // words of output layers without a weight
+  std::vector<at::Tensor> borrowed;
+  std::vector<std::pair<std::string, at::Tensor>> embeddings;
   for (const auto& item : net.named_modules("", /*include_self=*/false)) {
     const torch::nn::Module& module = *item.value();
     const std::string weight = item.key() + ".weight", bias = item.key() + ".bias";
     if (module.as<nn::BatchNorm2dImpl>() != nullptr || module.as<nn::LayerNormImpl>() != nullptr) {
       kinds[weight] = kinds[bias] = "norm";
     } else if (const auto* words = module.as<nn::EmbeddingImpl>()) {
-      kinds[weight] = "embedding";
-      embeddings[weight] = words->weight.size(0);
-    } else if (dynamic_cast<const nn::WeightLayer*>(&module) == nullptr) {
-      const auto own = module.named_parameters(/*recurse=*/false);
-      const at::Tensor* lone_bias = own.find("bias");
-      if (lone_bias == nullptr || own.contains("weight")) continue;
+      embeddings.emplace_back(weight, words->weight);
+    } else if (const auto* borrower = dynamic_cast<const models::BorrowsWeight*>(&module)) {
+      borrowed.push_back(borrower->borrowed_weight());
       kinds[bias] = "bias";
-      borrowers.push_back(lone_bias->numel());
     }
   }
   for (const auto& [name, words] : embeddings) {
-    const bool tied = std::find(borrowers.begin(), borrowers.end(), words) != borrowers.end();
-    // The source's embedding may have as many words; the target's comes second in a network.
-    if (tied && name.find("src") == std::string::npos) kinds[name] = "tied embedding";
+    const bool tied = std::any_of(borrowed.begin(), borrowed.end(),
+                                  [&](const at::Tensor& other) { return other.is_same(words); });
+    kinds[name] = tied ? "tied embedding" : "embedding";
   }
   return kinds;
 }

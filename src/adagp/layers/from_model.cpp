@@ -58,7 +58,8 @@ class Recorder : public nn::TapSink {
     for (const at::Tensor& tensor : inputs) {
       if (tensor.defined() && tensor.requires_grad()) parameters.push_back(tensor.numel());
     }
-    if (!parameters.empty()) row.weights = parameters[0];
+    // The weights of a product are a layer's, or another's (tied): here it has a bias alone.
+    if (!parameters.empty()) (is_product(row) ? row.bias : row.weights) = parameters[0];
     if (parameters.size() > 1) row.bias = parameters[1];
     complete(row);
     rows.push_back(std::move(row));
@@ -121,8 +122,7 @@ InputSize parse_input(const std::string& text, int64_t image_size) {
                    "tokens:SRC,TGT in words (for example tokens:20,22)");
 }
 
-Table from_model(models::Net& net, const std::string& model_name, const std::string& input_name,
-                 Operations operations) {
+models::Tensors shape_inputs(const std::string& model_name, const std::string& input_name) {
   const models::Entry* entry = registered(model_name);
   const InputSize size = parse_input(input_name, entry != nullptr ? entry->image_size : 224);
   if (entry != nullptr && size.tokens() != (entry->task == models::TaskKind::kTranslation)) {
@@ -130,18 +130,22 @@ Table from_model(models::Net& net, const std::string& model_name, const std::str
                                "; got input '", input_name, "', expected ",
                                size.tokens() ? "imagenet, cifar or HxW" : "tokens:SRC,TGT"));
   }
+  if (size.tokens()) {
+    const auto words = at::device(at::kMeta).dtype(at::kLong);
+    return {at::empty({1, size.source}, words), at::empty({1, size.target}, words)};
+  }
+  return {at::empty({1, size.channels, size.height, size.width}, at::device(at::kMeta))};
+}
+
+Table from_model(models::Net& net, const std::string& model_name, const std::string& input_name,
+                 Operations operations) {
+  const models::Tensors inputs = shape_inputs(model_name, input_name);
   torch::NoGradGuard no_grad;
   nn::collect(net);
   Recorder recorder(operations);
   {
     nn::TapScope taps(recorder);
-    if (size.tokens()) {
-      const auto words = at::device(at::kMeta).dtype(at::kLong);
-      net.run({at::empty({1, size.source}, words), at::empty({1, size.target}, words)});
-    } else {
-      const auto pixels = at::device(at::kMeta);
-      net.run({at::empty({1, size.channels, size.height, size.width}, pixels)});
-    }
+    net.run(inputs);
   }
   return {model_name, input_name, std::move(recorder.rows)};
 }

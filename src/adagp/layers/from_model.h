@@ -20,6 +20,10 @@ struct InputSize {
 // UsageError.
 InputSize parse_input(const std::string& text, int64_t image_size = 224);
 
+// Inputs of one example for the network of this name, without memory. Throws UsageError for inputs
+// of another task.
+models::Tensors shape_inputs(const std::string& model_name, const std::string& input_name);
+
 enum class Operations { kProducts, kAll };
 
 // Runs `net` (built in any way) on a meta tensor, in the mode it is in: in training auxiliary heads

@@ -35,6 +35,7 @@ constexpr Column kColumns[] = {
     ADAGP_COLUMN("input_bytes", input_bytes), ADAGP_COLUMN("output_bytes", output_bytes),
 };
 #undef ADAGP_COLUMN
+constexpr const char* kTextNames[] = {"model", "input", "name", "op"};
 constexpr size_t kNameColumn = 2, kOpColumn = 3, kTextColumns = 4;
 constexpr size_t kAllColumns = kTextColumns + std::size(kColumns);
 constexpr size_t kShapeColumns = 13;  // in_c .. groups; what follows is derived or may be zero
@@ -129,6 +130,12 @@ Row parse_row(const std::vector<std::string>& fields, const Complain& complain) 
     throw complain(core::cat(fields.size(), " columns, expected ", kAllColumns));
   }
   Row row;
+  for (size_t i = 0; i < kTextColumns; ++i) {
+    const size_t broken = core::broken_utf8(fields[i]);
+    if (broken == std::string::npos) continue;
+    throw complain(core::cat("column ", i + 1, " (", kTextNames[i], "): byte ", broken + 1,
+                             " of it is not UTF-8; save the file as UTF-8"));
+  }
   row.name = fields[kNameColumn];
   row.op = fields[kOpColumn];
   if (row.name.empty()) throw complain(core::cat("column ", kNameColumn + 1, " (name) is empty"));

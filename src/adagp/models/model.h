@@ -42,6 +42,13 @@ class Net : public torch::nn::Module {
   virtual std::vector<std::string> heads() const = 0;
 };
 
+// Implemented by a module that computes with a weight which another one has.
+class BorrowsWeight {
+ public:
+  virtual ~BorrowsWeight() = default;
+  virtual const at::Tensor& borrowed_weight() const = 0;
+};
+
 // One step of a network; a network is its blocks in order, which is where a pipeline may cut it.
 // What later blocks need travels along: run() returns everything that crosses the cut.
 struct Block {

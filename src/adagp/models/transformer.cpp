@@ -19,7 +19,7 @@ namespace {
 
 // The output layer that computes with the target embedding's weights. Not a tapped layer: the
 // gradient of a shared weight has a part that no activation of this layer shows.
-class TiedOutput : public torch::nn::Module {
+class TiedOutput : public torch::nn::Module, public BorrowsWeight {
  public:
   TiedOutput(std::shared_ptr<nn::EmbeddingImpl> words, int64_t count) : words_(std::move(words)) {
     bias_ = register_parameter("bias", nn::make_tensor({count}));
@@ -34,10 +34,11 @@ class TiedOutput : public torch::nn::Module {
     const at::Tensor y = at::empty(shape, options);
     nn::report_op("matmul",
                   {at::empty({1, 1, rows, x.size(-1)}, options),
-                   at::empty({1, 1, x.size(-1), count}, options)},
+                   at::empty({1, 1, x.size(-1), count}, options), bias_},
                   at::empty({1, 1, rows, count}, options));
     return y;
   }
+  const at::Tensor& borrowed_weight() const override { return words_->weight; }
 
  private:
   std::shared_ptr<nn::EmbeddingImpl> words_;

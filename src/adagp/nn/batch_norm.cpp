@@ -5,6 +5,7 @@
 #include "adagp/core/error.h"
 #include "adagp/core/text.h"
 #include "adagp/nn/layer.h"
+#include "adagp/nn/norm_sync.h"
 
 namespace adagp::nn {
 
@@ -42,7 +43,12 @@ at::Tensor BatchNorm2dImpl::forward(const at::Tensor& x) {
     report_op("batch_norm", {x, weight, bias}, y);
     return y;
   }
-  if (is_training()) num_batches_tracked.add_(1);
+  if (is_training()) {
+    num_batches_tracked.add_(1);
+    if (const NormSync* sync = norm_sync()) {
+      return synced_batch_norm(*sync, x, weight, bias, running_mean, running_var, momentum_, eps_);
+    }
+  }
   return at::batch_norm(x, weight, bias, running_mean, running_var, is_training(), momentum_, eps_,
                         at::globalContext().userEnabledCuDNN());
 }

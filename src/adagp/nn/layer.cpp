@@ -6,6 +6,7 @@
 
 #include "adagp/core/error.h"
 #include "adagp/core/text.h"
+#include "adagp/nn/deferred.h"
 
 namespace adagp::nn {
 namespace {
@@ -157,6 +158,9 @@ at::Tensor Conv2dImpl::convolve(const at::Tensor& x, const at::Tensor& added) co
   if (x.is_meta() || weight.is_meta()) {
     return at::empty({x.size(0), c.out, size[0], size[1]}, x.options().device(at::kMeta));
   }
+  if (GradientQueue* queue = gradient_queue()) {
+    return deferred_product(*queue, c, in_precision(x), used_weight(), added);
+  }
   return at::conv2d(in_precision(x), used_weight(), added, c.stride, c.padding, c.dilation,
                     c.groups);
 }
@@ -174,6 +178,8 @@ at::Tensor LinearImpl::forward(const at::Tensor& x) {
     std::vector<int64_t> shape = x.sizes().vec();
     shape.back() = info().out;
     y = at::empty(shape, x.options().device(at::kMeta));
+  } else if (GradientQueue* queue = gradient_queue()) {
+    y = deferred_product(*queue, info(), in_precision(x), used_weight(), used_bias());
   } else {
     y = at::linear(in_precision(x), used_weight(), used_bias());
   }

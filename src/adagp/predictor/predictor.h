@@ -11,6 +11,7 @@
 #include <torch/types.h>
 
 #include "adagp/optim/optimizer.h"
+#include "adagp/predictor/company.h"
 #include "adagp/predictor/config.h"
 #include "adagp/predictor/summaries.h"
 
@@ -76,7 +77,8 @@ struct Entry {
   std::string about;
   // The layers to serve, and how many batches an epoch has (for the milestones of the rate).
   std::function<std::unique_ptr<Predictor>(const std::vector<nn::WeightLayer*>&, const Config&,
-                                           uint64_t seed, int64_t batches_per_epoch)>
+                                           uint64_t seed, int64_t batches_per_epoch,
+                                           const Company& company)>
       make;
 };
 const std::vector<Entry>& registry();
@@ -84,6 +86,6 @@ const std::vector<Entry>& registry();
 void check(const Config& config);
 std::unique_ptr<Predictor> make_predictor(const std::vector<nn::WeightLayer*>& layers,
                                           const Config& config, uint64_t seed,
-                                          int64_t batches_per_epoch);
+                                          int64_t batches_per_epoch, const Company& company = {});
 
 }  // namespace adagp::predictor

@@ -10,14 +10,16 @@ namespace adagp::predictor {
 const std::vector<Entry>& registry() {
   static const std::vector<Entry> table{
       {"shared", "the paper's: one small conv + FC for all layers, one row per filter",
-       [](const auto& layers, const Config& config, uint64_t seed, int64_t per_epoch) {
+       [](const auto& layers, const Config& config, uint64_t seed, int64_t per_epoch,
+          const Company& company) {
          return std::unique_ptr<Predictor>(
-             std::make_unique<SharedPredictor>(layers, config, seed, per_epoch));
+             std::make_unique<SharedPredictor>(layers, config, seed, per_epoch, company));
        }},
       {"remap", "a term project's: four convs + FC to one vector, repeated over the gradient",
-       [](const auto& layers, const Config& config, uint64_t seed, int64_t per_epoch) {
+       [](const auto& layers, const Config& config, uint64_t seed, int64_t per_epoch,
+          const Company& company) {
          return std::unique_ptr<Predictor>(
-             std::make_unique<RemapPredictor>(layers, config, seed, per_epoch));
+             std::make_unique<RemapPredictor>(layers, config, seed, per_epoch, company));
        }},
   };
   return table;
@@ -44,8 +46,8 @@ void check(const Config& config) {
 
 std::unique_ptr<Predictor> make_predictor(const std::vector<nn::WeightLayer*>& layers,
                                           const Config& config, uint64_t seed,
-                                          int64_t batches_per_epoch) {
-  return find_kind(config.kind).make(layers, config, seed, batches_per_epoch);
+                                          int64_t batches_per_epoch, const Company& company) {
+  return find_kind(config.kind).make(layers, config, seed, batches_per_epoch, company);
 }
 
 }  // namespace adagp::predictor

@@ -18,12 +18,18 @@ constexpr int kBlocks = 4;
 }  // namespace
 
 RemapPredictor::RemapPredictor(const std::vector<nn::WeightLayer*>& layers, const Config& config,
-                               uint64_t seed, int64_t batches_per_epoch)
+                               uint64_t seed, int64_t batches_per_epoch, const Company& company)
     : layers_(layers),
       config_(config),
       net_(config, batches_per_epoch, at::TensorOptions(layers.front()->weight.device()), seed),
-      rms_(layers.size(), config.rms_decay, config.target == "rms",
+      rms_(layer_names(layers), config.rms_decay, config.target == "rms",
            at::TensorOptions(layers.front()->weight.device())) {
+  if (company.sum) {
+    throw UsageError(
+        "predictor.kind = remap: its batch norm sees the layers one after another, so they cannot "
+        "be "
+        "spread over the stages of a pipeline; use predictor.kind = shared");
+  }
   if (config.summary < kPool) {
     throw UsageError(
         core::cat("predictor.summary = ", config.summary, ": remap needs at least ", kPool));
@@ -100,8 +106,9 @@ at::Tensor RemapPredictor::learn(const Summaries& summaries,
   }
   loss = loss / static_cast<double>(layers_.size());
   torch::autograd::backward({loss}, {});
-  net_.step();
-  return loss.detach();
+  loss = loss.detach();
+  net_.step(loss);
+  return loss;
 }
 
 std::map<std::string, at::Tensor> RemapPredictor::state() const {

@@ -11,12 +11,22 @@ constexpr double kTiny = 1e-30;  // a layer without gradient keeps a finite scal
 
 }  // namespace
 
-RunningRms::RunningRms(size_t layers, double decay, bool enabled, at::TensorOptions options)
-    : decay_(decay),
+std::vector<std::string> layer_names(const std::vector<nn::WeightLayer*>& layers) {
+  std::vector<std::string> names;
+  for (const auto* layer : layers) {
+    names.push_back(layer->path().empty() ? std::to_string(names.size()) : layer->path());
+  }
+  return names;
+}
+
+RunningRms::RunningRms(std::vector<std::string> layers, double decay, bool enabled,
+                       at::TensorOptions options)
+    : names_(std::move(layers)),
+      decay_(decay),
       enabled_(enabled),
-      mean_square_(at::zeros({static_cast<int64_t>(layers)}, options)),
-      scale_(at::ones({static_cast<int64_t>(layers)}, options)),
-      seen_(layers, false) {}
+      mean_square_(at::zeros({static_cast<int64_t>(names_.size())}, options)),
+      scale_(at::ones({static_cast<int64_t>(names_.size())}, options)),
+      seen_(names_.size(), false) {}
 
 void RunningRms::update(size_t layer, const at::Tensor& gradient) {
   if (!enabled_) return;
@@ -41,23 +51,26 @@ at::Tensor RunningRms::scale(size_t layer) const {
 }
 
 std::map<std::string, at::Tensor> RunningRms::state() const {
-  at::Tensor seen = at::zeros({static_cast<int64_t>(seen_.size())}, at::kByte);
-  for (size_t i = 0; i < seen_.size(); ++i) seen[static_cast<int64_t>(i)] = seen_[i] ? 1 : 0;
-  return {{"rms.mean_square", mean_square_}, {"rms.scale", scale_}, {"rms.seen", seen}};
+  std::map<std::string, at::Tensor> out;
+  const at::Tensor squares = mean_square_.cpu(), scales = scale_.cpu();
+  for (size_t i = 0; i < names_.size(); ++i) {
+    const auto at = static_cast<int64_t>(i);
+    out["rms." + names_[i]] =
+        at::stack({squares[at], scales[at], at::full({}, seen_[i] ? 1 : 0, squares.options())});
+  }
+  return out;
 }
 
 void RunningRms::load_state(const std::map<std::string, at::Tensor>& state) {
-  for (const char* name : {"rms.mean_square", "rms.scale", "rms.seen"}) {
-    const auto found = state.find(name);
-    if (found == state.end() || found->second.numel() != static_cast<int64_t>(seen_.size())) {
-      throw DataError(std::string("predictor state: '") + name + "' is missing or of another size");
+  for (size_t i = 0; i < names_.size(); ++i) {
+    const auto found = state.find("rms." + names_[i]);
+    if (found == state.end() || found->second.numel() != 3) {
+      throw DataError("predictor state: 'rms." + names_[i] + "' is missing or of another size");
     }
-  }
-  mean_square_.copy_(state.at("rms.mean_square"));
-  scale_.copy_(state.at("rms.scale"));
-  const at::Tensor seen = state.at("rms.seen").cpu();
-  for (size_t i = 0; i < seen_.size(); ++i) {
-    seen_[i] = seen[static_cast<int64_t>(i)].item<uint8_t>() != 0;
+    const auto at = static_cast<int64_t>(i);
+    mean_square_[at].copy_(found->second[0]);
+    scale_[at].copy_(found->second[1]);
+    seen_[i] = found->second[2].item<double>() != 0;
   }
 }
 

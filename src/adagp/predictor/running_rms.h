@@ -7,12 +7,18 @@
 
 #include <torch/types.h>
 
+#include "adagp/nn/layer.h"
+
 namespace adagp::predictor {
+
+// Paths in the model; numbers for layers that nobody collected.
+std::vector<std::string> layer_names(const std::vector<nn::WeightLayer*>& layers);
 
 class RunningRms {
  public:
   // enabled = false ("raw"): every scale stays 1.
-  RunningRms(size_t layers, double decay, bool enabled, at::TensorOptions options);
+  RunningRms(std::vector<std::string> layers, double decay, bool enabled,
+             at::TensorOptions options);
 
   // Mean square of `gradient` into the moving average; the first one sets it.
   void update(size_t layer, const at::Tensor& gradient);
@@ -24,10 +30,12 @@ class RunningRms {
   bool seen(size_t layer) const { return seen_[layer]; }
   void mark_seen();  // all layers have a first value
 
+  // By the layers' names, so that processes with other shares of the layers can take it over.
   std::map<std::string, at::Tensor> state() const;
   void load_state(const std::map<std::string, at::Tensor>& state);
 
  private:
+  std::vector<std::string> names_;
   double decay_;
   bool enabled_;
   at::Tensor mean_square_;  // [layers]

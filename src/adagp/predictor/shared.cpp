@@ -20,15 +20,19 @@ at::TensorOptions predictor_options(const std::vector<nn::WeightLayer*>& layers)
 }  // namespace
 
 SharedPredictor::SharedPredictor(const std::vector<nn::WeightLayer*>& layers, const Config& config,
-                                 uint64_t seed, int64_t batches_per_epoch)
+                                 uint64_t seed, int64_t batches_per_epoch, const Company& company)
     : layers_(layers),
+      all_layers_(company.all.empty() ? layers.size() : company.all.size()),
       config_(config),
-      net_(config, batches_per_epoch, predictor_options(layers), seed),
-      rms_(layers.size(), config.rms_decay, config.target == "rms", predictor_options(layers)) {
+      net_(config, batches_per_epoch, predictor_options(layers), seed, company),
+      rms_(layer_names(layers), config.rms_decay, config.target == "rms",
+           predictor_options(layers)) {
   int64_t widest = 0, largest = 0;
   for (const auto* layer : layers_) {
-    widest = std::max(widest, layer->info().cols());
     largest = std::max(largest, layer->info().rows() * layer->info().cols());
+  }
+  for (const auto* layer : company.all.empty() ? layers_ : company.all) {
+    widest = std::max(widest, layer->info().cols());
   }
   const int64_t features = feature_count(config);
   const double conv_bound = 1.0 / 3.0;  // fan-in 1*3*3
@@ -39,7 +43,9 @@ SharedPredictor::SharedPredictor(const std::vector<nn::WeightLayer*>& layers, co
   fc_bias_ = net_.parameter("fc.bias", {widest}, fc_bound);
   net_.finish();
   scratch_ = at::empty({largest}, predictor_options(layers));
-  if (SharedKernels::serve(layers, config)) kernels_.emplace(layers, config, net_, rms_);
+  // The kernels take the whole step, with no place to add up in between.
+  if (!company.sum && SharedKernels::serve(layers, config))
+    kernels_.emplace(layers, config, net_, rms_);
 }
 
 at::Tensor SharedPredictor::features(const at::Tensor& rows) const {
@@ -88,7 +94,7 @@ at::Tensor SharedPredictor::learn(const Summaries& summaries,
   at::Tensor weight_gradient = at::zeros_like(fc_weight_);
   at::Tensor bias_gradient = at::zeros_like(fc_bias_);
   at::Tensor loss = at::zeros({}, inputs.options());
-  const auto count = static_cast<double>(layers_.size());
+  const auto count = static_cast<double>(all_layers_);
 
   for (size_t l = 0; l < layers_.size(); ++l) {
     const int64_t filters = layers_[l]->info().rows(), cols = layers_[l]->info().cols();
@@ -115,7 +121,7 @@ at::Tensor SharedPredictor::learn(const Summaries& summaries,
   torch::autograd::backward({all}, {input_gradient});  // the convolution's part
   fc_weight_.mutable_grad() = weight_gradient;
   fc_bias_.mutable_grad() = bias_gradient;
-  net_.step();
+  net_.step(loss);
   if (kernels_) kernels_->pull();  // this step was not theirs
   return loss;
 }

@@ -22,7 +22,7 @@ namespace adagp::predictor {
 class SharedPredictor : public Predictor {
  public:
   SharedPredictor(const std::vector<nn::WeightLayer*>& layers, const Config& config, uint64_t seed,
-                  int64_t batches_per_epoch);
+                  int64_t batches_per_epoch, const Company& company = {});
 
   void advance() override { net_.advance(); }
   at::Tensor learn(const Summaries& summaries, const std::vector<at::Tensor>& gradients) override;
@@ -35,6 +35,7 @@ class SharedPredictor : public Predictor {
   at::Tensor features(const at::Tensor& rows) const;  // [R, F*p*p]
 
   std::vector<nn::WeightLayer*> layers_;
+  size_t all_layers_;  // of the network, here and elsewhere
   Config config_;
   TrainedNet net_;
   RunningRms rms_;

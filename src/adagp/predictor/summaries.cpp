@@ -31,6 +31,7 @@ Summaries::Summaries(std::vector<nn::WeightLayer*> layers, int64_t size)
     throw Error("the model has no tapped layer: use adagp::nn::Conv2d or Linear");
   int64_t filters = 0;
   for (const auto* layer : layers_) {
+    places_[layer] = offsets_.size();
     offsets_.push_back(filters);
     filters += layer->info().rows();
   }
@@ -52,11 +53,11 @@ at::Tensor Summaries::rows(size_t index) const {
 }
 
 size_t Summaries::checked_index(const nn::WeightLayer& layer) const {
-  const auto index = static_cast<size_t>(layer.index());
-  if (index >= layers_.size() || layers_[index] != &layer) {
+  const auto found = places_.find(&layer);
+  if (found == places_.end()) {
     throw Error(core::cat("layer '", layer.path(), "' reports to a tap it was not collected for"));
   }
-  return index;
+  return found->second;
 }
 
 std::optional<nn::TapSink::SummaryTarget> Summaries::summary_target(const nn::WeightLayer& layer) {

@@ -5,6 +5,7 @@
 // one row. All layers share one preallocated tensor, filled while the forward pass runs.
 
 #include <map>
+#include <unordered_map>
 #include <vector>
 
 #include <torch/types.h>
@@ -58,6 +59,7 @@ class Summaries : public nn::TapSink {
   bool summarise_by_kernel(const at::Tensor& output, nn::LayerKind kind, SummaryTarget target);
 
   std::vector<nn::WeightLayer*> layers_;
+  std::unordered_map<const nn::WeightLayer*, size_t> places_;
   std::vector<int64_t> offsets_;
   std::vector<int64_t> seen_;
   std::map<std::pair<size_t, int64_t>, int64_t> parts_seen_;  // by layer and first row

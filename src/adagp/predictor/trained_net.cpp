@@ -10,8 +10,9 @@
 namespace adagp::predictor {
 
 TrainedNet::TrainedNet(const Config& config, int64_t batches_per_epoch, at::TensorOptions options,
-                       uint64_t seed)
+                       uint64_t seed, Company company)
     : config_(config),
+      company_(std::move(company)),
       options_(options),
       generator_(at::make_generator<at::CPUGeneratorImpl>(seed)) {
   optim::PolicyConfig stairs;
@@ -45,7 +46,16 @@ void TrainedNet::advance() {
   optimizer_->set_lr(policy_->lr(steps_++));
 }
 
-void TrainedNet::step() {
+void TrainedNet::step(at::Tensor& loss) {
+  if (company_.sum) {
+    std::vector<at::Tensor> all{loss};
+    for (auto& param : params_) {
+      at::Tensor& gradient = param.value.mutable_grad();
+      if (!gradient.defined()) gradient = at::zeros_like(param.value.detach());
+      all.push_back(gradient);
+    }
+    company_.sum(all);
+  }
   optimizer_->step();
   optimizer_->clear_gradients();
 }

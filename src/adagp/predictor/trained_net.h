@@ -10,6 +10,7 @@
 
 #include "adagp/optim/optimizer.h"
 #include "adagp/optim/policy.h"
+#include "adagp/predictor/company.h"
 #include "adagp/predictor/config.h"
 
 namespace adagp::predictor {
@@ -17,7 +18,7 @@ namespace adagp::predictor {
 class TrainedNet {
  public:
   TrainedNet(const Config& config, int64_t batches_per_epoch, at::TensorOptions options,
-             uint64_t seed);
+             uint64_t seed, Company company = {});
 
   // Creates a parameter drawn uniformly from +-bound (PyTorch's default for layers is 1/sqrt(fan)).
   at::Tensor parameter(const std::string& name, at::IntArrayRef shape, double bound);
@@ -28,8 +29,9 @@ class TrainedNet {
 
   // Counts the coming step and sets its rate.
   void advance();
-  // One Adam step from the parameters' .grad, which is cleared.
-  void step();
+  // One Adam step from the parameters' .grad, which is cleared; in company from the sum of
+  // everybody's. `loss` is summed alike.
+  void step(at::Tensor& loss);
   const optim::Optimizer& optimizer() const { return *optimizer_; }
 
   std::map<std::string, at::Tensor> state() const;
@@ -38,6 +40,7 @@ class TrainedNet {
 
  private:
   Config config_;
+  Company company_;
   at::TensorOptions options_;
   at::Generator generator_;
   std::unique_ptr<optim::Policy> policy_;

@@ -46,13 +46,17 @@ Frame make_frame(const std::string& title, const std::string& x_title, const std
   for (const auto& name : legend) beside = std::max(beside, text_width(name, kLetter) + 44);
   const double top = title.empty() ? 20 : 44;
   const double least = top + 20 + kLegendRow * static_cast<double>(legend.size());
-  const double total_width = room.left + room.width + beside;
+  constexpr double kTitle = 16, kYTitle = 56;  // its distance from the axis
+  const double total_width =
+      room.left + std::max(room.width + beside, text_width(title, kTitle) + 24);
   Frame frame{Svg(total_width, std::max(top + room.height + room.below, least)), room.left, top,
               room.width, room.height};
   Svg& out = frame.drawing;
-  if (!title.empty()) out.text(room.left, 26, title, "start", 16);
+  if (!title.empty()) out.text(room.left, 26, title, "start", kTitle);
   out.text(room.left + room.width / 2, frame.bottom() + room.below - 12, x_title, "middle");
-  if (!y_title.empty()) out.text(18, top + room.height / 2, y_title, "middle", kLetter, -90);
+  if (!y_title.empty()) {
+    out.text(room.left - kYTitle, top + room.height / 2, y_title, "middle", kLetter, -90);
+  }
   for (size_t i = 0; i < legend.size(); ++i) {
     const double x = room.left + room.width + 16, y = top + kLegendRow * static_cast<double>(i);
     out.rect(x, y, 12, 12, colour_of(i), "", "legend");

@@ -25,7 +25,15 @@ std::string attribute(const char* name, const std::string& value) {
 
 std::string xml_escape(const std::string& text) {
   std::string out;
-  for (const char c : text) {
+  size_t broken = core::broken_utf8(text);
+  for (size_t i = 0; i < text.size(); ++i) {
+    if (i == broken) {
+      out += "\uFFFD";  // what Unicode has for it
+      broken = core::broken_utf8(std::string_view(text).substr(i + 1));
+      if (broken != std::string::npos) broken += i + 1;
+      continue;
+    }
+    const char c = text[i];
     switch (c) {
       case '&':
         out += "&amp;";

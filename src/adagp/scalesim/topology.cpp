@@ -146,6 +146,11 @@ Topology parse_topology(const std::string& text, const std::string& file_name, T
     if (fields[0].text.empty()) {
       throw DataError(place.str() + ":1: the layer has no name");
     }
+    const size_t broken = core::broken_utf8(fields[0].text);
+    if (broken != std::string::npos) {
+      const Place byte{file_name, line.number, fields[0].column + static_cast<int>(broken)};
+      throw DataError(byte.str() + ": the layer's name is not UTF-8; save the file as UTF-8");
+    }
     const bool conv = kind == TopologyKind::kConv;
     const bool depthwise = conv && fields[0].text.find("DP") != std::string::npos;
     builder.add(conv ? convolution(fields, place) : product(fields, place), depthwise, place);

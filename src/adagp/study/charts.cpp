@@ -1,6 +1,15 @@
+#include <algorithm>
+
+#include "adagp/core/error.h"
+#include "adagp/core/text.h"
 #include "adagp/study/details.h"
 
 namespace adagp::study {
+namespace {
+
+constexpr size_t kMostDrawn = 200;  // runs side by side
+
+}  // namespace
 
 report::BarChart layer_chart(const Study& study, size_t run, const Details& details) {
   const accel::Point& point = study.points[run];
@@ -54,17 +63,26 @@ report::BarChart layer_chart(const Study& study, size_t run, const Details& deta
   return chart;
 }
 
-report::BarChart runs_chart(const Study& study) {
+report::BarChart runs_chart(const Study& study, const std::vector<Row>& rows) {
+  std::vector<size_t> runs;  // each once
+  for (const Row& row : rows) {
+    if (std::find(runs.begin(), runs.end(), row.run) == runs.end()) runs.push_back(row.run);
+    if (runs.size() > kMostDrawn) {
+      throw UsageError(core::cat("--plot: more than ", kMostDrawn,
+                                 " runs do not fit into a picture; sweep fewer, or --pareto"));
+    }
+  }
   report::BarChart chart;
-  chart.categories = labels(study);
+  const auto names = labels(study);
+  for (const size_t run : runs) chart.categories.push_back(names[run]);
   chart.x_title = "run";
   const auto& designs = study.points.front().designs;
   if (designs.empty()) {
     chart.title = "Forward pass";
     chart.y_title = "cycles";
     report::BarSeries series{"forward", {}, 0};
-    for (const auto& result : study.results) {
-      series.values.push_back(static_cast<double>(result.inference.total()));
+    for (const size_t run : runs) {
+      series.values.push_back(static_cast<double>(study.results[run].inference.total()));
     }
     chart.series = {series};
     return chart;
@@ -75,7 +93,9 @@ report::BarChart runs_chart(const Study& study) {
   for (size_t d = 0; d < designs.size(); ++d) {
     if (!designs[d]->predicts && designs.size() > 1) continue;
     report::BarSeries series{designs[d]->name, {}, static_cast<int>(d)};
-    for (const auto& result : study.results) series.values.push_back(result.designs[d].speedup);
+    for (const size_t run : runs) {
+      series.values.push_back(study.results[run].designs[d].speedup);
+    }
     chart.series.push_back(std::move(series));
   }
   return chart;

@@ -11,17 +11,8 @@ namespace {
 
 using nlohmann::ordered_json;
 
-accel::DesignSummary summary_of(const accel::DesignResult& result) {
-  return {result.design,
-          result.cycles,
-          result.energy,
-          result.seconds,
-          result.speedup,
-          result.energy_ratio,
-          result.memory_energy_ratio};
-}
-
-// How the forward product lies on the array; vector rows have none.
+// How the row's products lie on the array, all of its passes together: MACs over cycles * PEs, MACs
+// over the cycles in which PEs have work, folds. Vector rows have none.
 struct Mapping {
   double utilisation = 0, active_pes = 0;
   int64_t folds = 0;
@@ -29,18 +20,24 @@ struct Mapping {
 
 Mapping mapping_of(const accel::LayerPlan& layer, const accel::Point& point) {
   if (!layer.product) return {};
+  std::vector<const accel::Work*> passes = {&layer.forward};
+  if (!point.designs.empty()) {
+    if (layer.input_gradient) passes.push_back(&*layer.input_gradient);
+    if (layer.weight_gradient) passes.push_back(&*layer.weight_gradient);
+  }
   const accel::Array& array = point.accelerator.array;
-  const accel::ArrayCost cost = point.dataflow->cost(layer.forward, array);
-  return {accel::utilisation(cost, array), accel::active_pes(cost), cost.folds};
-}
-
-ordered_json phase_json(const accel::PhaseTotal& phase) {
-  return {{"batches", phase.batches},
-          {"cycles", phase.cycles.compute()},
-          {"vector_cycles", phase.cycles.vector},
-          {"stall_cycles", phase.cycles.stall},
-          {"total_cycles", phase.cycles.total()},
-          {"energy_j", phase.energy.total()}};
+  double macs = 0, cycles = 0, working = 0;
+  Mapping out;
+  for (const accel::Work* work : passes) {
+    const accel::ArrayCost cost = point.dataflow->cost(*work, array);
+    macs += static_cast<double>(cost.macs);
+    cycles += static_cast<double>(cost.cycles);
+    working += static_cast<double>(cost.folds) * static_cast<double>(cost.stream);
+    out.folds += cost.folds;
+  }
+  out.utilisation = macs / (cycles * static_cast<double>(array.pes()));
+  out.active_pes = macs / working;
+  return out;
 }
 
 ordered_json layer_json(const Study& study, size_t run, const Details& details, size_t i) {
@@ -109,10 +106,7 @@ ordered_json to_json(const Study& study, size_t run, const Details& details, boo
     out["peak_activation_bytes"] = {{"bp", details.training.peak_backprop_bytes},
                                     {"gp", details.training.peak_predict_bytes}};
     for (const accel::DesignResult& result : details.training.designs) {
-      ordered_json one = to_json(summary_of(result));
-      one["phases"] = {{"warm_up", phase_json(result.warm_up)},
-                       {"bp", phase_json(result.phase_bp)},
-                       {"gp", phase_json(result.phase_gp)}};
+      ordered_json one = to_json(accel::summary_of(result));
       one["bp_batch_energy"] = {{"forward_j", result.backprop.energy_forward.total()},
                                 {"backward_j", result.backprop.energy_backward.total()},
                                 {"predictor_j", result.backprop.energy_predictor.total()}};
@@ -144,7 +138,7 @@ ordered_json to_json(const Study& study, size_t run, const Details& details, boo
 }
 
 std::string json_text(const Study& study, size_t run, const Details& details, bool per_layer) {
-  return to_json(study, run, details, per_layer).dump(2) + "\n";
+  return dump(to_json(study, run, details, per_layer), 2) + "\n";
 }
 
 std::string layer_table(const Study& study, size_t run, const Details& details, bool csv) {

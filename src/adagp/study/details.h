@@ -7,6 +7,7 @@
 
 #include "adagp/accel/simulate.h"
 #include "adagp/report/chart.h"
+#include "adagp/study/output.h"
 #include "adagp/study/study.h"
 
 namespace adagp::study {
@@ -33,7 +34,7 @@ std::string phase_table(const Details& details);
 
 // One run: cycles per layer, of training by phase beside the original's (the paper's Fig. 16).
 report::BarChart layer_chart(const Study& study, size_t run, const Details& details);
-// Several runs: speed-ups (Figs. 17-19), of inference cycles.
-report::BarChart runs_chart(const Study& study);
+// The runs of `rows`: speed-ups (Figs. 17-19), of inference cycles. UsageError for more than 200.
+report::BarChart runs_chart(const Study& study, const std::vector<Row>& rows);
 
 }  // namespace adagp::study

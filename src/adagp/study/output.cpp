@@ -1,15 +1,11 @@
 #include "adagp/study/output.h"
 
-#include <nlohmann/json.hpp>
-
 #include "adagp/core/error.h"
 #include "adagp/core/text.h"
 #include "adagp/report/table.h"
 
 namespace adagp::study {
 namespace {
-
-using nlohmann::ordered_json;
 
 bool inference(const Study& study) {
   return study.points.front().designs.empty();
@@ -45,17 +41,20 @@ Numbers numbers_of(const Study& study, const Row& row) {
           one.energy_ratio,   one.memory_energy_ratio};
 }
 
+// Of the design: with its second array, where it has one.
+int64_t pes_of(const Study& study, const Row& row) {
+  const accel::Accelerator& machine = study.points[row.run].accelerator;
+  const bool second =
+      !inference(study) && study.results[row.run].designs[row.design].design->second_array;
+  return machine.array.pes() + (second ? machine.predictor_array.pes() : 0);
+}
+
 double value_of(const Study& study, const Row& row, const std::string& name) {
   const Numbers numbers = numbers_of(study, row);
   if (name == "cycles") return static_cast<double>(numbers.total);
   if (name == "energy") return numbers.energy.total();
   if (name == "time") return numbers.seconds;
-  if (name == "pes") {
-    const accel::Accelerator& machine = study.points[row.run].accelerator;
-    const bool second =
-        !inference(study) && study.results[row.run].designs[row.design].design->second_array;
-    return static_cast<double>(machine.array.pes() + (second ? machine.predictor_array.pes() : 0));
-  }
+  if (name == "pes") return static_cast<double>(pes_of(study, row));
   throw UsageError("--pareto: unknown value '" + name + "'" +
                    core::suggestion(name, {"cycles", "energy", "time", "pes"}));
 }
@@ -75,12 +74,12 @@ std::vector<std::string> place_cells(const Study& study, size_t run) {
 const std::vector<std::string> kPlaceTitles = {"model", "input",    "batch",    "accelerator",
                                                "array", "dataflow", "predictor"};
 
-// Places whose values differ among the rows: the rest is in the heading.
-std::vector<bool> varying_places(const Study& study, const std::vector<Row>& rows) {
+// Places whose values differ in the study: the rest is in the heading.
+std::vector<bool> varying_places(const Study& study) {
   std::vector<bool> varies(kPlaceTitles.size(), false);
-  const auto first = place_cells(study, rows.front().run);
-  for (const Row& row : rows) {
-    const auto cells = place_cells(study, row.run);
+  const auto first = place_cells(study, 0);
+  for (size_t run = 1; run < study.cases.size(); ++run) {
+    const auto cells = place_cells(study, run);
     for (size_t i = 0; i < cells.size(); ++i) varies[i] = varies[i] || cells[i] != first[i];
   }
   return varies;
@@ -120,18 +119,31 @@ std::vector<Row> pareto_rows(const Study& study, const std::string& values) {
   return best;
 }
 
+std::string common_places(const Study& study) {
+  const auto varies = varying_places(study);
+  const auto cells = place_cells(study, 0);
+  std::vector<std::string> shared;
+  for (size_t i = 0; i < cells.size(); ++i) {
+    const bool about_training = kPlaceTitles[i] == "predictor";
+    if (!varies[i] && !(about_training && inference(study))) {
+      shared.push_back(kPlaceTitles[i] + " " + cells[i]);
+    }
+  }
+  return core::join(shared, ", ");
+}
+
 std::string console(const Study& study, const std::vector<Row>& rows) {
   if (rows.empty()) return "";
   using report::Align;
   const bool training = !inference(study);
-  const auto varies = varying_places(study, rows);
+  const auto varies = varying_places(study);
   std::vector<report::Column> columns;
   for (size_t i = 0; i < kPlaceTitles.size(); ++i) {
     if (varies[i]) columns.push_back({kPlaceTitles[i], Align::kLeft});
   }
   if (training) columns.push_back({"design", Align::kLeft});
-  for (const char* title :
-       {"cycles", "vector cycles", "stall cycles", "total cycles", "time (s)", "energy (J)"}) {
+  for (const char* title : {"PEs", "cycles", "vector cycles", "stall cycles", "total cycles",
+                            "time (s)", "energy (J)"}) {
     columns.push_back({title});
   }
   if (training) {
@@ -148,7 +160,8 @@ std::string console(const Study& study, const std::vector<Row>& rows) {
       if (varies[i]) cells.push_back(places[i]);
     }
     if (training) cells.push_back(numbers.design);
-    for (const int64_t count : {numbers.cycles, numbers.vector, numbers.stall, numbers.total}) {
+    for (const int64_t count :
+         {pes_of(study, row), numbers.cycles, numbers.vector, numbers.stall, numbers.total}) {
       cells.push_back(core::grouped(count));
     }
     cells.push_back(significant(numbers.seconds));
@@ -193,85 +206,6 @@ void write_csv(const Study& study, const std::vector<Row>& rows, const Sink& sin
     const std::string text = table.csv();
     sink(start == 0 ? text : text.substr(text.find('\n') + 1));
   }
-}
-
-ordered_json to_json(const accel::Energy& energy) {
-  return {{"mac_j", energy.mac},         {"registers_j", energy.registers},
-          {"array_j", energy.array},     {"buffer_j", energy.buffer},
-          {"dram_j", energy.dram},       {"vector_j", energy.vector},
-          {"leakage_j", energy.leakage}, {"total_j", energy.total()}};
-}
-
-ordered_json to_json(const accel::DesignSummary& one) {
-  return {{"cycles", one.cycles.compute()},
-          {"predictor_cycles", one.cycles.predictor},
-          {"swap_cycles", one.cycles.swap},
-          {"vector_cycles", one.cycles.vector},
-          {"stall_cycles", one.cycles.stall},
-          {"total_cycles", one.cycles.total()},
-          {"seconds", one.seconds},
-          {"speedup", one.speedup},
-          {"energy_j", one.energy.total()},
-          {"energy_ratio", one.energy_ratio},
-          {"memory_energy_j", one.energy.memory()},
-          {"memory_energy_ratio", one.memory_energy_ratio},
-          {"energy", to_json(one.energy)}};
-}
-
-ordered_json to_json(const accel::PassCost& cost) {
-  return {{"cycles", cost.array},
-          {"vector_cycles", cost.vector},
-          {"stall_cycles", cost.stall},
-          {"total_cycles", cost.total()},
-          {"macs", cost.macs},
-          {"sram_ifmap_words", cost.sram.ifmap},
-          {"sram_filter_words", cost.sram.filter},
-          {"sram_ofmap_words", cost.sram.ofmap},
-          {"sram_sum_words", cost.sram.sums},
-          {"dram_read_words", cost.dram_reads},
-          {"dram_write_words", cost.dram_writes},
-          {"energy_j", cost.energy.total()},
-          {"energy", to_json(cost.energy)}};
-}
-
-ordered_json describe(const Study& study, size_t run) {
-  const Case& one = study.cases[run];
-  const accel::Point& point = study.points[run];
-  ordered_json out = {{"model", one.model},
-                      {"input", one.input},
-                      {"batch", one.batch},
-                      {"accelerator", one.accelerator},
-                      {"array", array_text(point.accelerator.array)},
-                      {"pes", point.accelerator.array.pes()},
-                      {"dataflow", point.dataflow->name}};
-  if (!point.designs.empty()) {
-    out["epochs"] = point.run.epochs;
-    out["batches_per_epoch"] = point.run.batches_per_epoch;
-    out["schedule"] = point.run.schedule.str();
-    out["predictor"] = {{"kind", one.predictor.kind},
-                        {"channels", one.predictor.channels},
-                        {"pooled", one.predictor.pooled},
-                        {"summary", one.predictor.summary}};
-  }
-  return out;
-}
-
-void write_json(const Study& study, const std::vector<Row>& rows, const Sink& sink) {
-  sink("[");
-  for (size_t i = 0; i < rows.size();) {
-    const size_t run = rows[i].run;
-    ordered_json one = describe(study, run);
-    if (inference(study)) {
-      one["total"] = to_json(study.results[run].inference);
-      ++i;
-    }
-    for (; i < rows.size() && rows[i].run == run; ++i) {
-      const accel::DesignSummary& summary = study.results[run].designs[rows[i].design];
-      one["designs"][summary.design->name] = to_json(summary);
-    }
-    sink(one.dump() + (i < rows.size() ? ",\n" : ""));
-  }
-  sink("]\n");
 }
 
 }  // namespace adagp::study

@@ -22,7 +22,9 @@ std::vector<Row> all_rows(const Study& study);
 // (all, stalls included), energy, time, pes. Throws UsageError with the nearest name.
 std::vector<Row> pareto_rows(const Study& study, const std::string& values);
 
-// Columns of what varies, then the numbers.
+// What all runs have in common, for the heading: "model resnet8, input cifar, batch 128".
+std::string common_places(const Study& study);
+// Columns of what varies in the study (also where `rows` are a part of it), then the numbers.
 std::string console(const Study& study, const std::vector<Row>& rows);
 
 using Sink = std::function<void(const std::string&)>;
@@ -30,12 +32,16 @@ void write_csv(const Study& study, const std::vector<Row>& rows, const Sink& sin
 // An array of runs, one per line; each has the designs among `rows`.
 void write_json(const Study& study, const std::vector<Row>& rows, const Sink& sink);
 
+// As text. Names from the command line may be no UTF-8; their broken bytes are replaced.
+std::string dump(const nlohmann::ordered_json& json, int indent);
+
 // Four significant digits.
 std::string significant(double value);
 
 // What a run was asked to be: model, input, batch, accelerator, array, dataflow, ...
 nlohmann::ordered_json describe(const Study& study, size_t run);
 nlohmann::ordered_json to_json(const accel::Energy& energy);
+nlohmann::ordered_json to_json(const accel::PhaseSummary& phase);
 nlohmann::ordered_json to_json(const accel::DesignSummary& summary);
 nlohmann::ordered_json to_json(const accel::PassCost& cost);
 

@@ -1,6 +1,7 @@
 #pragma once
 // The published evaluation beside ours: every figure and table that a simulator can give.
 
+#include <cstdint>
 #include <functional>
 #include <optional>
 #include <string>
@@ -25,6 +26,7 @@ struct NetworkResult {
   double backward_over_forward = 0;
   double bound = 0;                      // speed-up with a predictor that costs nothing
   double memory_energy = 0, energy = 0;  // of max, over the baseline's
+  int64_t baseline_batch = 0;            // cycles of one batch of the baseline
 };
 
 struct Comparison {

@@ -4,6 +4,7 @@
 
 #include "adagp/core/text.h"
 #include "adagp/report/table.h"
+#include "adagp/study/output.h"
 #include "adagp/study/paper.h"
 #include "adagp/study/published.h"
 
@@ -136,7 +137,7 @@ std::string paper_json(const PaperResult& result) {
   }
   out["absent"] = result.absent;
   out["remarks"] = result.remarks;
-  return out.dump(2) + "\n";
+  return dump(out, 2) + "\n";
 }
 
 std::vector<std::pair<std::string, report::BarChart>> paper_charts(const PaperResult& result) {

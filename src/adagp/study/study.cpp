@@ -15,7 +15,9 @@ namespace {
 
 constexpr int64_t kTrainingBatch = 128, kInferenceBatch = 1;
 constexpr int64_t kLargestBatch = 1 << 20, kLargestPredictor = 4096;
-constexpr size_t kMostCases = 5'000'000;
+constexpr int64_t kMostEpochs = 1'000'000, kMostExamples = 1'000'000'000'000;
+// About 2 KB each: a combination with its results, a layer of a plan.
+constexpr size_t kMostCases = 1'000'000, kMostPlanLayers = 1'000'000;
 
 struct Source {
   const layers::Table* table;
@@ -70,53 +72,35 @@ std::vector<std::string> names_or_all(const std::string& text, const std::string
   return names;
 }
 
-std::vector<accel::Accelerator> read_accelerators(const Options& options) {
-  std::vector<accel::Accelerator> machines;
-  for (const auto& name : parse_names(options.accelerators, "--accelerator")) {
-    accel::Accelerator machine = zoo::accelerator(name);
-    core::Binding binding = accel::bind(machine);
-    for (const auto& setting : options.settings) binding.set(setting);
-    std::vector<accel::Accelerator> arrays;
-    if (options.arrays.empty()) {
-      arrays.push_back(machine);
-    } else {
-      for (const auto& [rows, columns] : parse_arrays(options.arrays, "--array")) {
-        accel::Accelerator sized = machine;
-        sized.array.rows = rows;
-        sized.array.columns = columns;
-        arrays.push_back(std::move(sized));
-      }
-    }
-    for (accel::Accelerator& sized : arrays) {
-      accel::check(sized);
-      const auto flows = options.dataflows.empty()
-                             ? std::vector<std::string>{sized.dataflow}
-                             : names_or_all(options.dataflows, "--dataflow", accel::dataflows());
-      for (const auto& flow : flows) {
-        sized.dataflow = accel::find_dataflow(flow).name;
-        machines.push_back(sized);
-      }
-    }
-  }
-  return machines;
-}
+// What the flags list, before anything is made of it.
+struct Lists {
+  std::vector<std::string> accelerators;
+  std::vector<std::pair<int64_t, int64_t>> arrays;  // empty: the accelerator's
+  std::vector<std::string> dataflows;               // empty: the accelerator's
+  std::vector<int64_t> batches;
+  std::vector<predictor::Config> predictors;
+};
 
 std::vector<predictor::Config> read_predictors(const Options& options) {
   const predictor::Config usual;
+  const bool remap = options.predictor_kind == "remap";
+  if (remap && !options.predictor_pooled.empty()) {
+    throw UsageError("--predictor-pooled: predictor remap always pools by 4x4; leave it out");
+  }
   const auto list = [](const std::string& text, const char* flag, int64_t otherwise) {
     return text.empty() ? std::vector<int64_t>{otherwise}
                         : parse_numbers(text, flag, kLargestPredictor);
   };
   std::vector<predictor::Config> out;
-  for (const int64_t channels :
-       list(options.predictor_channels, "--predictor-channels", usual.channels)) {
+  for (const int64_t channels : list(options.predictor_channels, "--predictor-channels",
+                                     remap ? usual.remap_channels : usual.channels)) {
     for (const int64_t pooled :
          list(options.predictor_pooled, "--predictor-pooled", usual.pooled)) {
       for (const int64_t summary :
            list(options.predictor_summary, "--predictor-summary", usual.summary)) {
         predictor::Config config = usual;
         config.kind = options.predictor_kind;
-        config.channels = channels;
+        (remap ? config.remap_channels : config.channels) = channels;
         config.pooled = pooled;
         config.summary = summary;
         out.push_back(config);
@@ -126,22 +110,77 @@ std::vector<predictor::Config> read_predictors(const Options& options) {
   return out;
 }
 
+Lists read_lists(const Options& options) {
+  Lists lists;
+  lists.accelerators = parse_names(options.accelerators, "--accelerator");
+  if (!options.arrays.empty()) lists.arrays = parse_arrays(options.arrays, "--array");
+  if (!options.dataflows.empty()) {
+    lists.dataflows = names_or_all(options.dataflows, "--dataflow", accel::dataflows());
+  }
+  lists.batches = options.batches.empty()
+                      ? std::vector<int64_t>{options.inference ? kInferenceBatch : kTrainingBatch}
+                      : parse_numbers(options.batches, "--batch", kLargestBatch);
+  lists.predictors = read_predictors(options);
+  return lists;
+}
+
+// Before plans and points are made: they take memory. Every factor is at most a million, and the
+// product is cut off as soon as it is too large.
+void check_size(const Lists& lists, const std::vector<Source>& sources) {
+  size_t layers = 0;
+  for (const Source& source : sources) layers += source.table->rows.size();
+  const auto within = [](std::initializer_list<size_t> factors, size_t most, const char* what) {
+    size_t product = 1;
+    for (const size_t factor : factors) {
+      product *= std::max<size_t>(1, factor);
+      if (product > most) {
+        throw UsageError(core::cat("simulate: more than ", most, " ", what,
+                                   "; give shorter lists or larger steps"));
+      }
+    }
+  };
+  within({sources.size(), lists.batches.size(), lists.predictors.size(), lists.accelerators.size(),
+          lists.arrays.size(), lists.dataflows.size()},
+         kMostCases, "combinations");
+  within({layers, lists.batches.size(), lists.predictors.size()}, kMostPlanLayers,
+         "layers in all (of the networks, times batch sizes, times predictor sizes)");
+}
+
+std::vector<accel::Accelerator> make_machines(const Options& options, const Lists& lists) {
+  std::vector<accel::Accelerator> machines;
+  for (const auto& name : lists.accelerators) {
+    accel::Accelerator machine = zoo::accelerator(name);
+    core::Binding binding = accel::bind(machine);
+    for (const auto& setting : options.settings) binding.set(setting);
+    auto arrays = lists.arrays;
+    if (arrays.empty()) arrays.emplace_back(machine.array.rows, machine.array.columns);
+    const auto flows =
+        lists.dataflows.empty() ? std::vector<std::string>{machine.dataflow} : lists.dataflows;
+    for (const auto& [rows, columns] : arrays) {
+      machine.array.rows = rows;
+      machine.array.columns = columns;
+      for (const auto& flow : flows) {
+        machine.dataflow = accel::find_dataflow(flow).name;
+        machines.push_back(machine);
+      }
+    }
+    accel::check(machine);  // what differs between the arrays was checked where it was read
+  }
+  return machines;
+}
+
 struct Prepared {
   const Source* source;
   const accel::Plan* plan;
   predictor::Config predictor;
 };
 
-std::vector<Prepared> make_plans(const Options& options, const std::vector<Source>& sources,
-                                 Study& study) {
-  const auto batches =
-      options.batches.empty()
-          ? std::vector<int64_t>{options.inference ? kInferenceBatch : kTrainingBatch}
-          : parse_numbers(options.batches, "--batch", kLargestBatch);
+std::vector<Prepared> make_plans(const Options& options, const Lists& lists,
+                                 const std::vector<Source>& sources, Study& study) {
   std::vector<Prepared> prepared;
   for (const Source& source : sources) {
-    for (const int64_t batch : batches) {
-      for (const predictor::Config& config : read_predictors(options)) {
+    for (const int64_t batch : lists.batches) {
+      for (const predictor::Config& config : lists.predictors) {
         const accel::PlanOptions plan{batch, config, source.rule, !options.products_only};
         study.plans.push_back(accel::make_plan(*source.table, plan));
         prepared.push_back({&source, &study.plans.back(), config});
@@ -149,6 +188,12 @@ std::vector<Prepared> make_plans(const Options& options, const std::vector<Sourc
     }
   }
   return prepared;
+}
+
+void check_count(const char* flag, int64_t value, int64_t most) {
+  if (value < 1 || value > most) {
+    throw UsageError(core::cat(flag, " is ", value, ", expected 1 to ", most));
+  }
 }
 
 accel::Run run_of(const Options& options, const std::string& input, int64_t batch) {
@@ -160,25 +205,20 @@ accel::Run run_of(const Options& options, const std::string& input, int64_t batc
 }  // namespace
 
 Study make_study(const Options& options) {
-  if (options.epochs < 1)
-    throw UsageError(core::cat("--epochs is ", options.epochs, ", expected 1 or more"));
-  if (options.examples && *options.examples < 1) {
-    throw UsageError(core::cat("--examples is ", *options.examples, ", expected 1 or more"));
-  }
+  check_count("--epochs", options.epochs, kMostEpochs);
+  if (options.examples) check_count("--examples", *options.examples, kMostExamples);
   Study study;
   const auto sources = read_sources(options, study);
-  const auto machines = read_accelerators(options);
+  const Lists lists = read_lists(options);
+  check_size(lists, sources);
+  const auto machines = make_machines(options, lists);
   std::vector<const accel::Design*> designs;
   if (!options.inference) {
     for (const auto& name : names_or_all(options.designs, "--designs", accel::designs())) {
       designs.push_back(&accel::find_design(name));
     }
   }
-  const auto prepared = make_plans(options, sources, study);
-  if (prepared.size() * machines.size() > kMostCases) {
-    throw UsageError(core::cat("simulate: ", prepared.size() * machines.size(),
-                               " combinations, expected at most ", kMostCases));
-  }
+  const auto prepared = make_plans(options, lists, sources, study);
   for (const Prepared& ready : prepared) {
     accel::Run run;
     if (!options.inference) run = run_of(options, ready.source->input, ready.plan->batch);
@@ -215,6 +255,8 @@ std::string array_text(const accel::Array& array) {
 }
 
 std::string predictor_text(const predictor::Config& config) {
+  if (config.kind == "remap")
+    return core::cat("remap ", config.remap_channels, "/", config.summary);
   return core::cat(config.channels, "/", config.pooled, "/", config.summary);
 }
 

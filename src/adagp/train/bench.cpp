@@ -1,5 +1,7 @@
 #include "adagp/train/bench.h"
 
+#include <algorithm>
+
 #include <ATen/ATen.h>
 
 #include "adagp/core/error.h"
@@ -36,16 +38,30 @@ double predictor_bytes(const layers::Table& table, const Config& config) {
          static_cast<double>(layers::total_weights(table)) * (low ? 18 : 16);
 }
 
+TaskPtr made_up_sentences(Config& config, const std::string& input) {
+  config.data.name = "synthetic-translation";
+  if (input.empty()) return open_translation(config);
+  const auto size = layers::parse_input(input);
+  if (!size.tokens()) {
+    throw UsageError("--input " + input + ": network '" + config.model.name +
+                     "' takes sentences: tokens:SRC,TGT, such as tokens:16,16");
+  }
+  const int64_t longest = config.model.transformer.longest;
+  if (std::max(size.source, size.target) > longest) {
+    throw UsageError(core::cat("--input ", input, ": the network takes at most ", longest,
+                               " words; raise it by --set model.longest=..."));
+  }
+  return open_translation(config, {size.source, size.target});
+}
+
 // A problem of the network's kind without files: random images of the size, generated sentences.
 TaskPtr made_up(Config& config, const std::string& input) {
   const models::Entry& entry = models::find(config.model.name);
-  if (entry.task == models::TaskKind::kTranslation) {
-    config.data.name = "synthetic-translation";
-    return open_task(config);
-  }
-  const auto size = layers::parse_input(input, entry.image_size);
+  if (entry.task == models::TaskKind::kTranslation) return made_up_sentences(config, input);
+  const auto size = layers::parse_input(input.empty() ? "cifar" : input, entry.image_size);
   if (size.tokens()) {
-    throw UsageError("--input " + input + ": network '" + entry.name + "' takes images");
+    throw UsageError("--input " + input + ": network '" + entry.name +
+                     "' takes images: imagenet, cifar or HxW");
   }
   if (entry.task == models::TaskKind::kDetection) {
     if (size.height != size.width) {

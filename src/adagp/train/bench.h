@@ -28,9 +28,10 @@ struct BenchResult {
   nlohmann::json to_json() const;
 };
 
-// `input`: "cifar", "imagenet" or "HxW", random images (a translator measures generated sentences
-// whatever it says); classes from model.classes (0 = 10 or
-// 1000). With `only`, one kind of step alone; the ratios are then undefined.
+// `input`: "cifar" (also when empty), "imagenet" or "HxW", random images; for a translator
+// "tokens:SRC,TGT", random words (when empty: as many as synthetic-translation's average sentences
+// have). Classes from model.classes (0 = 10 or 1000). Throws UsageError for an input that the
+// network does not take. With `only`, one kind of step alone; the ratios are then undefined.
 BenchResult bench(Config config, const std::string& input, int repeats,
                   const std::string& only = "");
 

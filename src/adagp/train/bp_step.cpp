@@ -1,17 +1,36 @@
 #include "adagp/train/bp_step.h"
 
-#include <algorithm>
 #include <optional>
 
 #include <ATen/ATen.h>
 
 #include "adagp/train/loss.h"
+#include "adagp/train/parts.h"
 #include "adagp/train/precision.h"
+#include "adagp/train/team.h"
 
 namespace adagp::train {
 namespace {
 
-// Micro-batches are added up in fp32: bf16 gradients would lose the small ones.
+// The joint norm of gradients that lie with several processes.
+void clip_together(Session& s) {
+  std::vector<at::Tensor> gradients;
+  at::Tensor squares = at::zeros({}, at::device(s.device).dtype(at::kDouble));
+  for (const auto& param : s.optimizer->params()) {
+    const at::Tensor& found =
+        param.low.defined() && param.low.grad().defined() ? param.low.grad() : param.value.grad();
+    if (!found.defined()) continue;
+    gradients.push_back(found);
+    squares.add_(at::linalg_vector_norm(found, 2, {}, false, at::kDouble).square());
+  }
+  std::vector<at::Tensor> all{squares};
+  s.team->sum_over_stages(all);
+  const at::Tensor scale = (s.config.clip / (all[0].sqrt() + 1e-6)).clamp_max(1.0);
+  for (const at::Tensor& gradient : gradients) gradient.mul_(scale.to(gradient.scalar_type()));
+}
+
+}  // namespace
+
 void gather_low(Session& s) {
   const at::NoGradGuard no_grad;
   for (const auto& param : s.optimizer->params()) {
@@ -26,17 +45,8 @@ void gather_low(Session& s) {
   }
 }
 
-// The outputs of a batch that came in parts.
-void append(models::Tensors& all, const models::Tensors& part) {
-  if (all.empty()) all.resize(part.size());
-  for (size_t i = 0; i < part.size(); ++i) {
-    all[i] = all[i].defined() ? at::cat({all[i], part[i].detach()}) : part[i].detach();
-  }
-}
-
-}  // namespace
-
 StepResult backprop(Session& s, const data::Batch& batch, bool tapped) {
+  if (s.team) return s.team->backprop(s, batch, tapped);
   std::optional<nn::TapScope> taps;
   if (tapped) {
     s.summaries->begin(s.config.accumulate);
@@ -44,22 +54,18 @@ StepResult backprop(Session& s, const data::Batch& batch, bool tapped) {
   }
   StepResult result;
   result.targets = batch.targets;
-  const int64_t size = batch.size();
-  const int64_t each = (size + s.config.accumulate - 1) / s.config.accumulate;
-  for (int64_t begin = 0; begin < size; begin += each) {
-    const int64_t count = std::min(each, size - begin);
-    const data::Batch part = count == size ? batch : batch.part(begin, count);
+  const auto size = static_cast<double>(batch.size());
+  for (const data::Batch& part : in_parts(batch, s.config.accumulate)) {
     models::Tensors outputs;
     {
       const AutocastScope autocast(s.device, s.bf16());
       outputs = s.net->run(part.inputs);
     }
     const Loss loss = s.loss(outputs, part.targets, true);
-    const double share = static_cast<double>(count) / static_cast<double>(size);
+    const double share = static_cast<double>(part.size()) / size;
     backward(loss, outputs, share);
-    if (count < size) gather_low(s);
-    const at::Tensor value = share == 1 ? loss.value.detach() : loss.value.detach() * share;
-    result.loss = begin == 0 ? value : result.loss + value;
+    if (share != 1) gather_low(s);
+    result.add(loss.value.detach(), share);
     append(result.outputs, outputs);
   }
   if (tapped) s.summaries->end();
@@ -68,7 +74,13 @@ StepResult backprop(Session& s, const data::Batch& batch, bool tapped) {
 
 void update(Session& s) {
   const at::NoGradGuard no_grad;
-  if (s.config.clip > 0) s.optimizer->clip(s.config.clip);
+  if (s.config.clip > 0) {
+    if (s.team && s.team->splits_layers()) {
+      clip_together(s);
+    } else {
+      s.optimizer->clip(s.config.clip);
+    }
+  }
   s.optimizer->step();
   s.optimizer->clear_gradients();
 }

@@ -9,6 +9,10 @@ namespace adagp::train {
 // summaries see the pass.
 StepResult backprop(Session& session, const data::Batch& batch, bool tapped = false);
 
+// After the backward pass of one of several micro-batches: their gradients are added up in fp32,
+// as bf16 would lose the small ones.
+void gather_low(Session& session);
+
 // Clips if asked, lets the optimizer act on the gradients, and clears them.
 void update(Session& session);
 

@@ -1,6 +1,8 @@
 #include "adagp/train/build.h"
 
 #include <algorithm>
+#include <cstdlib>
+#include <optional>
 #include <thread>
 
 #include <ATen/Context.h>
@@ -52,6 +54,32 @@ Summary train(Config config, const TaskPtr& task, const core::fs::path& folder, 
   fix_budget(config, task);
   warm_up(config, task);
   return Trainer(config, task, build_net(config, *task)).run(run);
+}
+
+Summary train_together(Config config, const core::fs::path& folder, bool overwrite,
+                       const TeamMaker& make_team) {
+  check_names(config);
+  if (config.method == "equal-time") {
+    throw UsageError(
+        "method equal-time measures one process; run it without --parallel, or use bp with fewer "
+        "epochs");
+  }
+  // A launcher tells the processes of one machine how many threads each may have.
+  if (config.threads > 0 || std::getenv("OMP_NUM_THREADS") == nullptr) set_threads(config);
+  const TaskPtr task = open_task(config);
+  task->resolve(config);
+  const auto net = build_net(config, *task);
+  const auto team = make_team(config, *task, net);
+  try {
+    std::optional<RunFolder> run;
+    if (team->leads()) run.emplace(folder, config, overwrite);
+    const bool finished = team->spread(run && run->finished() ? "finished" : "") == "finished";
+    if (finished) return run ? run->summary() : Summary();
+    return Trainer(config, task, net, team).run(run ? &*run : nullptr);
+  } catch (const std::exception& error) {
+    team->fail(core::split(error.what(), '\n').front());  // torch adds its stack
+    throw;
+  }
 }
 
 Summary train(Config config, const TaskPtr& task, std::shared_ptr<models::Net> net,

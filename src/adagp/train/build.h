@@ -7,6 +7,7 @@
 #include "adagp/train/config.h"
 #include "adagp/train/run_folder.h"
 #include "adagp/train/task.h"
+#include "adagp/train/team.h"
 
 namespace adagp::train {
 
@@ -24,6 +25,10 @@ Summary train(Config config, const core::fs::path& folder, bool overwrite = fals
 // The same with the data already open.
 Summary train(Config config, const TaskPtr& task, const core::fs::path& folder,
               bool overwrite = false);
+// The same as one of several processes, each of which calls it; only the leader has the folder. The
+// others' summary lacks what only the leader measures.
+Summary train_together(Config config, const core::fs::path& folder, bool overwrite,
+                       const TeamMaker& make_team);
 
 // The same for a network of your own, which build_net does not know.
 Summary train(Config config, const TaskPtr& task, std::shared_ptr<models::Net> net,

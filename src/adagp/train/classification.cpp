@@ -2,9 +2,9 @@
 
 #include <ATen/ATen.h>
 
-#include "adagp/core/error.h"
 #include "adagp/core/text.h"
 #include "adagp/data/loader.h"
+#include "adagp/train/image_task.h"
 #include "adagp/train/loss.h"
 
 namespace adagp::train {
@@ -28,13 +28,7 @@ class Classification : public Task {
       const auto form = models::form_for(entry, splits_.height, splits_.width);
       config.model.form = models::form_name(form);
     }
-    const auto classes = static_cast<int64_t>(splits_.classes.size());
-    if (config.model.classes == 0) config.model.classes = classes;
-    if (config.model.classes < classes) {
-      throw UsageError(core::cat("model.classes = ", config.model.classes, ": the data set has ",
-                                 classes,
-                                 "; leave model.classes out, or take weights for as many"));
-    }
+    resolve_classes(config, splits_.classes.size());
     config.data.mean = splits_.mean;
     config.data.std = splits_.std;
     if (config.augment.crop == "auto") {
@@ -44,11 +38,7 @@ class Classification : public Task {
   }
 
   models::Options model_options(const Config& config) const override {
-    models::Options options;
-    options.form = models::parse_form(config.model.form);
-    options.classes = config.model.classes;
-    options.width_divisor = config.model.width_divisor;
-    return options;
+    return image_model_options(config);
   }
 
   std::string input_name(const Config&) const override {
@@ -82,11 +72,8 @@ class Classification : public Task {
   }
 
   data::Batch example(const Config& config, int64_t count, at::Device device) const override {
-    const auto type = config.precision == "bf16" ? at::kBFloat16 : at::kFloat;
     data::Batch batch;
-    batch.inputs = {
-        at::randn({count, 3, splits_.height, splits_.width}, at::TensorOptions(device).dtype(type))
-            .contiguous(at::MemoryFormat::ChannelsLast)};
+    batch.inputs = {random_images(config, count, splits_.height, splits_.width, device)};
     batch.targets = {
         at::randint(config.model.classes, {count}, at::TensorOptions(device).dtype(at::kLong))};
     return batch;

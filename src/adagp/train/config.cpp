@@ -27,7 +27,7 @@ void bind_run(core::Binding& b, Config& c) {
   b.bind("graphs", &c.graphs, "on a GPU, record each kind of step once and replay it");
   b.bind("clip", &c.clip, "largest joint norm of the gradients of a BP batch; 0 = no clipping")
       .at_least(0);
-  b.bind("accumulate", &c.accumulate, "micro-batches per BP batch; must divide batch").at_least(1);
+  b.bind("accumulate", &c.accumulate, "micro-batches per batch; must divide batch").at_least(1);
   b.bind("label_smoothing", &c.label_smoothing, "of the cross-entropy").between(0, 1);
   b.bind("loss_limit", &c.loss_limit, "a larger training loss is divergence (exit 4)").at_least(0);
   b.bind("probe_every", &c.probe_every,

@@ -10,8 +10,8 @@
 #include "adagp/core/error.h"
 #include "adagp/core/text.h"
 #include "adagp/metrics/mean_ap.h"
+#include "adagp/train/image_task.h"
 #include "adagp/train/session.h"
-#include "adagp/train/task.h"
 #include "adagp/train/yolo.h"
 
 namespace adagp::train {
@@ -52,13 +52,8 @@ class Detection : public Task {
       throw UsageError(core::cat("data.image_size = ", splits_.size, ": expected a multiple of ",
                                  kCoarsest, ", the stride of the coarsest head"));
     }
-    const auto classes = static_cast<int64_t>(splits_.classes.size());
     if (config.model.form == "auto") config.model.form = "imagenet";
-    if (config.model.classes == 0) config.model.classes = classes;
-    if (config.model.classes < classes) {
-      throw UsageError(
-          core::cat("model.classes = ", config.model.classes, ": the data set has ", classes));
-    }
+    resolve_classes(config, splits_.classes.size());
     config.data.mean = splits_.mean;
     config.data.std = splits_.std;
     config.data.image_size = splits_.size;
@@ -69,11 +64,7 @@ class Detection : public Task {
   }
 
   models::Options model_options(const Config& config) const override {
-    models::Options options;
-    options.form = models::parse_form(config.model.form);
-    options.classes = config.model.classes;
-    options.width_divisor = config.model.width_divisor;
-    return options;
+    return image_model_options(config);
   }
   std::string input_name(const Config&) const override {
     return core::cat(splits_.size, "x", splits_.size);
@@ -103,11 +94,8 @@ class Detection : public Task {
   }
 
   data::Batch example(const Config& config, int64_t count, at::Device device) const override {
-    const auto type = config.precision == "bf16" ? at::kBFloat16 : at::kFloat;
     data::Batch batch;
-    batch.inputs = {
-        at::randn({count, 3, splits_.size, splits_.size}, at::TensorOptions(device).dtype(type))
-            .contiguous(at::MemoryFormat::ChannelsLast)};
+    batch.inputs = {random_images(config, count, splits_.size, splits_.size, device)};
     const int64_t most = std::max<int64_t>(1, data::most_objects(*splits_.train));
     at::Tensor boxes = at::rand({count, most, 5}, at::TensorOptions(device).dtype(at::kFloat));
     boxes.select(2, 0).mul_(static_cast<double>(config.model.classes)).floor_();

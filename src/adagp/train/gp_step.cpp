@@ -4,7 +4,9 @@
 
 #include "adagp/device/kernels.h"
 #include "adagp/train/loss.h"
+#include "adagp/train/parts.h"
 #include "adagp/train/precision.h"
+#include "adagp/train/team.h"
 
 namespace adagp::train {
 namespace {
@@ -18,13 +20,19 @@ class UpdateSink : public predictor::GradientSink {
     return s_.config.head == "predicted" || !s_.is_head(layer);
   }
   void accept(size_t layer, const at::Tensor& gradient) override {
+    if (averages()) {
+      at::Tensor mean = gradient;
+      s_.team->average(mean);
+    }
     s_.optimizer->step_one(s_.weight_slot[layer], gradient);
   }
   std::optional<Direct> direct() const override {
+    if (averages()) return {};
     return Direct{s_.optimizer.get(), &s_.weight_slot};
   }
 
  private:
+  bool averages() const { return s_.team && s_.team->averages_predictions(); }
   Session& s_;
 };
 
@@ -59,6 +67,10 @@ void exact_head(Session& s, size_t place, const at::Tensor& error) {
     weight = flat.t().mm(input.reshape({-1, info.in}));
     bias = flat.sum(0);
   }
+  if (s.team) {
+    s.team->average(weight);
+    s.team->average(bias);
+  }
   s.optimizer->step_one(s.weight_slot[place], weight);
   if (head.bias.defined()) s.optimizer->step_one(s.optimizer->index_of(head.bias), bias);
 }
@@ -70,23 +82,38 @@ void predicted_gradients(Session& s, const predictor::Context& context,
   s.predictor->predict(*s.summaries, context, sink);
 }
 
-StepResult gp_step(Session& s, const data::Batch& batch, const GradientSource& source) {
-  const at::NoGradGuard no_grad;
+namespace {
+
+StepResult forward(Session& s, const data::Batch& batch) {
+  if (s.team) return s.team->forward(s, batch);
   StepResult result;
-  result.phase = schedule::Phase::kPredict;
-  result.targets = batch.targets;
-  s.summaries->begin();
-  {
-    const nn::TapScope taps(*s.summaries);
-    const AutocastScope autocast(s.device, s.bf16());
-    result.outputs = s.net->run(batch.inputs);
+  s.summaries->begin(s.config.accumulate);
+  const nn::TapScope taps(*s.summaries);
+  const auto size = static_cast<double>(batch.size());
+  for (const data::Batch& part : in_parts(batch, s.config.accumulate)) {
+    models::Tensors outputs;
+    {
+      const AutocastScope autocast(s.device, s.bf16());
+      outputs = s.net->run(part.inputs);
+    }
+    result.add(s.loss(outputs, part.targets, false).value, static_cast<double>(part.size()) / size);
+    append(result.outputs, outputs);
   }
   s.summaries->end();
-  result.loss = s.loss(result.outputs, batch.targets, false).value;
+  return result;
+}
+
+}  // namespace
+
+StepResult gp_step(Session& s, const data::Batch& batch, const GradientSource& source) {
+  const at::NoGradGuard no_grad;
+  StepResult result = forward(s, batch);
+  result.phase = schedule::Phase::kPredict;
+  result.targets = batch.targets;
 
   UpdateSink sink(s);
   source(s, {result.outputs, batch.targets}, sink);
-  if (s.config.head == "exact") {
+  if (s.config.head == "exact" && !s.heads.empty()) {
     const models::Tensors errors = output_gradients(s, result.outputs, batch.targets);
     for (size_t i = 0; i < s.heads.size(); ++i) exact_head(s, s.heads[i], errors.at(i));
   }

@@ -18,6 +18,12 @@ std::vector<at::Tensor> true_gradients(const Session& s) {
   return gradients;
 }
 
+const at::Tensor& saved(const std::map<std::string, at::Tensor>& state, const std::string& name) {
+  const auto found = state.find(name);
+  if (found == state.end()) throw DataError("method state: '" + name + "' is missing");
+  return found->second;
+}
+
 // bp, equal-time: every batch is exact.
 class Backprop : public Method {
  public:
@@ -71,7 +77,7 @@ class Substitute : public Method {
   StepResult cheap_step(Session& s, const data::Batch& batch) override {
     const auto from = [this](Session& session, const predictor::Context& context,
                              predictor::GradientSink& sink) { source(session, context, sink); };
-    return batch.empty() ? blind_step(s, from) : gp_step(s, batch, from);
+    return cheap_needs_data() ? gp_step(s, batch, from) : blind_step(s, from);
   }
 
  protected:
@@ -102,12 +108,25 @@ class AdaGp : public Substitute {
 // predictor does not use what it sees.
 class WrongInput : public AdaGp {
  public:
-  explicit WrongInput(const Session& s) : previous_(at::zeros_like(s.summaries->rows())) {}
-  std::map<std::string, at::Tensor> state() const override { return {{"previous", previous_}}; }
+  explicit WrongInput(const Session& s) : previous_(at::zeros_like(s.summaries->rows())) {
+    int64_t first = 0;
+    for (size_t l = 0; l < s.layers.size(); ++l) {
+      const int64_t rows = s.layers[l]->info().rows();
+      parts_.emplace(s.layers[l]->path(), std::pair(first, rows));
+      first += rows;
+    }
+  }
+  std::map<std::string, at::Tensor> state() const override {
+    std::map<std::string, at::Tensor> out;
+    for (const auto& [path, part] : parts_) {
+      out["previous." + path] = previous_.narrow(0, part.first, part.second);
+    }
+    return out;
+  }
   void load_state(const std::map<std::string, at::Tensor>& state) override {
-    const auto found = state.find("previous");
-    if (found == state.end()) throw DataError("method state: 'previous' is missing");
-    previous_.copy_(found->second);
+    for (const auto& [path, part] : parts_) {
+      previous_.narrow(0, part.first, part.second).copy_(saved(state, "previous." + path));
+    }
   }
 
  protected:
@@ -125,6 +144,7 @@ class WrongInput : public AdaGp {
 
  private:
   at::Tensor previous_;
+  std::map<std::string, std::pair<int64_t, int64_t>> parts_;  // by layer: first row and rows
 };
 
 // Controls that look at no batch, unless the exact head makes them.
@@ -165,19 +185,18 @@ class Zero : public Blind {
 class Ema : public Blind {
  public:
   explicit Ema(const Session& s) : Blind(s) {
-    for (const auto* layer : s.layers) means_.push_back(at::zeros_like(layer->weight.detach()));
+    for (const auto* layer : s.layers) {
+      means_.push_back(at::zeros_like(layer->weight.detach()));
+      paths_.push_back(layer->path());
+    }
   }
   std::map<std::string, at::Tensor> state() const override {
     std::map<std::string, at::Tensor> out;
-    for (size_t l = 0; l < means_.size(); ++l) out["mean." + std::to_string(l)] = means_[l];
+    for (size_t l = 0; l < means_.size(); ++l) out["mean." + paths_[l]] = means_[l];
     return out;
   }
   void load_state(const std::map<std::string, at::Tensor>& state) override {
-    for (size_t l = 0; l < means_.size(); ++l) {
-      const auto found = state.find("mean." + std::to_string(l));
-      if (found == state.end()) throw DataError("method state: a running mean is missing");
-      means_[l].copy_(found->second);
-    }
+    for (size_t l = 0; l < means_.size(); ++l) means_[l].copy_(saved(state, "mean." + paths_[l]));
   }
 
  protected:
@@ -194,6 +213,7 @@ class Ema : public Blind {
 
  private:
   std::vector<at::Tensor> means_;
+  std::vector<std::string> paths_;
 };
 
 template <typename T>

@@ -12,8 +12,8 @@ namespace adagp::train {
 namespace {
 
 struct Trial {
-  int64_t images = 0;  // 0: not even one fits
-  double bytes = 0;    // the step's own, at its peak
+  int64_t examples = 0;  // 0: not even one fits
+  double bytes = 0;      // the step's own, at its peak
 };
 
 void forget(Session& s) {
@@ -38,27 +38,28 @@ Trial try_parts(Session& s, const data::Batch& batch, const StepGraph::Step& ste
   return {};
 }
 
-std::string report(const Session& s, const std::string& phase, int64_t images, const Trial& trial) {
-  const std::string begin = core::cat("out of GPU memory in a ", phase, " step of batch ", images);
+std::string report(const Session& s, const std::string& phase, int64_t examples,
+                   const Trial& trial) {
+  const std::string begin =
+      core::cat("out of GPU memory in a ", phase, " step of batch ", examples);
   const auto memory = device::memory(s.device);
   const double free = static_cast<double>(memory.free);
-  const double each = trial.images > 0 ? trial.bytes / static_cast<double>(trial.images) : 0;
+  const double each = trial.examples > 0 ? trial.bytes / static_cast<double>(trial.examples) : 0;
   // The allocator rounds up, and what did not fit once will not fit again.
-  const double fits = each > 0 ? std::min(0.95 * free / each, static_cast<double>(images - 1)) : 0;
+  const double fits =
+      each > 0 ? std::min(0.95 * free / each, static_cast<double>(examples - 1)) : 0;
   const auto largest = static_cast<int64_t>(fits);
   if (memory.total == 0 || largest < 1) {
-    return core::cat(begin, ": not even one image fits into the ", core::human_bytes(free),
+    return core::cat(begin, ": not even one of the ", s.task->unit(), " fits into the ",
+                     core::human_bytes(free),
                      " that are free; use a smaller network or --device cpu");
   }
-  std::string out =
-      core::cat(begin, ": it needs about ", core::human_bytes(each * static_cast<double>(images)),
+  const std::string out =
+      core::cat(begin, ": it needs about ", core::human_bytes(each * static_cast<double>(examples)),
                 ", ", core::human_bytes(free), " are free beside weights and states; about ",
-                largest, " images would fit: --batch ", largest);
-  if (phase == "BP") {  // a GP step takes its batch as a whole
-    const int64_t parts = s.config.accumulate * ((images + largest - 1) / largest);
-    out += core::cat(", or --set accumulate=", parts);
-  }
-  return out;
+                largest, " ", s.task->unit(), " would fit: --batch ", largest);
+  const int64_t parts = s.config.accumulate * ((examples + largest - 1) / largest);
+  return out + core::cat(", or --set accumulate=", parts);
 }
 
 }  // namespace
@@ -69,11 +70,16 @@ StepResult run_in_memory(Session& s, const std::string& phase, const data::Batch
     return work();
   } catch (const c10::OutOfMemoryError&) {
     if (batch.empty()) throw;
+    // Trials would need the other processes, which know nothing of it.
+    if (s.team) {
+      throw Error(core::cat("out of GPU memory in a ", phase, " step of batch ", s.config.batch,
+                            "; use more processes, --set accumulate=N or a smaller --batch"));
+    }
   }
-  const int64_t images = batch.size();
+  const int64_t examples = batch.size();
   const Trial trial = try_parts(s, batch, step);
   forget(s);
-  throw Error(report(s, phase, images, trial));
+  throw Error(report(s, phase, examples, trial));
 }
 
 }  // namespace adagp::train

@@ -8,8 +8,8 @@
 namespace adagp::train {
 
 // Runs `work`, a step of `phase` on `batch`. When the GPU's memory does not suffice, `step` is
-// tried on parts of the batch to learn what an image costs, and an Error tells: phase, batch size,
-// needed and free memory, the largest batch that would fit. Training cannot go on after that.
+// tried on parts of the batch to learn what an example costs, and an Error tells: phase, batch
+// size, needed and free memory, the largest batch that would fit. Training cannot go on after that.
 StepResult run_in_memory(Session& session, const std::string& phase, const data::Batch& batch,
                          const StepGraph::Step& step, const std::function<StepResult()>& work);
 

@@ -5,6 +5,7 @@
 
 #include <ATen/ATen.h>
 #include <ATen/Context.h>
+#include <c10/core/impl/VirtualGuardImpl.h>
 #include <torch/cuda.h>
 
 #include "adagp/core/error.h"
@@ -12,12 +13,14 @@
 #include "adagp/core/rng.h"
 #include "adagp/core/text.h"
 #include "adagp/device/kernels.h"
+#include "adagp/train/team.h"
 
 namespace adagp::train {
 
 at::Device choose_device(const std::string& text) {
   const bool have_gpu = torch::cuda::is_available();
-  if (text == "auto") return have_gpu ? at::Device(at::kCUDA, 0) : at::Device(at::kCPU);
+  const auto present = [] { return c10::impl::VirtualGuardImpl(at::kCUDA).getDevice(); };
+  if (text == "auto") return have_gpu ? present() : at::Device(at::kCPU);
   if (text == "cpu") return at::kCPU;
   long long index = 0;
   if (text != "cuda" &&
@@ -31,6 +34,7 @@ at::Device choose_device(const std::string& text) {
         "': no GPU can be used: none is here, its driver is too old, or this program was built "
         "without CUDA ('adagp doctor' tells which); use --device cpu");
   }
+  if (text == "cuda") return present();
   const auto count = static_cast<long long>(torch::cuda::device_count());
   if (index < 0 || index >= count) {
     throw UsageError(core::cat("device '", text, "': ", count, " GPU(s) here, numbered from 0"));
@@ -61,8 +65,10 @@ bool Session::is_head(size_t layer) const {
 }
 
 Session make_session(const Config& config, std::shared_ptr<const Task> task,
-                     std::shared_ptr<models::Net> net) {
+                     std::shared_ptr<models::Net> net, std::shared_ptr<Team> team) {
   Session s;
+  s.team = std::move(team);
+  const auto owned = [&](const std::string& name) { return !s.team || s.team->owns(name); };
   s.task = std::move(task);
   s.config = config;
   s.device = choose_device(config.device);
@@ -86,23 +92,27 @@ Session make_session(const Config& config, std::shared_ptr<const Task> task,
     at::Tensor& value = item.value();
     // Channels-last is the fast layout of convolutions on both kinds of device.
     if (value.dim() == 4) value.set_data(value.contiguous(at::MemoryFormat::ChannelsLast));
-    params.push_back({item.key(), value});
+    if (owned(item.key())) params.push_back({item.key(), value});
   }
-  s.layers = nn::collect(*s.net);
+  std::vector<nn::WeightLayer*> all = nn::collect(*s.net);
+  for (auto* layer : all) {
+    if (owned(layer->path() + "." + layer->names().weight)) s.layers.push_back(layer);
+  }
   if (s.bf16()) add_low(s.layers, params);
   s.optimizer = optim::make_optimizer(params, config.optim);
   for (const auto* layer : s.layers) {
     s.weight_slot.push_back(s.optimizer->index_of(layer->weight));
   }
   for (const std::string& path : s.net->heads()) {
-    const auto found = std::find_if(s.layers.begin(), s.layers.end(),
+    const auto found = std::find_if(all.begin(), all.end(),
                                     [&](const auto* layer) { return layer->path() == path; });
-    if (found == s.layers.end()) {
+    if (found == all.end()) {
       throw Error("the network's heads() name '" + path +
                   "', which is none of its tapped layers: return the path of its last adagp::nn "
                   "layer");
     }
-    s.heads.push_back(static_cast<size_t>(found - s.layers.begin()));
+    const auto own = std::find(s.layers.begin(), s.layers.end(), *found);
+    if (own != s.layers.end()) s.heads.push_back(static_cast<size_t>(own - s.layers.begin()));
   }
   return s;
 }
@@ -115,7 +125,15 @@ void add_summaries(Session& s) {
 
 void add_predictor(Session& s, int64_t batches_per_epoch) {
   const auto seed = core::mix({static_cast<uint64_t>(s.config.seed), 0x707265646963ULL});
-  s.predictor = predictor::make_predictor(s.layers, s.config.predictor, seed, batches_per_epoch);
+  predictor::Company company;
+  if (s.team && s.team->splits_layers()) {
+    company.all = nn::collect(*s.net);
+    company.sum = [team = s.team](std::vector<at::Tensor>& tensors) {
+      team->sum_over_stages(tensors);
+    };
+  }
+  s.predictor =
+      predictor::make_predictor(s.layers, s.config.predictor, seed, batches_per_epoch, company);
   s.predictor_loss = at::zeros({}, s.summaries->rows().options());
 }
 

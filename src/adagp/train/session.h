@@ -17,13 +17,16 @@
 
 namespace adagp::train {
 
+class Team;
+
 struct Session {
   Config config;
   std::shared_ptr<const Task> task;
   at::Device device = at::kCPU;
   std::shared_ptr<models::Net> net;
-  std::vector<nn::WeightLayer*> layers;
-  std::vector<size_t> heads;  // places among the layers of those that make the outputs
+  std::shared_ptr<Team> team;            // null: this process trains alone
+  std::vector<nn::WeightLayer*> layers;  // those this process moves
+  std::vector<size_t> heads;             // places among the layers of those that make the outputs
   std::unique_ptr<optim::Optimizer> optimizer;
   std::vector<size_t> weight_slot;                  // of each layer's weight in the optimizer
   std::unique_ptr<predictor::Predictor> predictor;  // null when the method has none
@@ -50,7 +53,7 @@ at::Device choose_device(const std::string& text);
 // compute in bf16, and builds the optimizer over its parameters. Summaries and predictor are added
 // by the functions below.
 Session make_session(const Config& config, std::shared_ptr<const Task> task,
-                     std::shared_ptr<models::Net> net);
+                     std::shared_ptr<models::Net> net, std::shared_ptr<Team> team = nullptr);
 // What every method with GP batches needs: the summaries, and the head's input for head = exact.
 void add_summaries(Session& session);
 void add_predictor(Session& session, int64_t batches_per_epoch);
@@ -61,6 +64,12 @@ struct StepResult {
   models::Tensors outputs;
   data::Tensors targets;
   schedule::Phase phase = schedule::Phase::kBackprop;
+
+  // The loss of a part of the batch, which has this share of its examples.
+  void add(const at::Tensor& part, double share) {
+    const at::Tensor value = share == 1 ? part : part * share;
+    loss = loss.defined() ? loss + value : value;
+  }
 };
 
 }  // namespace adagp::train

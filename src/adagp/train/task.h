@@ -120,6 +120,11 @@ Seen forward_all(Session& session, data::BatchSource& source, StepGraph* graph, 
 // One file each.
 std::shared_ptr<const Task> open_classification(const Config& config);
 std::shared_ptr<const Task> open_detection(const Config& config);
-std::shared_ptr<const Task> open_translation(const Config& config);
+// Words of example()'s sentences; 0: as many as the average one of the data has.
+struct SentenceLengths {
+  int64_t source = 0, target = 0;
+};
+std::shared_ptr<const Task> open_translation(const Config& config,
+                                             const SentenceLengths& lengths = {});
 
 }  // namespace adagp::train

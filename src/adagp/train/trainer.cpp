@@ -17,12 +17,13 @@
 namespace adagp::train {
 
 Trainer::Trainer(const Config& config, std::shared_ptr<const Task> task,
-                 std::shared_ptr<models::Net> net)
-    : session_(make_session(config, std::move(task), std::move(net))),
+                 std::shared_ptr<models::Net> net, std::shared_ptr<Team> team)
+    : session_(make_session(config, std::move(task), std::move(net), std::move(team))),
       schedule_(schedule::Schedule::parse(
           find_method(config.method).scheduled ? config.schedule : "bp", config.epochs)),
       probes_(0, 0),
-      cheap_graph_("GP", config.graphs),
+      // Messages to other processes cannot be recorded.
+      cheap_graph_("GP", config.graphs && !session_.team),
       eval_graph_("evaluation", config.graphs) {
   const MethodEntry& entry = find_method(config.method);
   if (entry.scheduled) add_summaries(session_);
@@ -35,6 +36,7 @@ Trainer::Trainer(const Config& config, std::shared_ptr<const Task> task,
     };
   }
   train_source_ = session_.task->batches(config, Use::kTrain, session_.device, skips);
+  if (session_.team) train_source_ = session_.team->share(std::move(train_source_));
   test_source_ = session_.task->batches(config, Use::kTest, session_.device);
   per_epoch_ = train_source_->batches_per_epoch();
   total_ = config.method == "equal-time" ? config.equal_time_batches : config.epochs * per_epoch_;
@@ -46,9 +48,12 @@ Trainer::Trainer(const Config& config, std::shared_ptr<const Task> task,
   const auto batches = [&](const std::string& text) {
     return core::Duration::parse(text).batches(per_epoch_);
   };
-  probes_ = Probes(session_.layers.size(), batches(config.probe_every));
+  // The stages of a pipeline would each measure their own layers and nobody the network.
+  const bool whole = !session_.team || !session_.team->splits_layers();
+  probes_ = Probes(session_.layers.size(), whole ? batches(config.probe_every) : 0);
   for (const Probes::Turn turn : {Probes::Turn{}, {true, false}, {false, true}, {true, true}}) {
-    full_graphs_.try_emplace(turn, turn.any() ? "probing BP" : "BP", config.graphs);
+    full_graphs_.try_emplace(turn, turn.any() ? "probing BP" : "BP",
+                             config.graphs && !session_.team);
   }
   log_every_ = std::max<int64_t>(1, batches(config.log_every));
   checkpoint_every_ = std::max<int64_t>(1, batches(config.checkpoint_every));
@@ -68,14 +73,25 @@ std::string Trainer::position_text(int64_t step) const {
   return core::cat("epoch ", step / per_epoch_ + 1, " batch ", step % per_epoch_ + 1);
 }
 
-Summary Trainer::run(RunFolder& folder) {
-  const Checkpoints checkpoints(folder.file("checkpoint"));
-  if (const auto found = checkpoints.load_newest()) {
-    restore(*found);
-    core::log_info(
-        core::cat(folder.path().string(), ": resumed after batch ", step_, " of ", total_));
+Summary Trainer::run(RunFolder* folder) {
+  std::optional<Checkpoints> checkpoints;
+  std::optional<Snapshot> found;
+  if (folder != nullptr) {
+    checkpoints.emplace(folder->file("checkpoint"));
+    found = checkpoints->load_newest();
   }
-  open_records(folder);
+  if (team() != nullptr) {
+    team()->wait_for_leader();
+    team()->spread(found);
+  }
+  if (found) restore(*found);
+  if (folder != nullptr) {
+    if (found) {
+      core::log_info(
+          core::cat(folder->path().string(), ": resumed after batch ", step_, " of ", total_));
+    }
+    open_records(*folder);
+  }
   session_.net->train();
   train_source_->seek(step_ / per_epoch_, step_ % per_epoch_);
 
@@ -87,32 +103,55 @@ Summary Trainer::run(RunFolder& folder) {
     if (end_of_epoch || step_ % log_every_ == 0) log_interval();
     if (end_of_epoch) end_epoch(folder);
 
-    const int signal = core::pending_signal();
+    const int signal = agreed_signal(end_of_epoch);
     if (signal == 0 && step_ - saved < checkpoint_every_ && step_ < total_) continue;
-    stop_clock();
-    check_interval(session_.tally.read());
-    probes_.collect();
-    // A run resumed from here writes only what comes after: what came before must be on disk first.
-    records_->flush();
-    events_->flush();
-    try {
-      checkpoints.save(snapshot());
-    } catch (const DivergedError& error) {
-      throw DivergedError(core::cat(error.what(), " (", position_text(step_ - 1), ")"));
-    }
+    save(checkpoints ? &*checkpoints : nullptr);
     saved = step_;
     if (signal != 0 && step_ < total_) {
       progress_.clear();
-      throw Interrupted(core::cat("interrupted: saved after batch ", step_, " of ", total_, " in ",
-                                  folder.path().string(), "; the same command goes on from there"),
+      throw Interrupted(core::cat("interrupted: saved after batch ", step_, " of ", total_,
+                                  folder != nullptr ? " in " + folder->path().string() : "",
+                                  "; the same command goes on from there"),
                         signal);
     }
     start_clock();
   }
-  write_weights(folder.file("weights.safetensors"));
   const Summary result = summary();
-  folder.finish(result);
+  if (folder != nullptr) {
+    write_weights(folder->file("weights.safetensors"));
+    folder->finish(result);
+  }
   return result;
+}
+
+int Trainer::agreed_signal(bool end_of_epoch) {
+  const int own = core::pending_signal();
+  if (team() == nullptr) return own;
+  // GP batches stream through a pipeline; asking after each would make the stages wait.
+  if (phase_ == schedule::Phase::kPredict && !end_of_epoch) return 0;
+  return team()->agree(own);
+}
+
+void Trainer::save(const Checkpoints* checkpoints) {
+  stop_clock();
+  Tally::Values seen = session_.tally.read();
+  if (team() != nullptr) {
+    seen = team()->sum(seen);
+    team()->collect(session_);
+  }
+  check_interval(seen);
+  probes_.collect();
+  Snapshot whole = snapshot(seen);
+  if (team() != nullptr) team()->merge(whole);
+  if (checkpoints == nullptr) return;
+  // A run resumed from here writes only what comes after: what came before must be on disk first.
+  records_->flush();
+  events_->flush();
+  try {
+    checkpoints->save(whole);
+  } catch (const DivergedError& error) {
+    throw DivergedError(core::cat(error.what(), " (", position_text(step_ - 1), ")"));
+  }
 }
 
 void Trainer::one_batch() {
@@ -184,116 +223,12 @@ void Trainer::check_loss(double loss, const std::string& where) {
   progress_.clear();
   throw DivergedError(core::cat("diverged: loss ", loss, " (limit ", session_.config.loss_limit,
                                 ") ", where, ", ",
-                                describe_divergence(*session_.net, last_batch_.inputs),
+                                // A stage of a pipeline cannot run the network.
+                                team() != nullptr && team()->splits_layers()
+                                    ? "in a pipeline"
+                                    : describe_divergence(*session_.net, last_batch_.inputs),
                                 ", learning rate ", core::shortest(session_.lr),
                                 "; checkpoints made before are kept; lower optim.lr or set clip"));
-}
-
-void Trainer::log_interval() {
-  stop_clock();
-  const double seconds =
-      (train_seconds_ - timed_from_) / static_cast<double>(std::max<int64_t>(1, timed_batches_));
-  timed_from_ = train_seconds_;
-  timed_batches_ = 0;
-  const int64_t epoch = (step_ - 1) / per_epoch_, position = (step_ - 1) % per_epoch_ + 1;
-  const Tally::Values seen = session_.tally.read();
-  check_interval(seen);
-  probes_.collect();
-  const double loss = seen.loss(), right = seen.top1();
-  const std::string running = session_.task->running_figure();
-  const double share = static_cast<double>(gp_batches_) / static_cast<double>(step_);
-  const auto cosine = probes_.last_cosine();
-
-  std::string line =
-      core::cat("epoch ", epoch + 1, " [", position, "/", per_epoch_, " ",
-                100 * position / per_epoch_, "%] loss ", core::fixed(loss, 3), " ",
-                running.empty() ? "" : core::cat(running, " ", core::fixed(right, 1), " "),
-                core::fixed(seconds, 3), " s/it ",
-                core::fixed(static_cast<double>(session_.config.batch) / seconds, 0), "/s lr ",
-                session_.lr, " phase ", phase_ == schedule::Phase::kPredict ? "GP" : "BP", " gp ",
-                core::fixed(100 * share, 0), "%");
-  if (cosine) line += " cos " + core::fixed(*cosine, 3);
-  progress_.show(line, fraction());
-
-  nlohmann::json record{{"kind", "train"},
-                        {"step", step_},
-                        {"epoch", epoch},
-                        {"loss", loss},
-                        {"lr", session_.lr},
-                        {"gp_share", share},
-                        {"seconds_per_batch", seconds}};
-  if (!running.empty()) record[running] = right;
-  if (probes_.measured()) {
-    nlohmann::json layers = nlohmann::json::array();
-    for (const auto& values : probes_.last()) layers.push_back(values.list());
-    record["probes"] = layers;
-  }
-  if (session_.predictor && bp_batches_ > 0) {
-    record["predictor_loss"] = session_.predictor_loss.item<double>();
-    events_->scalar("predictor/loss", record["predictor_loss"].get<double>(), step_);
-  }
-  records_->write(record);
-  events_->scalar("train/loss", loss, step_);
-  if (!running.empty()) events_->scalar("train/" + running, right, step_);
-  events_->scalar("train/lr", session_.lr, step_);
-  events_->scalar("train/gp_share", share, step_);
-  if (cosine) {
-    events_->scalar("predictor/cosine", *cosine, step_);
-    std::vector<double> cosines;
-    for (const auto& values : probes_.last()) {
-      if (std::isfinite(values.cosine)) cosines.push_back(values.cosine);
-    }
-    events_->histogram("predictor/cosine_by_layer", cosines, step_);
-  }
-  start_clock();
-}
-
-void Trainer::end_epoch(RunFolder& folder) {
-  stop_clock();
-  const metrics::Stopwatch watch;
-  EvaluationRequest request;
-  request.thorough = step_ == total_;
-  const Evaluation found = session_.task->evaluate(session_, *test_source_, &eval_graph_, request);
-  eval_seconds_ += watch.seconds();
-  if (!std::isfinite(found.loss)) {
-    progress_.clear();
-    throw DivergedError(core::cat("diverged: test loss ", found.loss, " after ",
-                                  position_text(step_ - 1), "; checkpoints made before are kept"));
-  }
-  figures_ = found.figures;
-  test_loss_ = found.loss;
-  policy_->epoch_end(found.loss);
-  const Figure& main = main_figure();
-  const double score = figures_.at(main.name);
-  if (score > best_score_) {
-    best_score_ = score;
-    write_weights(folder.file("best.safetensors"));
-  }
-  const int64_t epoch = (step_ - 1) / per_epoch_;
-  progress_.show(core::cat("epoch ", epoch + 1, "/", (total_ + per_epoch_ - 1) / per_epoch_,
-                           " done: test ", main.name, " ", core::fixed(score, 2), " loss ",
-                           core::fixed(test_loss_, 3), " (best ", core::fixed(best_score_, 2),
-                           ") after ", core::human_seconds(train_seconds_)),
-                 fraction(), true);
-  nlohmann::json record{{"kind", "epoch"},
-                        {"step", step_},
-                        {"epoch", epoch},
-                        {"test_loss", test_loss_},
-                        {"train_loss", session_.tally.read().loss()},
-                        {"train_seconds", train_seconds_}};
-  for (const auto& [name, value] : figures_) {
-    record["test_" + name] = value;
-    events_->scalar("test/" + name, value, step_);
-  }
-  if (const auto q = probes_.mean_q()) record["q"] = *q;
-  if (const auto cosine = probes_.mean_cosine()) record["cosine"] = *cosine;
-  records_->write(record);
-  records_->flush();
-  events_->scalar("test/loss", test_loss_, step_);
-  events_->flush();
-  session_.tally.reset();
-  checked_ = {};
-  start_clock();
 }
 
 }  // namespace adagp::train

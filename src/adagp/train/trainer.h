@@ -15,17 +15,20 @@
 #include "adagp/train/run_folder.h"
 #include "adagp/train/session.h"
 #include "adagp/train/step_graph.h"
+#include "adagp/train/team.h"
 
 namespace adagp::train {
 
 class Trainer {
  public:
   // `net` is freshly initialised, or holds the weights to start from.
-  Trainer(const Config& config, std::shared_ptr<const Task> task, std::shared_ptr<models::Net> net);
+  Trainer(const Config& config, std::shared_ptr<const Task> task, std::shared_ptr<models::Net> net,
+          std::shared_ptr<Team> team = nullptr);
 
   // Trains to the end, from the folder's newest checkpoint if it has one. Throws DivergedError, and
-  // Interrupted after saving when a signal arrived.
-  Summary run(RunFolder& folder);
+  // Interrupted after saving when a signal arrived. In a team only the leader has a folder.
+  Summary run(RunFolder* folder);
+  Summary run(RunFolder& folder) { return run(&folder); }
 
   int64_t batches_per_epoch() const { return per_epoch_; }
   int64_t total_batches() const { return total_; }
@@ -45,11 +48,15 @@ class Trainer {
   // The mean loss of the batches since the last call, on the device until then.
   void check_interval(const Tally::Values& now);
   void log_interval();
-  void end_epoch(RunFolder& folder);
+  void end_epoch(RunFolder* folder);
+  Evaluation evaluate();
+  // What every process of a team does together, so that one's signal stops all of them.
+  int agreed_signal(bool end_of_epoch);
 
-  void open_records(RunFolder& folder);
-  Snapshot snapshot() const;
+  void open_records(const RunFolder& folder);
+  Snapshot snapshot(const Tally::Values& seen) const;
   void restore(const Snapshot& snapshot);
+  void save(const Checkpoints* checkpoints);
   void write_weights(const core::fs::path& file) const;
   Summary summary() const;
 
@@ -57,6 +64,7 @@ class Trainer {
   void start_clock() { clock_.restart(); }
   void stop_clock();
   const Figure& main_figure() const { return session_.task->figures().front(); }
+  Team* team() const { return session_.team.get(); }
   double fraction() const { return static_cast<double>(step_) / static_cast<double>(total_); }
 
   Session session_;

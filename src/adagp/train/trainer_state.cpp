@@ -13,16 +13,26 @@
 namespace adagp::train {
 namespace {
 
+// Every process of a team has its own; the leader's have the names of a process alone.
+std::string generator_name(const Team* team, const char* name) {
+  return team == nullptr || team->leads() ? name : core::cat("rank", team->rank(), ".", name);
+}
+
 // The generators that dropout draws from.
-io::TensorMap generator_state(at::Device device) {
-  io::TensorMap out{{"cpu", at::globalContext().defaultGenerator(at::kCPU).get_state()}};
-  if (device.is_cuda()) out["cuda"] = at::globalContext().defaultGenerator(device).get_state();
+io::TensorMap generator_state(const Team* team, at::Device device) {
+  const auto state = [](at::Device where) {
+    return at::globalContext().defaultGenerator(where).get_state();
+  };
+  io::TensorMap out{{generator_name(team, "cpu"), state(at::kCPU)}};
+  if (device.is_cuda()) out[generator_name(team, "cuda")] = state(device);
   return out;
 }
 
-void load_generator_state(at::Device device, const io::TensorMap& saved) {
+void load_generator_state(const Team* team, at::Device device, const io::TensorMap& saved) {
   const auto restore = [&](const char* name, at::Device where) {
-    const auto found = saved.find(name);
+    auto found = saved.find(generator_name(team, name));
+    // A run that had fewer processes: this one goes on with its own.
+    if (found == saved.end() && team != nullptr && !team->leads()) return;
     if (found == saved.end())
       throw DataError(std::string("checkpoint: no random state for ") + name);
     at::Generator generator = at::globalContext().defaultGenerator(where);
@@ -34,7 +44,7 @@ void load_generator_state(at::Device device, const io::TensorMap& saved) {
 
 }  // namespace
 
-void Trainer::open_records(RunFolder& folder) {
+void Trainer::open_records(const RunFolder& folder) {
   if (step_ == 0) {
     // The table comes first: it finds images too small for the network before anything is written.
     std::string table;
@@ -55,7 +65,7 @@ void Trainer::open_records(RunFolder& folder) {
   events_ = std::make_unique<io::EventWriter>(folder.file("tb"), step_);
 }
 
-Snapshot Trainer::snapshot() const {
+Snapshot Trainer::snapshot(const Tally::Values& seen) const {
   Snapshot s;
   s.step = step_;
   s.put("net", state_dict(*session_.net));
@@ -64,7 +74,7 @@ Snapshot Trainer::snapshot() const {
   s.put("method", method_->state());
   s.put("probes", probes_.state());
   if (session_.predictor_loss.defined()) s.tensors["loss.predictor"] = session_.predictor_loss;
-  s.put("random", generator_state(session_.device));
+  s.put("random", generator_state(team(), session_.device));
   s.state = {{"bp_batches", bp_batches_},
              {"gp_batches", gp_batches_},
              {"train_seconds", train_seconds_},
@@ -73,14 +83,20 @@ Snapshot Trainer::snapshot() const {
              {"best_score", best_score_},
              {"figures", figures_},
              {"policy", policy_->state()},
-             {"tally", session_.tally.state()}};
+             {"tally", {seen.loss_sum, seen.first, seen.five, seen.count}}};
   return s;
 }
 
 void Trainer::restore(const Snapshot& s) {
   load_state_dict(*session_.net, s.under("net"), "checkpoint");
   session_.optimizer->refresh_low();
-  session_.optimizer->load_state(s.under("optimizer"));
+  // A process of a team takes from the whole run's state what it moves.
+  io::TensorMap moments = s.under("optimizer");
+  if (team() != nullptr) {
+    const auto own = session_.optimizer->state();
+    std::erase_if(moments, [&](const auto& entry) { return !own.contains(entry.first); });
+  }
+  session_.optimizer->load_state(moments);
   if (session_.predictor) session_.predictor->load_state(s.under("predictor"));
   const auto to_device = [&](io::TensorMap part) {
     for (auto& [name, tensor] : part) tensor = tensor.to(session_.device);
@@ -91,7 +107,7 @@ void Trainer::restore(const Snapshot& s) {
   if (const auto loss = s.under("loss"); loss.contains("predictor")) {
     session_.predictor_loss.copy_(loss.at("predictor"));
   }
-  load_generator_state(session_.device, s.under("random"));
+  load_generator_state(team(), session_.device, s.under("random"));
   try {
     step_ = s.step;
     s.state.at("bp_batches").get_to(bp_batches_);
@@ -103,8 +119,11 @@ void Trainer::restore(const Snapshot& s) {
     s.state.at("best_score").get_to(best_score_);
     s.state.at("figures").get_to(figures_);
     policy_->load_state(s.state.at("policy").get<std::vector<double>>());
-    session_.tally.load_state(s.state.at("tally").get<std::vector<double>>());
+    const auto seen = s.state.at("tally").get<std::vector<double>>();
+    session_.tally.load_state(seen);
     checked_ = session_.tally.read();
+    // The sum over a team must count it once.
+    if (team() != nullptr && !team()->leads()) session_.tally.reset();
     checked_step_ = step_;
   } catch (const std::exception& error) {
     throw DataError(

@@ -33,11 +33,13 @@ int64_t typical(const std::vector<std::vector<int64_t>>& sentences) {
 
 class Translation : public Task {
  public:
-  explicit Translation(data::TranslationData data)
+  Translation(data::TranslationData data, const SentenceLengths& lengths)
       : source_(std::move(data.source)),
         target_(std::move(data.target)),
         train_(std::make_shared<const data::Sentences>(std::move(data.train))),
-        test_(std::make_shared<const data::Sentences>(std::move(data.test))) {}
+        test_(std::make_shared<const data::Sentences>(std::move(data.test))),
+        typical_{lengths.source > 0 ? lengths.source : typical(train_->source),
+                 lengths.target > 0 ? lengths.target : typical(train_->target)} {}
 
   models::TaskKind kind() const override { return models::TaskKind::kTranslation; }
   std::string unit() const override { return "sentences"; }
@@ -78,19 +80,21 @@ class Translation : public Task {
   }
 
   std::string input_name(const Config&) const override {
-    return core::cat("tokens:", typical(train_->source), ",", typical(train_->target));
+    return core::cat("tokens:", typical_.source, ",", typical_.target);
   }
 
   int64_t train_size() const override { return train_->size(); }
   int64_t test_size() const override { return test_->size(); }
 
   std::unique_ptr<data::BatchSource> batches(const Config& config, Use use, at::Device device,
-                                             const Skips&) const override {
+                                             const Skips& skips) const override {
     data::SentenceLoaderOptions options;
     options.training = use == Use::kTrain;
     options.batch = options.training ? config.batch : config.eval_batch;
     options.seed = static_cast<uint64_t>(config.seed);
     options.multiple = kMultiple;
+    options.workers = config.augment.workers;
+    options.skips = skips;
     options.device = device;
     return std::make_unique<data::SentenceLoader>(use == Use::kTest ? test_ : train_, options);
   }
@@ -100,10 +104,9 @@ class Translation : public Task {
       return at::randint(data::kEnd, vocabulary.size(), {count, length},
                          at::TensorOptions(device).dtype(at::kLong));
     };
-    const int64_t length = typical(train_->target);
     data::Batch batch;
-    batch.inputs = {words(source_, typical(train_->source)), words(target_, length)};
-    batch.targets = {words(target_, length)};
+    batch.inputs = {words(source_, typical_.source), words(target_, typical_.target)};
+    batch.targets = {words(target_, typical_.target)};
     return batch;
   }
 
@@ -197,13 +200,14 @@ class Translation : public Task {
 
   data::Vocabulary source_, target_;
   std::shared_ptr<const data::Sentences> train_, test_;
+  SentenceLengths typical_;
 };
 
 }  // namespace
 
-std::shared_ptr<const Task> open_translation(const Config& config) {
+std::shared_ptr<const Task> open_translation(const Config& config, const SentenceLengths& lengths) {
   return std::make_shared<Translation>(
-      data::open_translation_data(config.data, text_options(config)));
+      data::open_translation_data(config.data, text_options(config)), lengths);
 }
 
 }  // namespace adagp::train

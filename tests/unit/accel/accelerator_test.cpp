@@ -68,17 +68,6 @@ TEST(Accelerator, WrongFilesNameLineKeyAndRule) {
   refused("clock_mhz = nan\n");
 }
 
-TEST(Accelerator, ArraysAsText) {
-  Array array;
-  parse_array("12x15", array);
-  EXPECT_EQ(array.pes(), 180);
-  parse_array("32", array);
-  EXPECT_EQ(array.columns, 32);
-  for (const char* text : {"", "x", "0x4", "4x", "4x4x4", "-1x3", "12*15", "99999999x1"}) {
-    EXPECT_THROW(parse_array(text, array), UsageError) << text;
-  }
-}
-
 TEST(Accelerator, CheckRefusesWhatNoFileWasReadFor) {
   Accelerator a;
   check(a);

@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "adagp/accel/cost.h"
+#include "adagp/core/text.h"
 #include "unit/accel/networks.h"
 
 namespace adagp::accel {
@@ -35,7 +36,8 @@ TEST(Conservation, MacsWordsAndUtilisation) {
          {forward, input_gradient_work(forward, row), weight_gradient_work(forward, row)}) {
       for (const Dataflow* dataflow : dataflows()) {
         for (const Array& array : arrays()) {
-          SCOPED_TRACE(row.name + " " + dataflow->name + " " + pass_name(work.pass));
+          SCOPED_TRACE(
+              core::cat(row.name, " ", dataflow->name, " pass ", static_cast<int>(work.pass)));
           const ArrayCost cost = dataflow->cost(work, array);
           EXPECT_EQ(cost.macs, 2 * row.macs);
           EXPECT_GE(cost.cycles * array.pes(), cost.macs);

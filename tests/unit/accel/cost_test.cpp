@@ -83,6 +83,30 @@ TEST(LayerCosts, PredictorOnBothArrays) {
   EXPECT_EQ(full[0].swap_in, whole_predictor);
 }
 
+// remap: four convolutions of F channels with batch norm over all samples, then the mean of the
+// samples through the FC, as predictor/remap.cpp computes it.
+TEST(LayerCosts, RemapPredictor) {
+  PlanOptions options;
+  options.predictor.kind = "remap";
+  options.predictor.remap_channels = 6;
+  options.predictor.remap_outputs = 100;
+  const std::vector<layers::Row> rows = {test::conv("a", 3, 4, 5, 3, 1, 1),
+                                         test::linear("b", 80, 2)};
+  std::vector<LayerCost> costs;
+  evaluate(make_plan({"test", "made up", rows}, options), one_lane(), kWeightStationary,
+           Scope::kTraining, costs);
+  const int64_t pixels = 5 * 8 * 8, features = 6 * 2 * 2;  // five samples of 8x8, pooled by 4
+  const int64_t convolutions = pixels * 9 * (6 + 3 * 6 * 6), fc = features * 100;
+  EXPECT_EQ(costs[0].predictor_forward.macs, convolutions + fc);
+  // Weight gradients of all, input gradients of all but the first convolution.
+  EXPECT_EQ(costs[0].predictor_backward.macs,
+            convolutions + fc + (convolutions - pixels * 9 * 6) + fc);
+  EXPECT_EQ(costs[0].swap_in, 9 * (6 + 3 * 6 * 6) + fc);
+
+  options.predictor.summary = 3;
+  EXPECT_THROW(make_plan({"test", "made up", rows}, options), UsageError);
+}
+
 TEST(LayerCosts, SumsThatComeBackAreReadFromTheBuffer) {
   const Accelerator a;
   const Work work = gemm_work({10, 30, 15});  // three folds along K: each sum comes back twice

@@ -69,6 +69,27 @@ TEST(Memory, ChosenOrderIsNearTheBestOfAllTiles) {
   }
 }
 
+// In place the weights of the forward pass are still in the PEs: dX = dY W^T moves dY and dX alone.
+TEST(Memory, WeightsKeptInThePesPassNoMemory) {
+  const layers::Row row = test::conv("a", 16, 14, 32, 3, 1, 1);
+  const Work forward = forward_work(row, 2), gradient = input_gradient_work(forward, row);
+  for (const int64_t words : {0, 200, 1000, 5000, 1000000}) {
+    Accelerator a = bounded(words);
+    a.dram_bytes_per_cycle = 1;
+    const auto reads = [&](const Work& work, const Dataflow& dataflow) {
+      return product_cost(work, a.array, dataflow, a).dram_reads;
+    };
+    EXPECT_GE(reads(forward, kInPlaceTransposed), forward.tensors.input + forward.tensors.filter);
+    const PassCost kept = product_cost(gradient, a.array, kInPlaceTransposed, a);
+    EXPECT_EQ(kept.sram.filter, 0);
+    if (words >= 200) {  // dY's row of 32 words and a sum fit: dY passes once
+      EXPECT_EQ(kept.dram_reads, gradient.tensors.input) << words;
+    }
+    EXPECT_EQ(kept.dram_writes, gradient.tensors.output);
+    EXPECT_GE(reads(gradient, kWeightStationary), gradient.tensors.input + gradient.tensors.filter);
+  }
+}
+
 TEST(Memory, SumsLeaveTheChipOnlyWhenNoSumFits) {
   const Work work = gemm_work({4, 6, 5});
   EXPECT_EQ(dram_traffic(work, bounded(3)).order, LoopOrder::kHoldOutput);
@@ -146,6 +167,19 @@ TEST(Energy, LeakageIsPowerTimesTime) {
   a.energy.dram_standby_mw = 7;
   // 10^8 cycles at 100 MHz are one second; 180 PEs.
   EXPECT_NEAR(leakage_energy(100000000, 180, a).leakage, (90 + 3 + 7) * 1e-3, 1e-12);
+}
+
+// A word from DRAM is written to the buffer, a word to DRAM read from it.
+TEST(Energy, TransfersCostOneBufferAccessAWord) {
+  Accelerator a;
+  a.energy = {};
+  a.energy.buffer_read_pj = 3;
+  a.energy.buffer_write_pj = 5;
+  a.energy.dram_pj_per_bit = 2;
+  const Energy moved = transfer_energy(7, 11, a);
+  EXPECT_DOUBLE_EQ(moved.buffer, (7 * 5 + 11 * 3) * 1e-12);
+  EXPECT_DOUBLE_EQ(moved.dram, 18 * 16 * 2 * 1e-12);  // 16 bits a word
+  EXPECT_DOUBLE_EQ(moved.total(), moved.buffer + moved.dram);
 }
 
 }  // namespace

@@ -2,8 +2,13 @@
 
 #include <gtest/gtest.h>
 
+#include <bit>
 #include <climits>
 #include <cmath>
+
+#include <fmt/format.h>
+
+#include "adagp/core/rng.h"
 
 namespace adagp::core {
 namespace {
@@ -16,6 +21,41 @@ TEST(Text, ShortestReadsBackAsTheSameDouble) {
     EXPECT_EQ(std::signbit(value), std::signbit(back));
   }
   EXPECT_EQ(shortest(0.1), "0.1");
+}
+
+// Files hold numbers in this form; another library writes them alike, whatever the bits.
+TEST(Text, NumbersAreWrittenAsFmtWritesThem) {
+  Rng rng(5);
+  for (int i = 0; i < 100000; ++i) {
+    const double any = std::bit_cast<double>(rng.next());
+    const double usual =
+        (rng.uniform() - 0.5) * std::pow(10, static_cast<double>(rng.below(40)) - 20);
+    for (const double value : {any, usual, std::round(usual)}) {
+      ASSERT_EQ(shortest(value), fmt::format("{}", value));
+      ASSERT_EQ(fixed(value, i % 9), fmt::format("{:.{}f}", value, i % 9));
+    }
+  }
+  for (const double value :
+       {0.0, -0.0, 1e15, 1e16, 1e-4, 1e-5, 9999999999999998.0, HUGE_VAL, -HUGE_VAL}) {
+    EXPECT_EQ(shortest(value), fmt::format("{}", value));
+    EXPECT_EQ(fixed(value, 3), fmt::format("{:.3f}", value));
+  }
+}
+
+TEST(Text, BrokenUtf8IsFoundWhereItStands) {
+  constexpr size_t kNone = std::string_view::npos;
+  for (const char* good :
+       {"", "conv1", "Faltung_\u00fc", "\u5c42", "\U0001F600", "\u07ff\u0800\uffff\U0010ffff"}) {
+    EXPECT_EQ(broken_utf8(good), kNone) << good;
+  }
+  EXPECT_EQ(broken_utf8("ab\xff"), 2u);
+  EXPECT_EQ(broken_utf8("Convoluci\xf3n"), 9u);  // Latin 1
+  EXPECT_EQ(broken_utf8("\xc3"), 0u);            // cut off
+  EXPECT_EQ(broken_utf8("\xc0\xaf"), 0u);        // longer than need be
+  EXPECT_EQ(broken_utf8("x\xe0\x80\xaf"), 1u);
+  EXPECT_EQ(broken_utf8("\xed\xa0\x80"), 0u);  // a surrogate
+  EXPECT_EQ(broken_utf8("\xf4\x90\x80\x80"), 0u);
+  EXPECT_EQ(broken_utf8("\x80"), 0u);
 }
 
 TEST(Text, HumanUnitsSwitchWhereTheyShould) {

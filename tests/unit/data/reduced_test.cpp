@@ -5,11 +5,13 @@
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
 
+#include "adagp/core/files.h"
 #include "adagp/data/augment.h"
 #include "adagp/data/dataset.h"
 #include "adagp/data/loader.h"
 #include "adagp/data/resize.h"
 #include "adagp/io/image.h"
+#include "adagp/io/jpeg_part.h"
 #include "unit/temp_folder.h"
 
 namespace adagp::data {
@@ -59,6 +61,10 @@ TEST(Resize, EqualsTheTriangleFilter) {
     EXPECT_LE(gap, 0.5 + 0.1) << c.height << "x" << c.width << " -> " << c.plan.height << "x"
                               << c.plan.width;
   }
+}
+
+int reduction(int64_t height, int64_t width, const AugmentOptions& options, const Occasion& when) {
+  return wanted({height, width}, options, when).reduction;
 }
 
 TEST(Reduction, LeavesWhatIsNeeded) {
@@ -129,6 +135,50 @@ TEST(Reduction, LooksLikeTheWholeImage) {
       }
     }
   }
+}
+
+// What is left out of the decoding is not looked at: the same bytes as from all pixels.
+TEST(Wanted, IsAllThatIsLookedAt) {
+  if (!io::have_jpeg()) GTEST_SKIP() << "built without TurboJPEG";
+  const testing::TempFolder folder;
+  const std::string path = (folder / "x.jpg").string();
+  at::manual_seed(8);
+  bool reduced = false, partly = false;
+  for (const auto& [height, width] : {std::pair{75, 100}, {131, 90}, {400, 611}, {32, 32}}) {
+    const at::Tensor noise = at::randint(256, {height, width, 3}, at::kByte);
+    const auto* bytes = noise.const_data_ptr<uint8_t>();
+    io::write_jpeg(path, {height, width, {bytes, bytes + noise.numel()}});
+    const std::string file = core::read_file(path);
+    AugmentOptions options;
+    for (const auto& [train, crop] : {std::pair{true, "resized"}, {true, "pad"}, {false, "none"}}) {
+      options.train = train;
+      options.crop = crop;
+      for (int64_t i = 0; i < 30; ++i) {
+        const Occasion when{i, 3, 1};
+        const auto made = [&](bool all) {
+          std::vector<uint8_t> pixels, out(32 * 32 * 3);
+          const io::Decoded decoded = io::decode_image(
+              file, path,
+              [&](const io::ImageSize& size) {
+                pixels.resize(static_cast<size_t>(size.height * size.width * 3));
+                return pixels.data();
+              },
+              [&](const io::ImageSize& whole) {
+                io::Wanted answer = wanted(whole, options, when);
+                if (all) answer.part = {};
+                return answer;
+              });
+          reduced = reduced || decoded.reduction > 1;
+          partly = partly || decoded.part.height < decoded.reduced().height;
+          augment_partial(pixels.data(), decoded, options, when, out.data());
+          return out;
+        };
+        ASSERT_EQ(made(false), made(true)) << height << "x" << width << " " << crop << " " << i;
+      }
+    }
+  }
+  EXPECT_TRUE(reduced);
+  EXPECT_EQ(partly, io::have_jpeg_parts());
 }
 
 }  // namespace

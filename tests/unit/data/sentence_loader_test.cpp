@@ -29,7 +29,7 @@ TEST(SentenceLoader, PadsAndMarks) {
   Sentences s;
   s.source = {{7, 8, 9}, {7}};
   s.target = {{5, 6}, {5, 6, 7, 8}};
-  const Batch batch = make_sentence_batch(s, {1, 0}, 4, at::kCPU);
+  const Batch batch = make_sentence_batch(s, {1, 0}, 4);
   EXPECT_TRUE(
       at::equal(batch.inputs[0], at::tensor({7, 3, 1, 1, 7, 8, 9, 3}, at::kLong).view({2, 4})));
   const at::Tensor target =
@@ -56,6 +56,27 @@ TEST(SentenceLoader, IsAPureFunctionOfSeedAndEpoch) {
   EXPECT_NE(seen[0], seen[12]);
   SentenceLoader other(data, {.batch = 8, .seed = 6});
   EXPECT_NE(other.next().indices, seen[0]);
+}
+
+// Threads that work ahead, and batches that nobody will ask for, change nothing of the others.
+TEST(SentenceLoader, WorkingAheadAndSkippingChangeNothing) {
+  const auto data = sentences(100);
+  const auto odd = [](int64_t, int64_t position) { return position % 2 == 1; };
+  SentenceLoader plain(data, {.batch = 8, .seed = 5, .workers = 0});
+  SentenceLoader ahead(data, {.batch = 8, .seed = 5, .workers = 3, .skips = odd});
+  for (int64_t i = 0; i < 30; ++i) {
+    const Batch expected = plain.next();
+    if (odd(0, expected.position)) {
+      ahead.skip();
+      continue;
+    }
+    const Batch batch = ahead.next();
+    EXPECT_EQ(batch.indices, expected.indices);
+    EXPECT_EQ(batch.epoch, expected.epoch);
+    EXPECT_EQ(batch.position, expected.position);
+    EXPECT_TRUE(at::equal(batch.inputs[0], expected.inputs[0]));
+    EXPECT_TRUE(at::equal(batch.targets[0], expected.targets[0]));
+  }
 }
 
 TEST(SentenceLoader, UsesEveryPairOnceAndBringsLikeLengthsTogether) {

@@ -7,6 +7,7 @@
 
 #include "adagp/core/error.h"
 #include "adagp/layers/from_model.h"
+#include "adagp/nn/embedding.h"
 #include "adagp/nn/layer.h"
 
 namespace adagp::layers {
@@ -44,6 +45,52 @@ TEST(Coverage, TiedEmbeddingIsNamedAndFrozen) {
   EXPECT_EQ(found.at(attention + "in_proj_weight").treatment, "predicted");
   EXPECT_EQ(found.at(attention + "in_proj_bias").kind, "bias");
   EXPECT_EQ(found.at("transformer.encoder.norm.weight").kind, "norm");
+}
+
+// Whatever the two embeddings are called and however many words each has.
+class TwoEmbeddings : public models::Net {
+ public:
+  class Output : public torch::nn::Module, public models::BorrowsWeight {
+   public:
+    explicit Output(nn::Embedding words) : words_(std::move(words)) {
+      register_parameter("bias", at::zeros({7}));
+    }
+    const at::Tensor& borrowed_weight() const override { return words_->weight; }
+
+   private:
+    nn::Embedding words_;
+  };
+  explicit TwoEmbeddings(bool first) {
+    auto one = register_module("src", nn::Embedding(7, 4));
+    auto other = register_module("a", nn::Embedding(7, 4));
+    register_module("out", std::make_shared<Output>(first ? one : other));
+  }
+  models::Tensors run(const models::Tensors& inputs) override { return inputs; }
+  std::vector<std::string> heads() const override { return {}; }
+};
+
+TEST(Coverage, TiedIsWhatSharesTheTensor) {
+  for (const bool first : {true, false}) {
+    TwoEmbeddings net(first);
+    std::map<std::string, std::string> kinds;
+    for (const Coverage& row : coverage(net, "predicted")) kinds[row.name] = row.kind;
+    EXPECT_EQ(kinds.at("src.weight"), first ? "tied embedding" : "embedding");
+    EXPECT_EQ(kinds.at("a.weight"), first ? "embedding" : "tied embedding");
+    EXPECT_EQ(kinds.at("out.bias"), "bias");
+  }
+}
+
+// Row by row: what belongs to a layer, once each, is what the network has.
+TEST(Coverage, TablesOfTiedNetworksHaveEveryParameter) {
+  nn::ShapeOnlyScope shapes;
+  models::Options options;
+  options.transformer.tied = true;
+  const auto net = models::build("transformer", options);
+  int64_t total = 0;
+  for (const auto& row : from_model(*net, "transformer", "tokens:8,8", Operations::kAll).rows) {
+    total += row.weights + row.bias;
+  }
+  EXPECT_EQ(total, models::parameter_count(*net));
 }
 
 TEST(Coverage, EveryHeadIsOne) {

@@ -1,6 +1,8 @@
 // Does the remap predictor lay its vector over gradients as described?
 
 #include <ATen/ATen.h>
+#include <algorithm>
+
 #include <gtest/gtest.h>
 
 #include "adagp/core/error.h"
@@ -70,7 +72,8 @@ TEST(Remap, LearnsAndGoesOnFromItsState) {
   other.load_state(saved);
   EXPECT_EQ(one.observe(summaries, gradients).item<double>(),
             other.observe(summaries, gradients).item<double>());
-  saved.erase("rms.scale");
+  saved.erase(std::find_if(saved.begin(), saved.end(),
+                           [](const auto& entry) { return entry.first.starts_with("rms."); }));
   EXPECT_THROW(other.load_state(saved), DataError);
 }
 

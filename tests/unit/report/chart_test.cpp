@@ -85,9 +85,21 @@ TEST(Chart, EverySeriesIsInTheLegendAndAxesHaveTitles) {
 TEST(Chart, IsWellFormedXmlWhateverTheNames) {
   BarChart bars = two_stacks();
   bars.series[0].name = "\x01 ' & ]]>";
+  bars.series[1].name = "Convoluci\xf3n \xff";
   expect_well_formed(svg(bars));
   expect_well_formed(svg(LineChart{"<t>", "x", "y", {{"a&b", {{0, 1}, {1, 2}}}}}));
   expect_well_formed(svg(GanttChart{"g", "step", {"<0>"}, {{0, 0, 2, "F&0", "forward"}}}));
+}
+
+TEST(Chart, ALongTitleIsInsideThePicture) {
+  BarChart chart = two_stacks();
+  chart.categories = {"a"};
+  chart.series = {{"BP", {30}, 0}};
+  chart.title = std::string(120, 'w');
+  const std::string text = svg(chart);
+  std::smatch size;
+  ASSERT_TRUE(std::regex_search(text, size, std::regex("viewBox=\"0 0 ([0-9.]+)")));
+  EXPECT_GT(std::stod(size[1]), text_width(chart.title, 16));
 }
 
 TEST(Chart, EqualDataGiveEqualBytes) {

@@ -1,6 +1,10 @@
 #include "adagp/study/study.h"
 
 #include <gtest/gtest.h>
+
+#include <chrono>
+#include <limits>
+
 #include <nlohmann/json.hpp>
 
 #include "adagp/core/error.h"
@@ -28,6 +32,16 @@ TEST(Ranges, ArraysArePairs) {
   EXPECT_EQ(parse_arrays("16", "--array"), (Arrays{{16, 16}}));
   EXPECT_EQ(parse_arrays("1..2x4..8*2,3", "--array"),
             (Arrays{{1, 4}, {1, 8}, {2, 4}, {2, 8}, {3, 3}}));
+  EXPECT_EQ(parse_arrays("4,1..2x4,4x4,2x4", "--array"), (Arrays{{4, 4}, {1, 4}, {2, 4}}));
+}
+
+// Read one by one and compared with each other, a million values would take hours.
+TEST(Ranges, AMillionValuesAreReadAtOnce) {
+  const auto start = std::chrono::steady_clock::now();
+  const Numbers values = parse_numbers("1..1000000", "--batch", 1 << 20);
+  EXPECT_EQ(values.size(), 1000000u);
+  EXPECT_EQ(values.back(), 1000000);
+  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(5));
 }
 
 TEST(Ranges, WhatIsNoRangeIsRefused) {
@@ -37,6 +51,9 @@ TEST(Ranges, WhatIsNoRangeIsRefused) {
   }
   for (const char* text : {"12x", "x15", "12x15x3", "0x4", "70000x2", "1..65536x1..65536"}) {
     EXPECT_THROW(parse_arrays(text, "--array"), UsageError) << text;
+  }
+  for (const char* text : {"1..1000001", "1..600000,1..600000", "1..9999999999:3"}) {
+    EXPECT_THROW(parse_numbers(text, "--batch", int64_t{1} << 40), UsageError) << text;
   }
   EXPECT_THROW(parse_names("a,b,a", "--model"), UsageError);
   EXPECT_THROW(parse_names(" , ", "--model"), UsageError);
@@ -83,6 +100,78 @@ TEST(Study, JsonOfASweepIsAnArrayOfRuns) {
   EXPECT_EQ(runs[3]["dataflow"], "os");
   EXPECT_EQ(runs[3]["designs"]["baseline"]["speedup"], 1.0);
   EXPECT_GT(runs[3]["designs"]["max"]["speedup"], 1.0);
+  // Phases of every design, which add up to it.
+  for (const auto& design : runs[3]["designs"]) {
+    int64_t cycles = 0, batches = 0;
+    double energy = 0;
+    for (const auto& phase : design["phases"]) {
+      cycles += phase["total_cycles"].get<int64_t>();
+      batches += phase["batches"].get<int64_t>();
+      energy += phase["energy_j"].get<double>();
+    }
+    EXPECT_EQ(design["total_cycles"], cycles);
+    EXPECT_EQ(batches, 9 * 391);
+    EXPECT_NEAR(design["energy_j"].get<double>(), energy, 1e-9 * energy);
+  }
+}
+
+TEST(Study, PredictorChannelsReachBothKinds) {
+  Options options = two_by_two();
+  options.predictor_channels = "3,5";
+  for (const char* kind : {"shared", "remap"}) {
+    options.predictor_kind = kind;
+    Study study = make_study(options);
+    ASSERT_EQ(study.cases.size(), 8u);
+    run(study, 0);
+    EXPECT_EQ(describe(study, 7)["predictor"]["channels"], 5) << kind;
+    // More channels cost more, and nothing else differs.
+    EXPECT_LT(study.results[0].designs[1].energy.total(),
+              study.results[4].designs[1].energy.total());
+    EXPECT_EQ(study.results[0].designs[0].cycles.total(),
+              study.results[4].designs[0].cycles.total());
+  }
+}
+
+// MACs and cycles of a row's own passes, each counted by the dataflow's formula once more.
+TEST(Study, UtilisationIsThatOfTheRowsPasses) {
+  Options options = two_by_two();
+  options.arrays = "12x15";
+  options.dataflows = "ws";
+  for (const bool inference : {true, false}) {
+    options.inference = inference;
+    const Study study = make_study(options);
+    const auto out = to_json(study, 0, detail(study, 0), true);
+    for (const auto& layer : out["layers"]) {
+      if (!layer.contains("m")) continue;
+      const double cycles = layer["cycles"].get<double>(), macs = layer["macs"].get<double>();
+      EXPECT_NEAR(layer["utilisation"].get<double>(), macs / (cycles * 180), 1e-12);
+      // ws streams M in ceil(K/12)*ceil(N/15) folds; gradients are (M, N, K) and (K, M, N).
+      const int64_t m = layer["m"], k = layer["k"], n = layer["n"], groups = layer["groups"];
+      const auto busy = [&](int64_t stream, int64_t rows, int64_t columns) {
+        return static_cast<double>(groups * stream * ((rows + 11) / 12) * ((columns + 14) / 15));
+      };
+      double working = busy(m, k, n);
+      if (!inference) {
+        working += busy(k, m, n);
+        if (layer["input_gradient_cycles"].get<int64_t>() > 0) working += busy(m, n, k);
+      }
+      EXPECT_NEAR(layer["active_pes"].get<double>(), macs / working, 1e-9);
+    }
+  }
+}
+
+TEST(Study, ATableOfAFrontShowsWhatTellsThePointsApart) {
+  Study study = make_study(two_by_two());
+  run(study, 0);
+  const auto rows = pareto_rows(study, "pes,energy");
+  for (const auto& shown : {std::vector<Row>{rows[0]}, rows}) {
+    const std::string text = console(study, shown);
+    for (const char* title : {"array", "dataflow", "design", "PEs", "total cycles", "energy (J)"}) {
+      EXPECT_NE(text.find(title), std::string::npos) << title << "\n" << text;
+    }
+  }
+  EXPECT_EQ(common_places(study),
+            "model resnet8, input cifar, batch 128, accelerator adagp-180, predictor 16/4/8");
 }
 
 TEST(Study, PerLayerCyclesAddUpToTheTotal) {
@@ -135,6 +224,13 @@ TEST(Study, SettingsOutOfRangeAreUsageErrors) {
            [](Options& o) {
              o.arrays = "1..3000";
              o.batches = "1..3000";
+           },
+           [](Options& o) { o.epochs = std::numeric_limits<int64_t>::max(); },
+           [](Options& o) { o.batches = "1..1000000"; },  // a plan each
+           [](Options& o) { o.predictor_summary = "1..1000,1001..4000"; },
+           [](Options& o) {
+             o.predictor_kind = "remap";
+             o.predictor_pooled = "4";
            }}) {
     Options options = two_by_two();
     edit(options);

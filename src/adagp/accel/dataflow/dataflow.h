@@ -26,6 +26,8 @@ struct ArrayCost {
   int64_t stream = 0;  // cycles of a fold in which every PE in use works: M, N, K or S*F
   int64_t macs = 0;
   SramWords sram;
+  bool filter_kept =
+      false;  // the right operand is still in the PEs: neither buffer nor DRAM is read
 };
 
 // macs / (cycles * PEs), 0..1. SCALE-Sim divides by cycles - 1 (scalesim.h).
@@ -71,10 +73,10 @@ extern const Dataflow kOutputStationary;
 extern const Dataflow kRowStationary;
 //   in-place  nothing is transposed in memory, and weights loaded for the forward pass serve the
 //   input
-//       gradient: rows N, columns K. Needs PEs that keep their weight of every fold of every layer.
-//       forward M + 2H + W - 2 (H of it loads), input gradient M + H + W - 2 (no load, filter words
-//       0), weight gradient M + H + W - 2 (accumulators stay); folds ceil(N/H)*ceil(K/W) in all
-//       three
+//       gradient: rows N, columns K of the layer. Needs PEs that keep their weight of every fold of
+//       every layer from the forward to the backward pass. Forward M + 2H + W - 2 (H of it loads),
+//       input gradient M + H + W - 2 (no load; the weights pass neither buffer nor DRAM), weight
+//       gradient M + H + W - 2 (accumulators stay); folds ceil(N/H)*ceil(K/W) in all three
 extern const Dataflow kInPlaceTransposed;
 
 // The table, in the order above.

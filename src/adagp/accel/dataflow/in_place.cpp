@@ -8,18 +8,19 @@
 namespace adagp::accel {
 namespace {
 
-// The layer's own M, K, N; `gemm` is already in the order of the pass.
+// The layer's N lies along the rows, its K along the columns. The letters are those of the pass's
+// own product, whose M, K, N are the layer's M, K, N; M, N, K; and K, M, N.
 SystolicAxes in_place_axes(const Work& work) {
   const Gemm& g = work.gemm;
   switch (work.pass) {
     case Pass::kForward:
       return {"N", "K", "M", g.n, g.k, g.m, true};
     case Pass::kInputGradient:
-      return {"N", "K", "M", g.k, g.n, g.m, false};
+      return {"K", "N", "M", g.k, g.n, g.m, false};
     case Pass::kWeightGradient:
       break;
   }
-  return {"N", "K", "M", g.n, g.m, g.k, false};
+  return {"N", "M", "K", g.n, g.m, g.k, false};
 }
 
 ArrayCost in_place_cost(const Work& work, const Array& array) {
@@ -37,7 +38,7 @@ ArrayCost in_place_cost(const Work& work, const Array& array) {
       break;
     case Pass::kInputGradient:  // dY [m, k] passes; W was read by the forward pass
       sram.ifmap = mul(work.groups, m, k, columns);
-      sram.filter = 0;
+      cost.filter_kept = true;
       sram.ofmap = mul(work.groups, m, n, rows);
       break;
     case Pass::kWeightGradient:
@@ -61,7 +62,7 @@ MacAccesses in_place_accesses(const Work& work) {
 }  // namespace
 
 const Dataflow kInPlaceTransposed = {
-    "in-place", "in-place transposed: rows N, columns K, weights loaded once per layer",
+    "in-place", "in-place transposed: rows N, columns K, weights loaded once per batch",
     in_place_cost, in_place_text, in_place_accesses};
 
 }  // namespace adagp::accel

@@ -7,12 +7,13 @@
 namespace adagp::accel {
 namespace {
 
-void swap_words(int64_t words, const Accelerator& a, Cycles& step, BatchCost& out) {
+void swap_words(int64_t in, int64_t stored, const Accelerator& a, Cycles& step, BatchCost& out) {
+  const int64_t words = add(in, stored);
   if (words == 0) return;
   const double rate =
       a.swap_words_per_cycle > 0 ? a.swap_words_per_cycle : static_cast<double>(a.array.columns);
   step.swap = add(step.swap, cycles_for(static_cast<double>(words), rate));
-  out.energy_predictor += transfer_energy(words, a);
+  out.energy_predictor += transfer_energy(in, stored, a);
 }
 
 void low_batch(std::span<const LayerCost> layers, Batch kind, const Accelerator& accelerator,
@@ -22,13 +23,13 @@ void low_batch(std::span<const LayerCost> layers, Batch kind, const Accelerator&
   for (size_t i = 0; i < layers.size(); ++i) {
     const LayerCost& layer = layers[i];
     add_predictor(layer.predictor_forward, out.forward[i], out);
-    swap_words(layer.swap_in, accelerator, out.forward[i], out);
+    swap_words(layer.swap_in, 0, accelerator, out.forward[i], out);
     if (backprop) {
       // Training needs the weights again, and its gradient is stored.
       add_predictor(layer.predictor_backward, out.backward[i], out);
-      swap_words(add(layer.swap_in, layer.swap_out_backprop), accelerator, out.backward[i], out);
+      swap_words(layer.swap_in, layer.swap_out_backprop, accelerator, out.backward[i], out);
     } else {
-      swap_words(layer.swap_out_predict, accelerator, out.forward[i], out);
+      swap_words(0, layer.swap_out_predict, accelerator, out.forward[i], out);
     }
   }
   finish(accelerator.array.pes(), accelerator, out);

@@ -1,0 +1,123 @@
+// adagp pipeline: pipelines over several devices, by counting steps or with costs.
+
+#include <cstdio>
+#include <memory>
+
+#include "adagp/core/error.h"
+#include "adagp/core/files.h"
+#include "adagp/study/pipeline.h"
+#include "commands.h"
+
+namespace adagp::apps {
+namespace {
+
+constexpr double kGibibyte = 1024.0 * 1024 * 1024;
+
+struct PipelineArgs {
+  study::PipelineOptions options;
+  std::string plot;
+  double memory = 0;
+  bool json = false, csv = false, gantt = false, batch_by_batch = false;
+};
+
+int run_pipeline(PipelineArgs& args) {
+  args.options.memory_limit = args.memory * kGibibyte;
+  args.options.overlap = !args.batch_by_batch;
+  const study::PipelineStudy study = study::run_pipelines(args.options);
+  const std::string picture = args.plot.empty() ? "" : report::svg(study::pipeline_chart(study));
+  const std::string text = args.json  ? study::pipeline_json(study)
+                           : args.csv ? study::pipeline_csv(study)
+                                      : study::pipeline_text(study, args.gantt);
+  std::fputs(text.c_str(), stdout);
+  if (!args.plot.empty()) core::write_file(args.plot, picture);
+  return 0;
+}
+
+void add_shape(CLI::App& command, PipelineArgs& args) {
+  study::PipelineOptions& options = args.options;
+  command
+      .add_option("--schedule", options.schedules,
+                  "gpipe, dapple, chimera, zero-bubble, interleaved, or 'all'")
+      ->capture_default_str();
+  command.add_option("--stages", options.stages, "Devices (default 4)");
+  command.add_option("--micro-batches", options.micro_batches, "Of a batch (default 4)");
+  command.add_option("--chunks", options.chunks,
+                     "Stages per device of 'interleaved' (default 2), which share --fw and --bw");
+  command.add_option("--phases", options.phases, "bp, gp, gp-bp, or counts as in gp*4-bp")
+      ->capture_default_str();
+  command.add_option("--batches", options.batches,
+                     "So many, the phases over and over (default: the phases once)");
+  command.add_flag("--batch-by-batch", args.batch_by_batch,
+                   "Chimera: no device starts a batch before it has finished the one before");
+  command.add_flag("--sweep", options.sweep,
+                   "Stages 2..16*2 and micro-batches 4..64*2 unless given");
+}
+
+void add_costs(CLI::App& command, PipelineArgs& args) {
+  study::PipelineOptions& options = args.options;
+  command.add_option("--fw", options.forward, "A stage's forward pass of a micro-batch")
+      ->capture_default_str();
+  command.add_option("--bw", options.backward, "Its backward pass")->capture_default_str();
+  command.add_option("--predictor", options.rest.predict_update,
+                     "A stage's prediction and update, once a GP batch");
+  command.add_option("--summary", options.rest.summary,
+                     "What a GP batch adds to the forward pass of each micro-batch");
+  command.add_option("--optimizer", options.rest.optimizer,
+                     "A stage's update and step of the predictor, once a BP batch");
+  command.add_option("--latency", options.latency, "Of a message");
+  command.add_option("--bandwidth", options.bandwidth,
+                     "Bytes per unit of time between two devices (default: no limit)");
+  command.add_option("--bytes", options.rest.output_bytes, "A micro-batch's between two stages");
+  command.add_option("--weight-bytes", options.rest.weight_bytes,
+                     "Gradients of a stage, which Chimera's replicas exchange in BP");
+  command.add_option("--summary-bytes", options.rest.summary_bytes,
+                     "Summaries of a stage, which they exchange in GP");
+  command.add_option("--costs", options.costs_file,
+                     "Costs of layers or stages (CSV or JSON) instead: docs/multidevice.md");
+  command.add_option("--memory", args.memory,
+                     "GiB a stage may have, when layers are cut into stages");
+}
+
+void add_accelerator(CLI::App& command, study::PipelineOptions& options) {
+  study::Options& machine = options.accelerator;
+  command.add_option("--model", machine.models, "Cycles of a network on accelerators instead");
+  command.add_option("--table", machine.table, "The same of a layer table (CSV)");
+  command.add_option("--input", machine.inputs, "imagenet, cifar, ...")->capture_default_str();
+  command.add_option("--batch", machine.batches, "Batch size, of all micro-batches (default 128)");
+  command.add_option("--accelerator", machine.accelerators, "Preset or TOML file")
+      ->capture_default_str();
+  command.add_option("--array", machine.arrays, "Array of each device, as 12x15");
+  command.add_option("--dataflow", machine.dataflows, "ws, is, os, rs or in-place");
+  command.add_flag("--products-only", machine.products_only, "Leave out vector passes");
+  command.add_flag("--free-predictor", options.free_predictor,
+                   "Leave out the cycles of predictor and updates");
+  command.add_option("--examples", machine.examples, "Of an epoch (default: the data set's)");
+}
+
+}  // namespace
+
+void add_pipeline(CLI::App& app, Action& action) {
+  auto args = std::make_shared<PipelineArgs>();
+  CLI::App* command = app.add_subcommand(
+      "pipeline", "Pipelines over several devices: steps, bubbles, speed-ups of GP phases");
+  add_shape(*command, *args);
+  add_costs(*command, *args);
+  add_accelerator(*command, args->options);
+  command
+      ->add_option("--training", args->options.training,
+                   "Schedule of the run whose speed-up is told: auto, paper or stretches")
+      ->capture_default_str();
+  command->add_option("--epochs", args->options.epochs, "Of that run")->capture_default_str();
+  command->add_option("--batches-per-epoch", args->options.batches_per_epoch,
+                      "Of that run (default: the data set's, or 1000)");
+  command->add_flag("--gantt", args->gantt, "Also what every device does when");
+  CLI::Option* csv = command->add_flag("--csv", args->csv, "CSV, a line per run");
+  command->add_flag("--json", args->json, "JSON; of several runs an array")->excludes(csv);
+  command->add_option("--plot", args->plot, "Write a picture (SVG) of one run");
+  command->footer(
+      "Lists (a,b) and ranges (2..8, 4..64*2) of schedules, stages and micro-batches make a "
+      "sweep.\nWhat is counted and what is not: docs/multidevice.md.");
+  command->callback([args, &action] { action = [args] { return run_pipeline(*args); }; });
+}
+
+}  // namespace adagp::apps

@@ -1,0 +1,80 @@
+#include "train_parallel.h"
+
+#include <cstdio>
+
+#include <c10/core/impl/VirtualGuardImpl.h>
+#include <torch/cuda.h>
+
+#include "adagp/core/error.h"
+#include "adagp/core/files.h"
+#include "adagp/core/interrupt.h"
+#include "adagp/core/log.h"
+#include "adagp/core/text.h"
+#include "adagp/parallel/crew.h"
+#include "adagp/parallel/launch.h"
+#include "adagp/parallel/place.h"
+#include "adagp/train/build.h"
+
+namespace adagp::apps {
+namespace {
+
+std::vector<std::string> command_line() {
+  auto words = core::split(core::read_file("/proc/self/cmdline"), '\0');
+  if (!words.empty() && words.back().empty()) words.pop_back();
+  return words;
+}
+
+// Processes of one machine take its GPUs in turn. The configuration stays as it was given: another
+// number of processes may go on with the run.
+void choose_gpu(int local_rank) {
+  const auto count = static_cast<int>(torch::cuda::device_count());
+  if (count == 0) return;
+  const c10::impl::VirtualGuardImpl guard(at::kCUDA);
+  guard.setDevice({at::kCUDA, static_cast<at::DeviceIndex>(local_rank % count)});
+}
+
+// Micro-batches are what `accumulate` says, so that one process can repeat the run.
+void choose_micro_batches(train::Config& config, const parallel::Spec& spec, int stages) {
+  if (spec.micro_batches > 0) config.accumulate = spec.micro_batches;
+  if (spec.micro_batches == 0 && config.accumulate == 1 && stages > 1) config.accumulate = stages;
+}
+
+}  // namespace
+
+std::string parallel_help() {
+  return parallel::spec_help();
+}
+
+int train_parallel(train::Config config, const ParallelRun& run) {
+  const parallel::Spec spec = parallel::parse_spec(run.spec);
+  if (spec.local > 0 && !parallel::launched()) {
+    train::check_names(config);  // one message, not one from every process
+    parallel::shape_of(spec, static_cast<int>(spec.local));
+    return parallel::launch_local(command_line(), static_cast<int>(spec.local), spec.timeout + 5);
+  }
+  core::catch_signals();
+  const parallel::Place place = parallel::place_from_environment();
+  if (spec.local > 0 && spec.local != place.world) {
+    throw UsageError(core::cat("--parallel local=", spec.local, ", but a launcher has started ",
+                               place.world, " processes (WORLD_SIZE); leave local= out"));
+  }
+  const parallel::Shape shape = parallel::shape_of(spec, place.world);
+  choose_gpu(place.local_rank);
+  choose_micro_batches(config, spec, shape.stages * static_cast<int>(spec.chunks));
+
+  parallel::GroupOptions options;
+  options.backend = spec.backend;
+  options.timeout = std::chrono::milliseconds(static_cast<int64_t>(spec.timeout * 1e3));
+  auto world = parallel::join(place, options, train::choose_device(config.device));
+  const auto maker = [&](const train::Config& resolved, const train::Task& task,
+                         const std::shared_ptr<models::Net>& net) -> std::shared_ptr<train::Team> {
+    return std::make_shared<parallel::Crew>(std::move(world), spec, resolved, task, *net);
+  };
+  const train::Summary summary = train::train_together(config, run.folder, run.overwrite, maker);
+  if (place.rank > 0) return 0;
+  std::puts((run.json ? summary.to_json().dump(2) : train::one_line(summary)).c_str());
+  core::log_info("run folder: " + run.folder);
+  return 0;
+}
+
+}  // namespace adagp::apps

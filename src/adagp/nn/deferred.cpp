@@ -1,0 +1,93 @@
+#include "adagp/nn/deferred.h"
+
+#include <optional>
+#include <utility>
+
+#include <ATen/ATen.h>
+#include <torch/csrc/autograd/custom_function.h>
+
+namespace adagp::nn {
+namespace {
+
+thread_local GradientQueue* active = nullptr;
+
+void accumulate(const at::Tensor& leaf, const at::Tensor& gradient) {
+  at::Tensor& sum = leaf.mutable_grad();
+  if (sum.defined()) {
+    sum.add_(gradient);
+  } else {
+    sum = at::empty_like(leaf.detach()).copy_(gradient);
+  }
+}
+
+using Gradients = std::array<at::Tensor, 3>;  // of input, weight, bias
+
+Gradients backward_of(const LayerInfo& info, const at::Tensor& gradient, const at::Tensor& x,
+                      const at::Tensor& weight, std::array<bool, 3> wanted) {
+  if (info.kind == LayerKind::kConv2d) {
+    auto [input, of_weight, bias] = at::convolution_backward(
+        gradient, x, weight, at::OptionalIntArrayRef(at::IntArrayRef(&info.out, 1)), info.stride,
+        info.padding, info.dilation, false, {0, 0}, info.groups, wanted);
+    return {input, of_weight, bias};
+  }
+  Gradients out;
+  const at::Tensor flat = gradient.reshape({-1, info.out});
+  if (wanted[0]) out[0] = gradient.matmul(weight);
+  if (wanted[1]) out[1] = flat.t().mm(x.reshape({-1, info.in}));
+  if (wanted[2]) out[2] = flat.sum(0);
+  return out;
+}
+
+struct DeferredProduct : torch::autograd::Function<DeferredProduct> {
+  static at::Tensor forward(torch::autograd::AutogradContext* ctx, const at::Tensor& x,
+                            const at::Tensor& weight, const std::optional<at::Tensor>& bias,
+                            GradientQueue* queue, const LayerInfo* info) {
+    ctx->save_for_backward({x, weight, bias.value_or(at::Tensor())});
+    ctx->saved_data["queue"] = static_cast<int64_t>(reinterpret_cast<intptr_t>(queue));
+    ctx->saved_data["info"] = static_cast<int64_t>(reinterpret_cast<intptr_t>(info));
+    if (info->kind == LayerKind::kLinear) return at::linear(x, weight, bias);
+    return at::conv2d(x, weight, bias, info->stride, info->padding, info->dilation, info->groups);
+  }
+
+  static torch::autograd::tensor_list backward(torch::autograd::AutogradContext* ctx,
+                                               const torch::autograd::tensor_list& gradients) {
+    const auto saved = ctx->get_saved_variables();
+    const at::Tensor x = saved[0], weight = saved[1], bias = saved[2], gradient = gradients[0];
+    auto* queue = reinterpret_cast<GradientQueue*>(ctx->saved_data["queue"].toInt());
+    const auto* info = reinterpret_cast<const LayerInfo*>(ctx->saved_data["info"].toInt());
+    queue->push([=] {
+      const at::NoGradGuard no_grad;
+      const Gradients found =
+          backward_of(*info, gradient, x, weight, {false, true, bias.defined()});
+      accumulate(weight, found[1]);
+      if (bias.defined()) accumulate(bias, found[2]);
+    });
+    at::Tensor input;
+    if (ctx->needs_input_grad(0)) {
+      input = backward_of(*info, gradient, x, weight, {true, false, false})[0];
+    }
+    return {input, at::Tensor(), at::Tensor(), at::Tensor(), at::Tensor()};
+  }
+};
+
+}  // namespace
+
+void GradientQueue::run() {
+  for (const auto& work : std::exchange(work_, {})) work();
+}
+
+DeferScope::DeferScope(GradientQueue& queue) : previous_(std::exchange(active, &queue)) {}
+DeferScope::~DeferScope() {
+  active = previous_;
+}
+GradientQueue* gradient_queue() {
+  return at::GradMode::is_enabled() ? active : nullptr;
+}
+
+at::Tensor deferred_product(GradientQueue& queue, const LayerInfo& info, const at::Tensor& x,
+                            const at::Tensor& weight, const at::Tensor& bias) {
+  const std::optional<at::Tensor> given = bias.defined() ? std::optional(bias) : std::nullopt;
+  return DeferredProduct::apply(x, weight, given, &queue, &info);
+}
+
+}  // namespace adagp::nn

@@ -1,0 +1,262 @@
+#include "adagp/parallel/executor.h"
+
+#include <algorithm>
+#include <optional>
+
+#include <ATen/ATen.h>
+#include <torch/csrc/autograd/autograd.h>
+
+#include "adagp/core/error.h"
+#include "adagp/core/text.h"
+#include "adagp/nn/deferred.h"
+#include "adagp/parallel/message.h"
+#include "adagp/train/bp_step.h"
+#include "adagp/train/loss.h"
+#include "adagp/train/parts.h"
+#include "adagp/train/precision.h"
+
+namespace adagp::parallel {
+
+using pipeline::Kind;
+using pipeline::Op;
+
+struct Executor::State {
+  train::Session& session;
+  pipeline::Phase phase;
+  nn::TapSink* tap;  // null: none
+  std::vector<data::Batch> parts;
+  double share = 1;
+  train::StepResult result = {};
+  std::map<Key, models::Tensors> arrived = {};    // activations, by the stage that wants them
+  std::map<Key, models::Tensors> gradients = {};  // of a stage's outputs, as they arrived
+  std::map<Key, Kept> kept = {};                  // what the backward pass needs
+  std::map<Key, nn::GradientQueue> put_off = {};  // weight gradients
+  std::map<Key, models::Tensors> outgoing = {};   // gradients of a stage's inputs
+  std::map<const Op*, Expected> expected = {};    // receives that are already asked for
+  bool fixed = true;                              // all batches have the same shapes
+
+  bool exact() const { return phase == pipeline::Phase::kBackprop; }
+};
+
+namespace {
+
+// Those of `tensors` that have a gradient.
+models::Tensors differentiable(const models::Tensors& tensors) {
+  models::Tensors out;
+  for (const at::Tensor& tensor : tensors) {
+    if (tensor.requires_grad()) out.push_back(tensor);
+  }
+  return out;
+}
+
+}  // namespace
+
+Executor::Executor(const pipeline::Layout& layout, const Stages& stages, Group* pipe, int device,
+                   const std::string& trace)
+    : layout_(layout), stages_(stages), pipe_(pipe), device_(device), trace_(trace, device) {
+  for (int replica = 0; replica < layout_.replicas; ++replica) {
+    for (int stage = 0; stage < layout_.stages; ++stage) {
+      if (layout_.device_of(stage, replica) == device_) own_.push_back(stage);
+    }
+  }
+  std::sort(own_.begin(), own_.end());
+  own_.erase(std::unique(own_.begin(), own_.end()), own_.end());
+  for (const auto phase : {pipeline::Phase::kBackprop, pipeline::Phase::kPredict}) {
+    ops_[phase] = pipeline::batch_ops(layout_, device_, phase);
+  }
+}
+
+bool Executor::needs_batches() const {
+  return std::any_of(own_.begin(), own_.end(), [&](int s) { return s == 0 || last(s); });
+}
+
+train::StepResult Executor::run(train::Session& session, const data::Batch& batch,
+                                pipeline::Phase phase, bool tapped) {
+  sent_.emplace_back();
+  if (sent_.size() > 2) {
+    const double begin = Trace::now();
+    for (auto& transfer : sent_.front()) transfer->wait();
+    sent_.pop_front();
+    Op waiting;
+    waiting.kind = Kind::kSend;
+    waiting.micro = -1;
+    waiting.stage = own_.front();
+    trace_.add(waiting, phase, batches_, begin, Trace::now());
+  }
+  State state{session, phase, tapped ? session.summaries.get() : nullptr, {}};
+  state.share = 1.0 / layout_.micro_batches;
+  if (!batch.empty()) state.parts = train::in_parts(batch, layout_.micro_batches);
+  state.result.targets = batch.targets;
+  if (tapped) session.summaries->begin(layout_.micro_batches / layout_.replicas);
+  state.fixed = session.task->kind() != models::TaskKind::kTranslation;
+  const pipeline::OpList& ops = ops_.at(phase);
+  for (size_t i = 0; i < ops.size(); ++i) {
+    if (state.fixed) expect(state, ops, i);
+    const double begin = trace_.on() ? Trace::now() : 0;
+    run_op(state, ops[i]);
+    if (trace_.on()) trace_.add(ops[i], phase, batches_, begin, Trace::now());
+  }
+  if (tapped) session.summaries->end();
+  ++batches_;
+  return std::move(state.result);
+}
+
+void Executor::run_op(State& state, const Op& op) {
+  const Key key{op.stage, op.micro};
+  switch (op.kind) {
+    case Kind::kForward:
+      forward(state, op);
+      break;
+    case Kind::kBackward:
+    case Kind::kInputGradient:
+      backward(state, op);
+      break;
+    case Kind::kWeightGradient:
+      state.put_off.at(key).run();
+      state.put_off.erase(key);
+      train::gather_low(state.session);
+      break;
+    case Kind::kSend:
+      send(state, op);
+      break;
+    case Kind::kReceive:
+      receive(state, op);
+      break;
+    case Kind::kAllReduce:
+    case Kind::kOptimizer:
+    case Kind::kPredictUpdate:
+      break;  // of the whole batch: the team and the method do it
+  }
+}
+
+models::Tensors Executor::run_blocks(train::Session& session, int stage,
+                                     const models::Tensors& inputs) {
+  const train::AutocastScope autocast(session.device, session.bf16());
+  if (layout_.stages == 1) return session.net->run(inputs);
+  const auto& blocks = dynamic_cast<models::BlockNet&>(*session.net).blocks();
+  models::Tensors values = inputs;
+  for (size_t b = stages_.first.at(stage); b < stages_.first.at(stage + 1); ++b) {
+    values = blocks[b].run(values);
+  }
+  return values;
+}
+
+void Executor::forward(State& state, const Op& op) {
+  const Key key{op.stage, op.micro};
+  const at::AutoGradMode mode(state.exact());
+  Kept kept;
+  if (op.stage == 0) {
+    kept.inputs = state.parts.at(op.micro).inputs;
+  } else {
+    kept.inputs = std::move(state.arrived.at(key));
+    state.arrived.erase(key);
+  }
+  {
+    std::optional<nn::TapScope> taps;
+    if (state.tap != nullptr) taps.emplace(*state.tap);
+    std::optional<nn::DeferScope> deferred;
+    if (state.exact() && layout_.schedule == "zero-bubble") {
+      deferred.emplace(state.put_off[key]);
+    }
+    kept.outputs = run_blocks(state.session, op.stage, kept.inputs);
+  }
+  if (last(op.stage)) {
+    kept.loss = state.session.loss(kept.outputs, state.parts.at(op.micro).targets, state.exact());
+    state.result.add(kept.loss.value.detach(), state.share);
+    train::append(state.result.outputs, kept.outputs);
+  } else if (layout_.device_of(op.stage + 1, op.replica) == device_) {
+    models::Tensors& here = state.arrived[{op.stage + 1, op.micro}];
+    for (const at::Tensor& output : kept.outputs) {
+      here.push_back(output.detach());
+      if (output.requires_grad()) here.back().requires_grad_();
+    }
+  }
+  if (state.exact() || !last(op.stage)) state.kept[key] = std::move(kept);
+}
+
+void Executor::backward(State& state, const Op& op) {
+  const Key key{op.stage, op.micro};
+  Kept kept = std::move(state.kept.at(key));
+  state.kept.erase(key);
+  if (last(op.stage)) {
+    train::backward(kept.loss, kept.outputs, state.share);
+  } else {
+    models::Tensors gradients = std::move(state.gradients.at(key));
+    state.gradients.erase(key);
+    torch::autograd::backward(differentiable(kept.outputs), gradients);
+  }
+  if (op.kind == Kind::kBackward) train::gather_low(state.session);
+  if (op.stage == 0) return;
+  models::Tensors inputs = differentiable(kept.inputs);
+  models::Tensors found;
+  for (at::Tensor& input : inputs) {
+    found.push_back(input.grad().defined() ? input.grad() : at::zeros_like(input.detach()));
+  }
+  if (layout_.device_of(op.stage - 1, op.replica) == device_) {
+    state.gradients[{op.stage - 1, op.micro}] = std::move(found);
+  } else {
+    state.outgoing[key] = std::move(found);
+  }
+}
+
+// Tags tell the boundary (by the stage after it), the replica, the micro-batch and the direction.
+Line Executor::line(const Op& op) const {
+  const bool before = (op.kind == Kind::kSend) == op.gradient;  // the boundary before this stage
+  const int boundary = before ? op.stage : op.stage + 1;
+  const int place = (boundary * layout_.replicas + op.replica) * layout_.micro_batches + op.micro;
+  return {*pipe_, op.peer, (place * 2 + (op.gradient ? 1 : 0)) * kTags,
+          core::cat(op.gradient ? "gradients" : "activations", " of micro-batch ", op.micro,
+                    " at stage ", op.stage, ", batch ", batches_)};
+}
+
+void Executor::expect(State& state, const pipeline::OpList& ops, size_t from) {
+  constexpr int kAhead = 2;
+  int found = 0;
+  for (size_t i = from; i < ops.size() && found < kAhead; ++i) {
+    if (ops[i].kind != Kind::kReceive) continue;
+    ++found;
+    if (state.expected.contains(&ops[i])) continue;
+    const Line from_peer = line(ops[i]);
+    const auto known = forms_.find({state.phase, from_peer.tag});
+    if (known == forms_.end()) return;  // later ones of the same line must not overtake
+    state.expected.emplace(&ops[i], Expected(from_peer, known->second, state.session.device));
+  }
+}
+
+void Executor::send(State& state, const Op& op) {
+  const Key key{op.stage, op.micro};
+  models::Tensors tensors;
+  if (op.gradient) {
+    tensors = std::move(state.outgoing.at(key));
+    state.outgoing.erase(key);
+  } else {
+    tensors = state.kept.at(key).outputs;
+    if (!state.exact()) state.kept.erase(key);
+  }
+  const Line to_peer = line(op);
+  const Forms forms = forms_of(tensors);
+  const auto known = forms_.find({state.phase, to_peer.tag});
+  if (known == forms_.end()) {
+    send_forms(to_peer, forms, sent_.back());
+    if (state.fixed) forms_[{state.phase, to_peer.tag}] = forms;
+  } else if (known->second != forms) {
+    throw Error(core::cat(to_peer.doing, ": their shapes are not those of the batches before"));
+  }
+  send_tensors(to_peer, tensors, sent_.back());
+}
+
+void Executor::receive(State& state, const Op& op) {
+  const Key key{op.stage, op.micro};
+  auto expected = state.expected.find(&op);
+  if (expected == state.expected.end()) {
+    const Line from_peer = line(op);
+    const Forms forms = receive_forms(from_peer);
+    if (state.fixed) forms_[{state.phase, from_peer.tag}] = forms;
+    expected = state.expected.emplace(&op, Expected(from_peer, forms, state.session.device)).first;
+  }
+  models::Tensors tensors = expected->second.take(state.exact() && !op.gradient);
+  state.expected.erase(expected);
+  (op.gradient ? state.gradients : state.arrived)[key] = std::move(tensors);
+}
+
+}  // namespace adagp::parallel

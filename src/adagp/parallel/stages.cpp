@@ -1,0 +1,131 @@
+#include "adagp/parallel/stages.h"
+
+#include <map>
+
+#include <ATen/ATen.h>
+
+#include "adagp/core/error.h"
+#include "adagp/core/text.h"
+#include "adagp/layers/from_model.h"
+#include "adagp/nn/layer.h"
+#include "adagp/pipeline/partition.h"
+
+namespace adagp::parallel {
+namespace {
+
+class UseTap : public nn::TapSink {
+ public:
+  explicit UseTap(const models::Net& net) {
+    for (const auto& item : net.named_parameters()) {
+      names_[item.value().unsafeGetTensorImpl()] = item.key();
+    }
+  }
+  void on_output(const nn::WeightLayer& layer, const at::Tensor&,
+                 const at::Tensor& output) override {
+    use->macs += static_cast<double>(output.numel() * layer.info().cols());
+    add(layer.weight);
+    add(layer.bias);
+  }
+  void on_op(const char* op, const std::vector<at::Tensor>& inputs,
+             const at::Tensor& output) override {
+    if (std::string(op) == "matmul") {
+      use->macs += static_cast<double>(output.numel() * inputs.at(0).size(-1));
+    }
+    for (const at::Tensor& tensor : inputs) add(tensor);
+  }
+
+  BlockUse* use = nullptr;
+
+ private:
+  void add(const at::Tensor& tensor) {
+    if (!tensor.defined()) return;
+    const auto found = names_.find(tensor.unsafeGetTensorImpl());
+    if (found != names_.end()) use->parameters.insert(found->second);
+  }
+  std::map<const void*, std::string> names_;
+};
+
+std::string module_of(const std::string& name) {
+  const auto dot = name.rfind('.');
+  return dot == std::string::npos ? "" : name.substr(0, dot);
+}
+
+}  // namespace
+
+std::vector<BlockUse> trace_blocks(models::BlockNet& net, const std::string& model,
+                                   const std::string& input) {
+  const torch::NoGradGuard no_grad;
+  nn::collect(net);
+  UseTap tap(net);
+  const nn::TapScope taps(tap);
+  models::Tensors values = layers::shape_inputs(model, input);
+  std::vector<BlockUse> uses;
+  for (const models::Block& block : net.blocks()) {
+    uses.push_back({block.name, {}, 0});
+    tap.use = &uses.back();
+    values = block.run(values);
+  }
+  return uses;
+}
+
+Stages cut(models::Net& net, const std::string& model, const std::string& input, int stages) {
+  Stages out;
+  if (stages == 1) {
+    out.names.emplace_back();
+    for (const auto& item : net.named_parameters()) out.names[0].insert(item.key());
+    for (const auto& item : net.named_buffers()) out.names[0].insert(item.key());
+    return out;
+  }
+  auto* blocks = dynamic_cast<models::BlockNet*>(&net);
+  if (blocks == nullptr) {
+    throw UsageError(model + ": this network is not a list of blocks, so no pipeline can cut it");
+  }
+  const std::vector<BlockUse> uses = trace_blocks(*blocks, model, input);
+  // A stage of pools alone would have nothing to train: what has no products goes with what is
+  // before it, the first ones with what follows.
+  std::vector<pipeline::Item> items;
+  std::vector<size_t> first_block;
+  for (size_t b = 0; b < uses.size(); ++b) {
+    if (items.empty() || (uses[b].macs > 0 && items.back().cost > 0)) {
+      items.push_back({uses[b].name, 0, 0});
+      first_block.push_back(b);
+    }
+    items.back().cost += uses[b].macs;
+  }
+  const pipeline::Partition parts = pipeline::partition(items, stages);
+  for (const size_t item : parts.first) out.first.push_back(first_block[item]);
+  out.first.push_back(uses.size());
+  out.macs = parts.cost;
+  out.names.resize(static_cast<size_t>(stages));
+
+  std::map<std::string, size_t> stage_of;  // parameters
+  std::map<std::string, size_t> stage_of_module;
+  for (size_t s = 0; s < out.names.size(); ++s) {
+    for (size_t b = out.first[s]; b < out.first[s + 1]; ++b) {
+      for (const std::string& name : uses[b].parameters) {
+        const auto [known, added] = stage_of.emplace(name, s);
+        if (!added && known->second != s) {
+          throw UsageError(core::cat(model, ": ", name, " is used by stage ", known->second,
+                                     " and by stage ", s,
+                                     "; a pipeline needs every weight in one stage: use fewer "
+                                     "stages, or a network without tied weights"));
+        }
+        stage_of_module[module_of(name)] = s;
+      }
+    }
+  }
+  const auto give = [&](const std::string& name) {
+    const auto own = stage_of.find(name);
+    const auto near = stage_of_module.find(module_of(name));
+    // What no block uses (a head that is off) stays with the last stage.
+    out.names[own != stage_of.end()           ? own->second
+              : near != stage_of_module.end() ? near->second
+                                              : out.names.size() - 1]
+        .insert(name);
+  };
+  for (const auto& item : net.named_parameters()) give(item.key());
+  for (const auto& item : net.named_buffers()) give(item.key());
+  return out;
+}
+
+}  // namespace adagp::parallel

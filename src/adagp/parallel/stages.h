@@ -1,0 +1,33 @@
+#pragma once
+// A network cut into stages: which blocks, and whose parameters and buffers.
+
+#include <set>
+#include <string>
+#include <vector>
+
+#include "adagp/models/model.h"
+
+namespace adagp::parallel {
+
+// What one block of a network uses.
+struct BlockUse {
+  std::string name;
+  std::set<std::string> parameters;
+  double macs = 0;  // of one example
+};
+// By a pass over shapes alone. `input` as in `adagp layers --input`.
+std::vector<BlockUse> trace_blocks(models::BlockNet& net, const std::string& model,
+                                   const std::string& input);
+
+struct Stages {
+  std::vector<size_t> first;                 // first block of each stage; then the number of blocks
+  std::vector<std::set<std::string>> names;  // parameters and buffers of each stage
+  std::vector<double> macs;
+
+  size_t count() const { return names.size(); }
+};
+// Balanced by MACs. Throws UsageError for networks that are no list of blocks, have fewer blocks
+// than stages, or use one parameter in two stages.
+Stages cut(models::Net& net, const std::string& model, const std::string& input, int stages);
+
+}  // namespace adagp::parallel

@@ -1,0 +1,63 @@
+#pragma once
+// What `adagp pipeline` runs: every combination of schedules, stages and micro-batches.
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "adagp/pipeline/simulate.h"
+#include "adagp/pipeline/training.h"
+#include "adagp/report/chart.h"
+#include "adagp/study/pipeline_costs.h"
+
+namespace adagp::study {
+
+struct PipelineOptions {
+  std::string schedules = "gpipe";    // names, or "all"
+  std::string stages, micro_batches;  // numbers, lists, ranges; empty: 4, of a sweep more
+  bool sweep = false;
+  int chunks = 0;  // 0: 2 of interleaved, else 1
+  std::string phases = "bp";
+  std::optional<int64_t> batches;  // else one cycle of the phases
+  bool overlap = true;             // see pipeline::Request
+  // Costs that all stages share; with `costs_file` or `accelerator` only latency and bandwidth.
+  double forward = 1, backward = 2;
+  pipeline::StageCost rest{0, 0, 0, 0};  // summary, predict_update, optimizer, bytes
+  double latency = 0, bandwidth = 0;
+  std::string costs_file;
+  Options accelerator;          // of one network, when it has one
+  bool free_predictor = false;  // leave the predictor's cycles out
+  double memory_limit = 0;      // bytes per stage; 0: none
+  // The run whose speed-up is told.
+  std::string training = "auto";
+  int64_t epochs = 90;
+  std::optional<int64_t> batches_per_epoch;  // else by the accelerator's data set, or 1000
+};
+
+struct PipelineRun {
+  pipeline::Layout layout;
+  PipelineCosts costs;
+  pipeline::Sequence sequence;
+  bool overlap = true;
+  pipeline::Result result;
+  double steady_limit = 0;  // speed-up of GP : BP = 1 : 1 over BP, without end
+  pipeline::TrainingTime training;
+};
+
+struct PipelineStudy {
+  std::string unit;      // of times
+  std::string training;  // the schedule, written out
+  int64_t epochs = 0, batches_per_epoch = 0;
+  std::vector<PipelineRun> runs;
+  std::vector<std::string> skipped;  // of several: what a schedule cannot do, and why
+};
+
+// Throws UsageError and DataError.
+PipelineStudy run_pipelines(const PipelineOptions& options);
+
+std::string pipeline_text(const PipelineStudy& study, bool gantt);
+std::string pipeline_json(const PipelineStudy& study);  // an object, of several an array
+std::string pipeline_csv(const PipelineStudy& study);
+report::GanttChart pipeline_chart(const PipelineStudy& study);  // of one run
+
+}  // namespace adagp::study

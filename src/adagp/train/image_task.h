@@ -1,0 +1,15 @@
+#pragma once
+// What the tasks on images share.
+
+#include "adagp/train/task.h"
+
+namespace adagp::train {
+
+// model.classes, where it was left out. Throws UsageError when it is fewer than the data set has.
+void resolve_classes(Config& config, size_t data_classes);
+models::Options image_model_options(const Config& config);
+// [count, 3, height, width], channels-last, of the type that batches have.
+at::Tensor random_images(const Config& config, int64_t count, int64_t height, int64_t width,
+                         at::Device device);
+
+}  // namespace adagp::train

@@ -1,0 +1,150 @@
+// What a Trainer tells: a line every so many batches, an evaluation at the end of every epoch.
+
+#include <cmath>
+
+#include "adagp/core/error.h"
+#include "adagp/core/text.h"
+#include "adagp/train/trainer.h"
+
+namespace adagp::train {
+
+void Trainer::log_interval() {
+  stop_clock();
+  const double seconds =
+      (train_seconds_ - timed_from_) / static_cast<double>(std::max<int64_t>(1, timed_batches_));
+  timed_from_ = train_seconds_;
+  timed_batches_ = 0;
+  const int64_t epoch = (step_ - 1) / per_epoch_, position = (step_ - 1) % per_epoch_ + 1;
+  Tally::Values seen = session_.tally.read();
+  if (team() != nullptr) seen = team()->sum(seen);
+  check_interval(seen);
+  probes_.collect();
+  if (!records_) {
+    start_clock();
+    return;
+  }
+  const double loss = seen.loss(), right = seen.top1();
+  const std::string running = session_.task->running_figure();
+  const double share = static_cast<double>(gp_batches_) / static_cast<double>(step_);
+  const auto cosine = probes_.last_cosine();
+
+  std::string line =
+      core::cat("epoch ", epoch + 1, " [", position, "/", per_epoch_, " ",
+                100 * position / per_epoch_, "%] loss ", core::fixed(loss, 3), " ",
+                running.empty() ? "" : core::cat(running, " ", core::fixed(right, 1), " "),
+                core::fixed(seconds, 3), " s/it ",
+                core::fixed(static_cast<double>(session_.config.batch) / seconds, 0), "/s lr ",
+                session_.lr, " phase ", phase_ == schedule::Phase::kPredict ? "GP" : "BP", " gp ",
+                core::fixed(100 * share, 0), "%");
+  if (cosine) line += " cos " + core::fixed(*cosine, 3);
+  progress_.show(line, fraction());
+
+  nlohmann::json record{{"kind", "train"},
+                        {"step", step_},
+                        {"epoch", epoch},
+                        {"loss", loss},
+                        {"lr", session_.lr},
+                        {"gp_share", share},
+                        {"seconds_per_batch", seconds}};
+  if (!running.empty()) record[running] = right;
+  if (probes_.measured()) {
+    nlohmann::json layers = nlohmann::json::array();
+    for (const auto& values : probes_.last()) layers.push_back(values.list());
+    record["probes"] = layers;
+  }
+  if (session_.predictor && bp_batches_ > 0) {
+    record["predictor_loss"] = session_.predictor_loss.item<double>();
+    events_->scalar("predictor/loss", record["predictor_loss"].get<double>(), step_);
+  }
+  records_->write(record);
+  events_->scalar("train/loss", loss, step_);
+  if (!running.empty()) events_->scalar("train/" + running, right, step_);
+  events_->scalar("train/lr", session_.lr, step_);
+  events_->scalar("train/gp_share", share, step_);
+  if (cosine) {
+    events_->scalar("predictor/cosine", *cosine, step_);
+    std::vector<double> cosines;
+    for (const auto& values : probes_.last()) {
+      if (std::isfinite(values.cosine)) cosines.push_back(values.cosine);
+    }
+    events_->histogram("predictor/cosine_by_layer", cosines, step_);
+  }
+  start_clock();
+}
+
+Evaluation Trainer::evaluate() {
+  EvaluationRequest request;
+  request.thorough = step_ == total_;
+  if (team() == nullptr) {
+    return session_.task->evaluate(session_, *test_source_, &eval_graph_, request);
+  }
+  team()->collect(session_);
+  Evaluation found;
+  if (team()->leads()) {
+    found = session_.task->evaluate(session_, *test_source_, &eval_graph_, request);
+  }
+  team()->wait_for_leader();
+  // Every bit of it: a rate that follows the loss must be the same everywhere.
+  nlohmann::json told{{"loss", core::shortest(found.loss)}};
+  for (const auto& [name, value] : found.figures) told["figures"][name] = core::shortest(value);
+  told = nlohmann::json::parse(team()->spread(told.dump()));
+  found.loss = std::stod(told.at("loss").get<std::string>());
+  for (const auto& [name, value] : told.at("figures").items()) {
+    found.figures[name] = std::stod(value.get<std::string>());
+  }
+  return found;
+}
+
+void Trainer::end_epoch(RunFolder* folder) {
+  stop_clock();
+  const metrics::Stopwatch watch;
+  const Evaluation found = evaluate();
+  eval_seconds_ += watch.seconds();
+  if (!std::isfinite(found.loss)) {
+    progress_.clear();
+    throw DivergedError(core::cat("diverged: test loss ", found.loss, " after ",
+                                  position_text(step_ - 1), "; checkpoints made before are kept"));
+  }
+  figures_ = found.figures;
+  test_loss_ = found.loss;
+  policy_->epoch_end(found.loss);
+  const Figure& main = main_figure();
+  const double score = figures_.at(main.name);
+  if (score > best_score_) {
+    best_score_ = score;
+    if (folder != nullptr) write_weights(folder->file("best.safetensors"));
+  }
+  Tally::Values seen = session_.tally.read();
+  if (team() != nullptr) seen = team()->sum(seen);
+  session_.tally.reset();
+  checked_ = {};
+  if (folder == nullptr) {
+    start_clock();
+    return;
+  }
+  const int64_t epoch = (step_ - 1) / per_epoch_;
+  progress_.show(core::cat("epoch ", epoch + 1, "/", (total_ + per_epoch_ - 1) / per_epoch_,
+                           " done: test ", main.name, " ", core::fixed(score, 2), " loss ",
+                           core::fixed(test_loss_, 3), " (best ", core::fixed(best_score_, 2),
+                           ") after ", core::human_seconds(train_seconds_)),
+                 fraction(), true);
+  nlohmann::json record{{"kind", "epoch"},
+                        {"step", step_},
+                        {"epoch", epoch},
+                        {"test_loss", test_loss_},
+                        {"train_loss", seen.loss()},
+                        {"train_seconds", train_seconds_}};
+  for (const auto& [name, value] : figures_) {
+    record["test_" + name] = value;
+    events_->scalar("test/" + name, value, step_);
+  }
+  if (const auto q = probes_.mean_q()) record["q"] = *q;
+  if (const auto cosine = probes_.mean_cosine()) record["cosine"] = *cosine;
+  records_->write(record);
+  records_->flush();
+  events_->scalar("test/loss", test_loss_, step_);
+  events_->flush();
+  start_clock();
+}
+
+}  // namespace adagp::train

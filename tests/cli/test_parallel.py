@@ -1,0 +1,312 @@
+"""Several processes train what one process would train."""
+
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import time
+from contextlib import suppress
+
+import numpy as np
+import pytest
+from safetensors.numpy import load_file
+
+from harness import (BIN, PATIENCE, adagp, checkpoints, environment, finish, newest_step,
+                     records, sets, start, summary, wait_until)
+
+DATA = ["--data", "synthetic", "--threads", "1",
+        *sets(data__synthetic_size=8, data__synthetic_train=120, data__synthetic_test=40)]
+# Five batches of BP, then GP and BP in turn.
+RUN = ["--batch", "24", "--epochs", "2", "--schedule", "1ep bp, 1:1", *sets(log_every="1ba")]
+NORMS = [*DATA, "--model", "resnet8", *sets(model__width_divisor=4), *RUN]
+PLAIN = ["--data", "synthetic", "--threads", "1", *sets(
+    data__synthetic_size=32, data__synthetic_train=120, data__synthetic_test=40),
+    "--model", "vgg11", *sets(model__width_divisor=16), *RUN]
+
+
+def longer(run, epochs):
+    at = run.index("--epochs") + 1
+    return [*run[:at], str(epochs), *run[at + 1:]]
+
+
+def torchrun(processes, *args, code=0, env=None):
+    command = [sys.executable, "-m", "torch.distributed.run", "--no-python",
+               f"--nproc-per-node={processes}", "--standalone", BIN, *map(str, args)]
+    done = subprocess.run(command, env=environment(**(env or {})), text=True, capture_output=True,
+                          timeout=PATIENCE)
+    assert (done.returncode == 0) == (code == 0), done.stdout + done.stderr
+    return done
+
+
+@pytest.fixture(scope="module")
+def alone(tmp_path_factory):
+    """(arguments) -> folder of the same run by one process, made once."""
+    made = {}
+
+    def folder(*args):
+        key = tuple(map(str, args))
+        if key not in made:
+            made[key] = tmp_path_factory.mktemp("alone") / "run"
+            adagp("train", *args, "-o", made[key])
+        return made[key]
+
+    return folder
+
+
+def losses(folder):
+    return [(r["step"], np.nan if r["loss"] is None else r["loss"]) for r in records(folder)
+            if r["kind"] == "train"]
+
+
+def assert_alike(folder, reference, tolerance=1e-5, buffers=True):
+    """The same losses and weights, up to the order of additions in fp32."""
+    ours, theirs = losses(folder), losses(reference)
+    assert [step for step, _ in ours] == [step for step, _ in theirs]
+    np.testing.assert_allclose([x for _, x in ours], [x for _, x in theirs], rtol=tolerance)
+    a, b = (load_file(f / "weights.safetensors") for f in (folder, reference))
+    assert a.keys() == b.keys()
+    for name in a:
+        if not buffers and ("running" in name or "batches" in name):
+            continue
+        size = max(1e-3, float(np.abs(b[name]).max()))
+        np.testing.assert_allclose(a[name], b[name], atol=tolerance * size, rtol=tolerance,
+                                   err_msg=name)
+    one, two = summary(folder), summary(reference)
+    assert (one["bp_batches"], one["gp_batches"]) == (two["bp_batches"], two["gp_batches"])
+
+
+SCHEDULES = [(2, "gpipe"), (4, "gpipe"), (2, "dapple"), (4, "dapple"), (2, "chimera"),
+             (4, "chimera"), (2, "zero-bubble"), (4, "zero-bubble"), (2, "interleaved,chunks=2")]
+
+
+@pytest.mark.parametrize("method", ["bp", "adagp"])
+@pytest.mark.parametrize("processes,schedule", SCHEDULES)
+def test_a_pipeline_is_one_process(tmp_path, alone, processes, schedule, method):
+    folder = tmp_path / "run"
+    adagp("train", *NORMS, "--method", method, "--parallel",
+          f"pipeline={schedule},micro-batches=4,local={processes}", "-o", folder)
+    # Norms work per micro-batch, in the pipeline as in a process that accumulates. Chimera's two
+    # replicas keep running means of their own, which become the mean of both.
+    reference = alone(*NORMS, "--method", method, *sets(accumulate=4))
+    assert_alike(folder, reference, buffers="chimera" not in schedule)
+
+
+@pytest.mark.parametrize("method", ["bp", "adagp"])
+def test_two_copies_are_one_process_with_the_whole_batch(tmp_path, alone, method):
+    folder = tmp_path / "run"
+    adagp("train", *PLAIN, "--method", method, "--parallel", "data,local=2", "-o", folder)
+    assert_alike(folder, alone(*PLAIN, "--method", method))
+
+
+def test_copies_may_share_the_statistics_of_their_norms(tmp_path, alone):
+    folder = tmp_path / "run"
+    adagp("train", *NORMS, "--method", "adagp", "--parallel", "data,sync-norm,local=2", "-o", folder)
+    assert_alike(folder, alone(*NORMS, "--method", "adagp"))
+
+
+@pytest.mark.parametrize("how", ["data", "pipeline=dapple"])
+def test_an_exact_head(tmp_path, alone, how):
+    folder = tmp_path / "run"
+    run = [*PLAIN, "--method", "adagp", *sets(head="exact", accumulate=2)]
+    adagp("train", *run, "--parallel", f"{how},local=2", "-o", folder)
+    assert_alike(folder, alone(*run))
+
+
+def test_one_process_of_a_launcher_and_local_do_not_mix(tmp_path):
+    env = {"RANK": "0", "WORLD_SIZE": "2", "LOCAL_RANK": "0", "MASTER_ADDR": "127.0.0.1",
+           "MASTER_PORT": "29999"}
+    done = adagp("train", *NORMS, "--parallel", "data,local=4", "-o", tmp_path / "run", code=2,
+                 env=env)
+    assert "4" in done.stderr and "WORLD_SIZE" in done.stderr
+
+
+def test_a_finished_run_is_told_at_once(tmp_path):
+    command = ["train", *NORMS, "--method", "bp", "--parallel", "data,local=2", "-o", tmp_path / "r"]
+    first, again = adagp(*command), adagp(*command)
+    assert first.stdout == again.stdout
+
+
+def test_divergence_stops_all_with_its_code(tmp_path):
+    done = adagp("train", *NORMS, "--method", "bp", *sets(optim__lr="1e6"), "--parallel",
+                 "pipeline=gpipe,micro-batches=2,local=2", "-o", tmp_path / "run", code=4)
+    assert "diverged" in done.stderr
+
+
+@pytest.mark.parametrize("control", ["skip", "zero", "ema", "wrong-input"])
+def test_controls_run_in_pipelines_too(tmp_path, alone, control):
+    folder = tmp_path / "run"
+    adagp("train", *NORMS, "--method", control, "--parallel",
+          "pipeline=dapple,micro-batches=2,local=2", "-o", folder)
+    assert_alike(folder, alone(*NORMS, "--method", control, *sets(accumulate=2)))
+
+
+@pytest.mark.parametrize("schedule", ["gpipe", "zero-bubble", "chimera"])
+def test_copies_of_pipelines(tmp_path, alone, schedule):
+    folder = tmp_path / "run"
+    adagp("train", *PLAIN, "--method", "adagp", "--parallel",
+          f"data,pipeline={schedule},stages=2,micro-batches=2,local=4", "-o", folder)
+    assert_alike(folder, alone(*PLAIN, "--method", "adagp"))
+
+
+def test_copies_may_average_the_predicted_gradients(tmp_path):
+    folder = tmp_path / "run"
+    for name, spec in (("gradients", "data,predict=gradients,local=2"), ("summaries", "data,local=2")):
+        adagp("train", *PLAIN, "--method", "adagp", "--parallel", spec, "-o", folder / name)
+    ours, theirs = (dict(losses(folder / name)) for name in ("gradients", "summaries"))
+    bp = range(1, 6)
+    np.testing.assert_allclose([ours[s] for s in bp], [theirs[s] for s in bp], rtol=1e-5)
+    # The mean of two predictions is not the prediction of the mean, but near it.
+    a, b = (load_file(folder / name / "weights.safetensors") for name in ("gradients", "summaries"))
+    assert any((a[name] != b[name]).any() for name in a)
+    for name in a:
+        np.testing.assert_allclose(a[name], b[name], atol=0.05 * max(1e-3, np.abs(b[name]).max()))
+
+
+def test_clipping_acts_on_the_whole_network(tmp_path, alone):
+    folder = tmp_path / "run"
+    clipped = [*NORMS, "--method", "bp", *sets(clip=0.5)]
+    adagp("train", *clipped, "--parallel", "pipeline=gpipe,micro-batches=2,local=2", "-o", folder)
+    assert_alike(folder, alone(*clipped, *sets(accumulate=2)))
+
+
+def test_under_torchrun(tmp_path, alone):
+    folder = tmp_path / "run"
+    torchrun(2, "train", *NORMS, "--method", "adagp", "--parallel",
+             "pipeline=gpipe,micro-batches=4", "-o", folder)
+    assert_alike(folder, alone(*NORMS, "--method", "adagp", *sets(accumulate=4)))
+
+
+@pytest.mark.parametrize("then", [1, 2])
+def test_a_checkpoint_of_four_stages_resumes_on_fewer(tmp_path, alone, then):
+    folder = tmp_path / "run"
+    run = [*longer(NORMS, 12), "--method", "adagp", *sets(checkpoint_every="3ba", accumulate=4)]
+    process = start("train", *run, "--parallel", "pipeline=gpipe,local=4", "-o", folder)
+    assert wait_until(lambda: newest_step(folder) >= 3, process)
+    process.send_signal(signal.SIGTERM)
+    _, err = finish(process)
+    assert process.returncode == 128 + signal.SIGTERM, err
+    how = [] if then == 1 else ["--parallel", f"pipeline=gpipe,local={then}"]
+    done = adagp("train", *run, *how, "-o", folder)
+    assert "resumed after batch" in done.stderr
+    # Differences in the last digit grow over 60 batches.
+    assert_alike(folder, alone(*run), tolerance=1e-3)
+
+
+def children(process):
+    found = subprocess.run(["pgrep", "-P", str(process.pid)], capture_output=True, text=True)
+    return [int(pid) for pid in found.stdout.split()]
+
+
+def test_a_killed_rank_stops_the_others_and_the_run_goes_on(tmp_path, alone):
+    folder = tmp_path / "run"
+    run = [*longer(NORMS, 8), "--method", "adagp", *sets(checkpoint_every="2ba", accumulate=2)]
+    command = ["train", *run, "--parallel", "pipeline=dapple,local=2,timeout=10", "-o", folder]
+    process = start(*command)
+    assert wait_until(lambda: newest_step(folder) >= 4, process)
+    victim = children(process)[-1]
+    began = time.monotonic()
+    os.kill(victim, signal.SIGKILL)
+    _, err = finish(process)
+    assert time.monotonic() - began < 10
+    assert process.returncode == 1
+    assert re.search(r"rank 0 of 2: .*rank 1 \(pid", err), err
+    assert checkpoints(folder)
+    adagp(*command)
+    assert_alike(folder, alone(*run))
+
+
+def test_torchrun_restarts_and_the_run_resumes(tmp_path, alone):
+    folder = tmp_path / "run"
+    run = [*longer(NORMS, 40), "--method", "adagp",
+           *sets(checkpoint_every="2ba", accumulate=2, log_every="100ba")]
+    command = [sys.executable, "-m", "torch.distributed.run", "--no-python", "--nproc-per-node=2",
+               "--standalone", "--max-restarts=2", BIN, "train", *run, "--parallel",
+               "pipeline=gpipe,timeout=10", "-o", str(folder)]
+    process = subprocess.Popen(command, env=environment(), text=True, stdout=subprocess.PIPE,
+                               stderr=subprocess.PIPE)
+    assert wait_until(lambda: newest_step(folder) >= 4, process)
+    os.kill(children(process)[-1], signal.SIGKILL)
+    out, err = finish(process)
+    assert process.returncode == 0, err
+    assert "resumed after batch" in err
+    # 200 batches let differences in the last digit grow; a lost or repeated batch makes larger ones.
+    assert_alike(folder, alone(*run), tolerance=1e-3)
+
+
+def test_a_rank_that_hangs_is_named(tmp_path):
+    run = [*longer(NORMS, 400), "--method", "bp", *sets(log_every="1000ba")]
+    process = start("train", *run, "--parallel", "pipeline=gpipe,local=2,timeout=3",
+                    "-o", tmp_path / "run")
+    assert wait_until(lambda: len(children(process)) == 2 and newest_step(tmp_path / "run") > 0,
+                      process)
+    hung = children(process)[1]
+    os.kill(hung, signal.SIGSTOP)
+    began = time.monotonic()
+    try:
+        _, err = finish(process)
+    finally:
+        with suppress(ProcessLookupError):  # the launcher has already done it
+            os.kill(hung, signal.SIGKILL)
+    assert process.returncode == 1
+    assert time.monotonic() - began < 20
+    assert re.search(r"rank 1.*stopped", err), err
+
+
+def test_ctrl_c_saves_once_for_all(tmp_path, alone):
+    folder = tmp_path / "run"
+    run = [*longer(NORMS, 12), "--method", "adagp", *sets(checkpoint_every="1ep", accumulate=2)]
+    command = ["train", *run, "--parallel", "pipeline=gpipe,local=2", "-o", folder]
+    process = start(*command)
+    assert wait_until(lambda: newest_step(folder) >= 5, process)
+    process.send_signal(signal.SIGINT)
+    _, err = finish(process)
+    assert process.returncode == 130, err
+    assert "saved after batch" in err
+    adagp(*command)
+    assert_alike(folder, alone(*run))
+
+
+@pytest.mark.parametrize("spec,message", [
+    ("pipeline=gpip,local=2", "gpipe"),
+    ("pipeline=gpipe,micro-batches=5,local=2", "24"),
+    ("pipeline=chimera,local=3,micro-batches=3", "even"),
+    ("pipeline=gpipe,local=16,micro-batches=2", "16"),
+    ("data,local=5", "24"),
+    ("data,pipeline=gpipe,stages=3,local=4", "4"),
+])
+def test_what_cannot_be_is_refused_with_the_numbers(tmp_path, spec, message):
+    done = adagp("train", *NORMS, "--parallel", spec, "-o", tmp_path / "run", code=2)
+    assert message in done.stderr, done.stderr
+
+
+def test_without_a_launcher_it_is_said_how(tmp_path):
+    done = adagp("train", *NORMS, "--parallel", "data", "-o", tmp_path / "run", code=2)
+    assert "torchrun" in done.stderr and "RANK" in done.stderr and "local=" in done.stderr
+
+
+def test_an_unreachable_master_is_named(tmp_path):
+    env = {"RANK": "1", "WORLD_SIZE": "2", "LOCAL_RANK": "1", "MASTER_ADDR": "127.0.0.1",
+           "MASTER_PORT": "9"}
+    done = adagp("train", *NORMS, "--parallel", "data,timeout=2", "-o", tmp_path / "run", code=1,
+                 env=env)
+    assert "127.0.0.1:9" in done.stderr, done.stderr
+
+
+def test_other_options_on_one_rank_are_refused(tmp_path):
+    """Two processes by hand, the second with another learning rate."""
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        port = s.getsockname()[1]
+    def one(rank, *extra):
+        env = environment(RANK=str(rank), WORLD_SIZE="2", LOCAL_RANK=str(rank),
+                          MASTER_ADDR="127.0.0.1", MASTER_PORT=str(port))
+        return subprocess.Popen([BIN, "train", *map(str, NORMS), *extra, "--parallel",
+                                 "data,timeout=20", "-o", str(tmp_path / "run")], env=env,
+                                text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    processes = [one(0), one(1, "--set", "optim.lr=0.7")]
+    for process in processes:
+        _, err = finish(process)
+        assert process.returncode == 2, err
+        assert "optim.lr" in err and "rank 1" in err, err
