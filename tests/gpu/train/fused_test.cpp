@@ -177,7 +177,9 @@ void expect_predictors_agree(int64_t channels) {
     train::update(s);
   }
   const auto one = kernels.state(), other = plain.state();
-  for (const char* name : {"param.fc.weight", "param.conv.weight", "param.fc.bias", "rms.scale"}) {
+  std::vector<std::string> names{"param.fc.weight", "param.conv.weight", "param.fc.bias"};
+  for (const auto* layer : s.layers) names.push_back("rms." + layer->path());
+  for (const std::string& name : names) {
     const at::Tensor x = one.at(name), y = other.at(name);
     EXPECT_LE((x - y).norm().item<double>(), 0.02 * y.norm().item<double>()) << name;
   }
