@@ -56,6 +56,7 @@ def all_reduce(rank, port, floats, repeats):
         times.append(time.perf_counter() - begin)
     if rank == 0:
         print(statistics.median(times[1:]))
+    dist.destroy_process_group()
 
 
 def measure_communication(floats):
