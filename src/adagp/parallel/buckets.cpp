@@ -7,6 +7,8 @@
 #include <torch/csrc/autograd/function_hook.h>
 #include <torch/csrc/autograd/variable.h>
 
+#include "adagp/parallel/wire.h"
+
 namespace adagp::parallel {
 namespace {
 
@@ -45,9 +47,7 @@ struct Buckets::State {
     const at::NoGradGuard no_grad;
     std::vector<at::Tensor> parts;
     for (const size_t p : bucket.params) {
-      const at::Tensor gradient = gradient_of(params[p]);
-      // As it lies in memory.
-      parts.push_back(gradient.as_strided({gradient.numel()}, {1}).to(at::kFloat));
+      parts.push_back(row_of(gradient_of(params[p])).to(at::kFloat));
     }
     bucket.flat = at::cat(parts);
     bucket.sent = group->sum_later(bucket.flat, doing);
@@ -127,9 +127,8 @@ void Buckets::finish() {
     bucket.flat.div_(processes);
     int64_t offset = 0;
     for (const size_t p : bucket.params) {
-      at::Tensor gradient = gradient_of(s.params[p]);
-      gradient.as_strided({gradient.numel()}, {1})
-          .copy_(bucket.flat.narrow(0, offset, gradient.numel()));
+      const at::Tensor gradient = gradient_of(s.params[p]);
+      put_row(bucket.flat.narrow(0, offset, gradient.numel()), gradient);
       offset += gradient.numel();
     }
     bucket.flat.reset();

@@ -218,7 +218,7 @@ void Executor::expect(State& state, const pipeline::OpList& ops, size_t from) {
     if (state.expected.contains(&ops[i])) continue;
     const Line from_peer = line(ops[i]);
     const auto known = forms_.find({state.phase, from_peer.tag});
-    if (known == forms_.end()) return;  // later ones of the same line must not overtake
+    if (known == forms_.end()) return;  // its form is still to come, with the first message
     state.expected.emplace(&ops[i], Expected(from_peer, known->second, state.session.device));
   }
 }
