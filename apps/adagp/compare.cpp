@@ -7,7 +7,9 @@
 #include "adagp/core/interrupt.h"
 #include "adagp/core/log.h"
 #include "adagp/core/text.h"
+#include "adagp/report/budget.h"
 #include "adagp/report/compare.h"
+#include "adagp/train/budget.h"
 #include "adagp/train/compare.h"
 #include "commands.h"
 #include "train_flags.h"
@@ -18,22 +20,43 @@ namespace {
 struct CompareArguments {
   TrainFlags flags;
   train::CompareOptions options;
+  train::BudgetOptions budget;
+  bool by_budget = false, methods_given = false;
   std::string output = "runs/compare";
   bool json = false;
 };
 
+void fail_if_any(const std::vector<std::string>& diverged) {
+  if (diverged.empty()) return;
+  throw DivergedError(core::cat(diverged.size(),
+                                " of the runs diverged and are not in the table:\n  ",
+                                core::join(diverged, "\n  ")));
+}
+
+int run_budget(CompareArguments& arguments) {
+  train::BudgetOptions options = arguments.budget;
+  if (arguments.methods_given) options.methods = arguments.options.methods;
+  if (options.methods.empty()) options.methods = {"bp", "progressive", "stored-loss", "adagp"};
+  options.seeds = arguments.options.seeds;
+  options.folder = arguments.output;
+  options.overwrite = arguments.options.overwrite;
+  const auto result = train::compare_budgets(arguments.flags.resolve(), options);
+  std::puts((arguments.json ? report::to_json(result.report) : report::to_console(result.report))
+                .c_str());
+  core::log_info("written: " + arguments.output + "/budget.md, .json, .csv, .svg");
+  fail_if_any(result.diverged);
+  return 0;
+}
+
 int run_compare(CompareArguments& arguments) {
   core::catch_signals();
+  if (arguments.by_budget) return run_budget(arguments);
   arguments.options.folder = arguments.output;
   const auto result = train::compare_methods(arguments.flags.resolve(), arguments.options);
   std::puts(
       (arguments.json ? report::to_json(result.table) : report::to_console(result.table)).c_str());
   core::log_info("written: " + arguments.output + "/compare.md, compare.json, compare.csv");
-  if (!result.diverged.empty()) {
-    throw DivergedError(core::cat(result.diverged.size(),
-                                  " of the runs diverged and are not in the table:\n  ",
-                                  core::join(result.diverged, "\n  ")));
-  }
+  fail_if_any(result.diverged);
   return 0;
 }
 
@@ -43,9 +66,32 @@ void add_compare(CLI::App& app, Action& action) {
   auto arguments = std::make_shared<CompareArguments>();
   auto* command = app.add_subcommand("compare", "Train by several methods and seeds, and compare");
   arguments->flags.declare(*command, true);
+  auto* methods =
+      command->add_option("--methods", arguments->options.methods,
+                          "Comma-separated (adagp list methods); with --budget also "
+                          "\"progressive@20/24\" and \"stored-loss[stored_loss.power=0.5]@22\"");
+  methods->delimiter(',')->type_name("")->capture_default_str();
+  auto* budget = command->add_flag(
+      "--budget", arguments->by_budget,
+      "Methods and backprop at several lengths: points above backprop of equal cost and time");
+  const auto list = [&](const std::string& name, auto& target, const std::string& about) {
+    command->add_option(name, target, about)
+        ->delimiter(',')
+        ->check(CLI::PositiveNumber)
+        ->needs(budget)
+        ->type_name("")
+        ->capture_default_str();
+  };
+  list("--budget-epochs", arguments->budget.epochs,
+       "With --budget: lengths of bp and of methods without '@20/24'");
+  list("--budget-batches", arguments->budget.batches, "With --budget: batch sizes of bp");
+  list("--targets", arguments->budget.targets,
+       "With --budget: lengths of bp whose score is to be reached");
   command
-      ->add_option("--methods", arguments->options.methods, "Comma-separated (adagp list methods)")
-      ->delimiter(',')
+      ->add_option("--control-seeds", arguments->budget.control_seeds,
+                   "With --budget: seeds of bp at other batch sizes; 0 = --seeds")
+      ->check(CLI::Range(0, 1000))
+      ->needs(budget)
       ->type_name("")
       ->capture_default_str();
   command->add_option("--seeds", arguments->options.seeds, "How many, from --seed on")
@@ -59,8 +105,10 @@ void add_compare(CLI::App& app, Action& action) {
       ->capture_default_str();
   command->add_flag("--overwrite", arguments->options.overwrite, "Run everything anew");
   command->add_flag("--json", arguments->json, "Print as JSON");
-  command->callback(
-      [arguments, &action] { action = [arguments] { return run_compare(*arguments); }; });
+  command->callback([arguments, methods, &action] {
+    arguments->methods_given = methods->count() > 0;
+    action = [arguments] { return run_compare(*arguments); };
+  });
 }
 
 }  // namespace adagp::apps

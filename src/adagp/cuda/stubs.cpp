@@ -7,6 +7,7 @@
 #include "adagp/cuda/norm.h"
 #include "adagp/cuda/optim.h"
 #include "adagp/cuda/predictor.h"
+#include "adagp/cuda/shrink.h"
 
 namespace adagp::cuda {
 namespace {
@@ -66,6 +67,9 @@ void softmax_loss(const LossArgs&, Stream) {
   missing();
 }
 void augment(const AugmentArgs&, Stream) {
+  missing();
+}
+void shrink(const ShrinkArgs&, Stream) {
   missing();
 }
 void update(const ParamSlot*, int64_t, const UpdateRule&, Stream) {

@@ -16,7 +16,10 @@ using Tensors = std::vector<at::Tensor>;
 struct Batch {
   Tensors inputs;  // images are channels-last and normalised; on the device
   Tensors targets;
-  std::vector<int64_t> indices;
+  // Where a method asks for them: the numbers of the examples in the data set, int64 [B], and what
+  // the loss of each counts, float [B]; on the device.
+  at::Tensor examples = {}, weights = {};
+  std::vector<int64_t> indices = {};
   int64_t epoch = 0, position = 0;
 
   bool empty() const { return inputs.empty(); }

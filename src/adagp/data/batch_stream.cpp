@@ -37,19 +37,42 @@ BatchStream::BatchStream(StreamOptions options, Make make, Deliver deliver)
   }
 }
 
-BatchStream::Place BatchStream::after(const Place& place) const {
-  return place.second + 1 < batches_ ? Place{place.first, place.second + 1}
-                                     : Place{place.first + 1, 0};
+namespace {
+
+// Batches of equal size, all examples.
+std::shared_ptr<const EpochPlan> usual_plan(const StreamOptions& options, int64_t batches,
+                                            int64_t epoch) {
+  auto plan = std::make_shared<EpochPlan>();
+  plan->order = example_order(options, epoch);
+  for (int64_t i = 0; i < batches; ++i) {
+    const int64_t begin = i * options.batch;
+    plan->batches.push_back({begin, std::min(options.batch, options.count - begin)});
+  }
+  return plan;
+}
+
+}  // namespace
+
+BatchStream::Place BatchStream::after(const Place& place) {
+  const auto batches = static_cast<int64_t>(plan_of(place.first).batches.size());
+  return place.second + 1 < batches ? Place{place.first, place.second + 1}
+                                    : Place{place.first + 1, 0};
+}
+
+const EpochPlan& BatchStream::plan_of(int64_t epoch) {
+  const bool alike = !options_.plan && !options_.shuffle;  // one plan serves all epochs
+  auto& plan = plans_[alike ? 0 : epoch];
+  if (!plan) {
+    plan = options_.plan ? options_.plan(epoch) : usual_plan(options_, batches_, epoch);
+  }
+  return *plan;
 }
 
 std::vector<int64_t> BatchStream::indices_at(const Place& place) {
-  if (order_.empty() || (options_.shuffle && order_epoch_ != place.first)) {
-    order_ = example_order(options_, place.first);
-    order_epoch_ = place.first;
-  }
-  const int64_t begin = place.second * options_.batch;
-  const int64_t end = std::min(begin + options_.batch, options_.count);
-  return {order_.begin() + begin, order_.begin() + end};
+  const EpochPlan& plan = plan_of(place.first);
+  const auto& part = plan.batches.at(static_cast<size_t>(place.second));
+  const auto begin = plan.order.begin() + part.begin;
+  return {begin, begin + part.count};
 }
 
 Batch BatchStream::made(const Place& place, std::vector<int64_t> indices) const {
@@ -71,7 +94,9 @@ void BatchStream::look_ahead(Place place) {
   const int64_t wanted = std::max(options_.prefetch, options_.workers);
   int64_t passed = 0;
   for (int64_t started = 0; started < wanted && passed < batches_;) {
+    const int64_t epoch = place.first;
     place = after(place);
+    if (options_.plan && place.first != epoch) return;
     if (options_.skips && options_.skips(place.first, place.second)) {
       ++passed;
       continue;
@@ -82,16 +107,21 @@ void BatchStream::look_ahead(Place place) {
 }
 
 void BatchStream::seek(int64_t epoch, int64_t position) {
-  if (epoch < 0 || position < 0 || position > batches_) {
-    throw Error(core::cat("data: no batch ", position, " in epoch ", epoch, ": an epoch has ",
-                          batches_, " batches"));
-  }
-  at_ = position == batches_ ? Place{epoch + 1, 0} : Place{epoch, position};
   if (ahead_) ahead_->clear();
+  plans_.clear();
+  const int64_t batches = position == 0 ? 1 : static_cast<int64_t>(plan_of(epoch).batches.size());
+  if (epoch < 0 || position < 0 || position > batches) {
+    throw Error(core::cat("data: no batch ", position, " in epoch ", epoch, ": this epoch has ",
+                          batches, " batches"));
+  }
+  at_ = position == batches ? Place{epoch + 1, 0} : Place{epoch, position};
 }
 
 Batch BatchStream::next() {
   const Place here = at_;
+  std::erase_if(plans_, [&](const auto& entry) {  // 0 may be the one that serves all
+    return entry.first != 0 && entry.first < here.first;
+  });
   if (ahead_) look_ahead(here);
   Batch batch = deliver_(ahead_ ? ahead_->take(here) : made(here, indices_at(here)));
   at_ = after(here);

@@ -3,12 +3,14 @@
 // batches of a fixed number of examples share.
 
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "adagp/data/batch.h"
+#include "adagp/data/epoch_plan.h"
 #include "adagp/data/prefetch.h"
 
 namespace adagp::data {
@@ -27,6 +29,9 @@ struct StreamOptions {
   // Another order than a shuffled one or the data's own: a pure function of the epoch, asked once
   // unless `shuffle`. It may leave out what fills no whole batch.
   std::function<std::vector<int64_t>(int64_t epoch)> order = {};
+  // Epochs that are decided as they begin, in the place of all of the above. Nothing is then made
+  // ahead across the end of an epoch.
+  Planner plan = {};
 };
 
 // Batches of an epoch. Throws UsageError when there is not one whole batch.
@@ -46,6 +51,7 @@ class BatchStream : public BatchSource {
   // Throws UsageError when there is not one whole batch.
   BatchStream(StreamOptions options, Make make, Deliver deliver);
 
+  // Of an epoch that nothing has planned otherwise.
   int64_t batches_per_epoch() const override { return batches_; }
   void seek(int64_t epoch, int64_t position) override;
   Batch next() override;
@@ -54,7 +60,8 @@ class BatchStream : public BatchSource {
  private:
   using Place = std::pair<int64_t, int64_t>;  // epoch, position
 
-  Place after(const Place& place) const;
+  Place after(const Place& place);
+  const EpochPlan& plan_of(int64_t epoch);
   std::vector<int64_t> indices_at(const Place& place);
   Batch made(const Place& place, std::vector<int64_t> indices) const;
   void start(const Place& place);
@@ -65,9 +72,8 @@ class BatchStream : public BatchSource {
   Deliver deliver_;
   int64_t batches_ = 0;
   Place at_{0, 0};
-  int64_t order_epoch_ = -1;
-  std::vector<int64_t> order_;
-  std::unique_ptr<Prefetcher<Place, Batch>> ahead_;  // last: its threads use the rest
+  std::map<int64_t, std::shared_ptr<const EpochPlan>> plans_;  // the present epoch's and the next
+  std::unique_ptr<Prefetcher<Place, Batch>> ahead_;            // last: its threads use the rest
 };
 
 }  // namespace adagp::data

@@ -131,11 +131,18 @@ struct Loader::Impl {
   }
 
   Batch make_on_gpu(const std::vector<int64_t>& indices, int64_t epoch, int64_t position) {
-    Batch batch{Tensors(1), Tensors(1), {}, 0, 0};
+    Batch batch;
+    batch.inputs.resize(1);
+    batch.targets.resize(1);
+    const int64_t begin = options.plan
+                              ? options.plan(epoch)->batches[static_cast<size_t>(position)].begin
+                              : position * options.batch;
     on_gpu->make(
-        epoch, position * options.batch, static_cast<int64_t>(indices.size()),
-        [this](int64_t wanted) { return example_order(order, wanted); }, batch.inputs[0],
-        batch.targets[0]);
+        epoch, begin, static_cast<int64_t>(indices.size()),
+        [this](int64_t wanted) {
+          return options.plan ? options.plan(wanted)->order : example_order(order, wanted);
+        },
+        batch.inputs[0], batch.targets[0]);
     return batch;
   }
 };
@@ -148,6 +155,7 @@ Loader::Loader(std::shared_ptr<const Dataset> dataset, LoaderOptions options)
   check(s.options.augment);
   s.order = {s.dataset->size(), s.options.batch,   s.options.shuffle,  s.options.drop_last,
              s.options.seed,    s.options.workers, s.options.prefetch, s.options.skips};
+  s.order.plan = s.options.plan;
   whole_batches(s.order);  // refuses before anything is copied
   if (gathers(*s.dataset, s.options.augment)) {
     const at::Tensor images = s.dataset->resident();
@@ -156,9 +164,12 @@ Loader::Loader(std::shared_ptr<const Dataset> dataset, LoaderOptions options)
   const bool on_gpu = s.images.defined() && !s.images.is_cpu();
   if (on_gpu) s.order.workers = 0;
   if (on_gpu && device::kernels(s.options.device)) {
+    const bool alike = !s.options.shuffle && !s.options.augment.train;
     s.on_gpu = std::make_unique<ResidentBatches>(s.images, s.dataset->labels(), s.options.augment,
                                                  s.options.seed, s.options.dtype,
-                                                 !s.options.shuffle && !s.options.augment.train);
+                                                 s.options.plan ? Epochs::kLate
+                                                 : alike        ? Epochs::kAlike
+                                                                : Epochs::kForeseen);
   }
   s.stream = std::make_unique<BatchStream>(
       s.order,

@@ -10,6 +10,7 @@
 #include "adagp/data/augment.h"
 #include "adagp/data/batch.h"
 #include "adagp/data/dataset.h"
+#include "adagp/data/epoch_plan.h"
 
 namespace adagp::data {
 
@@ -22,6 +23,7 @@ struct LoaderOptions {
   int64_t prefetch = 2;  // batches made ahead
   // Batches that the caller will skip(): they are not made ahead. Empty = none is known.
   std::function<bool(int64_t epoch, int64_t position)> skips;
+  Planner plan;  // epochs that are decided as they begin; empty: all examples, batches of `batch`
   at::Device device = at::kCPU;
   at::ScalarType dtype = at::kFloat;  // of the images; bf16 only on a GPU
   AugmentOptions augment;

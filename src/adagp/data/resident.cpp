@@ -1,6 +1,7 @@
 #include "adagp/data/resident.h"
 
 #include <cstring>
+#include <numeric>
 #include <utility>
 
 #include <ATen/ATen.h>
@@ -11,13 +12,13 @@ namespace adagp::data {
 
 ResidentBatches::ResidentBatches(at::Tensor images, const std::vector<int64_t>& labels,
                                  const AugmentOptions& options, uint64_t seed, at::ScalarType dtype,
-                                 bool alike)
+                                 Epochs epochs)
     : images_(std::move(images)),
       labels_(at::tensor(labels, at::kLong).to(images_.device())),
       options_(options),
       seed_(seed),
       dtype_(dtype),
-      alike_(alike) {}
+      epochs_(epochs) {}
 
 ResidentBatches::~ResidentBatches() {
   if (ahead_.valid()) ahead_.wait();
@@ -27,22 +28,42 @@ ResidentBatches::Plan ResidentBatches::plan(int64_t epoch, const Order& order) c
   return data::windows(order(epoch), options_, seed_, epoch);
 }
 
+// What happens to every example of the data set, in its order.
+ResidentBatches::Plan ResidentBatches::plan_of_all(int64_t epoch) const {
+  std::vector<int64_t> all(static_cast<size_t>(images_.size(0)));
+  std::iota(all.begin(), all.end(), 0);
+  return data::windows(all, options_, seed_, epoch);
+}
+
+ResidentBatches::Plan ResidentBatches::late_plan(int64_t epoch, const Order& order) {
+  const Plan all = ahead_.valid() && ahead_epoch_ == epoch ? ahead_.get() : plan_of_all(epoch);
+  Plan out;
+  for (const int64_t example : order(epoch)) out.push_back(all[static_cast<size_t>(example)]);
+  return out;
+}
+
 void ResidentBatches::begin_epoch(int64_t epoch, const Order& order) {
-  Plan now = ahead_.valid() && ahead_epoch_ == epoch ? ahead_.get() : plan(epoch, order);
+  Plan now = epochs_ == Epochs::kLate                  ? late_plan(epoch, order)
+             : ahead_.valid() && ahead_epoch_ == epoch ? ahead_.get()
+                                                       : plan(epoch, order);
   const auto bytes = static_cast<int64_t>(now.size() * sizeof(cuda::Window));
   at::Tensor host = at::empty({bytes}, at::TensorOptions(at::kByte).pinned_memory(true));
   std::memcpy(host.mutable_data_ptr(), now.data(), static_cast<size_t>(bytes));
   windows_ = host.to(images_.device(), /*non_blocking=*/true);
   epoch_ = epoch;
-  if (alike_) return;
+  if (epochs_ == Epochs::kAlike) return;
   ahead_epoch_ = epoch + 1;
+  if (epochs_ == Epochs::kLate) {
+    ahead_ = std::async(std::launch::async, [this, next = epoch + 1] { return plan_of_all(next); });
+    return;
+  }
   ahead_ =
       std::async(std::launch::async, [this, next = epoch + 1, order] { return plan(next, order); });
 }
 
 void ResidentBatches::make(int64_t epoch, int64_t begin, int64_t count, const Order& order,
                            at::Tensor& images, at::Tensor& labels) {
-  if (epoch_ < 0 || (epoch_ != epoch && !alike_)) begin_epoch(epoch, order);
+  if (epoch_ < 0 || (epoch_ != epoch && epochs_ != Epochs::kAlike)) begin_epoch(epoch, order);
   images = at::empty({count, 3, options_.height, options_.width}, images_.options().dtype(dtype_),
                      at::MemoryFormat::ChannelsLast);
   labels = at::empty({count}, labels_.options());

@@ -48,6 +48,8 @@ class Vgg : public BlockNet {
         act.relu = true;
         if (i + 1 == stage.size()) {  // the pool belongs to the block: one pass over memory less
           act.pool = nn::Pool2d{2, 2, 0, "features." + std::to_string(index) + " (max_pool2d)"};
+          // Images of less than 32x32 are down to one pixel before the last pool.
+          act.pool->passes_pixels = form_ == Form::kCifar;
           ++index;
         }
         blocks_.push_back(block("features." + conv_name, [conv, bn, act](const at::Tensor& x) {

@@ -8,6 +8,22 @@
 #include "adagp/nn/norm_sync.h"
 
 namespace adagp::nn {
+namespace {
+
+thread_local bool statistics_kept = false;
+
+}  // namespace
+
+KeepStatistics::KeepStatistics() : before_(statistics_kept) {
+  statistics_kept = true;
+}
+KeepStatistics::~KeepStatistics() {
+  statistics_kept = before_;
+}
+
+double BatchNorm2dImpl::momentum() const {
+  return statistics_kept ? 0.0 : momentum_;
+}
 
 BatchNorm2dImpl::BatchNorm2dImpl(int64_t channels, double eps, double momentum)
     : channels_(channels), eps_(eps), momentum_(momentum) {
@@ -46,10 +62,10 @@ at::Tensor BatchNorm2dImpl::forward(const at::Tensor& x) {
   if (is_training()) {
     num_batches_tracked.add_(1);
     if (const NormSync* sync = norm_sync()) {
-      return synced_batch_norm(*sync, x, weight, bias, running_mean, running_var, momentum_, eps_);
+      return synced_batch_norm(*sync, x, weight, bias, running_mean, running_var, momentum(), eps_);
     }
   }
-  return at::batch_norm(x, weight, bias, running_mean, running_var, is_training(), momentum_, eps_,
+  return at::batch_norm(x, weight, bias, running_mean, running_var, is_training(), momentum(), eps_,
                         at::globalContext().userEnabledCuDNN());
 }
 

@@ -5,6 +5,19 @@
 
 namespace adagp::nn {
 
+// While one is alive, norms of this thread in training mode leave their running statistics alone:
+// for passes over images that the network will not be used on.
+class KeepStatistics {
+ public:
+  KeepStatistics();
+  ~KeepStatistics();
+  KeepStatistics(const KeepStatistics&) = delete;
+  KeepStatistics& operator=(const KeepStatistics&) = delete;
+
+ private:
+  bool before_;
+};
+
 class BatchNorm2dImpl : public torch::nn::Module {
  public:
   explicit BatchNorm2dImpl(int64_t channels, double eps = 1e-5, double momentum = 0.1);
@@ -16,7 +29,7 @@ class BatchNorm2dImpl : public torch::nn::Module {
   at::Tensor running_mean, running_var;  // [C]
   at::Tensor num_batches_tracked;        // []
   double eps() const { return eps_; }
-  double momentum() const { return momentum_; }
+  double momentum() const;  // of the running statistics; 0 inside KeepStatistics
   // [C] zeros beside the weights: the gradient of a bias that the norm takes out again.
   const at::Tensor& zeros();
 

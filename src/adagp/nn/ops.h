@@ -24,6 +24,7 @@ struct Pool2d {
   int64_t padding = 0;
   std::string name = "pool2d";  // for messages
   bool count_padding = true;    // averages: zeros of the padding count
+  bool passes_pixels = false;   // max: a map of one pixel is passed on instead of refused
 };
 // Both throw UsageError when nothing of the image is left.
 at::Tensor max_pool2d(const at::Tensor& x, const Pool2d& pool);

@@ -25,6 +25,16 @@ struct Config {
   int64_t remap_channels = 64;
   int64_t remap_outputs = 10000;
   std::string tail = "last";  // what fills the remainder of a long gradient: last | cyclic
+
+  // dfa, dfa-random, vt, head-ridge: what is left of the past after a BP batch, and the ridge of
+  // the fit, relative to the size of each feature.
+  double forget = 0.95;
+  double ridge = 0.01;
+  int64_t head_features = 32;  // head-ridge: numbers the head's gradient is reduced to
+
+  // dni: hidden width of each layer's network, and whether it is told the label.
+  int64_t dni_hidden = 32;
+  bool dni_label = true;
 };
 
 // Inputs of the shared predictor's fully connected layer.

@@ -37,4 +37,10 @@ at::Tensor gradient_of(const nn::WeightLayer& layer) {
   return copy;
 }
 
+at::TensorOptions predictor_options(const std::vector<nn::WeightLayer*>& layers) {
+  const at::Tensor& weight = layers.front()->weight;
+  const auto dtype = weight.scalar_type() == at::kDouble ? at::kDouble : at::kFloat;
+  return at::TensorOptions(weight.device()).dtype(dtype);
+}
+
 }  // namespace adagp::predictor

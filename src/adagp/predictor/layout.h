@@ -5,6 +5,8 @@
 // kernel row, kernel column, input channel). Rows are therefore views, and a predicted row matrix
 // has its weight's layout without a copy, which the fused optimizer kernels rely on.
 
+#include <vector>
+
 #include <torch/types.h>
 
 #include "adagp/nn/layer.h"
@@ -18,5 +20,8 @@ at::Tensor like_weight(const at::Tensor& rows, const at::Tensor& weight);
 // The gradient of a layer's weight in the weight's layout (a copy only if autograd chose another);
 // bf16 where the layer computes in bf16.
 at::Tensor gradient_of(const nn::WeightLayer& layer);
+
+// The device of the layers, in fp32 whatever they compute in, or in double where they do.
+at::TensorOptions predictor_options(const std::vector<nn::WeightLayer*>& layers);
 
 }  // namespace adagp::predictor

@@ -11,6 +11,7 @@
 #include <torch/types.h>
 
 #include "adagp/optim/optimizer.h"
+#include "adagp/predictor/activations.h"
 #include "adagp/predictor/company.h"
 #include "adagp/predictor/config.h"
 #include "adagp/predictor/summaries.h"
@@ -21,6 +22,10 @@ namespace adagp::predictor {
 struct Context {
   std::vector<at::Tensor> outputs;  // of the network
   std::vector<at::Tensor> targets;
+  // Where the predictor's needs() ask for anything: the gradient of the loss by each output, in
+  // fp32, and the tensors kept at the layers.
+  std::vector<at::Tensor> errors = {};
+  const Activations* activations = nullptr;
 };
 
 // Takes the gradients of a batch one layer at a time, in any order. `gradient` has the shape and
@@ -50,17 +55,21 @@ class Predictor {
  public:
   virtual ~Predictor() = default;
 
+  // What is to be kept of a batch beside its summaries.
+  virtual Needs needs() const { return {}; }
+
   // One training step. `gradients[l]`: the true weight gradient of layer l, in the weight's layout
   // (bf16 where the layer computes in bf16). Returns the loss (a scalar on the device).
-  at::Tensor observe(const Summaries& summaries, const std::vector<at::Tensor>& gradients) {
+  at::Tensor observe(const Summaries& summaries, const std::vector<at::Tensor>& gradients,
+                     const Context& context = {}) {
     advance();
-    return learn(summaries, gradients);
+    return learn(summaries, gradients, context);
   }
   // Its two halves: what the host counts and sets, and the work of the device, which may be
   // recorded once and replayed.
   virtual void advance() = 0;
-  virtual at::Tensor learn(const Summaries& summaries,
-                           const std::vector<at::Tensor>& gradients) = 0;
+  virtual at::Tensor learn(const Summaries& summaries, const std::vector<at::Tensor>& gradients,
+                           const Context& context) = 0;
 
   // Hands each wanted layer's predicted gradient to `sink` as it is made.
   virtual void predict(const Summaries& summaries, const Context& context, GradientSink& sink) = 0;
@@ -70,6 +79,13 @@ class Predictor {
   virtual void load_state(const std::map<std::string, at::Tensor>& state) = 0;
 
   virtual int64_t parameter_count() const = 0;
+  // Multiplications of one prediction for all layers from a batch of this many examples, and of one
+  // learning step; for kinds that look at activations, of what the batch before was like.
+  virtual double macs(int64_t examples) const = 0;
+  virtual double learning_macs(int64_t examples) const {
+    // A prediction and the gradients of its weights and activations.
+    return 3 * macs(examples);
+  }
 };
 
 struct Entry {

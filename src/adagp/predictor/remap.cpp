@@ -92,7 +92,7 @@ void RemapPredictor::predict(const Summaries& summaries, const Context&, Gradien
 }
 
 at::Tensor RemapPredictor::learn(const Summaries& summaries,
-                                 const std::vector<at::Tensor>& gradients) {
+                                 const std::vector<at::Tensor>& gradients, const Context&) {
   const at::AutoGradMode with_graph(true);
   at::Tensor loss = at::zeros({}, summaries.rows().options());
   for (size_t l = 0; l < layers_.size(); ++l) {
@@ -109,6 +109,17 @@ at::Tensor RemapPredictor::learn(const Summaries& summaries,
   loss = loss.detach();
   net_.step(loss);
   return loss;
+}
+
+double RemapPredictor::macs(int64_t) const {
+  int64_t row = 0;
+  for (const Block& block : blocks_)
+    row += block.weight.numel() * config_.summary * config_.summary;
+  double sum = 0;
+  for (const auto* layer : layers_) {
+    sum += static_cast<double>(layer->info().rows() * row + fc_weight_.numel());
+  }
+  return sum;
 }
 
 std::map<std::string, at::Tensor> RemapPredictor::state() const {

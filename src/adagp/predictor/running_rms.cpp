@@ -19,6 +19,12 @@ std::vector<std::string> layer_names(const std::vector<nn::WeightLayer*>& layers
   return names;
 }
 
+std::vector<std::string> names_but_last(const std::vector<nn::WeightLayer*>& layers) {
+  std::vector<std::string> names = layer_names(layers);
+  names.pop_back();
+  return names;
+}
+
 RunningRms::RunningRms(std::vector<std::string> layers, double decay, bool enabled,
                        at::TensorOptions options)
     : names_(std::move(layers)),

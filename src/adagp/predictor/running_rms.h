@@ -13,6 +13,7 @@ namespace adagp::predictor {
 
 // Paths in the model; numbers for layers that nobody collected.
 std::vector<std::string> layer_names(const std::vector<nn::WeightLayer*>& layers);
+std::vector<std::string> names_but_last(const std::vector<nn::WeightLayer*>& layers);
 
 class RunningRms {
  public:

@@ -9,15 +9,6 @@
 #include "adagp/predictor/layout.h"
 
 namespace adagp::predictor {
-namespace {
-
-at::TensorOptions predictor_options(const std::vector<nn::WeightLayer*>& layers) {
-  const at::Tensor& weight = layers.front()->weight;
-  const auto dtype = weight.scalar_type() == at::kDouble ? at::kDouble : at::kFloat;
-  return at::TensorOptions(weight.device()).dtype(dtype);
-}
-
-}  // namespace
 
 SharedPredictor::SharedPredictor(const std::vector<nn::WeightLayer*>& layers, const Config& config,
                                  uint64_t seed, int64_t batches_per_epoch, const Company& company)
@@ -76,7 +67,7 @@ void SharedPredictor::predict(const Summaries& summaries, const Context&, Gradie
 }
 
 at::Tensor SharedPredictor::learn(const Summaries& summaries,
-                                  const std::vector<at::Tensor>& gradients) {
+                                  const std::vector<at::Tensor>& gradients, const Context&) {
   at::Tensor all;
   if (kernels_) {
     if (kernels_->learn(summaries, gradients, all)) return all;
@@ -124,6 +115,16 @@ at::Tensor SharedPredictor::learn(const Summaries& summaries,
   net_.step(loss);
   if (kernels_) kernels_->pull();  // this step was not theirs
   return loss;
+}
+
+double SharedPredictor::macs(int64_t) const {
+  const int64_t conv = conv_weight_.numel() * config_.summary * config_.summary;
+  double sum = 0;
+  for (const auto* layer : layers_) {
+    const int64_t row = conv + fc_weight_.size(1) * layer->info().cols();
+    sum += static_cast<double>(layer->info().rows()) * static_cast<double>(row);
+  }
+  return sum;
 }
 
 std::map<std::string, at::Tensor> SharedPredictor::state() const {

@@ -25,11 +25,13 @@ class SharedPredictor : public Predictor {
                   int64_t batches_per_epoch, const Company& company = {});
 
   void advance() override { net_.advance(); }
-  at::Tensor learn(const Summaries& summaries, const std::vector<at::Tensor>& gradients) override;
+  at::Tensor learn(const Summaries& summaries, const std::vector<at::Tensor>& gradients,
+                   const Context& context) override;
   void predict(const Summaries& summaries, const Context& context, GradientSink& sink) override;
   std::map<std::string, at::Tensor> state() const override;
   void load_state(const std::map<std::string, at::Tensor>& state) override;
   int64_t parameter_count() const override { return net_.parameter_count(); }
+  double macs(int64_t examples) const override;
 
  private:
   at::Tensor features(const at::Tensor& rows) const;  // [R, F*p*p]

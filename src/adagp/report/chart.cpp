@@ -1,91 +1,14 @@
 #include "adagp/report/chart.h"
 
 #include <algorithm>
-#include <cmath>
-#include <limits>
 #include <map>
 
 #include "adagp/core/error.h"
 #include "adagp/core/text.h"
-#include "adagp/report/svg.h"
+#include "adagp/report/chart_frame.h"
 
 namespace adagp::report {
 namespace {
-
-// Okabe and Ito's colours: told apart by readers with any colour vision.
-constexpr const char* kColours[] = {"#0072B2", "#E69F00", "#009E73", "#D55E00",
-                                    "#CC79A7", "#56B4E9", "#8C8C8C", "#B8A800"};
-constexpr const char* kGrid = "#dddddd";
-constexpr const char* kAxis = "#444444";
-constexpr double kLegendRow = 18, kLetter = 12;
-
-std::string colour_of(size_t index) {
-  return kColours[index % std::size(kColours)];
-}
-
-void check_finite(double value, const std::string& what) {
-  if (!std::isfinite(value)) throw Error("chart: " + what + " has a value that is not finite");
-}
-
-// The rectangle the data are drawn in, and the drawing around it.
-struct Frame {
-  Svg drawing;
-  double left, top, width, height;
-
-  double bottom() const { return top + height; }
-};
-
-struct Room {
-  double width, height;          // of the data
-  double left = 74, below = 56;  // labels of the axes
-};
-
-Frame make_frame(const std::string& title, const std::string& x_title, const std::string& y_title,
-                 const std::vector<std::string>& legend, const Room& room) {
-  double beside = 24;
-  for (const auto& name : legend) beside = std::max(beside, text_width(name, kLetter) + 44);
-  const double top = title.empty() ? 20 : 44;
-  const double least = top + 20 + kLegendRow * static_cast<double>(legend.size());
-  constexpr double kTitle = 16, kYTitle = 56;  // its distance from the axis
-  const double total_width =
-      room.left + std::max(room.width + beside, text_width(title, kTitle) + 24);
-  Frame frame{Svg(total_width, std::max(top + room.height + room.below, least)), room.left, top,
-              room.width, room.height};
-  Svg& out = frame.drawing;
-  if (!title.empty()) out.text(room.left, 26, title, "start", kTitle);
-  out.text(room.left + room.width / 2, frame.bottom() + room.below - 12, x_title, "middle");
-  if (!y_title.empty()) {
-    out.text(room.left - kYTitle, top + room.height / 2, y_title, "middle", kLetter, -90);
-  }
-  for (size_t i = 0; i < legend.size(); ++i) {
-    const double x = room.left + room.width + 16, y = top + kLegendRow * static_cast<double>(i);
-    out.rect(x, y, 12, 12, colour_of(i), "", "legend");
-    out.text(x + 18, y + 10.5, legend[i]);
-  }
-  return frame;
-}
-
-// Grid lines and numbers of the vertical axis; returns what maps a value to a height in pixels.
-auto draw_y_axis(Frame& frame, const std::vector<double>& ticks) {
-  const double low = ticks.front(), high = ticks.back();
-  const double bottom = frame.bottom(), height = frame.height;
-  const auto y_of = [=](double value) { return bottom - (value - low) / (high - low) * height; };
-  for (const double tick : ticks) {
-    frame.drawing.line(frame.left, y_of(tick), frame.left + frame.width, y_of(tick), kGrid);
-    frame.drawing.text(frame.left - 8, y_of(tick) + 4, axis_number(tick), "end", 11);
-  }
-  return y_of;
-}
-
-auto draw_x_axis(Frame& frame, const std::vector<double>& ticks) {
-  const double low = ticks.front(), high = ticks.back(), left = frame.left, width = frame.width;
-  const auto x_of = [=](double value) { return left + (value - low) / (high - low) * width; };
-  for (const double tick : ticks) {
-    frame.drawing.line(x_of(tick), frame.top, x_of(tick), frame.bottom(), kGrid);
-    frame.drawing.text(x_of(tick), frame.bottom() + 16, axis_number(tick), "middle", 11);
-  }
-  return x_of;
-}
 
 // Column of each series within its category, and the highest pile of all.
 struct Piles {
@@ -117,8 +40,7 @@ Piles pile_up(const BarChart& chart) {
   return piles;
 }
 
-template <typename Series>
-std::vector<std::string> names_of(const std::vector<Series>& series) {
+std::vector<std::string> names_of(const std::vector<BarSeries>& series) {
   std::vector<std::string> names;
   for (const auto& one : series) names.push_back(one.name);
   return names;
@@ -137,7 +59,7 @@ std::string svg(const BarChart& chart) {
   // Turned by 40 degrees a label reaches down by two thirds of its length.
   const double below = 50 + (turned ? longest * 0.66 : 0);
   Frame frame =
-      make_frame(chart.title, chart.x_title, chart.y_title, names_of(chart.series),
+      make_frame(chart.title, chart.x_title, chart.y_title, boxes_of(names_of(chart.series)),
                  {slot * categories, 320, turned ? std::max(74.0, longest * 0.77) : 74, below});
   Svg& out = frame.drawing;
   const auto y_of = draw_y_axis(frame, axis_ticks(0, piles.highest));
@@ -165,32 +87,6 @@ std::string svg(const BarChart& chart) {
   return out.str();
 }
 
-std::string svg(const LineChart& chart) {
-  constexpr double kInfinity = std::numeric_limits<double>::infinity();
-  double x_low = kInfinity, x_high = -kInfinity, y_low = 0, y_high = -kInfinity;
-  for (const LineSeries& series : chart.series) {
-    for (const auto& [x, y] : series.points) {
-      check_finite(x, "series '" + series.name + "'");
-      check_finite(y, "series '" + series.name + "'");
-      x_low = std::min(x_low, x);
-      x_high = std::max(x_high, x);
-      y_low = std::min(y_low, y);
-      y_high = std::max(y_high, y);
-    }
-  }
-  if (x_low > x_high) throw Error("chart: '" + chart.title + "' has no data");
-  Frame frame =
-      make_frame(chart.title, chart.x_title, chart.y_title, names_of(chart.series), {620, 320});
-  const auto y_of = draw_y_axis(frame, axis_ticks(y_low, y_high));
-  const auto x_of = draw_x_axis(frame, axis_ticks(x_low, x_high));
-  for (size_t s = 0; s < chart.series.size(); ++s) {
-    std::vector<std::pair<double, double>> points;
-    for (const auto& [x, y] : chart.series[s].points) points.emplace_back(x_of(x), y_of(y));
-    frame.drawing.path(points, colour_of(s));
-  }
-  return frame.drawing.str();
-}
-
 std::string svg(const GanttChart& chart) {
   if (chart.lanes.empty() || chart.boxes.empty()) {
     throw Error("chart: '" + chart.title + "' has no data");
@@ -209,7 +105,7 @@ std::string svg(const GanttChart& chart) {
   for (const auto& lane : chart.lanes) widest = std::max(widest, text_width(lane, 11));
   const double lane_height = 26;
   Frame frame =
-      make_frame(chart.title, chart.x_title, "", kinds,
+      make_frame(chart.title, chart.x_title, "", boxes_of(kinds),
                  {860, lane_height * static_cast<double>(chart.lanes.size()), widest + 24, 56});
   const auto x_of = draw_x_axis(frame, axis_ticks(0, end, 10));
   for (size_t lane = 0; lane < chart.lanes.size(); ++lane) {

@@ -22,14 +22,22 @@ struct BarChart {
   double reference = 0;  // a line across at this height; 0 = none
 };
 
+enum class Stroke { kSolid, kDashed, kDotted, kNone };
+
 struct LineSeries {
-  std::string name;
-  std::vector<std::pair<double, double>> points;  // x, y
+  std::string name;                                 // empty: not in the legend
+  std::vector<std::pair<double, double>> points{};  // x, y
+  Stroke stroke = Stroke::kSolid;
+  int marker = 0;                // at the points: 0 none, then circle, square, triangle, diamond
+  int colour = -1;               // place among the colours; -1: the series' own place
+  std::vector<double> errors{};  // half the height of a bar at each point, or empty
 };
 
 struct LineChart {
   std::string title, x_title, y_title;
   std::vector<LineSeries> series;
+  bool log_x = false;     // all x above 0
+  bool from_zero = true;  // the vertical axis begins at 0 or below
 };
 
 struct GanttBox {

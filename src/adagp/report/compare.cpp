@@ -89,14 +89,6 @@ Difference paired_scores(const SeedRuns& runs, const SeedRuns& reference) {
   return paired_difference(differences);
 }
 
-std::string number_or_dash(double value, int digits, const char* unit = "") {
-  return std::isfinite(value) ? core::fixed(value, digits) + unit : "-";
-}
-
-std::string exact_number(double value) {
-  return std::isfinite(value) ? core::shortest(value) : "";
-}
-
 Table people_table(const Comparison& comparison) {
   Table table({{"method", Align::kLeft},
                {comparison.metric.label + (comparison.metric.percent ? " %" : "")},
@@ -107,11 +99,10 @@ Table people_table(const Comparison& comparison) {
                {"GP batches"},
                {"cosine"}});
   for (const MethodRow& row : comparison.methods) {
-    std::string score = number_or_dash(row.score_mean, 2);
-    if (std::isfinite(row.score_sd)) score += " ± " + core::fixed(row.score_sd, 2);
-    table.add_row({row.method, score, core::cat(row.n), number_or_dash(row.seconds_mean, 1),
-                   number_or_dash(row.speedup, 2, "x"), core::cat(row.bp_batches),
-                   core::cat(row.gp_batches), number_or_dash(row.cosine_mean, 3)});
+    table.add_row({row.method, with_spread(row.score_mean, row.score_sd), core::cat(row.n),
+                   number_or_dash(row.seconds_mean, 1), number_or_dash(row.speedup, 2, "x"),
+                   core::cat(row.bp_batches), core::cat(row.gp_batches),
+                   number_or_dash(row.cosine_mean, 3)});
   }
   return table;
 }

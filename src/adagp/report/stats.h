@@ -4,16 +4,16 @@
 #include <cstdint>
 #include <vector>
 
+#include "adagp/core/student_t.h"
+
 namespace adagp::report {
 
 double mean(const std::vector<double>& values);  // NaN for none
 // With n - 1; NaN for fewer than two.
 double standard_deviation(const std::vector<double>& values);
 
-// P(T <= t) of Student's t with `freedom` degrees of freedom (at least 1).
-double student_t_cdf(double t, double freedom);
-// The t with P(T <= t) = `probability`, 0 < probability < 1.
-double student_t_quantile(double probability, double freedom);
+using core::student_t_cdf;
+using core::student_t_quantile;
 
 // The mean of differences with its two-sided 95 % t interval.
 struct Difference {

@@ -21,6 +21,14 @@ std::string attribute(const char* name, const std::string& value) {
   return std::string(" ") + name + "=\"" + xml_escape(value) + "\"";
 }
 
+std::string point_list(const std::vector<std::pair<double, double>>& points) {
+  std::string list;
+  for (const auto& [x, y] : points) {
+    list += (list.empty() ? "" : " ") + svg_number(x) + "," + svg_number(y);
+  }
+  return list;
+}
+
 }  // namespace
 
 std::string xml_escape(const std::string& text) {
@@ -83,6 +91,22 @@ std::vector<double> axis_ticks(double low, double high, int count) {
   return ticks;
 }
 
+std::vector<double> log_ticks(double low, double high) {
+  const double ratio = high / low;
+  const std::vector<double> steps = ratio < 8     ? std::vector<double>{1, 1.5, 2, 3, 4, 5, 6, 8}
+                                    : ratio < 200 ? std::vector<double>{1, 2, 5}
+                                                  : std::vector<double>{1};
+  std::vector<double> ticks;
+  for (double power = std::pow(10, std::floor(std::log10(low)));; power *= 10) {
+    for (const double step : steps) {
+      const double tick = step * power;
+      if (tick <= low * (1 + 1e-9)) ticks.clear();
+      ticks.push_back(tick);
+      if (ticks.size() > 1 && tick >= high * (1 - 1e-9)) return ticks;
+    }
+  }
+}
+
 double text_width(const std::string& text, double size) {
   return 0.58 * size * static_cast<double>(display_width(text));
 }
@@ -102,13 +126,32 @@ void Svg::line(double x1, double y1, double x2, double y2, const std::string& co
            "/>\n";
 }
 
-void Svg::path(const std::vector<std::pair<double, double>>& points, const std::string& colour) {
-  std::string list;
-  for (const auto& [x, y] : points) {
-    list += (list.empty() ? "" : " ") + svg_number(x) + "," + svg_number(y);
+void Svg::path(const std::vector<std::pair<double, double>>& points, const std::string& colour,
+               const std::string& dash) {
+  body_ += "<polyline fill=\"none\" stroke-width=\"2\"" + attribute("stroke", colour);
+  if (!dash.empty()) body_ += attribute("stroke-dasharray", dash);
+  body_ += attribute("points", point_list(points)) + "/>\n";
+}
+
+void Svg::marker(double x, double y, int shape, const std::string& colour,
+                 const std::string& about) {
+  // Corners of shapes of about equal area.
+  static const std::vector<std::pair<double, double>> kShapes[] = {
+      {{-4, -4}, {4, -4}, {4, 4}, {-4, 4}},
+      {{0, -5.5}, {5.5, 4}, {-5.5, 4}},
+      {{0, -6}, {6, 0}, {0, 6}, {-6, 0}}};
+  const auto index = static_cast<size_t>(shape - 1) % 4;
+  const std::string kind = index == 0 ? "circle" : "polygon";
+  body_ += "<" + kind;
+  if (index == 0) {
+    body_ += attribute("cx", x) + attribute("cy", y) + attribute("r", 4.5);
+  } else {
+    auto corners = kShapes[index - 1];
+    for (auto& [cx, cy] : corners) cx += x, cy += y;
+    body_ += attribute("points", point_list(corners));
   }
-  body_ += "<polyline fill=\"none\" stroke-width=\"2\"" + attribute("stroke", colour) +
-           attribute("points", list) + "/>\n";
+  body_ += attribute("fill", colour) + " stroke=\"#fff\" class=\"marker\"";
+  body_ += about.empty() ? "/>\n" : "><title>" + xml_escape(about) + "</title></" + kind + ">\n";
 }
 
 void Svg::text(double x, double y, const std::string& text, const std::string& anchor, double size,

@@ -18,6 +18,10 @@ std::string axis_number(double value);
 // `count` of them.
 std::vector<double> axis_ticks(double low, double high, int count = 6);
 
+// For a logarithmic axis: round numbers from one not above `low` to one not below `high`, closer
+// together the narrower the range. Both are above 0.
+std::vector<double> log_ticks(double low, double high);
+
 // Pixels of a text in the drawing's font, roughly: letters differ, and a margin hides it.
 double text_width(const std::string& text, double size);
 
@@ -30,7 +34,12 @@ class Svg {
             const std::string& about = "", const std::string& kind = "");
   void line(double x1, double y1, double x2, double y2, const std::string& colour,
             double width = 1);
-  void path(const std::vector<std::pair<double, double>>& points, const std::string& colour);
+  // `dash`: lengths of stroke and gap, "" for none.
+  void path(const std::vector<std::pair<double, double>>& points, const std::string& colour,
+            const std::string& dash = "");
+  // `shape` counts circle, square, triangle, diamond from 1 and starts again after them.
+  void marker(double x, double y, int shape, const std::string& colour,
+              const std::string& about = "");
   // `anchor`: start, middle or end; `turn`: degrees clockwise about (x, y).
   void text(double x, double y, const std::string& text, const std::string& anchor = "start",
             double size = 12, double turn = 0);

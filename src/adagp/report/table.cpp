@@ -1,6 +1,7 @@
 #include "adagp/report/table.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 
 #include "adagp/core/error.h"
@@ -122,6 +123,23 @@ std::string Table::csv() const {
     out += core::join(cells, ",") + "\n";
   }
   return out;
+}
+
+std::string number_or_dash(double value, int digits, const char* unit) {
+  return std::isfinite(value) ? core::fixed(value, digits) + unit : "-";
+}
+
+std::string exact_number(double value) {
+  return std::isfinite(value) ? core::shortest(value) : "";
+}
+
+std::string signed_points(double value) {
+  return (value < 0 ? "" : "+") + core::fixed(value, 2);
+}
+
+std::string with_spread(double value, double sd) {
+  const std::string spread = std::isfinite(sd) ? " ± " + core::fixed(sd, 2) : "";
+  return number_or_dash(value, 2) + spread;
 }
 
 }  // namespace adagp::report

@@ -35,4 +35,10 @@ class Table {
 // emoji two. Good for names and numbers, not a full Unicode implementation.
 size_t display_width(std::string_view text);
 
+// Cells of numbers, of which some do not exist.
+std::string number_or_dash(double value, int digits, const char* unit = "");
+std::string exact_number(double value);            // unrounded; empty when it does not exist
+std::string signed_points(double value);           // "+1.50"
+std::string with_spread(double value, double sd);  // "88.63 ± 0.04", "88.63" without, "-"
+
 }  // namespace adagp::report

@@ -4,6 +4,7 @@
 
 #include "adagp/core/text.h"
 #include "adagp/report/compare.h"
+#include "adagp/report/table.h"
 
 namespace adagp::report {
 namespace {
@@ -12,10 +13,6 @@ constexpr int64_t kEnoughSeeds = 3;
 
 // Pairs with the same number of common seeds, most seeds first.
 using PairsBySeeds = std::map<int64_t, std::vector<PairedRow>, std::greater<>>;
-
-std::string signed_points(double value) {
-  return (value < 0 ? "" : "+") + core::fixed(value, 2);
-}
 
 std::string range_of(const Difference& points) {
   return signed_points(points.low) + " to " + signed_points(points.high);

@@ -7,6 +7,7 @@
 #include "adagp/train/loss.h"
 #include "adagp/train/parts.h"
 #include "adagp/train/precision.h"
+#include "adagp/train/taps.h"
 #include "adagp/train/team.h"
 
 namespace adagp::train {
@@ -45,13 +46,26 @@ void gather_low(Session& s) {
   }
 }
 
+models::Tensors run_net(Session& s, const models::Tensors& inputs) {
+  if (s.first_block == 0) return s.net->run(inputs);
+  const auto& blocks = dynamic_cast<const models::BlockNet&>(*s.net).blocks();
+  models::Tensors x = inputs;
+  for (size_t i = 0; i < blocks.size(); ++i) {
+    const at::AutoGradMode graph(static_cast<int64_t>(i) >= s.first_block);
+    x = blocks[i].run(x);
+  }
+  return x;
+}
+
+void store_losses(Session& s, const data::Batch& batch, const models::Tensors& outputs) {
+  if (!s.stored_losses.defined() || !batch.examples.defined()) return;
+  s.stored_losses.index_copy_(0, batch.examples, s.task->losses(outputs, batch.targets));
+}
+
 StepResult backprop(Session& s, const data::Batch& batch, bool tapped) {
   if (s.team) return s.team->backprop(s, batch, tapped);
-  std::optional<nn::TapScope> taps;
-  if (tapped) {
-    s.summaries->begin(s.config.accumulate);
-    taps.emplace(*s.summaries);
-  }
+  std::optional<Taps> taps;
+  if (tapped) taps.emplace(s, s.config.accumulate);
   StepResult result;
   result.targets = batch.targets;
   const auto size = static_cast<double>(batch.size());
@@ -59,16 +73,17 @@ StepResult backprop(Session& s, const data::Batch& batch, bool tapped) {
     models::Tensors outputs;
     {
       const AutocastScope autocast(s.device, s.bf16());
-      outputs = s.net->run(part.inputs);
+      outputs = run_net(s, part.inputs);
     }
     const Loss loss = s.loss(outputs, part.targets, true);
     const double share = static_cast<double>(part.size()) / size;
-    backward(loss, outputs, share);
+    backward(loss, outputs, share, part.weights);
+    store_losses(s, part, outputs);
     if (share != 1) gather_low(s);
     result.add(loss.value.detach(), share);
     append(result.outputs, outputs);
   }
-  if (tapped) s.summaries->end();
+  if (taps) taps->end();
   return result;
 }
 

@@ -9,6 +9,11 @@ namespace adagp::train {
 // summaries see the pass.
 StepResult backprop(Session& session, const data::Batch& batch, bool tapped = false);
 
+// The network on these inputs: the blocks before the session's first_block without a graph.
+models::Tensors run_net(Session& session, const models::Tensors& inputs);
+// Keeps the losses of these examples, where the session has a table of them.
+void store_losses(Session& session, const data::Batch& batch, const models::Tensors& outputs);
+
 // After the backward pass of one of several micro-batches: their gradients are added up in fp32,
 // as bf16 would lose the small ones.
 void gather_low(Session& session);

@@ -45,11 +45,16 @@ class Classification : public Task {
     return core::cat(splits_.height, "x", splits_.width);
   }
 
+  int64_t image_side(const Config&) const override {
+    return splits_.height == splits_.width ? splits_.height : 0;
+  }
+
   int64_t train_size() const override { return splits_.train->size(); }
   int64_t test_size() const override { return splits_.test->size(); }
 
   std::unique_ptr<data::BatchSource> batches(const Config& config, Use use, at::Device device,
-                                             const Skips& skips) const override {
+                                             const Skips& skips,
+                                             const data::Planner& plan) const override {
     const bool training = use == Use::kTrain;
     data::LoaderOptions options;
     options.batch = training ? config.batch : config.eval_batch;
@@ -57,6 +62,7 @@ class Classification : public Task {
     options.seed = static_cast<uint64_t>(config.seed);
     options.workers = config.augment.workers;
     options.skips = skips;
+    options.plan = plan;
     options.device = device;
     if (config.precision == "bf16") options.dtype = at::kBFloat16;
     options.augment.train = training;
@@ -69,6 +75,13 @@ class Classification : public Task {
     options.augment.std = splits_.std;
     return std::make_unique<data::Loader>(use == Use::kTest ? splits_.test : splits_.train,
                                           options);
+  }
+
+  bool plans_epochs() const override { return true; }
+  at::Tensor losses(const models::Tensors& outputs, const data::Tensors& targets) const override {
+    const at::NoGradGuard no_grad;
+    return at::cross_entropy_loss(outputs[0].detach().to(at::kFloat), targets[0], {},
+                                  at::Reduction::None);
   }
 
   data::Batch example(const Config& config, int64_t count, at::Device device) const override {

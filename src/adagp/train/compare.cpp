@@ -6,9 +6,9 @@
 #include "adagp/core/error.h"
 #include "adagp/core/log.h"
 #include "adagp/core/text.h"
-#include "adagp/train/build.h"
 #include "adagp/train/equal_time.h"
 #include "adagp/train/methods.h"
+#include "adagp/train/runs.h"
 
 namespace adagp::train {
 namespace {
@@ -75,22 +75,19 @@ CompareResult compare_methods(const Config& config, const CompareOptions& option
     std::map<std::string, Summary> of_seed;
     for (const auto& method : methods) {
       const std::string name = core::cat(method, "-seed", seed);
-      const bool finished =
-          !options.overwrite && core::fs::exists(options.folder / name / "summary.json");
-      core::log_info(core::cat("run ", ++number, " of ", total, ": ", method, ", seed ", seed,
-                               finished ? ": already finished" : ""));
+      const std::string what =
+          core::cat("run ", ++number, " of ", total, ": ", method, ", seed ", seed);
       Config one = config;
       one.method = method;
       one.seed = seed;
       try {
         if (method == "equal-time") set_budget(one, of_seed);
-        of_seed[method] = train(one, task, options.folder / name, options.overwrite);
+        of_seed[method] = run_or_reuse(one, task, options.folder / name, options.overwrite, what);
       } catch (const DivergedError& error) {
         core::log_error(error.what());
         result.diverged.push_back(name + ": " + error.what());
         continue;
       }
-      core::log_info(one_line(of_seed[method]));
       runs.push_back(record_of(of_seed[method]));
     }
   }

@@ -156,7 +156,7 @@ void bind_optim(core::Binding& b, Config& c) {
 }
 
 void bind_methods(core::Binding& b, Config& c) {
-  b.bind("predictor.kind", &c.predictor.kind, "shared or remap (adagp list predictors)");
+  b.bind("predictor.kind", &c.predictor.kind, "how gradients are made (adagp list predictors)");
   b.bind("predictor.summary", &c.predictor.summary, "side of the pooled activation").between(1, 64);
   b.bind("predictor.target", &c.predictor.target, "rms (gradient / running RMS) or raw")
       .one_of({"rms", "raw"});
@@ -172,6 +172,70 @@ void bind_methods(core::Binding& b, Config& c) {
       .at_least(1);
   b.bind("predictor.tail", &c.predictor.tail, "remap: end of a long gradient: last or cyclic")
       .one_of({"last", "cyclic"});
+  b.bind("predictor.forget", &c.predictor.forget,
+         "dfa, dfa-random, vt, head-ridge: what is left of the past after a BP batch")
+      .between(0, 1);
+  b.bind("predictor.ridge", &c.predictor.ridge,
+         "dfa, vt, head-ridge: ridge of the fit, relative to the size of each feature")
+      .between(1e-9, 1e9);
+  b.bind("predictor.head_features", &c.predictor.head_features,
+         "head-ridge: numbers the head's gradient is reduced to")
+      .between(1, 4096);
+  b.bind("predictor.dni_hidden", &c.predictor.dni_hidden, "dni: hidden width of its networks")
+      .at_least(1);
+  b.bind("predictor.dni_label", &c.predictor.dni_label, "dni: its networks are told the label");
+  b.bind(
+      "low_res.sizes", &c.low_res.sizes,
+      "sides of smaller images: low-res takes the first, progressive one for each share; empty = "
+      "1/2, 3/4 and the whole of the images' own");
+  b.bind("low_res.shares", &c.low_res.shares,
+         "progressive: share of the epochs that has each size; they add up to 1");
+  b.bind("low_res.scale_batch", &c.low_res.scale_batch,
+         "batches of smaller images have as many more of them, so that a GPU stays full");
+  b.bind("low_res.scale_lr", &c.low_res.scale_lr,
+         "the rate of a grown batch is multiplied by its growth to this power")
+      .between(0, 1);
+  b.bind("low_res.move_statistics", &c.low_res.move_statistics,
+         "method low-res: smaller images move the norms' running statistics too");
+  b.bind("select.anneal", &c.select_anneal,
+         "stored-loss, infobatch: share of the epochs at the end that has all examples")
+      .between(0, 1);
+  b.bind("stored_loss.power", &c.stored_loss_power,
+         "an example is kept with probability (rank of its loss / N) to this power; 0 = all")
+      .between(0, 100);
+  b.bind("infobatch.prune", &c.infobatch_prune,
+         "share of the examples below the mean loss that is left out")
+      .between(0, 0.999);
+  b.bind("selective.share", &c.selective.share, "share of a GP batch that goes backward")
+      .between(0, 1);
+  b.bind("selective.rule", &c.selective.rule,
+         "top (largest losses) or priority (likelier the larger, unbiased)")
+      .one_of({"top", "priority"});
+  b.bind("partial.blocks", &c.partial_blocks,
+         "method partial: blocks at the network's beginning without gradients in GP batches")
+      .at_least(0);
+  b.bind("freeze.at", &c.freeze.at,
+         "method freeze: shares of the epochs after which blocks stop learning");
+  b.bind("freeze.blocks", &c.freeze.blocks, "how many blocks at the beginning, for each of them");
+  b.bind("control_variate.share", &c.control_variate,
+         "method control-variate: share of a GP batch that goes backward; 1/2, 1/3, 1/4, ...")
+      .between(0, 1);
+  auto& a = c.automatic;
+  b.bind("auto.steps", &a.steps, "cheap steps that method auto may use: names of methods");
+  b.bind("auto.heldout", &a.heldout, "training examples kept out to measure progress on")
+      .at_least(1);
+  b.bind("auto.window", &a.window, "batches between two measurements").at_least(1);
+  b.bind("auto.pairs", &a.pairs, "windows of a candidate, each beside one of backprop, in a trial")
+      .at_least(2);
+  b.bind("auto.most", &a.most, "most cheap batches for one exact batch").at_least(1);
+  b.bind("auto.confidence", &a.confidence, "of the lower bound that must be above backprop")
+      .between(0.5, 0.9999);
+  b.bind("auto.probe_share", &a.probe_share,
+         "at most this share of the batches is spent on trials that come to nothing")
+      .between(0, 1);
+  b.bind("auto.clock", &a.clock,
+         "measured: seconds; counted: multiplications, the same on every machine")
+      .one_of({"measured", "counted"});
   b.bind("ema.decay", &c.ema_decay, "method ema: decay of the running mean gradient").between(0, 1);
   b.bind("small_batch.share", &c.small_batch,
          "method small-batch: share of a GP batch that is used")

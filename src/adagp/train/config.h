@@ -71,6 +71,42 @@ struct Config {
 
   predictor::Config predictor;
 
+  // Smaller images: for method low-res the first size, for progressive one for each share of the
+  // epochs.
+  struct LowRes {
+    std::vector<int64_t> sizes;  // empty = a half, three quarters and the whole of the images' side
+    std::vector<double> shares{0.4, 0.3, 0.3};
+    bool scale_batch = true;
+    double scale_lr = 1;
+    bool move_statistics = false;
+  } low_res;
+  // Rules for the examples of an epoch.
+  double select_anneal = 0.125;
+  double stored_loss_power = 1;
+  double infobatch_prune = 0.5;
+  struct Selective {
+    double share = 0.5;
+    std::string rule = "top";
+  } selective;
+  int64_t partial_blocks = 1;
+  struct Freeze {
+    std::vector<double> at{0.5, 0.75};
+    std::vector<int64_t> blocks{1, 2};
+  } freeze;
+
+  double control_variate = 0.25;
+  struct Automatic {
+    std::vector<std::string> steps{"low-res",     "selective", "partial",
+                                   "small-batch", "adagp",     "skip"};
+    int64_t heldout = 1024;
+    int64_t window = 40;
+    int64_t pairs = 4;
+    int64_t most = 4;
+    double confidence = 0.95;
+    double probe_share = 0.08;
+    std::string clock = "measured";
+  } automatic;
+
   double ema_decay = 0.9;
   double small_batch = 0.25;
   std::string equal_time_reference;  // run folder whose seconds are the budget

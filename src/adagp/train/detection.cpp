@@ -74,7 +74,8 @@ class Detection : public Task {
   int64_t test_size() const override { return splits_.test->size(); }
 
   std::unique_ptr<data::BatchSource> batches(const Config& config, Use use, at::Device device,
-                                             const Skips& skips) const override {
+                                             const Skips& skips,
+                                             const data::Planner&) const override {
     const auto& set = use == Use::kTest ? splits_.test : splits_.train;
     data::DetectionOptions options;
     options.training = use == Use::kTrain;

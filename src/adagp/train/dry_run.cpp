@@ -37,8 +37,9 @@ Plan dry_run(Config config) {
   plan.parameters = models::parameter_count(*s.net);
   if (s.predictor) plan.predictor_parameters = s.predictor->parameter_count();
   plan.batches_per_epoch = trainer.batches_per_epoch();
-  plan.gp_batches = trainer.predicted_batches();
-  plan.bp_batches = trainer.total_batches() - plan.gp_batches;
+  const Agenda::Counts counts = trainer.foreseen();
+  plan.gp_batches = counts.gp;
+  plan.bp_batches = counts.bp;
   constexpr double kFloat = 4;
   plan.weight_bytes = kFloat * (static_cast<double>(plan.parameters) * 3 +
                                 static_cast<double>(plan.predictor_parameters) * 4);

@@ -3,9 +3,12 @@
 #include <ATen/ATen.h>
 
 #include "adagp/device/kernels.h"
+#include "adagp/predictor/exact_gradient.h"
+#include "adagp/train/bp_step.h"
 #include "adagp/train/loss.h"
 #include "adagp/train/parts.h"
 #include "adagp/train/precision.h"
+#include "adagp/train/taps.h"
 #include "adagp/train/team.h"
 
 namespace adagp::train {
@@ -36,37 +39,15 @@ class UpdateSink : public predictor::GradientSink {
   Session& s_;
 };
 
-// The gradient of the loss by each output: a graph over the outputs alone.
-models::Tensors output_gradients(Session& s, const models::Tensors& outputs,
-                                 const data::Tensors& targets) {
-  const at::AutoGradMode with_gradients(true);
-  models::Tensors leaves;
-  for (const at::Tensor& output : outputs) {
-    leaves.push_back(output.detach().to(at::kFloat).requires_grad_());
-  }
-  Tally unused(s.device, device::kernels(s.device));  // the step has counted this batch already
-  backward(s.task->loss(s.config, unused, leaves, targets, true, true), leaves, 1);
-  for (at::Tensor& leaf : leaves) leaf = leaf.grad();
-  return leaves;
-}
-
 // The gradient of a head needs no backward pass: its input and the error of its output suffice.
 void exact_head(Session& s, size_t place, const at::Tensor& error) {
   const nn::WeightLayer& head = *s.layers[place];
   const nn::LayerInfo& info = head.info();
   const at::Tensor input = s.summaries->kept_input(place).to(at::kFloat);
-  at::Tensor weight, bias;
-  if (info.kind == nn::LayerKind::kConv2d) {
-    weight = std::get<1>(at::convolution_backward(error, input, head.weight, {}, info.stride,
-                                                  info.padding, info.dilation, false, {0, 0},
-                                                  info.groups, {false, true, false}));
-    weight = at::empty_like(head.weight).copy_(weight);
-    bias = error.sum({0, 2, 3});
-  } else {
-    const at::Tensor flat = error.reshape({-1, info.out});
-    weight = flat.t().mm(input.reshape({-1, info.in}));
-    bias = flat.sum(0);
-  }
+  at::Tensor weight = predictor::weight_gradient(head, input, error);
+  at::Tensor bias = info.kind == nn::LayerKind::kConv2d
+                        ? error.sum({0, 2, 3})
+                        : error.reshape({-1, info.out}).sum(at::IntArrayRef{0});
   if (s.team) {
     s.team->average(weight);
     s.team->average(bias);
@@ -77,6 +58,28 @@ void exact_head(Session& s, size_t place, const at::Tensor& error) {
 
 }  // namespace
 
+predictor::Context context_of(Session& s, const StepResult& result, const at::Tensor& weights) {
+  predictor::Context context{result.outputs, result.targets};
+  if (s.activations) {
+    context.errors = output_gradients(s, result.outputs, result.targets, weights);
+    context.activations = s.activations.get();
+  }
+  return context;
+}
+
+models::Tensors output_gradients(Session& s, const models::Tensors& outputs,
+                                 const data::Tensors& targets, const at::Tensor& weights) {
+  const at::AutoGradMode with_gradients(true);
+  models::Tensors leaves;
+  for (const at::Tensor& output : outputs) {
+    leaves.push_back(output.detach().to(at::kFloat).requires_grad_());
+  }
+  Tally unused(s.device, device::kernels(s.device));  // the step has counted this batch already
+  backward(s.task->loss(s.config, unused, leaves, targets, true, true), leaves, 1, weights);
+  for (at::Tensor& leaf : leaves) leaf = leaf.grad();
+  return leaves;
+}
+
 void predicted_gradients(Session& s, const predictor::Context& context,
                          predictor::GradientSink& sink) {
   s.predictor->predict(*s.summaries, context, sink);
@@ -84,11 +87,19 @@ void predicted_gradients(Session& s, const predictor::Context& context,
 
 namespace {
 
-StepResult forward(Session& s, const data::Batch& batch) {
-  if (s.team) return s.team->forward(s, batch);
+StepResult as_predicted(StepResult result, const data::Batch& batch) {
+  result.phase = schedule::Phase::kPredict;
+  result.targets = batch.targets;
+  return result;
+}
+
+}  // namespace
+
+StepResult gp_forward(Session& s, const data::Batch& batch) {
+  const at::NoGradGuard no_grad;
+  if (s.team) return as_predicted(s.team->forward(s, batch), batch);
   StepResult result;
-  s.summaries->begin(s.config.accumulate);
-  const nn::TapScope taps(*s.summaries);
+  Taps taps(s, s.config.accumulate);
   const auto size = static_cast<double>(batch.size());
   for (const data::Batch& part : in_parts(batch, s.config.accumulate)) {
     models::Tensors outputs;
@@ -97,26 +108,26 @@ StepResult forward(Session& s, const data::Batch& batch) {
       outputs = s.net->run(part.inputs);
     }
     result.add(s.loss(outputs, part.targets, false).value, static_cast<double>(part.size()) / size);
+    store_losses(s, part, outputs);
     append(result.outputs, outputs);
   }
-  s.summaries->end();
-  return result;
+  taps.end();
+  return as_predicted(std::move(result), batch);
 }
-
-}  // namespace
 
 StepResult gp_step(Session& s, const data::Batch& batch, const GradientSource& source) {
   const at::NoGradGuard no_grad;
-  StepResult result = forward(s, batch);
-  result.phase = schedule::Phase::kPredict;
-  result.targets = batch.targets;
-
+  StepResult result = gp_forward(s, batch);
   UpdateSink sink(s);
-  source(s, {result.outputs, batch.targets}, sink);
+  const predictor::Context context = context_of(s, result, batch.weights);
+  source(s, context, sink);
   if (s.config.head == "exact" && !s.heads.empty()) {
-    const models::Tensors errors = output_gradients(s, result.outputs, batch.targets);
+    const models::Tensors errors =
+        context.errors.empty() ? output_gradients(s, result.outputs, batch.targets, batch.weights)
+                               : context.errors;
     for (size_t i = 0; i < s.heads.size(); ++i) exact_head(s, s.heads[i], errors.at(i));
   }
+  if (s.activations) s.activations->clear();
   return result;
 }
 

@@ -11,6 +11,18 @@ namespace adagp::train {
 using GradientSource =
     std::function<void(Session&, const predictor::Context&, predictor::GradientSink&)>;
 
+// The gradient of the loss by each output, in fp32: a graph over the outputs alone. `weights`: what
+// each example counts; undefined: 1 each.
+models::Tensors output_gradients(Session& session, const models::Tensors& outputs,
+                                 const data::Tensors& targets, const at::Tensor& weights = {});
+
+// What a predictor may know of the batch that was run last; `weights` as above.
+predictor::Context context_of(Session& session, const StepResult& result,
+                              const at::Tensor& weights);
+
+// The forward pass of a GP batch, without a graph, seen by the session's sinks.
+StepResult gp_forward(Session& session, const data::Batch& batch);
+
 // The predictor's answer to the summaries of this batch.
 void predicted_gradients(Session& session, const predictor::Context& context,
                          predictor::GradientSink& sink);

@@ -45,7 +45,34 @@ Loss softmax_loss(Tally& tally, double smoothing, const at::Tensor& logits,
   return out;
 }
 
-void backward(const Loss& loss, const models::Tensors& outputs, double share) {
+namespace {
+
+// The loss is a mean over examples, so that weighting one is weighting its rows of the outputs'
+// gradients.
+void weighted_backward(const Loss& loss, const models::Tensors& outputs,
+                       const at::Tensor& weights) {
+  const models::Tensors gradients = loss.gradient.defined()
+                                        ? models::Tensors{loss.gradient}
+                                        : torch::autograd::grad({loss.value}, outputs);
+  const models::Tensors from(outputs.begin(),
+                             outputs.begin() + static_cast<std::ptrdiff_t>(gradients.size()));
+  models::Tensors weighted;
+  for (const at::Tensor& gradient : gradients) {
+    std::vector<int64_t> shape(static_cast<size_t>(gradient.dim()), 1);
+    shape[0] = -1;
+    weighted.push_back(gradient * weights.view(shape).to(gradient.scalar_type()));
+  }
+  torch::autograd::backward(from, weighted);
+}
+
+}  // namespace
+
+void backward(const Loss& loss, const models::Tensors& outputs, double share,
+              const at::Tensor& weights) {
+  if (weights.defined()) {
+    weighted_backward(loss, outputs, share == 1 ? weights : weights * share);
+    return;
+  }
   if (loss.gradient.defined()) {
     torch::autograd::backward({outputs.at(0)},
                               {share == 1 ? loss.gradient : loss.gradient * share});

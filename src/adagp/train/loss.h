@@ -11,7 +11,9 @@ namespace adagp::train {
 Loss softmax_loss(Tally& tally, double smoothing, const at::Tensor& logits,
                   const at::Tensor& labels, bool want_gradient, bool differentiable = false);
 
-// Backpropagates `loss * share` from the outputs.
-void backward(const Loss& loss, const models::Tensors& outputs, double share);
+// Backpropagates `loss * share` from the outputs. `weights`, float [B]: what each example's part of
+// the mean counts; undefined: 1 each.
+void backward(const Loss& loss, const models::Tensors& outputs, double share,
+              const at::Tensor& weights = {});
 
 }  // namespace adagp::train

@@ -1,6 +1,7 @@
 #pragma once
-// What a run does with its batches: a full step, a cheap step, and the schedule that mixes them.
-// The trainer's loop is the same for all; a method is one of the small classes in methods.cpp.
+// What a run does with its batches: a full step, a cheap step, the schedule that mixes them, and
+// where it applies a rule for which examples are in an epoch. The trainer's loop is the same for
+// all; a method is one of the small classes in methods/.
 
 #include <functional>
 #include <map>
@@ -8,11 +9,21 @@
 #include <string>
 #include <vector>
 
+#include <nlohmann/json.hpp>
+
+#include "adagp/train/costs.h"
 #include "adagp/train/gp_step.h"
 #include "adagp/train/probes.h"
+#include "adagp/train/selection.h"
 #include "adagp/train/session.h"
 
 namespace adagp::train {
+
+// Where in the run a batch is.
+struct Moment {
+  int64_t epoch = 0, epochs = 1;
+  schedule::Phase phase = schedule::Phase::kBackprop;
+};
 
 class Method {
  public:
@@ -36,19 +47,65 @@ class Method {
   // False: cheap_step does nothing at all.
   virtual bool cheap_does_work() const { return true; }
 
+  // For a method that decides as it goes: the phase of the batch that begins now, and the end of
+  // one, which took so many multiplications.
+  virtual schedule::Phase begin_batch(Session& session, const Moment& planned) {
+    (void)session;
+    return planned.phase;
+  }
+  virtual void end_batch(Session& session, double macs) {
+    (void)session;
+    (void)macs;
+  }
+  // Steps of one phase that do different work have different numbers.
+  virtual int64_t full_kind() const { return 0; }
+  virtual int64_t cheap_kind() const { return 0; }
+  // What it has to say since the last call, for metrics.jsonl.
+  virtual std::vector<nlohmann::json> take_records() { return {}; }
+
+  // What steps see of a batch at this moment: a smaller copy of its images.
+  virtual data::Batch shown(const data::Batch& batch, const Moment& moment) const {
+    (void)moment;
+    return batch;
+  }
+  // Examples of a batch, where they are not the configured number.
+  virtual int64_t batch_size(const Session& session, const Moment& moment) const {
+    (void)moment;
+    return session.config.batch;
+  }
+  // Whether batch_size() is ever another.
+  virtual bool resizes_batches() const { return false; }
+  // Blocks at the network's beginning that a full step leaves alone at this moment.
+  virtual int64_t frozen_blocks(const Moment& moment) const {
+    (void)moment;
+    return 0;
+  }
+  // The sides of images it may show the network beside the data's own.
+  virtual std::vector<int64_t> sides() const { return {}; }
+
+  // Multiplications of a batch of this many examples.
+  virtual double cost(const Session& session, const Costs& costs, const Moment& moment,
+                      int64_t examples) const;
+
   // For the checkpoint; the network, the optimizer and the predictor are saved by the trainer.
   virtual std::map<std::string, at::Tensor> state() const { return {}; }
   virtual void load_state(const std::map<std::string, at::Tensor>& state) { (void)state; }
 };
 
+// One line of the table of methods: a kind of step, or a rule for the examples of an epoch.
 struct MethodEntry {
   std::string name;
   std::string about;
-  bool scheduled;  // false: every batch is a BP batch whatever the schedule says
-  bool predicts;   // needs the predictor
-  std::function<std::unique_ptr<Method>(Session&)> make;
+  bool scheduled = false;  // false: every batch is a BP batch whatever the schedule says
+  bool predicts = false;   // needs the predictor
+  std::function<std::unique_ptr<Method>(Session&)> make = {};
+  SelectionRule select = {};  // a rule; its steps are those of the method it is joined with
 };
 const std::vector<MethodEntry>& method_table();
-const MethodEntry& find_method(const std::string& name);  // throws UsageError with the nearest name
+// "adagp", "stored-loss", or a step and a rule joined: "progressive+stored-loss". Throws UsageError
+// with the nearest name.
+MethodEntry find_method(const std::string& name);
+// Whether its steps, or one of those that auto may choose, predict.
+bool needs_predictor(const Config& config);
 
 }  // namespace adagp::train

@@ -15,17 +15,38 @@ namespace {
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 
 // Raw sums of one layer, as columns of the tensor that is read once per probe.
-enum Sum { kHG, kHH, kGG, kError, kSpread, kPercent, kCounted, kHBefore, kGBefore, kSums };
+enum Sum {
+  kHG,
+  kHH,
+  kGG,
+  kError,
+  kSpread,
+  kPercent,
+  kCounted,
+  kHBefore,
+  kGBefore,
+  kMeanHG,
+  kMeanHH,
+  kMeanGG,
+  kSums
+};
 
 at::Tensor flat_view(const at::Tensor& gradient) {
   return predictor::as_rows(gradient).reshape({-1});
 }
 
+// At most kSampled entries of a flat gradient. The step is odd, so that it walks through all places
+// of rows whose length is a power of two.
+at::Tensor sampled(const at::Tensor& flat) {
+  const int64_t step = (flat.numel() + ProbeValues::kSampled - 1) / ProbeValues::kSampled;
+  return flat.slice(0, 0, flat.numel(), step + (step > 1 && step % 2 == 0 ? 1 : 0));
+}
+
 class MeasuringSink : public predictor::GradientSink {
  public:
   MeasuringSink(const std::vector<at::Tensor>& gradients, const std::vector<at::Tensor>& before,
-                at::Tensor& sums)
-      : gradients_(gradients), before_(before), sums_(sums) {
+                const std::vector<at::Tensor>& totals, at::Tensor& sums)
+      : gradients_(gradients), before_(before), totals_(totals), sums_(sums) {
     sums_.fill_(kNaN);
   }
 
@@ -48,15 +69,24 @@ class MeasuringSink : public predictor::GradientSink {
       found.push_back(at::dot(h, before_[layer]));
       found.push_back(at::dot(g, before_[layer]));
     }
-    for (at::Tensor& value : found) value = value.to(at::kDouble);
-    sums_[static_cast<int64_t>(layer)]
-        .narrow(0, 0, static_cast<int64_t>(found.size()))
-        .copy_(at::stack(found));
+    put(layer, kHG, found);
+    const at::Tensor& total = totals_[layer];
+    total[0].add_(sampled(h));
+    total[1].add_(sampled(g));
+    put(layer, kMeanHG,
+        {at::dot(total[0], total[1]), at::dot(total[0], total[0]), at::dot(total[1], total[1])});
   }
 
  private:
+  void put(size_t layer, Sum first, std::vector<at::Tensor> values) {
+    for (at::Tensor& value : values) value = value.to(at::kDouble);
+    sums_[static_cast<int64_t>(layer)]
+        .narrow(0, first, static_cast<int64_t>(values.size()))
+        .copy_(at::stack(values));
+  }
   const std::vector<at::Tensor>& gradients_;
   const std::vector<at::Tensor>& before_;
+  const std::vector<at::Tensor>& totals_;
   at::Tensor& sums_;
 };
 
@@ -69,6 +99,7 @@ ProbeValues values_of(const double* s, double entries) {
   v.mse = s[kError] / entries;
   v.mape = 100.0 * s[kPercent] / s[kCounted];
   v.q = s[kHBefore] / s[kGBefore];
+  v.bias = s[kMeanHG] / std::sqrt(s[kMeanHH] * s[kMeanGG]);
   return v;
 }
 
@@ -76,12 +107,12 @@ ProbeValues values_of(const double* s, double entries) {
 
 const std::vector<std::string>& ProbeValues::names() {
   static const std::vector<std::string> list{"cosine", "relative_error", "norm_ratio", "r2",
-                                             "mse",    "mape",           "q"};
+                                             "mse",    "mape",           "q",          "bias"};
   return list;
 }
 
 std::vector<double> ProbeValues::list() const {
-  return {cosine, relative_error, norm_ratio, r2, mse, mape, q};
+  return {cosine, relative_error, norm_ratio, r2, mse, mape, q, bias};
 }
 
 Probes::Turn Probes::turn(int64_t count) const {
@@ -106,7 +137,18 @@ void Probes::see(const std::vector<at::Tensor>& gradients, const Emit& emit) {
       }
     }
     for (at::Tensor& kept : before_) kept = kept.to(device);  // a restored one is on the CPU
-    MeasuringSink sink(gradients, before_, sums_);
+    totals_.resize(layers_);
+    for (size_t l = 0; l < layers_; ++l) {
+      at::Tensor& total = totals_[l];
+      if (total.defined()) {
+        total = total.to(device);  // likewise
+        continue;
+      }
+      const bool precise = gradients[l].scalar_type() == at::kDouble;
+      total = at::zeros({2, sampled(flat_view(gradients[l])).numel()},
+                        at::TensorOptions(device).dtype(precise ? at::kDouble : at::kFloat));
+    }
+    MeasuringSink sink(gradients, before_, totals_, sums_);
     emit(sink);
   }
   if (turn_.keep) {
@@ -162,16 +204,29 @@ std::optional<double> Probes::mean_q() const {
   return h_before_sum_ / g_before_sum_;
 }
 
-std::optional<double> Probes::last_cosine() const {
+namespace {
+
+// Over the layers for which it is defined.
+std::optional<double> mean_of(const std::vector<ProbeValues>& layers, double ProbeValues::*value) {
   double sum = 0;
   int64_t count = 0;
-  for (const auto& values : last_) {
-    if (!std::isfinite(values.cosine)) continue;
-    sum += values.cosine;
+  for (const auto& values : layers) {
+    if (!std::isfinite(values.*value)) continue;
+    sum += values.*value;
     ++count;
   }
   if (count == 0) return {};
   return sum / static_cast<double>(count);
+}
+
+}  // namespace
+
+std::optional<double> Probes::last_cosine() const {
+  return mean_of(last_, &ProbeValues::cosine);
+}
+
+std::optional<double> Probes::bias() const {
+  return mean_of(last_, &ProbeValues::bias);
 }
 
 std::map<std::string, at::Tensor> Probes::state() const {
@@ -183,7 +238,10 @@ std::map<std::string, at::Tensor> Probes::state() const {
   to[3] = h_before_sum_;
   to[4] = g_before_sum_;
   std::map<std::string, at::Tensor> out{{"sums", sums}};
-  at::Tensor last = at::empty({static_cast<int64_t>(last_.size()), 7}, at::kDouble);
+  for (size_t l = 0; l < totals_.size(); ++l) out["total." + std::to_string(l)] = totals_[l];
+  at::Tensor last = at::empty(
+      {static_cast<int64_t>(last_.size()), static_cast<int64_t>(ProbeValues::names().size())},
+      at::kDouble);
   for (size_t l = 0; l < last_.size(); ++l) {
     const auto values = last_[l].list();
     std::copy(values.begin(), values.end(), last.mutable_data_ptr<double>() + l * values.size());
@@ -207,9 +265,17 @@ void Probes::load_state(const std::map<std::string, at::Tensor>& state) {
   h_before_sum_ = from[3];
   g_before_sum_ = from[4];
   last_.clear();
+  const auto count = static_cast<int64_t>(ProbeValues::names().size());
+  if (last->second.dim() != 2 || last->second.size(1) != count) {
+    throw DataError("probe state: other figures than this program's: made by another version?");
+  }
   for (int64_t l = 0; l < last->second.size(0); ++l) {
-    const double* v = last->second.const_data_ptr<double>() + 7 * l;
-    last_.push_back({v[0], v[1], v[2], v[3], v[4], v[5], v[6]});
+    const double* v = last->second.const_data_ptr<double>() + count * l;
+    last_.push_back({v[0], v[1], v[2], v[3], v[4], v[5], v[6], v[7]});
+  }
+  totals_.clear();
+  for (size_t l = 0; state.contains("total." + std::to_string(l)); ++l) {
+    totals_.push_back(state.at("total." + std::to_string(l)).clone());
   }
   before_.clear();
   for (size_t l = 0; state.contains("before." + std::to_string(l)); ++l) {

@@ -24,6 +24,10 @@ struct ProbeValues {
   double mse = 0;             // mean (h - g)^2
   double mape = 0;            // mean |h - g| / |g| in percent, over entries with g != 0
   double q = 0;  // <h, G> / <g, G>: progress on other data, relative to the true gradient
+  // Cosine of the mean h with the mean g over the probes so far, of at most kSampled entries of a
+  // layer, evenly spread: what stays of a prediction when the batches' chance is averaged out.
+  double bias = 0;
+  static constexpr int64_t kSampled = 1 << 15;
 
   static const std::vector<std::string>& names();
   std::vector<double> list() const;
@@ -66,6 +70,7 @@ class Probes {
   std::optional<double> mean_cosine() const;
   std::optional<double> mean_q() const;
   std::optional<double> last_cosine() const;
+  std::optional<double> bias() const;  // the mean over layers, at the latest probe
 
   std::map<std::string, at::Tensor> state() const;
   void load_state(const std::map<std::string, at::Tensor>& state);
@@ -84,6 +89,7 @@ class Probes {
   double cosine_sum_ = 0, h_before_sum_ = 0, g_before_sum_ = 0;
   int64_t cosine_count_ = 0;
   std::vector<at::Tensor> before_;  // G by layer, flat: of the latest kept BP batch
+  std::vector<at::Tensor> totals_;  // by layer [2, sampled]: sums of h and g over the probes
 };
 
 }  // namespace adagp::train

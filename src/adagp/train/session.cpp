@@ -123,6 +123,30 @@ void add_summaries(Session& s) {
   for (const size_t head : s.heads) s.summaries->keep_input_of(head);
 }
 
+namespace {
+
+// Kinds that look at activations need all of a batch's, of one pass, and the errors of classes.
+void check_activations(const Session& s) {
+  const std::string kind = "predictor.kind = " + s.config.predictor.kind;
+  const std::string instead = "; use predictor.kind = shared";
+  if (s.task->kind() != models::TaskKind::kClassification) {
+    throw UsageError(kind + " needs the errors of class scores, and the task is " +
+                     models::task_name(s.task->kind()) + instead);
+  }
+  if (s.team) {
+    throw UsageError(kind +
+                     " keeps the tensors of whole batches in one process: leave out "
+                     "--parallel" +
+                     instead);
+  }
+  if (s.config.accumulate > 1) {
+    throw UsageError(core::cat("accumulate = ", s.config.accumulate, ": ", kind,
+                               " needs batches that run as a whole, accumulate = 1", instead));
+  }
+}
+
+}  // namespace
+
 void add_predictor(Session& s, int64_t batches_per_epoch) {
   const auto seed = core::mix({static_cast<uint64_t>(s.config.seed), 0x707265646963ULL});
   predictor::Company company;
@@ -135,6 +159,10 @@ void add_predictor(Session& s, int64_t batches_per_epoch) {
   s.predictor =
       predictor::make_predictor(s.layers, s.config.predictor, seed, batches_per_epoch, company);
   s.predictor_loss = at::zeros({}, s.summaries->rows().options());
+  if (const predictor::Needs needs = s.predictor->needs(); needs.any()) {
+    check_activations(s);
+    s.activations = std::make_unique<predictor::Activations>(s.layers, needs);
+  }
 }
 
 }  // namespace adagp::train

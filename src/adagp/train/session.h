@@ -1,6 +1,7 @@
 #pragma once
 // What a step works on: the network with its optimizer, and the predictor where a method has one.
 
+#include <functional>
 #include <memory>
 #include <vector>
 
@@ -31,9 +32,16 @@ struct Session {
   std::vector<size_t> weight_slot;                  // of each layer's weight in the optimizer
   std::unique_ptr<predictor::Predictor> predictor;  // null when the method has none
   std::unique_ptr<predictor::Summaries> summaries;
-  at::Tensor predictor_loss;  // of the latest BP batch, on the device
-  double lr = 0;              // of the present batch
-  Tally tally;                // of the batches since it was last reset
+  std::unique_ptr<predictor::Activations> activations;  // null unless the predictor asks for any
+  at::Tensor predictor_loss;                            // of the latest BP batch, on the device
+  double lr = 0;                                        // of the present batch
+  // The loss every training example had when last seen, float [N] on the device; undefined where
+  // nothing asks for it.
+  at::Tensor stored_losses;
+  // Seconds of training so far, without evaluations and checkpoints; set by the trainer.
+  std::function<double()> trained_seconds = [] { return 0.0; };
+  int64_t first_block = 0;  // blocks before it have no gradients: they are run without a graph
+  Tally tally;              // of the batches since it was last reset
 
   bool bf16() const { return config.precision == "bf16"; }
   bool is_head(size_t layer) const;
@@ -56,6 +64,7 @@ Session make_session(const Config& config, std::shared_ptr<const Task> task,
                      std::shared_ptr<models::Net> net, std::shared_ptr<Team> team = nullptr);
 // What every method with GP batches needs: the summaries, and the head's input for head = exact.
 void add_summaries(Session& session);
+// Throws UsageError for a kind of predictor that cannot serve this run.
 void add_predictor(Session& session, int64_t batches_per_epoch);
 
 // What a step saw. Tensors are detached and on the device; empty when nothing was forwarded.

@@ -26,14 +26,27 @@ bool alike(const data::Tensors& a, const data::Tensors& b) {
                     [](const at::Tensor& x, const at::Tensor& y) { return alike(x, y); });
 }
 
-data::Tensors own_copy(const data::Tensors& from) {
-  data::Tensors out;
-  for (const at::Tensor& x : from) out.push_back(x.clone());
-  return out;
+// Everything of a batch that a step may read on the device.
+data::Tensors tensors_of(const data::Batch& batch) {
+  data::Tensors all = batch.inputs;
+  all.insert(all.end(), batch.targets.begin(), batch.targets.end());
+  all.push_back(batch.examples);
+  all.push_back(batch.weights);
+  return all;
 }
 
-void copy(const data::Tensors& from, data::Tensors& to) {
-  for (size_t i = 0; i < from.size(); ++i) to[i].copy_(from[i]);
+void make_own(data::Batch& batch) {
+  for (at::Tensor& x : batch.inputs) x = x.clone();
+  for (at::Tensor& x : batch.targets) x = x.clone();
+  if (batch.examples.defined()) batch.examples = batch.examples.clone();
+  if (batch.weights.defined()) batch.weights = batch.weights.clone();
+}
+
+void copy(const data::Batch& from, const data::Batch& to) {
+  const data::Tensors read = tensors_of(from), written = tensors_of(to);
+  for (size_t i = 0; i < read.size(); ++i) {
+    if (read[i].defined()) written[i].copy_(read[i]);
+  }
 }
 
 }  // namespace
@@ -46,9 +59,7 @@ StepGraph::StepGraph(std::string name, bool enabled) : name_(std::move(name)) {
 
 StepGraph::Recording* StepGraph::find(const data::Batch& batch) {
   for (const auto& known : recordings_) {
-    if (alike(batch.inputs, known->inputs.inputs) && alike(batch.targets, known->inputs.targets)) {
-      return known.get();
-    }
+    if (alike(tensors_of(batch), tensors_of(known->inputs))) return known.get();
   }
   if (recordings_.size() == kMostShapes) return nullptr;
   recordings_.push_back(std::make_unique<Recording>(Recording{batch}));
@@ -56,8 +67,7 @@ StepGraph::Recording* StepGraph::find(const data::Batch& batch) {
 }
 
 void StepGraph::record(Session& s, Recording& recording, const Step& step) {
-  recording.inputs.inputs = own_copy(recording.inputs.inputs);
-  recording.inputs.targets = own_copy(recording.inputs.targets);
+  make_own(recording.inputs);
   try {
     recording.graph.capture(s.device, [&] { recording.result = step(recording.inputs); });
     state_ = State::kReplay;
@@ -86,8 +96,7 @@ StepResult StepGraph::run(Session& s, const data::Batch& batch, const Step& step
     record(s, *known, step);
     if (state_ == State::kEager) return step(batch);
   }
-  copy(batch.inputs, known->inputs.inputs);
-  copy(batch.targets, known->inputs.targets);
+  copy(batch, known->inputs);
   known->graph.replay();
   return known->result;
 }

@@ -163,8 +163,11 @@ StepTimes measure_steps(const Config& config, const TaskPtr& task, const data::B
   all.push_back({"bp-train", [&](const Batch& b) { return adagp->exact_step(s, b, nullptr); },
                  &out.bp_train});
   all.push_back({"eval", [&](const Batch& b) { return evaluation(s, b); }, &out.eval});
-  all.push_back(
-      {"predict", [&](const Batch&) { return blind_step(s, predicted_gradients); }, &out.predict});
+  // A predictor that looks at activations has no work without a forward pass.
+  if (!s.activations) {
+    all.push_back({"predict", [&](const Batch&) { return blind_step(s, predicted_gradients); },
+                   &out.predict});
+  }
   std::vector<Kind> kinds;
   for (Kind& kind : all) {
     kind.graph = StepGraph(kind.name, config.graphs);
@@ -179,6 +182,45 @@ StepTimes measure_steps(const Config& config, const TaskPtr& task, const data::B
   return out;
 }
 
+namespace {
+
+// The steps of every shape that a method's batches have, so that cuDNN's trials are behind it.
+void warm_up_shapes(Session& s, const std::string& name) {
+  const MethodEntry entry = find_method(name);
+  if (name == "auto") {
+    for (const std::string& step : s.config.automatic.steps) warm_up_shapes(s, step);
+    return;
+  }
+  if (entry.predicts) {
+    for (int i = 0; i < 2; ++i) bp_step(s, s.task->example(s.config, s.config.batch, s.device));
+    return;
+  }
+  if (entry.scheduled && !s.summaries) add_summaries(s);
+  const auto method = entry.make(s);
+  std::set<std::pair<schedule::Phase, std::vector<int64_t>>> done;
+  for (int64_t epoch = 0; epoch < s.config.epochs; ++epoch) {
+    for (const auto phase : {schedule::Phase::kBackprop, schedule::Phase::kPredict}) {
+      const bool cheap = phase == schedule::Phase::kPredict;
+      if (cheap && !entry.scheduled) continue;
+      const Moment moment{epoch, s.config.epochs, phase};
+      const auto shown = [&] {
+        return method->shown(s.task->example(s.config, method->batch_size(s, moment), s.device),
+                             moment);
+      };
+      s.first_block = method->frozen_blocks(moment);
+      std::vector<int64_t> key = shown().inputs[0].sizes().vec();
+      key.push_back(s.first_block);
+      if (!done.insert({phase, key}).second) continue;
+      for (int i = 0; i < 2; ++i) {
+        cheap ? method->cheap_step(s, shown()) : method->exact_step(s, shown(), nullptr);
+      }
+    }
+  }
+  s.first_block = 0;
+}
+
+}  // namespace
+
 void warm_up(const Config& config, const TaskPtr& task) {
   const at::Device device = choose_device(config.device);
   if (!device.is_cuda() || config.deterministic) return;
@@ -186,12 +228,14 @@ void warm_up(const Config& config, const TaskPtr& task) {
   const std::string key = core::cat(
       device.str(), " ", config.model.name, " ", config.model.form, " ", config.model.classes, " ",
       config.model.width_divisor, " ", task->input_name(config), " ", config.batch, " ",
-      config.eval_batch, " ", config.precision, " ", config.accumulate);
+      config.eval_batch, " ", config.precision, " ", config.accumulate, " ", config.method, " ",
+      at::IntArrayRef(config.low_res.sizes), " ", config.low_res.scale_batch, " ",
+      config.selective.share);
   if (!done.insert(key).second) return;
   Session s = throw_away(config, task, false);
   const auto examples = [&](int64_t count) { return task->example(config, count, device); };
   try {
-    for (int i = 0; i < 2; ++i) bp_step(s, examples(config.batch));
+    warm_up_shapes(s, config.method);
   } catch (const c10::OutOfMemoryError&) {
     // The trainer's own step will say what does not fit, and what would.
     s.optimizer->clear_gradients();

@@ -30,8 +30,10 @@ nlohmann::json Summary::to_json() const {
                      {"gp_share", gp_share()}};
   for (const auto& [name, value] : figures) out[name] = value;
   out["figures"] = figures;
+  out["cost_epochs"] = cost_epochs ? nlohmann::json(*cost_epochs) : nlohmann::json(nullptr);
   out["cosine"] = cosine ? nlohmann::json(*cosine) : nlohmann::json(nullptr);
   out["q"] = q ? nlohmann::json(*q) : nlohmann::json(nullptr);
+  out["bias"] = bias ? nlohmann::json(*bias) : nlohmann::json(nullptr);
   return out;
 }
 
@@ -57,8 +59,12 @@ Summary Summary::read(const core::fs::path& file) {
     json.at("eval_seconds").get_to(s.eval_seconds);
     json.at("bp_batches").get_to(s.bp_batches);
     json.at("gp_batches").get_to(s.gp_batches);
+    if (json.contains("cost_epochs") && !json.at("cost_epochs").is_null()) {
+      s.cost_epochs = json.at("cost_epochs").get<double>();
+    }
     if (!json.at("cosine").is_null()) s.cosine = json.at("cosine").get<double>();
     if (!json.at("q").is_null()) s.q = json.at("q").get<double>();
+    if (json.contains("bias") && !json.at("bias").is_null()) s.bias = json.at("bias").get<double>();
     return s;
   } catch (const std::out_of_range&) {
     throw DataError(file.string() + ": not a run's summary: its metric is not among its figures");
@@ -76,6 +82,7 @@ std::string one_line(const Summary& s) {
   }
   out += core::cat(", ", core::human_seconds(s.train_seconds), " of training, ", s.bp_batches,
                    " BP and ", s.gp_batches, " GP batches");
+  if (s.cost_epochs) out += ", cost of " + core::fixed(*s.cost_epochs, 2) + " BP epochs";
   if (s.cosine) out += ", cosine " + core::fixed(*s.cosine, 3);
   if (s.q) out += ", q " + core::fixed(*s.q, 3);
   return out;

@@ -22,7 +22,9 @@ struct Summary {
   double train_seconds = 0;               // batches alone: without evaluation and checkpoints
   double eval_seconds = 0;
   int64_t bp_batches = 0, gp_batches = 0;
-  std::optional<double> cosine, q;  // means over probes
+  std::optional<double> cost_epochs;  // counted by multiplications, in epochs of plain backprop
+  std::optional<double> cosine, q;    // means over probes
+  std::optional<double> bias;         // cosine of the mean gradients over all probes
 
   double score() const { return figures.at(metric); }
   double gp_share() const;

@@ -10,6 +10,10 @@
 
 namespace adagp::train {
 
+at::Tensor Task::losses(const models::Tensors&, const data::Tensors&) const {
+  throw Error(core::cat("task ", models::task_name(kind()), " has no losses by example"));
+}
+
 std::shared_ptr<const Task> open_task(const Config& config) {
   if (config.data.limit < 0 || config.data.test_limit < 0) {
     throw UsageError("data.limit, data.test_limit: expected 0 (all) or more");

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "adagp/data/batch.h"
+#include "adagp/data/epoch_plan.h"
 #include "adagp/models/model.h"
 #include "adagp/train/config.h"
 #include "adagp/train/tally.h"
@@ -73,12 +74,25 @@ class Task {
   // "32x32" or "tokens:20,20": the typical input, for the layer table.
   virtual std::string input_name(const Config& config) const = 0;
 
+  // The side of the images that its networks see, where they are square and can be made smaller;
+  // 0: there are none.
+  virtual int64_t image_side(const Config& config) const {
+    (void)config;
+    return 0;
+  }
+
   virtual int64_t train_size() const = 0;
   virtual int64_t test_size() const = 0;
   using Skips = std::function<bool(int64_t epoch, int64_t position)>;  // see LoaderOptions
+  // `plan` only where plans_epochs().
   virtual std::unique_ptr<data::BatchSource> batches(const Config& config, Use use,
-                                                     at::Device device,
-                                                     const Skips& skips = {}) const = 0;
+                                                     at::Device device, const Skips& skips = {},
+                                                     const data::Planner& plan = {}) const = 0;
+  // Whether its examples can be chosen and their losses told apart.
+  virtual bool plans_epochs() const { return false; }
+  // The loss of each example, float [B], without label smoothing and without a graph; only where
+  // plans_epochs().
+  virtual at::Tensor losses(const models::Tensors& outputs, const data::Tensors& targets) const;
   // Made-up examples of the usual shape, for warming up and timing.
   virtual data::Batch example(const Config& config, int64_t count, at::Device device) const = 0;
 

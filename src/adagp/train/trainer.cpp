@@ -22,12 +22,12 @@ Trainer::Trainer(const Config& config, std::shared_ptr<const Task> task,
       schedule_(schedule::Schedule::parse(
           find_method(config.method).scheduled ? config.schedule : "bp", config.epochs)),
       probes_(0, 0),
-      // Messages to other processes cannot be recorded.
-      cheap_graph_("GP", config.graphs && !session_.team),
       eval_graph_("evaluation", config.graphs) {
-  const MethodEntry& entry = find_method(config.method);
+  const MethodEntry entry = find_method(config.method);
   if (entry.scheduled) add_summaries(session_);
   method_ = entry.make(session_);
+  costs_ = std::make_unique<Costs>(*session_.net, *session_.task, config, method_->sides());
+  agenda_ = std::make_unique<Agenda>(session_, *method_, schedule_, entry.select);
 
   Task::Skips skips;
   if (!method_->cheap_needs_data()) {
@@ -35,10 +35,12 @@ Trainer::Trainer(const Config& config, std::shared_ptr<const Task> task,
       return schedule.at(epoch, position) == schedule::Phase::kPredict;
     };
   }
-  train_source_ = session_.task->batches(config, Use::kTrain, session_.device, skips);
+  train_source_ =
+      session_.task->batches(config, Use::kTrain, session_.device, skips, agenda_->planner());
   if (session_.team) train_source_ = session_.team->share(std::move(train_source_));
   test_source_ = session_.task->batches(config, Use::kTest, session_.device);
   per_epoch_ = train_source_->batches_per_epoch();
+  agenda_->set_usual_batches(per_epoch_);
   total_ = config.method == "equal-time" ? config.equal_time_batches : config.epochs * per_epoch_;
   if (total_ < 1) throw UsageError("equal_time.batches = 0: method equal-time has no budget");
   // A run cut to a budget takes its stairs proportionally earlier.
@@ -51,26 +53,43 @@ Trainer::Trainer(const Config& config, std::shared_ptr<const Task> task,
   // The stages of a pipeline would each measure their own layers and nobody the network.
   const bool whole = !session_.team || !session_.team->splits_layers();
   probes_ = Probes(session_.layers.size(), whole ? batches(config.probe_every) : 0);
-  for (const Probes::Turn turn : {Probes::Turn{}, {true, false}, {false, true}, {true, true}}) {
-    full_graphs_.try_emplace(turn, turn.any() ? "probing BP" : "BP",
-                             config.graphs && !session_.team);
-  }
   log_every_ = std::max<int64_t>(1, batches(config.log_every));
   checkpoint_every_ = std::max<int64_t>(1, batches(config.checkpoint_every));
-  if (entry.predicts) add_predictor(session_, per_epoch_);
+  if (needs_predictor(config)) add_predictor(session_, per_epoch_);
 }
 
-int64_t Trainer::predicted_batches() const {
-  int64_t count = 0;
-  for (int64_t s = 0; s < total_; ++s) {
-    count += schedule_.at(s / per_epoch_, s % per_epoch_) == schedule::Phase::kPredict ? 1 : 0;
-  }
-  return count;
+Agenda::Counts Trainer::foreseen() const {
+  // A budget is a number of batches, all of them BP.
+  if (session_.config.method == "equal-time") return {total_, 0};
+  return agenda_->foreseen();
 }
 
-// Counted from 1, as the progress lines count.
-std::string Trainer::position_text(int64_t step) const {
-  return core::cat("epoch ", step / per_epoch_ + 1, " batch ", step % per_epoch_ + 1);
+std::string Trainer::Place::text() const {
+  return core::cat("epoch ", epoch + 1, " batch ", position + 1);
+}
+
+// The batch this would be if every epoch had all examples.
+int64_t Trainer::nominal_step() const {
+  if (!agenda_->planned()) return at_.epoch * per_epoch_ + at_.position;
+  const double share = agenda_->progress(at_.epoch, at_.position);
+  // Rounding must not lose a batch: shares are sums of doubles.
+  return static_cast<int64_t>(share * static_cast<double>(total_) + 1e-6);
+}
+
+double Trainer::fraction() const {
+  return static_cast<double>(nominal_step()) / static_cast<double>(total_);
+}
+
+double Trainer::cost_epochs() const {
+  return macs_ / (costs_->backprop() * static_cast<double>(per_epoch_ * session_.config.batch));
+}
+
+bool Trainer::done() const {
+  return nominal_step() >= total_;
+}
+
+std::string Trainer::of_total() const {
+  return agenda_->planned() ? "" : core::cat(" of ", total_);
 }
 
 Summary Trainer::run(RunFolder* folder) {
@@ -88,28 +107,29 @@ Summary Trainer::run(RunFolder* folder) {
   if (folder != nullptr) {
     if (found) {
       core::log_info(
-          core::cat(folder->path().string(), ": resumed after batch ", step_, " of ", total_));
+          core::cat(folder->path().string(), ": resumed after batch ", step_, of_total()));
     }
     open_records(*folder);
   }
   session_.net->train();
-  train_source_->seek(step_ / per_epoch_, step_ % per_epoch_);
+  session_.trained_seconds = [this] { return train_seconds_ + clock_.seconds(); };
+  train_source_->seek(at_.epoch, at_.position);
 
-  int64_t saved = step_;
+  int64_t saved = nominal_step();
   start_clock();
-  while (step_ < total_) {
+  while (!done()) {
     one_batch();
-    const bool end_of_epoch = step_ % per_epoch_ == 0 || step_ == total_;
+    const bool end_of_epoch = at_end_of_epoch();
     if (end_of_epoch || step_ % log_every_ == 0) log_interval();
     if (end_of_epoch) end_epoch(folder);
 
     const int signal = agreed_signal(end_of_epoch);
-    if (signal == 0 && step_ - saved < checkpoint_every_ && step_ < total_) continue;
+    if (signal == 0 && nominal_step() - saved < checkpoint_every_ && !done()) continue;
     save(checkpoints ? &*checkpoints : nullptr);
-    saved = step_;
-    if (signal != 0 && step_ < total_) {
+    saved = nominal_step();
+    if (signal != 0 && !done()) {
       progress_.clear();
-      throw Interrupted(core::cat("interrupted: saved after batch ", step_, " of ", total_,
+      throw Interrupted(core::cat("interrupted: saved after batch ", step_, of_total(),
                                   folder != nullptr ? " in " + folder->path().string() : "",
                                   "; the same command goes on from there"),
                         signal);
@@ -150,37 +170,55 @@ void Trainer::save(const Checkpoints* checkpoints) {
   try {
     checkpoints->save(whole);
   } catch (const DivergedError& error) {
-    throw DivergedError(core::cat(error.what(), " (", position_text(step_ - 1), ")"));
+    throw DivergedError(core::cat(error.what(), " (", last_.text(), ")"));
   }
 }
 
 void Trainer::one_batch() {
-  const int64_t epoch = step_ / per_epoch_, position = step_ % per_epoch_;
-  phase_ = schedule_.at(epoch, position);
-  session_.set_lr(policy_->lr(step_));
-  StepResult result;
-  if (phase_ == schedule::Phase::kBackprop) {
-    last_batch_ = train_source_->next();
-    result = full_batch(last_batch_);
-    ++bp_batches_;
-  } else {
-    data::Batch batch;
-    if (method_->cheap_needs_data()) {
-      batch = last_batch_ = train_source_->next();
-    } else {
-      train_source_->skip();
-    }
-    result = cheap_batch(batch);
-    ++gp_batches_;
-  }
+  Moment moment = agenda_->moment(at_.epoch, at_.position);
+  phase_ = moment.phase = method_->begin_batch(session_, moment);
+  session_.set_lr(rate(moment));
+  session_.first_block = method_->frozen_blocks(moment);
+  const data::Batch batch = take_batch(moment);
+  const bool full = phase_ == schedule::Phase::kBackprop;
+  const StepResult result = full ? full_batch(batch) : cheap_batch(batch);
+  ++(full ? bp_batches_ : gp_batches_);
+  const double macs = method_->cost(session_, *costs_, moment,
+                                    batch.empty() ? session_.config.batch : batch.size());
+  macs_ += macs;
+  method_->end_batch(session_, macs);
   ++step_;
   ++timed_batches_;
+  timed_examples_ += batch.empty() ? session_.config.batch : batch.size();
+  last_ = at_;
+  batches_of_last_ = agenda_->batches(at_.epoch);
+  if (++at_.position == batches_of_last_) at_ = {at_.epoch + 1, 0};
   // Reading the loss costs nothing on the CPU; a GPU is only asked at the log interval.
   if (result.loss.defined() && session_.device.is_cpu()) {
-    check_loss(result.loss.item<double>(), "at " + position_text(step_ - 1));
+    check_loss(result.loss.item<double>(), "at " + last_.text());
   }
 }
 
+double Trainer::rate(const Moment& moment) const {
+  const double rate = policy_->lr(nominal_step());
+  const double power = session_.config.low_res.scale_lr;
+  if (power == 0 || !method_->resizes_batches()) return rate;
+  const auto grown = static_cast<double>(method_->batch_size(session_, moment));
+  return rate * std::pow(grown / static_cast<double>(session_.config.batch), power);
+}
+
+data::Batch Trainer::take_batch(const Moment& moment) {
+  if (moment.phase == schedule::Phase::kPredict && !method_->cheap_needs_data()) {
+    train_source_->skip();
+    return {};
+  }
+  data::Batch batch = train_source_->next();
+  agenda_->annotate(batch);
+  last_batch_ = method_->shown(batch, moment);
+  return last_batch_;
+}
+
+// Messages to other processes cannot be recorded, here and below.
 StepResult Trainer::full_batch(const data::Batch& batch) {
   const auto turn = method_->substitutes() ? probes_.turn(bp_batches_) : Probes::Turn();
   probes_.begin(turn);
@@ -188,9 +226,13 @@ StepResult Trainer::full_batch(const data::Batch& batch) {
   const auto step = [&](const data::Batch& given) {
     return method_->exact_step(session_, given, turn.any() ? &probes_ : nullptr);
   };
-  StepResult result = run_in_memory(session_, "BP", batch, step, [&] {
-    return full_graphs_.at(turn).run(session_, batch, step);
-  });
+  StepGraph& graph =
+      full_graphs_
+          .try_emplace({turn, session_.first_block, method_->full_kind()},
+                       turn.any() ? "probing BP" : "BP", session_.config.graphs && !session_.team)
+          .first->second;
+  StepResult result =
+      run_in_memory(session_, "BP", batch, step, [&] { return graph.run(session_, batch, step); });
   if (turn.any()) probes_.end();
   return result;
 }
@@ -198,8 +240,12 @@ StepResult Trainer::full_batch(const data::Batch& batch) {
 StepResult Trainer::cheap_batch(const data::Batch& batch) {
   const auto step = [&](const data::Batch& given) { return method_->cheap_step(session_, given); };
   if (!method_->cheap_does_work()) return step(batch);
+  StepGraph& graph =
+      cheap_graphs_
+          .try_emplace(method_->cheap_kind(), "GP", session_.config.graphs && !session_.team)
+          .first->second;
   return run_in_memory(session_, "GP", batch, step,
-                       [&] { return cheap_graph_.run(session_, batch, step); });
+                       [&] { return graph.run(session_, batch, step); });
 }
 
 void Trainer::stop_clock() {
@@ -208,14 +254,13 @@ void Trainer::stop_clock() {
 }
 
 void Trainer::check_interval(const Tally::Values& now) {
-  const int64_t first = checked_step_;
+  const Place first = std::exchange(checked_from_, at_);
   const double count = now.count - checked_.count, sum = now.loss_sum - checked_.loss_sum;
   checked_ = now;
-  checked_step_ = step_;
   if (count <= 0) return;
-  check_loss(sum / count, first + 1 < step_ ? core::cat("between ", position_text(first), " and ",
-                                                        position_text(step_ - 1))
-                                            : "at " + position_text(step_ - 1));
+  const bool several = first.epoch != last_.epoch || first.position != last_.position;
+  check_loss(sum / count, several ? core::cat("between ", first.text(), " and ", last_.text())
+                                  : "at " + last_.text());
 }
 
 void Trainer::check_loss(double loss, const std::string& where) {

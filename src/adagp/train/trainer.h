@@ -10,6 +10,7 @@
 #include "adagp/io/jsonl.h"
 #include "adagp/metrics/timer.h"
 #include "adagp/optim/policy.h"
+#include "adagp/train/agenda.h"
 #include "adagp/train/checkpoint.h"
 #include "adagp/train/methods.h"
 #include "adagp/train/run_folder.h"
@@ -30,9 +31,9 @@ class Trainer {
   Summary run(RunFolder* folder);
   Summary run(RunFolder& folder) { return run(&folder); }
 
-  int64_t batches_per_epoch() const { return per_epoch_; }
-  int64_t total_batches() const { return total_; }
-  int64_t predicted_batches() const;
+  int64_t batches_per_epoch() const { return per_epoch_; }  // of an epoch with all examples
+  // BP and GP batches of the run, as far as can be said before it.
+  Agenda::Counts foreseen() const;
   const schedule::Schedule& schedule() const { return schedule_; }
   Session& session() { return session_; }
   Method& method() { return *method_; }
@@ -40,9 +41,14 @@ class Trainer {
 
  private:
   void one_batch();
+  // Takes the batch at the present position, or passes over it; annotated, as the method shows it.
+  data::Batch take_batch(const Moment& moment);
   StepResult full_batch(const data::Batch& batch);
   StepResult cheap_batch(const data::Batch& batch);
-  std::string position_text(int64_t step) const;  // "epoch 1 batch 3"
+  // The rate is a function of how much of the run is done, whatever the epochs have for batches.
+  double rate(const Moment& moment) const;
+  bool done() const;
+  bool at_end_of_epoch() const { return at_.position == 0 || done(); }
   // Throws DivergedError naming where it was seen and the first layer whose output is not finite.
   void check_loss(double loss, const std::string& where);
   // The mean loss of the batches since the last call, on the device until then.
@@ -65,29 +71,46 @@ class Trainer {
   void stop_clock();
   const Figure& main_figure() const { return session_.task->figures().front(); }
   Team* team() const { return session_.team.get(); }
-  double fraction() const { return static_cast<double>(step_) / static_cast<double>(total_); }
+  double fraction() const;
+  // What the run has cost so far, in epochs of plain backprop; NaN where it cannot be counted.
+  double cost_epochs() const;
+  int64_t nominal_step() const;
+  std::string of_total() const;  // " of 300", where the number of batches is known before
 
   Session session_;
   schedule::Schedule schedule_;
   std::unique_ptr<Method> method_;
+  std::unique_ptr<Agenda> agenda_;
+  std::unique_ptr<Costs> costs_;
   std::unique_ptr<data::BatchSource> train_source_, test_source_;
-  int64_t per_epoch_ = 0, total_ = 0;
+  int64_t per_epoch_ = 0;
+  int64_t total_ = 0;  // batches of the run if every epoch has per_epoch_ of them
   std::unique_ptr<optim::Policy> policy_;
   Probes probes_;
-  std::map<Probes::Turn, StepGraph> full_graphs_;  // a probe's batches are kinds of their own
-  StepGraph cheap_graph_, eval_graph_;
+  // Kinds of full steps: what a probe does in them, how many blocks are frozen, the method's own.
+  std::map<std::tuple<Probes::Turn, int64_t, int64_t>, StepGraph> full_graphs_;
+  std::map<int64_t, StepGraph> cheap_graphs_;
+  StepGraph eval_graph_;
 
   // Position and totals: what a checkpoint holds beside tensors.
+  struct Place {
+    int64_t epoch = 0, position = 0;
+    // Counted from 1, as the progress lines count.
+    std::string text() const;  // "epoch 1 batch 3"
+  };
+  Place at_, last_;  // of the next batch, of the one before
   int64_t step_ = 0, bp_batches_ = 0, gp_batches_ = 0;
+  double macs_ = 0;  // of all batches so far
   double train_seconds_ = 0, eval_seconds_ = 0;
   double test_loss_ = 0, best_score_ = -1;
   std::map<std::string, double> figures_;  // of the latest evaluation
   Tally::Values checked_;                  // what check_interval() last saw
-  int64_t checked_step_ = 0;
+  Place checked_from_;
   schedule::Phase phase_ = schedule::Phase::kBackprop;
 
   metrics::Stopwatch clock_;
-  int64_t timed_batches_ = 0;  // since the last line
+  int64_t timed_batches_ = 0, timed_examples_ = 0;  // since the last line
+  int64_t batches_of_last_ = 0;                     // in the epoch of the last batch
   double timed_from_ = 0;
   data::Batch last_batch_;  // for the report of a divergence
   int64_t log_every_ = 1, checkpoint_every_ = 1;

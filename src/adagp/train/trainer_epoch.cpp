@@ -12,9 +12,10 @@ void Trainer::log_interval() {
   stop_clock();
   const double seconds =
       (train_seconds_ - timed_from_) / static_cast<double>(std::max<int64_t>(1, timed_batches_));
+  const double per_second = static_cast<double>(timed_examples_) / (train_seconds_ - timed_from_);
   timed_from_ = train_seconds_;
-  timed_batches_ = 0;
-  const int64_t epoch = (step_ - 1) / per_epoch_, position = (step_ - 1) % per_epoch_ + 1;
+  timed_batches_ = timed_examples_ = 0;
+  const int64_t epoch = last_.epoch, position = last_.position + 1;
   Tally::Values seen = session_.tally.read();
   if (team() != nullptr) seen = team()->sum(seen);
   check_interval(seen);
@@ -29,11 +30,10 @@ void Trainer::log_interval() {
   const auto cosine = probes_.last_cosine();
 
   std::string line =
-      core::cat("epoch ", epoch + 1, " [", position, "/", per_epoch_, " ",
-                100 * position / per_epoch_, "%] loss ", core::fixed(loss, 3), " ",
+      core::cat("epoch ", epoch + 1, " [", position, "/", batches_of_last_, " ",
+                100 * position / batches_of_last_, "%] loss ", core::fixed(loss, 3), " ",
                 running.empty() ? "" : core::cat(running, " ", core::fixed(right, 1), " "),
-                core::fixed(seconds, 3), " s/it ",
-                core::fixed(static_cast<double>(session_.config.batch) / seconds, 0), "/s lr ",
+                core::fixed(seconds, 3), " s/it ", core::fixed(per_second, 0), "/s lr ",
                 session_.lr, " phase ", phase_ == schedule::Phase::kPredict ? "GP" : "BP", " gp ",
                 core::fixed(100 * share, 0), "%");
   if (cosine) line += " cos " + core::fixed(*cosine, 3);
@@ -57,6 +57,11 @@ void Trainer::log_interval() {
     events_->scalar("predictor/loss", record["predictor_loss"].get<double>(), step_);
   }
   records_->write(record);
+  for (nlohmann::json& told : method_->take_records()) {
+    told["step"] = step_;
+    records_->write(told);
+    if (told.contains("k")) events_->scalar("auto/k", told["k"].get<double>(), step_);
+  }
   events_->scalar("train/loss", loss, step_);
   if (!running.empty()) events_->scalar("train/" + running, right, step_);
   events_->scalar("train/lr", session_.lr, step_);
@@ -74,7 +79,7 @@ void Trainer::log_interval() {
 
 Evaluation Trainer::evaluate() {
   EvaluationRequest request;
-  request.thorough = step_ == total_;
+  request.thorough = done();
   if (team() == nullptr) {
     return session_.task->evaluate(session_, *test_source_, &eval_graph_, request);
   }
@@ -102,8 +107,8 @@ void Trainer::end_epoch(RunFolder* folder) {
   eval_seconds_ += watch.seconds();
   if (!std::isfinite(found.loss)) {
     progress_.clear();
-    throw DivergedError(core::cat("diverged: test loss ", found.loss, " after ",
-                                  position_text(step_ - 1), "; checkpoints made before are kept"));
+    throw DivergedError(core::cat("diverged: test loss ", found.loss, " after ", last_.text(),
+                                  "; checkpoints made before are kept"));
   }
   figures_ = found.figures;
   test_loss_ = found.loss;
@@ -122,7 +127,7 @@ void Trainer::end_epoch(RunFolder* folder) {
     start_clock();
     return;
   }
-  const int64_t epoch = (step_ - 1) / per_epoch_;
+  const int64_t epoch = last_.epoch;
   progress_.show(core::cat("epoch ", epoch + 1, "/", (total_ + per_epoch_ - 1) / per_epoch_,
                            " done: test ", main.name, " ", core::fixed(score, 2), " loss ",
                            core::fixed(test_loss_, 3), " (best ", core::fixed(best_score_, 2),
@@ -133,7 +138,8 @@ void Trainer::end_epoch(RunFolder* folder) {
                         {"epoch", epoch},
                         {"test_loss", test_loss_},
                         {"train_loss", seen.loss()},
-                        {"train_seconds", train_seconds_}};
+                        {"train_seconds", train_seconds_},
+                        {"cost_epochs", cost_epochs()}};
   for (const auto& [name, value] : figures_) {
     record["test_" + name] = value;
     events_->scalar("test/" + name, value, step_);

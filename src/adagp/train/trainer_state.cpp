@@ -1,5 +1,7 @@
 // What a Trainer keeps: records, checkpoints, weights, the summary.
 
+#include <cmath>
+
 #include <ATen/ATen.h>
 #include <ATen/Context.h>
 
@@ -72,10 +74,14 @@ Snapshot Trainer::snapshot(const Tally::Values& seen) const {
   s.put("optimizer", session_.optimizer->state());
   if (session_.predictor) s.put("predictor", session_.predictor->state());
   s.put("method", method_->state());
+  s.put("examples", agenda_->state());
   s.put("probes", probes_.state());
   if (session_.predictor_loss.defined()) s.tensors["loss.predictor"] = session_.predictor_loss;
   s.put("random", generator_state(team(), session_.device));
-  s.state = {{"bp_batches", bp_batches_},
+  s.state = {{"epoch", at_.epoch},
+             {"position", at_.position},
+             {"macs", macs_},
+             {"bp_batches", bp_batches_},
              {"gp_batches", gp_batches_},
              {"train_seconds", train_seconds_},
              {"eval_seconds", eval_seconds_},
@@ -103,6 +109,7 @@ void Trainer::restore(const Snapshot& s) {
     return part;
   };
   method_->load_state(to_device(s.under("method")));
+  agenda_->load_state(s.under("examples"));
   probes_.load_state(s.under("probes"));
   if (const auto loss = s.under("loss"); loss.contains("predictor")) {
     session_.predictor_loss.copy_(loss.at("predictor"));
@@ -110,6 +117,9 @@ void Trainer::restore(const Snapshot& s) {
   load_generator_state(team(), session_.device, s.under("random"));
   try {
     step_ = s.step;
+    s.state.at("epoch").get_to(at_.epoch);
+    s.state.at("position").get_to(at_.position);
+    macs_ = s.state.at("macs").is_null() ? std::nan("") : s.state.at("macs").get<double>();
     s.state.at("bp_batches").get_to(bp_batches_);
     s.state.at("gp_batches").get_to(gp_batches_);
     s.state.at("train_seconds").get_to(train_seconds_);
@@ -124,7 +134,7 @@ void Trainer::restore(const Snapshot& s) {
     checked_ = session_.tally.read();
     // The sum over a team must count it once.
     if (team() != nullptr && !team()->leads()) session_.tally.reset();
-    checked_step_ = step_;
+    checked_from_ = at_;
   } catch (const std::exception& error) {
     throw DataError(
         core::cat("checkpoint of batch ", s.step, ": incomplete state: ", error.what()));
@@ -158,8 +168,10 @@ Summary Trainer::summary() const {
   s.eval_seconds = eval_seconds_;
   s.bp_batches = bp_batches_;
   s.gp_batches = gp_batches_;
+  if (const double cost = cost_epochs(); std::isfinite(cost)) s.cost_epochs = cost;
   s.cosine = probes_.mean_cosine();
   s.q = probes_.mean_q();
+  s.bias = probes_.bias();
   return s;
 }
 

@@ -87,7 +87,8 @@ class Translation : public Task {
   int64_t test_size() const override { return test_->size(); }
 
   std::unique_ptr<data::BatchSource> batches(const Config& config, Use use, at::Device device,
-                                             const Skips& skips) const override {
+                                             const Skips& skips,
+                                             const data::Planner&) const override {
     data::SentenceLoaderOptions options;
     options.training = use == Use::kTrain;
     options.batch = options.training ? config.batch : config.eval_batch;

@@ -117,6 +117,76 @@ TEST(Chart, LinesRiseWithTheirValues) {
               kRounding);
 }
 
+struct Spot {
+  double x, y;
+};
+
+std::vector<Spot> circles(const std::string& text) {
+  const std::regex pattern("<circle cx=\"([^\"]*)\" cy=\"([^\"]*)\"");
+  std::vector<Spot> found;
+  for (auto it = std::sregex_iterator(text.begin(), text.end(), pattern);
+       it != std::sregex_iterator(); ++it) {
+    found.push_back({std::stod((*it)[1]), std::stod((*it)[2])});
+  }
+  return found;
+}
+
+LineChart marked() {
+  LineChart chart{"", "s", "%", {{"a", {{10, 88}, {20, 89}, {40, 89.5}}}}};
+  chart.series[0].marker = 1;
+  chart.log_x = true;
+  chart.from_zero = false;
+  return chart;
+}
+
+TEST(Chart, EqualFactorsAreEqualDistancesOnALogarithmicAxis) {
+  const auto spots = circles(svg(marked()));
+  ASSERT_EQ(spots.size(), 4u);  // the legend's first
+  EXPECT_NEAR(spots[2].x - spots[1].x, spots[3].x - spots[2].x, 2 * kRounding);
+  EXPECT_NEAR(spots[1].y - spots[2].y, 2 * (spots[2].y - spots[3].y), 3 * kRounding);
+  // 320 pixels for what is shown: a scale from zero would leave 1.5 points of 89.5 five of them.
+  EXPECT_GT(spots[1].y - spots[3].y, 100);
+}
+
+TEST(Chart, BarsOfErrorReachAsFarAsTheySay) {
+  LineChart chart = marked();
+  chart.series[0].errors = {0.5, 0, 0.25};
+  const std::string text = svg(chart);
+  const auto spots = circles(text);
+  const std::regex pattern(
+      "y1=\"([^\"]*)\" x2=\"[^\"]*\" y2=\"([^\"]*)\" stroke=\"[^\"]*\" "
+      "stroke-width=\"1.50\"");
+  std::vector<double> heights;
+  for (auto it = std::sregex_iterator(text.begin(), text.end(), pattern);
+       it != std::sregex_iterator(); ++it) {
+    heights.push_back(std::stod((*it)[1]) - std::stod((*it)[2]));
+  }
+  ASSERT_EQ(heights.size(), 2u);
+  const double point = spots[1].y - spots[2].y;  // one point of score
+  EXPECT_NEAR(heights[0], point, 2 * kRounding);
+  EXPECT_NEAR(heights[1], point / 2, 2 * kRounding);
+  chart.series[0].errors = {0.5};
+  EXPECT_THROW(svg(chart), Error);
+  chart = marked();
+  chart.series[0].points[0].first = 0;
+  EXPECT_THROW(svg(chart), Error) << "no place on a logarithmic axis";
+}
+
+TEST(Chart, StrokesMarkersAndColoursAreAsAsked) {
+  LineChart chart = marked();
+  chart.series[0].stroke = Stroke::kNone;
+  chart.series.push_back({"", {{10, 88}, {40, 89}}, Stroke::kDashed, 0, 0});
+  chart.series.push_back({"b", {{10, 87}}, Stroke::kSolid, 3, 0});
+  const std::string text = svg(chart);
+  expect_well_formed(text);
+  const std::regex line("<polyline[^>]*>");
+  EXPECT_EQ(std::distance(std::sregex_iterator(text.begin(), text.end(), line), {}), 3)
+      << "the dashed one, b's of one point and b's in the legend";
+  const std::regex triangle("<polygon points=\"[^ ]* [^ ]* [^ ]*\" fill=\"#0072B2\"");
+  EXPECT_EQ(std::distance(std::sregex_iterator(text.begin(), text.end(), triangle), {}), 2);
+  EXPECT_EQ(text.find("></text>"), std::string::npos) << "no empty line in the legend";
+}
+
 TEST(Chart, BoxesLieOnTheirLaneForTheirTime) {
   const GanttChart chart{"", "step", {"0", "1"}, {{0, 0, 2, "F", "f"}, {1, 2, 6, "B", "b"}}};
   const auto boxes = shapes(svg(chart), "box");
@@ -147,6 +217,18 @@ TEST(Chart, TicksAreRoundAndCoverTheData) {
   for (const double high : {1e-9, 3.0, 99.0, 1e12}) {
     const auto ticks = axis_ticks(0, high);
     EXPECT_LE(ticks.size(), 12u);
+    EXPECT_GE(ticks.back(), high * (1 - 1e-6));
+  }
+}
+
+TEST(Chart, LogarithmicTicksAreRoundAndCoverTheData) {
+  EXPECT_EQ(log_ticks(22, 45), (std::vector<double>{20, 30, 40, 50}));
+  EXPECT_EQ(log_ticks(3, 120), (std::vector<double>{2, 5, 10, 20, 50, 100, 200}));
+  EXPECT_EQ(log_ticks(10, 10), (std::vector<double>{10, 15}));
+  for (const double high : {1.5e-3, 1.0, 7e3, 1e9}) {
+    const auto ticks = log_ticks(1e-3, high);
+    EXPECT_LE(ticks.size(), 14u);
+    EXPECT_LE(ticks.front(), 1e-3 * (1 + 1e-6));
     EXPECT_GE(ticks.back(), high * (1 - 1e-6));
   }
 }

@@ -19,9 +19,9 @@ io::TensorMap trained(Config c) {
   return io::load_tensors(folder / "run" / "weights.safetensors").tensors;
 }
 
-void expect_equal(const io::TensorMap& a, const io::TensorMap& b) {
+void expect_equal(const io::TensorMap& a, const io::TensorMap& b, const std::string& what = "") {
   ASSERT_EQ(a.size(), b.size());
-  for (const auto& [name, tensor] : a) EXPECT_TRUE(at::equal(tensor, b.at(name))) << name;
+  for (const auto& [name, tensor] : a) EXPECT_TRUE(at::equal(tensor, b.at(name))) << what << name;
 }
 
 // The loop anybody would write, with LibTorch's own optimizer and loss.
@@ -69,6 +69,42 @@ TEST(Identity, SkipOfNothingIsBpAndOfSomethingIsNot) {
   expect_equal(trained(bp), trained(skip));
   skip.schedule = "1:1";
   EXPECT_FALSE(at::equal(trained(bp).begin()->second, trained(skip).begin()->second));
+}
+
+TEST(Identity, CheapBatchesThatSaveNothingAreBp) {
+  const auto bp = trained(small::config("bp"));
+  Config c = small::config("progressive");
+  c.low_res.sizes = {16, 16, 16};
+  expect_equal(trained(c), bp, "progressive with the whole size: ");
+  c = small::config("low-res");
+  c.low_res.sizes = {16};
+  expect_equal(trained(c), bp, "low-res with the whole size: ");
+  c = small::config("stored-loss");
+  c.stored_loss_power = 0;
+  expect_equal(trained(c), bp, "stored-loss with power 0: ");
+  c = small::config("infobatch");
+  c.infobatch_prune = 0;
+  expect_equal(trained(c), bp, "infobatch that leaves out none: ");
+  c = small::config("infobatch");
+  c.select_anneal = 1;
+  expect_equal(trained(c), bp, "infobatch that anneals all the time: ");
+  c = small::config("partial");
+  c.partial_blocks = 0;
+  expect_equal(trained(c), bp, "partial of nothing: ");
+  c = small::config("freeze");
+  c.freeze = {};
+  c.freeze.at.clear();
+  c.freeze.blocks.clear();
+  expect_equal(trained(c), bp, "freeze of nothing: ");
+}
+
+TEST(Identity, CheapBatchesThatSaveAreNot) {
+  const auto bp = trained(small::config("bp"));
+  for (const std::string name : {"progressive", "low-res", "stored-loss", "infobatch", "partial",
+                                 "freeze", "selective", "progressive+stored-loss"}) {
+    const auto other = trained(small::config(name));
+    EXPECT_FALSE(at::equal(bp.at("fc.weight"), other.at("fc.weight"))) << name;
+  }
 }
 
 }  // namespace

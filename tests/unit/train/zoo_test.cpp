@@ -12,18 +12,18 @@
 namespace adagp::train {
 namespace {
 
-struct Case {
+struct ZooCase {
   std::string model, form;
   int64_t divisor, side;
 };
 
-std::string name_of(const testing::TestParamInfo<Case>& info) {
+std::string name_of(const ::testing::TestParamInfo<ZooCase>& info) {
   return info.param.model + "_" + info.param.form;
 }
 
 // As slim as the network's widths allow, on the smallest images it takes.
-std::vector<Case> cases() {
-  std::vector<Case> out;
+std::vector<ZooCase> cases() {
+  std::vector<ZooCase> out;
   for (const auto& entry : models::registry()) {
     if (entry.task != models::TaskKind::kClassification) continue;
     const bool slim = entry.name == "vgg8s" || entry.name == "resnet8";
@@ -33,10 +33,10 @@ std::vector<Case> cases() {
   return out;
 }
 
-class Zoo : public testing::TestWithParam<Case> {};
+class Zoo : public ::testing::TestWithParam<ZooCase> {};
 
 TEST_P(Zoo, TakesBothKindsOfSteps) {
-  const Case& given = GetParam();
+  const ZooCase& given = GetParam();
   Config c = small::config("adagp");
   c.model.name = given.model;
   c.model.form = given.form;
@@ -80,7 +80,7 @@ TEST_P(Zoo, TakesBothKindsOfSteps) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Registry, Zoo, testing::ValuesIn(cases()), name_of);
+INSTANTIATE_TEST_SUITE_P(Registry, Zoo, ::testing::ValuesIn(cases()), name_of);
 
 }  // namespace
 }  // namespace adagp::train

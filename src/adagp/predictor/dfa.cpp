@@ -1,0 +1,14 @@
+#include "adagp/predictor/dfa.h"
+
+#include "adagp/predictor/layout.h"
+#include "adagp/predictor/running_rms.h"
+
+namespace adagp::predictor {
+
+DfaPredictor::DfaPredictor(const std::vector<nn::WeightLayer*>& layers, const Config& config,
+                           uint64_t, int64_t, const Company&)
+    : Feedback(layers, config),
+      fit_(names_but_last(layers), classes_, config.forget, config.ridge,
+           predictor_options(layers)) {}
+
+}  // namespace adagp::predictor

@@ -1,0 +1,49 @@
+#pragma once
+// What every chart is drawn in: the room for the data, axes, titles and the legend.
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "adagp/report/chart.h"
+#include "adagp/report/svg.h"
+
+namespace adagp::report {
+
+inline constexpr const char* kAxis = "#444444";
+
+std::string colour_of(size_t index);  // of the palette, again from its start after its end
+std::string dash_of(Stroke stroke);
+// Throws Error naming `what`.
+void check_finite(double value, const std::string& what);
+
+// The rectangle the data are drawn in, and the drawing around it.
+struct Frame {
+  Svg drawing;
+  double left, top, width, height;
+
+  double bottom() const { return top + height; }
+};
+
+struct Room {
+  double width, height;          // of the data
+  double left = 74, below = 56;  // labels of the axes
+};
+
+// A line of the legend: a box, or a piece of the line as it is drawn.
+struct Key {
+  std::string name, colour;
+  const LineSeries* line = nullptr;
+};
+
+std::vector<Key> boxes_of(const std::vector<std::string>& names);
+
+Frame make_frame(const std::string& title, const std::string& x_title, const std::string& y_title,
+                 const std::vector<Key>& legend, const Room& room);
+
+// Grid lines and numbers of an axis; they return what maps a value to its place in pixels.
+using Place = std::function<double(double)>;
+Place draw_y_axis(Frame& frame, const std::vector<double>& ticks);
+Place draw_x_axis(Frame& frame, const std::vector<double>& ticks, bool log = false);
+
+}  // namespace adagp::report

@@ -1,0 +1,208 @@
+#include "adagp/train/agenda.h"
+
+#include <algorithm>
+#include <limits>
+#include <numeric>
+
+#include <ATen/ATen.h>
+
+#include "adagp/core/error.h"
+#include "adagp/core/rng.h"
+#include "adagp/core/text.h"
+
+namespace adagp::train {
+namespace {
+
+std::vector<float> to_host(const at::Tensor& values) {
+  const at::Tensor host = values.to(at::kCPU, at::kFloat).contiguous();
+  const auto* first = host.const_data_ptr<float>();
+  return {first, first + host.numel()};
+}
+
+// In the table of an example that was not seen yet; losses are never negative.
+constexpr float kUnseen = -1;
+
+template <typename T>
+at::Tensor to_device(const std::vector<T>& values, at::ScalarType type, at::Device device) {
+  at::Tensor host = at::empty({static_cast<int64_t>(values.size())},
+                              at::TensorOptions(type).pinned_memory(device.is_cuda()));
+  std::copy(values.begin(), values.end(), host.mutable_data_ptr<T>());
+  return host.to(device, /*non_blocking=*/true);
+}
+
+}  // namespace
+
+Agenda::Agenda(Session& session, const Method& method, schedule::Schedule schedule,
+               SelectionRule rule)
+    : session_(session),
+      method_(method),
+      schedule_(std::move(schedule)),
+      rule_(std::move(rule)),
+      planned_(static_cast<bool>(rule_) || method.resizes_batches()),
+      examples_(session.task->train_size()) {
+  if (!planned_) return;
+  const std::string who = "method " + session.config.method;
+  if (session.team) throw UsageError(who + " trains in one process; leave out --parallel");
+  if (!session.task->plans_epochs()) {
+    throw UsageError(core::cat(who, " chooses examples and batch sizes, which ",
+                               models::task_name(session.task->kind()),
+                               " cannot: it has no losses by example; use it for classification"));
+  }
+  if (!rule_ || !rule_.by_loss) return;
+  session.stored_losses =
+      at::full({examples_}, kUnseen, at::TensorOptions(session.device).dtype(at::kFloat));
+}
+
+data::Planner Agenda::planner() {
+  if (!planned_) return {};
+  return [this](int64_t epoch) { return current(epoch).plan; };
+}
+
+std::vector<data::EpochPlan::Part> Agenda::parts(int64_t epoch, int64_t examples) const {
+  std::vector<data::EpochPlan::Part> out;
+  for (int64_t begin = 0;;) {
+    const int64_t size =
+        method_.batch_size(session_, moment(epoch, static_cast<int64_t>(out.size())));
+    if (begin + size > examples) break;
+    out.push_back({begin, size});
+    begin += size;
+  }
+  // Fewer than one whole batch: they are one.
+  if (out.empty() && examples > 0) out.push_back({0, examples});
+  return out;
+}
+
+Agenda::Chance Agenda::chance(int64_t epoch) const {
+  const auto seed = static_cast<uint64_t>(session_.config.seed);
+  Chance out;
+  out.epoch = epoch;
+  // Plain backprop's, so that an epoch that leaves nothing out is one of its.
+  out.order = core::permutation(examples_, core::mix({seed, static_cast<uint64_t>(epoch)}));
+  if (rule_) out.draws = selection_draws(seed, epoch, examples_);
+  return out;
+}
+
+void Agenda::lay_out(Chance chance, const std::vector<float>& weights) {
+  chosen_ = weights;
+  const int64_t epoch = chance.epoch;
+  auto plan = std::make_shared<data::EpochPlan>();
+  plan->order = std::move(chance.order);
+  if (rule_) {
+    std::erase_if(plan->order, [&](int64_t i) { return weights[static_cast<size_t>(i)] == 0; });
+    // A rule that leaves out everything has nothing to say.
+    if (plan->order.empty()) plan->order = {0};
+  }
+  plan->batches = parts(epoch, static_cast<int64_t>(plan->order.size()));
+  current_ = {epoch, plan, {}, {}};
+  if (!rule_) return;
+  current_.order = to_device(plan->order, at::kLong, session_.device);
+  const auto counts_once = [](float weight) { return weight == 0 || weight == 1; };
+  if (std::all_of(weights.begin(), weights.end(), counts_once)) return;
+  std::vector<float> in_order;
+  for (const int64_t i : plan->order) in_order.push_back(weights[static_cast<size_t>(i)]);
+  current_.weights = to_device(in_order, at::kFloat, session_.device);
+}
+
+const Agenda::Current& Agenda::current(int64_t epoch) {
+  if (current_.epoch == epoch) return current_;
+  Chance now = ahead_.valid() ? ahead_.get() : chance(epoch);
+  if (now.epoch != epoch) now = chance(epoch);
+  std::vector<float> weights;
+  if (rule_) {
+    std::vector<float> losses = rule_.by_loss ? to_host(session_.stored_losses)
+                                              : std::vector<float>(static_cast<size_t>(examples_));
+    for (float& loss : losses) {
+      if (!(loss >= 0)) loss = std::numeric_limits<float>::infinity();
+    }
+    weights = rule_.weights(session_.config, {losses, now.draws, epoch, session_.config.epochs});
+  }
+  lay_out(std::move(now), weights);
+  ahead_ = std::async(std::launch::async, [this, epoch] { return chance(epoch + 1); });
+  return current_;
+}
+
+int64_t Agenda::batches(int64_t epoch) {
+  return planned_ ? static_cast<int64_t>(current(epoch).plan->batches.size()) : per_epoch_;
+}
+
+Moment Agenda::moment(int64_t epoch, int64_t position) const {
+  return {epoch, session_.config.epochs, schedule_.at(epoch, position)};
+}
+
+void Agenda::annotate(data::Batch& batch) {
+  if (!rule_ || !rule_.by_loss || batch.empty()) return;
+  const Current& now = current(batch.epoch);
+  const auto& part = now.plan->batches.at(static_cast<size_t>(batch.position));
+  batch.examples = now.order.narrow(0, part.begin, part.count);
+  if (now.weights.defined()) batch.weights = now.weights.narrow(0, part.begin, part.count);
+}
+
+// As if the losses were all different, in any order.
+int64_t Agenda::expected_examples(int64_t epoch) const {
+  if (!rule_) return examples_;
+  std::vector<float> losses(static_cast<size_t>(examples_));
+  std::iota(losses.begin(), losses.end(), 0.0F);
+  const auto draws = selection_draws(static_cast<uint64_t>(session_.config.seed), 0, examples_);
+  const SelectionCase now{losses, draws, epoch, session_.config.epochs};
+  const auto weights = rule_.weights(session_.config, now);
+  return examples_ - std::count(weights.begin(), weights.end(), 0.0F);
+}
+
+double Agenda::progress(int64_t epoch, int64_t position) {
+  const auto e = static_cast<double>(epoch), epochs = static_cast<double>(session_.config.epochs);
+  const double within =
+      position == 0 ? 0 : static_cast<double>(position) / static_cast<double>(batches(epoch));
+  if (!rule_) return (e + within) / epochs;
+  if (until_.empty()) {
+    std::vector<double> sums{0};
+    for (int64_t i = 0; i < session_.config.epochs; ++i) {
+      sums.push_back(sums.back() + static_cast<double>(expected_examples(i)));
+    }
+    for (const double sum : sums) until_.push_back(sum / sums.back());
+  }
+  const auto at = static_cast<size_t>(epoch);
+  if (at + 1 >= until_.size()) return 1;
+  return until_[at] + within * (until_[at + 1] - until_[at]);
+}
+
+Agenda::Counts Agenda::foreseen() const {
+  Counts out;
+  for (int64_t epoch = 0; epoch < session_.config.epochs; ++epoch) {
+    const int64_t batches =
+        planned_ ? static_cast<int64_t>(parts(epoch, expected_examples(epoch)).size()) : per_epoch_;
+    for (int64_t i = 0; i < batches; ++i) {
+      ++(schedule_.at(epoch, i) == schedule::Phase::kPredict ? out.gp : out.bp);
+    }
+  }
+  return out;
+}
+
+std::map<std::string, at::Tensor> Agenda::state() const {
+  if (!rule_ || !rule_.by_loss) return {};
+  std::map<std::string, at::Tensor> out{{"losses", session_.stored_losses}};
+  if (current_.epoch >= 0) {
+    out["chosen"] = to_device(chosen_, at::kFloat, at::kCPU);
+    out["epoch"] = at::tensor(current_.epoch, at::kLong);
+  }
+  return out;
+}
+
+void Agenda::load_state(const std::map<std::string, at::Tensor>& state) {
+  if (!rule_ || !rule_.by_loss) return;
+  const auto table = [&](const std::string& name) {
+    const auto found = state.find(name);
+    if (found == state.end()) throw DataError("checkpoint: no table of the examples' " + name);
+    if (found->second.numel() != examples_) {
+      throw DataError(core::cat("checkpoint: ", found->second.numel(), " stored ", name,
+                                ", and the data set has ", examples_,
+                                " training examples: it is not the one this run began with"));
+    }
+    return found->second;
+  };
+  session_.stored_losses.copy_(table("losses"));
+  const auto epoch = state.find("epoch");
+  if (epoch != state.end())
+    lay_out(chance(epoch->second.item<int64_t>()), to_host(table("chosen")));
+}
+
+}  // namespace adagp::train

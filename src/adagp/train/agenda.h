@@ -1,0 +1,74 @@
+#pragma once
+// The batches of a run, epoch by epoch: how many, BP or GP, which examples, how many at once.
+
+#include <future>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "adagp/data/batch.h"
+#include "adagp/data/epoch_plan.h"
+#include "adagp/train/methods.h"
+
+namespace adagp::train {
+
+class Agenda {
+ public:
+  // With a rule, the session gets its table of losses, which the steps fill. `method` and `session`
+  // outlive the agenda.
+  Agenda(Session& session, const Method& method, schedule::Schedule schedule, SelectionRule rule);
+
+  // False: every epoch has the source's own batches.
+  bool planned() const { return planned_; }
+  data::Planner planner();
+  void set_usual_batches(int64_t per_epoch) { per_epoch_ = per_epoch; }
+
+  int64_t batches(int64_t epoch);
+  Moment moment(int64_t epoch, int64_t position) const;
+  // What steps must know of this batch's examples.
+  void annotate(data::Batch& batch);
+  // Examples seen before this batch as a share of the run's, as far as can be said before it.
+  double progress(int64_t epoch, int64_t position);
+  // BP and GP batches of the whole run, as far as can be said before it.
+  struct Counts {
+    int64_t bp = 0, gp = 0;
+  };
+  Counts foreseen() const;
+
+  // The losses, and what was chosen for the epoch in progress; nothing without a rule.
+  std::map<std::string, at::Tensor> state() const;
+  // Throws DataError when they are of another number of examples.
+  void load_state(const std::map<std::string, at::Tensor>& state);
+
+ private:
+  // What an epoch needs and can be known long before.
+  struct Chance {
+    int64_t epoch = -1;
+    std::vector<int64_t> order;  // of all examples
+    std::vector<double> draws;   // for the rule
+  };
+  Chance chance(int64_t epoch) const;
+  int64_t expected_examples(int64_t epoch) const;
+  struct Current {
+    int64_t epoch = -1;
+    std::shared_ptr<const data::EpochPlan> plan;
+    at::Tensor order;    // the plan's, on the device
+    at::Tensor weights;  // of the examples in that order; undefined: 1 each
+  };
+  const Current& current(int64_t epoch);
+  void lay_out(Chance chance, const std::vector<float>& weights);
+  std::vector<data::EpochPlan::Part> parts(int64_t epoch, int64_t examples) const;
+
+  Session& session_;
+  const Method& method_;
+  schedule::Schedule schedule_;
+  SelectionRule rule_;
+  bool planned_;
+  int64_t examples_, per_epoch_ = 0;
+  std::vector<double> until_;  // with a rule: expected share of the run's examples before an epoch
+  std::vector<float> chosen_;  // weights of all examples in the current epoch
+  Current current_;
+  std::future<Chance> ahead_;  // of the next epoch
+};
+
+}  // namespace adagp::train

@@ -1,0 +1,167 @@
+#include "adagp/train/budget.h"
+
+#include <algorithm>
+#include <set>
+
+#include "adagp/core/error.h"
+#include "adagp/core/log.h"
+#include "adagp/core/text.h"
+#include "adagp/train/methods.h"
+#include "adagp/train/runs.h"
+
+namespace adagp::train {
+namespace {
+
+std::string trimmed(const std::string& text) {
+  const auto first = text.find_first_not_of(" \t");
+  if (first == std::string::npos) return "";
+  return text.substr(first, text.find_last_not_of(" \t") - first + 1);
+}
+
+std::vector<int64_t> parse_epochs(const std::string& text, const std::string& spec) {
+  std::vector<int64_t> out;
+  for (const std::string& part : core::split(text, '/')) {
+    long long epochs = 0;
+    if (!core::parse_integer(part, epochs) || epochs < 1) {
+      throw UsageError("--methods: '" + spec + "': '" + part +
+                       "' after @, expected epochs as 20 or 20/24");
+    }
+    out.push_back(epochs);
+  }
+  return out;
+}
+
+// One run to do.
+struct Job {
+  std::string label;
+  Config config;
+  std::string folder;
+};
+
+// A name that every file system takes.
+std::string file_name(const std::string& label) {
+  std::string out;
+  for (const char c : label) {
+    const bool plain = std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '-' || c == '.' ||
+                       c == '_' || c == '+';
+    if (plain || (!out.empty() && out.back() != '_')) out += plain ? c : '_';
+  }
+  return out;
+}
+
+void add_jobs(std::vector<Job>& jobs, Config config, const BudgetSpec& spec, int64_t seed) {
+  config.method = spec.method;
+  config.seed = seed;
+  core::Binding binding;
+  bind(binding, config);
+  for (const std::string& assignment : spec.sets) binding.set(assignment);
+  for (const int64_t epochs : spec.epochs) {
+    config.epochs = epochs;
+    check_names(config);
+    jobs.push_back(
+        {spec.label, config,
+         core::cat(file_name(spec.label), "-e", epochs, "-b", config.batch, "-seed", seed)});
+  }
+}
+
+std::vector<Job> all_jobs(const Config& config, const BudgetOptions& options) {
+  std::vector<BudgetSpec> specs;
+  bool has_control = false;
+  for (const std::string& text : options.methods) {
+    specs.push_back(parse_budget_spec(text, options.epochs));
+    has_control = has_control || specs.back().label == "bp";
+  }
+  if (!has_control) specs.insert(specs.begin(), parse_budget_spec("bp", options.epochs));
+  std::vector<Job> jobs;
+  for (int64_t i = 0; i < options.seeds; ++i) {
+    for (const BudgetSpec& spec : specs) add_jobs(jobs, config, spec, config.seed + i);
+    const int64_t controls = options.control_seeds > 0 ? options.control_seeds : options.seeds;
+    for (const int64_t batch : options.batches) {
+      if (batch == config.batch || i >= controls) continue;
+      Config other = config;
+      other.batch = batch;
+      for (const BudgetSpec& spec : specs) {
+        if (spec.label == "bp") add_jobs(jobs, other, spec, config.seed + i);
+      }
+    }
+  }
+  std::set<std::string> folders;
+  for (const Job& job : jobs) {
+    if (folders.insert(job.folder).second) continue;
+    throw UsageError("--methods: '" + job.label + "' twice with the same length and batch size");
+  }
+  return jobs;
+}
+
+void write(const report::BudgetReport& report, const core::fs::path& folder) {
+  core::write_file(folder / "budget.md", report::to_markdown(report));
+  core::write_file(folder / "budget.json", report::to_json(report));
+  core::write_file(folder / "budget.csv", report::to_csv(report));
+  core::write_file(folder / "budget.svg", report::to_svg(report));
+}
+
+}  // namespace
+
+BudgetSpec parse_budget_spec(const std::string& text, const std::vector<int64_t>& epochs) {
+  BudgetSpec spec;
+  const size_t open = text.find('['), close = text.rfind(']');
+  const size_t at = text.find('@', close == std::string::npos ? 0 : close);
+  if ((open == std::string::npos) != (close == std::string::npos) ||
+      (open != std::string::npos && close < open)) {
+    throw UsageError("--methods: '" + text + "': brackets do not match, expected NAME[key=value]");
+  }
+  spec.label = trimmed(text.substr(0, at));
+  spec.method = trimmed(text.substr(0, std::min(open, at)));
+  find_method(spec.method);
+  if (spec.method == "equal-time") {
+    throw UsageError("--methods: equal-time is what --budget does with bp; leave it out");
+  }
+  if (open != std::string::npos) {
+    for (const std::string& part : core::split(text.substr(open + 1, close - open - 1), ';')) {
+      if (!trimmed(part).empty()) spec.sets.push_back(trimmed(part));
+    }
+  }
+  spec.epochs = at == std::string::npos ? epochs : parse_epochs(text.substr(at + 1), text);
+  return spec;
+}
+
+BudgetResult compare_budgets(const Config& config, const BudgetOptions& options) {
+  check_names(config);
+  const std::vector<Job> jobs = all_jobs(config, options);
+  core::make_folder(options.folder);
+  const TaskPtr task = open_task(config);
+  const Figure& figure = task->figures().front();
+  const report::Metric metric{figure.name, figure.label, figure.percent};
+
+  BudgetResult result;
+  std::vector<report::BudgetRun> runs;
+  size_t number = 0;
+  for (const Job& job : jobs) {
+    const std::string what =
+        core::cat("run ", ++number, " of ", jobs.size(), ": ", job.label, ", ", job.config.epochs,
+                  " epochs, batch ", job.config.batch, ", seed ", job.config.seed);
+    try {
+      const Summary s =
+          run_or_reuse(job.config, task, options.folder / job.folder, options.overwrite, what);
+      if (!s.cost_epochs) {
+        throw UsageError("--budget needs the cost of a step, and the network " + s.model +
+                         " has no layer table");
+      }
+      runs.push_back(
+          {job.label, s.epochs, s.batch, s.seed, s.score(), *s.cost_epochs, s.train_seconds});
+    } catch (const DivergedError& error) {
+      core::log_error(error.what());
+      result.diverged.push_back(job.folder + ": " + error.what());
+      continue;
+    }
+    const bool has_control =
+        std::any_of(runs.begin(), runs.end(), [](const auto& run) { return run.method == "bp"; });
+    if (!has_control) continue;
+    result.report = report::budget_report(runs, metric, config.batch, options.targets);
+    write(result.report, options.folder);
+  }
+  if (result.report.runs.empty()) throw DivergedError("no run of bp was finished");
+  return result;
+}
+
+}  // namespace adagp::train

@@ -1,0 +1,235 @@
+// auto: measures on the way which cheap steps pay, and uses those alone (schedule/controller.h).
+
+#include <optional>
+
+#include <ATen/ATen.h>
+
+#include "adagp/core/error.h"
+#include "adagp/core/log.h"
+#include "adagp/core/text.h"
+#include "adagp/device/kernels.h"
+#include "adagp/schedule/controller.h"
+#include "adagp/train/heldout.h"
+#include "adagp/train/methods/backprop.h"
+#include "adagp/train/methods/methods_of.h"
+
+namespace adagp::train {
+namespace {
+
+using schedule::Phase;
+
+schedule::ControllerOptions options_of(const Config& config) {
+  const auto& c = config.automatic;
+  return {c.steps, c.window, c.pairs, c.most, c.confidence, c.probe_share};
+}
+
+at::Tensor as_tensor(const std::string& text) {
+  at::Tensor bytes = at::empty({static_cast<int64_t>(text.size())}, at::kByte);
+  std::copy(text.begin(), text.end(), bytes.mutable_data_ptr<uint8_t>());
+  return bytes;
+}
+
+std::string as_text(const at::Tensor& bytes) {
+  const at::Tensor host = bytes.cpu().contiguous();
+  const auto* first = host.const_data_ptr<uint8_t>();
+  return {first, first + host.numel()};
+}
+
+class Auto : public Backprop {
+ public:
+  explicit Auto(Session& s) : controller_(options_of(s.config)) {
+    for (const std::string& name : s.config.automatic.steps) {
+      const MethodEntry entry = find_method(name);
+      if (!entry.scheduled || entry.select) {
+        throw UsageError("auto.steps: '" + name +
+                         "' has no cheap step that could be mixed in; choose among those of 'adagp "
+                         "list methods' that speak of GP batches");
+      }
+      steps_.push_back({name, entry.predicts, entry.make(s)});
+    }
+    heldout_.emplace(s);
+    // What is only done the first time (cuDNN's trials) is not to be on the clock.
+    if (s.device.is_cuda()) heldout_->loss(s);
+  }
+
+  Phase begin_batch(Session& s, const Moment&) override {
+    if (rehearses()) {
+      learns_ = false;
+      return Phase::kPredict;
+    }
+    const schedule::Window& window = controller_.window();
+    if (place_ == 0 && window.measured) {
+      before_ = after_ ? *after_ : measure(s);
+      device::synchronise(s.device);
+      spent_ = 0;
+      started_ = s.trained_seconds();
+    }
+    const bool cheap = schedule::is_cheap(window, place_);
+    learns_ = !cheap && is_time_to_learn();
+    return cheap ? Phase::kPredict : Phase::kBackprop;
+  }
+
+  void end_batch(Session& s, double macs) override {
+    if (rehearses()) {
+      ++rehearsed_;
+      return;
+    }
+    if (!schedule::is_cheap(controller_.window(), place_)) ++exact_;
+    spent_ += macs;
+    if (++place_ < controller_.window().batches) return;
+    place_ = 0;
+    const bool measured = controller_.window().measured;
+    double seconds = 0, loss = 0;
+    if (measured) {
+      device::synchronise(s.device);
+      seconds = s.config.automatic.clock == "counted" ? spent_ / kMacsPerSecond
+                                                      : s.trained_seconds() - started_;
+      loss = measure(s);
+    }
+    after_ = measured ? std::optional(loss) : std::nullopt;
+    for (const schedule::Decision& decision : controller_.finish(seconds, before_, loss)) {
+      nlohmann::json record = schedule::to_json(decision);
+      core::log_info("auto: " + record.dump());
+      record["kind"] = "decision";
+      record["candidate"] = record["step"];  // records have the number of a batch there
+      records_.push_back(record);
+    }
+  }
+
+  void advance(Session& s) override {
+    if (Method* learner = learning()) learner->advance(s);
+  }
+  StepResult exact_step(Session& s, const data::Batch& batch, Probes* probe) override {
+    if (Method* learner = learning()) return learner->exact_step(s, batch, nullptr);
+    return Backprop::exact_step(s, batch, probe);
+  }
+  StepResult cheap_step(Session& s, const data::Batch& batch) override {
+    return step().cheap_step(s, batch);
+  }
+  bool cheap_needs_data() const override {
+    return steps_.empty() || (current() < 0) || step().cheap_needs_data();
+  }
+  bool cheap_does_work() const override { return step().cheap_does_work(); }
+  int64_t full_kind() const override { return learns_ ? 1 : 0; }
+  int64_t cheap_kind() const override { return current(); }
+  data::Batch shown(const data::Batch& batch, const Moment& moment) const override {
+    return moment.phase == Phase::kPredict ? step().shown(batch, moment) : batch;
+  }
+  std::vector<int64_t> sides() const override {
+    std::vector<int64_t> out;
+    for (const Step& step : steps_) {
+      for (const int64_t side : step.method->sides()) out.push_back(side);
+    }
+    return out;
+  }
+
+  double cost(const Session& s, const Costs& costs, const Moment& moment,
+              int64_t examples) const override {
+    const Method* who = moment.phase == Phase::kPredict ? &step() : learning();
+    const double measuring =
+        static_cast<double>(std::exchange(readings_, 0) * heldout_->examples()) * costs.forward();
+    return measuring + (who != nullptr ? who->cost(s, costs, moment, examples)
+                                       : Backprop::cost(s, costs, moment, examples));
+  }
+
+  std::vector<nlohmann::json> take_records() override { return std::exchange(records_, {}); }
+
+  std::map<std::string, at::Tensor> state() const override {
+    nlohmann::json own{{"controller", controller_.state()},
+                       {"place", place_},
+                       {"exact", exact_},
+                       {"rehearsed", rehearsed_},
+                       {"before", before_},
+                       {"spent", spent_},
+                       {"started", started_},
+                       {"after", after_ ? nlohmann::json(*after_) : nlohmann::json(nullptr)}};
+    std::map<std::string, at::Tensor> out{{"auto", as_tensor(own.dump())}};
+    for (const Step& step : steps_) {
+      for (const auto& [name, value] : step.method->state()) out[step.name + "/" + name] = value;
+    }
+    return out;
+  }
+  void load_state(const std::map<std::string, at::Tensor>& state) override {
+    try {
+      const auto own = nlohmann::json::parse(as_text(saved(state, "auto")));
+      controller_.load_state(own.at("controller"));
+      own.at("place").get_to(place_);
+      own.at("exact").get_to(exact_);
+      own.at("before").get_to(before_);
+      own.at("spent").get_to(spent_);
+      own.at("started").get_to(started_);
+      own.at("rehearsed").get_to(rehearsed_);
+      after_.reset();
+      if (!own.at("after").is_null()) after_ = own.at("after").get<double>();
+    } catch (const nlohmann::json::exception& error) {
+      throw DataError(core::cat("method state: of auto: ", error.what()));
+    }
+    for (const Step& step : steps_) {
+      std::map<std::string, at::Tensor> part;
+      for (const auto& [name, value] : state) {
+        const std::string prefix = step.name + "/";
+        if (name.starts_with(prefix)) part[name.substr(prefix.size())] = value;
+      }
+      step.method->load_state(part);
+    }
+  }
+
+ private:
+  struct Step {
+    std::string name;
+    bool predicts;
+    std::unique_ptr<Method> method;
+  };
+  static constexpr double kMacsPerSecond = 1e12;  // of the counted clock; any number would do
+
+  // Which step a cheap batch takes.
+  int64_t current() const {
+    return rehearses() ? rehearsed_ / kRehearsals : controller_.window().step;
+  }
+  Method& step() const { return *steps_.at(static_cast<size_t>(current())).method; }
+  // The run begins with a few batches of every step, while the rate is still small: what is done
+  // once (cuDNN's trials, recording) must not fall into a measurement.
+  bool rehearses() const { return rehearsed_ < kRehearsals * static_cast<int64_t>(steps_.size()); }
+  static constexpr int64_t kRehearsals = 4;
+  // A predictor learns from every exact batch while it is on trial or in use, and now and then
+  // before, as it would come to its trial without any knowledge.
+  bool is_time_to_learn() const {
+    const int64_t now =
+        controller_.window().step >= 0 ? controller_.window().step : controller_.step();
+    const bool used = now >= 0 && steps_[static_cast<size_t>(now)].predicts;
+    return learner() != nullptr && (used || exact_ % kLearnEvery == 0);
+  }
+  static constexpr int64_t kLearnEvery = 10;
+  Method* learner() const {
+    for (const Step& step : steps_) {
+      if (step.predicts) return step.method.get();
+    }
+    return nullptr;
+  }
+  Method* learning() const { return learns_ ? learner() : nullptr; }
+  double measure(Session& s) {
+    ++readings_;
+    return heldout_->loss(s);
+  }
+
+  schedule::Controller controller_;
+  std::optional<HeldOut> heldout_;
+  std::vector<Step> steps_;
+  int64_t place_ = 0;  // in the window
+  int64_t exact_ = 0;  // batches so far
+  int64_t rehearsed_ = 0;
+  bool learns_ = false;
+  // Of the present window: loss before it, multiplications, when it began.
+  double before_ = 0, spent_ = 0, started_ = 0;
+  std::optional<double> after_;   // the window before was measured: its loss
+  mutable int64_t readings_ = 0;  // of the held-out loss, not yet in the account
+  std::vector<nlohmann::json> records_;
+};
+
+}  // namespace
+
+MethodMaker auto_method() {
+  return [](Session& s) -> std::unique_ptr<Method> { return std::make_unique<Auto>(s); };
+}
+
+}  // namespace adagp::train

@@ -1,0 +1,17 @@
+#pragma once
+// Many runs of one comparison, each in a folder of its own.
+
+#include <string>
+
+#include "adagp/train/build.h"
+#include "adagp/train/config.h"
+#include "adagp/train/summary.h"
+
+namespace adagp::train {
+
+// Trains, or takes the summary of a run that is finished, and says so. `what`: "run 3 of 12: bp,
+// seed 1".
+Summary run_or_reuse(const Config& config, const TaskPtr& task, const core::fs::path& folder,
+                     bool overwrite, const std::string& what);
+
+}  // namespace adagp::train

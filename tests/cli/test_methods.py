@@ -1,0 +1,136 @@
+"""Cheap batches that are exact, rules for the examples of an epoch, the controller, budgets."""
+
+import json
+
+import pytest
+
+from harness import DATA, NET, TINY, adagp, assert_same_run, interrupt, sets
+
+SMALL = ["--epochs", "12", *sets(checkpoint_every="3ba", log_every="5ba")]
+AUTO = sets(auto__heldout=20, auto__window=4, auto__pairs=3, auto__probe_share=0.5,
+            auto__clock="counted", auto__steps='["low-res", "adagp", "skip", "partial"]')
+METHODS = {
+    "progressive": [],
+    "low-res": ["--schedule", "1:1"],
+    "low-res-fixed": ["--schedule", "1:1", *sets(low_res__scale_batch="false")],
+    "stored-loss": [],
+    "infobatch": [],
+    "progressive+stored-loss": [],
+    "adagp+stored-loss": ["--schedule", "1ep bp, 1:1"],
+    "selective": ["--schedule", "1:1", *sets(selective__rule="priority")],
+    "partial": ["--schedule", "1:1"],
+    "freeze": [],
+    "control-variate": ["--schedule", "1ep bp, 1:1"],
+    "auto": AUTO,
+}
+
+
+def command(name):
+    return [*TINY, *SMALL, "--method", name.removesuffix("-fixed"), *METHODS[name]]
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_a_run_stopped_on_the_way_ends_the_same(name, tmp_path):
+    """Twice, at moments that fall into an epoch, a stage or a trial."""
+    whole, cut = tmp_path / "whole", tmp_path / "cut"
+    adagp("train", *command(name), "-o", whole)
+    for at in (6, 20):
+        code, _, err = interrupt(cut, *command(name), at=at)
+        assert code == 143, err
+    adagp("train", *command(name), "-o", cut)
+    assert_same_run(cut, whole)
+
+
+def test_auto_tells_what_it_decided(tmp_path):
+    folder = tmp_path / "run"
+    adagp("train", *command("auto"), "-o", folder)
+    rows = [json.loads(line) for line in (folder / "metrics.jsonl").read_text().splitlines()]
+    decisions = [row for row in rows if row["kind"] == "decision"]
+    assert decisions
+    for row in decisions:
+        assert row["what"] in ("adopt", "raise", "lower", "drop", "keep", "reject")
+        if row["what"] in ("adopt", "raise", "keep"):
+            assert row["low"] > 0
+        assert row["seconds"] > 0 and row["bp_seconds"] > 0
+
+
+@pytest.mark.parametrize("args, words", [
+    (["--method", "progressive", *sets(low_res__sizes="[4, 6, 9]")], ["9", "1 to 8"]),
+    (["--method", "progressive", *sets(low_res__shares="[0.4, 1.3, 0.3]")], ["1.3", "0 to 1"]),
+    (["--method", "progressive", *sets(low_res__sizes="[4]")], ["1 and 3", "equally many"]),
+    (["--method", "selective", *sets(selective__share=1.5)], ["selective.share", "1.5", "0", "1"]),
+    (["--method", "infobatch", *sets(infobatch__prune=-0.1)], ["infobatch.prune", "-0.1"]),
+    (["--method", "stored-loss", *sets(select__anneal=2)], ["select.anneal", "2"]),
+    (["--method", "partial", *sets(partial__blocks=99)], ["partial.blocks", "99", "expected 0 to"]),
+    (["--method", "freeze", *sets(freeze__blocks="[1, 99]")], ["freeze.blocks", "99",
+                                                             "expected 0 to"]),
+    (["--method", "stored-loss+infobatch"], ["two rules"]),
+    (["--method", "auto", *sets(auto__steps='["bp"]')], ["auto.steps", "'bp'"]),
+    (["--method", "auto", *sets(auto__steps='["low-rez"]')], ["did you mean 'low-res'"]),
+    (["--method", "stored-loss", "--parallel", "data,local=2"], ["--parallel"]),
+])
+def test_what_cannot_be_is_refused_with_the_range(args, words, tmp_path):
+    done = adagp("train", *TINY, "--epochs", "1", *args, "-o", tmp_path / "run", code=2)
+    for word in words:
+        assert word in done.stderr
+
+
+@pytest.mark.parametrize("method", ["stored-loss", "selective", "progressive"])
+def test_sentences_have_no_losses_by_example_and_no_sizes(method, tmp_path):
+    done = adagp("train", "--model", "transformer", "--data", "synthetic-translation",
+                 "--method", method, "--epochs", "1", "-o", tmp_path / "run", code=2)
+    assert "translation" in done.stderr and method in done.stderr
+
+
+def test_a_size_that_a_network_cannot_take(tmp_path):
+    done = adagp("train", *DATA, "--model", "densenet121", *sets(model__width_divisor=4),
+                 "--method", "progressive", *sets(low_res__sizes="[1, 4, 8]"), "--batch", "20",
+                 "--epochs", "1", "-o", tmp_path / "run", code=2)
+    assert "1x1" in done.stderr and "densenet121" in done.stderr
+
+
+def test_losses_of_another_data_set_are_refused(tmp_path):
+    """The same command, and the file behind it has become another."""
+    data, folder = tmp_path / "data.safetensors", tmp_path / "run"
+    make = ["data", "make", "--format", "packed", "--size", "8", "--test", "20", "-o", data]
+    adagp(*make, "--train", "200")
+    run = ["--data", "packed", "--data-dir", data, *NET, "--batch", "20", "--epochs", "30",
+           "--threads", "1", "--method", "stored-loss", *sets(data__mean=0.5, data__std=0.25),
+           *sets(checkpoint_every="3ba")]
+    code, _, err = interrupt(folder, *run, at=30)
+    assert code == 143, err
+    data.unlink()
+    adagp(*make, "--train", "240")
+    done = adagp("train", *run, "-o", folder, code=3)
+    assert "200 stored losses" in done.stderr and "240 training examples" in done.stderr
+
+
+def test_budgets_side_by_side(tmp_path):
+    folder = tmp_path / "budget"
+    arguments = ["compare", "--budget", *TINY, "--seeds", "2", "--budget-epochs", "1,2,3",
+                 "--budget-batches", "10", "--targets", "2", "--methods",
+                 "progressive,stored-loss[stored_loss.power=0.5]@3", "-o", folder]
+    done = adagp(*arguments, "--json")
+    report = json.loads(done.stdout)
+    assert {p.name for p in folder.iterdir() if p.is_file()} >= {"budget.md", "budget.json",
+                                                                "budget.csv", "budget.svg"}
+    assert report == json.loads((folder / "budget.json").read_text())
+    rows = {(r["method"], r["batch"], r["epochs"]): r for r in report["rows"]}
+    assert rows["bp", 20, 3]["n"] == 2 and rows["bp", 10, 3]["n"] == 2
+    assert abs(rows["bp", 20, 3]["cost_mean"] - 3) < 1e-9
+    assert rows["progressive", 20, 3]["cost_mean"] < 2.5
+    assert ("stored-loss[stored_loss.power=0.5]", 20, 3) in rows
+    again = adagp(*arguments, "--json")
+    assert again.stderr.count("already finished") == 2 * (3 + 3 + 3 + 1)
+
+
+@pytest.mark.parametrize("methods, words", [
+    ("progressive@x", ["'x'", "epochs"]),
+    ("progressive[a=1]", ["a"]),
+    ("equal-time", ["equal-time"]),
+    ("bp,bp", ["twice"]),
+])
+def test_budget_specifications_that_are_none(methods, words, tmp_path):
+    done = adagp("compare", "--budget", *TINY, "--methods", methods, "-o", tmp_path / "b", code=2)
+    for word in words:
+        assert word in done.stderr

@@ -1,0 +1,192 @@
+// The frame around the steps: what is in an epoch, what it costs, what a checkpoint keeps of it.
+
+#include <gtest/gtest.h>
+
+#include "adagp/core/error.h"
+#include "adagp/core/rng.h"
+#include "adagp/layers/from_model.h"
+#include "adagp/train/agenda.h"
+#include "adagp/train/budget.h"
+#include "adagp/train/heldout.h"
+#include "adagp/train/trainer.h"
+#include "unit/temp_folder.h"
+#include "unit/train/small.h"
+
+namespace adagp::train {
+namespace {
+
+std::string refusal(const std::function<void()>& call) {
+  try {
+    call();
+  } catch (const UsageError& error) {
+    return error.what();
+  }
+  return "nothing refused";
+}
+
+TEST(Frame, AMethodIsOneKindOfStepAndOneRule) {
+  EXPECT_EQ(find_method("progressive+stored-loss").name, "progressive+stored-loss");
+  EXPECT_TRUE(find_method("stored-loss+progressive").select);
+  EXPECT_NE(refusal([] { find_method("skip+zero"); }).find("two kinds of steps"),
+            std::string::npos);
+  EXPECT_NE(refusal([] { find_method("infobatch+stored-loss"); }).find("two rules"),
+            std::string::npos);
+  EXPECT_NE(refusal([] { find_method("stored-los"); }).find("'stored-loss'"), std::string::npos);
+}
+
+TEST(Frame, RefusesWhatANetworkOrATaskCannot) {
+  const auto trains = [](const std::string& method, const std::function<void(Config&)>& change) {
+    Config c = small::config(method);
+    change(c);
+    const testing::TempFolder folder;
+    return refusal([&] { train(c, small::task(), folder / "run"); });
+  };
+  EXPECT_NE(trains("progressive",
+                   [](Config& c) {
+                     c.low_res.sizes = {8, 12, 20};
+                   })
+                .find("20, expected 1 to 16"),
+            std::string::npos);
+  EXPECT_NE(trains("progressive",
+                   [](Config& c) {
+                     c.low_res.shares = {0.5, 0.4, 0.4};
+                   })
+                .find("add up to 1.3"),
+            std::string::npos);
+  EXPECT_NE(trains("partial", [](Config& c) { c.partial_blocks = 50; }).find("expected 0 to"),
+            std::string::npos);
+  EXPECT_NE(trains("freeze",
+                   [](Config& c) {
+                     c.freeze.blocks = {1, 99};
+                   })
+                .find("expected 0 to"),
+            std::string::npos);
+  EXPECT_NE(trains("auto", [](Config& c) { c.automatic.heldout = 60; }).find("expected 1 to 59"),
+            std::string::npos);
+}
+
+TEST(Agenda, ARuleShortensEpochsAndKeepsTheOrder) {
+  Config c = small::config("stored-loss");
+  c.epochs = 8;
+  Session s = small::session(c);
+  const auto method = find_method("bp").make(s);
+  Agenda agenda(s, *method, schedule::Schedule::parse("bp", 8), {stored_loss_rule});
+  agenda.set_usual_batches(6);
+  EXPECT_EQ(agenda.batches(0), 6);
+  s.stored_losses.copy_(at::arange(60));
+  const auto plan = agenda.planner()(1);
+  EXPECT_LT(plan->order.size(), 60U);
+  EXPECT_EQ(static_cast<int64_t>(plan->batches.size()),
+            static_cast<int64_t>(plan->order.size()) / 10);
+  // Kept examples stand in plain backprop's order.
+  const auto whole = core::permutation(60, core::mix({0, 1}));
+  auto next = whole.begin();
+  for (const int64_t example : plan->order) {
+    next = std::find(next, whole.end(), example);
+    ASSERT_NE(next, whole.end());
+  }
+  // The last epoch is whole again, and the run is done when it is.
+  EXPECT_EQ(agenda.batches(7), 6);
+  EXPECT_EQ(agenda.progress(8, 0), 1);
+  EXPECT_NEAR(agenda.progress(7, 0), 4 / 5.0, 0.04);
+  // One whole epoch, six of about half, one whole: an eighth of the epochs is a fifth of the run.
+  EXPECT_NEAR(agenda.progress(1, 0), 1 / 5.0, 0.04);
+}
+
+TEST(Agenda, AnotherDataSetsLossesAreRefused) {
+  const Config c = small::config("stored-loss");
+  Session s = small::session(c);
+  const auto method = find_method("bp").make(s);
+  Agenda agenda(s, *method, schedule::Schedule::parse("bp", 3), {stored_loss_rule});
+  agenda.batches(0);
+  auto state = agenda.state();
+  agenda.load_state(state);
+  state["losses"] = at::zeros({59});
+  try {
+    agenda.load_state(state);
+    ADD_FAILURE() << "59 losses were taken for 60 examples";
+  } catch (const DataError& error) {
+    EXPECT_NE(std::string(error.what()).find("59 stored losses"), std::string::npos);
+  }
+}
+
+TEST(Costs, AreCountedFromTheLayerTable) {
+  const Config c = small::config("bp");
+  Session s = small::session(c);
+  const Costs costs(*s.net, *s.task, c, {8});
+  const auto table = layers::from_model(*s.net, c.model.name, "16x16");
+  const auto total = static_cast<double>(layers::total_macs(table));
+  const auto first = static_cast<double>(table.rows.front().macs);
+  EXPECT_EQ(costs.forward(), total);
+  // Two products for every one of the forward pass, but for the images' gradient.
+  EXPECT_EQ(costs.backprop(), 3 * total - first);
+  const auto blocks =
+      static_cast<int64_t>(dynamic_cast<const models::BlockNet&>(*s.net).blocks().size());
+  // Of the last block only its weights' gradient.
+  const auto head = static_cast<double>(table.rows.back().macs);
+  EXPECT_EQ(costs.backward(0, blocks - 1), head);
+  EXPECT_EQ(costs.backprop(0, blocks - 1), total + head);
+  // A quarter of the pixels: convolutions cost a quarter, the classifier the same.
+  EXPECT_DOUBLE_EQ(costs.forward(8), (total - head) / 4 + head);
+}
+
+TEST(Costs, OfARunAreItsEpochsForBpAndLessForCheaperOnes) {
+  const testing::TempFolder folder;
+  const auto cost = [&](const std::string& method) {
+    return *train(small::config(method), small::task(), folder / method).cost_epochs;
+  };
+  EXPECT_NEAR(cost("bp"), 3, 1e-9);
+  EXPECT_LT(cost("skip"), 2.2);  // 2 of 3 batches of two epochs are dropped: 1 + 2/3
+  EXPECT_GT(cost("adagp"), cost("skip"));
+  EXPECT_LT(cost("progressive"), 2.5);
+}
+
+TEST(HeldOut, IsKeptOutAndMeasured) {
+  Config c = small::config("auto");
+  c.automatic.heldout = 15;
+  Session s = small::session(c);
+  const auto out = heldout_examples(c, 60);
+  const auto weights =
+      all_but_heldout_rule(c, {std::vector<float>(60), std::vector<double>(60), 1, 3});
+  EXPECT_EQ(std::count(weights.begin(), weights.end(), 0.0F), 15);
+  for (const int64_t i : out) EXPECT_EQ(weights[static_cast<size_t>(i)], 0);
+  // The same examples, asked one by one in the data's order.
+  const HeldOut held(s);
+  const auto source = s.task->batches(c, Use::kTrainInOrder, at::kCPU);
+  std::vector<at::Tensor> images(60), labels(60);
+  for (int64_t b = 0; b < source->batches_per_epoch(); ++b) {
+    const data::Batch batch = source->next();
+    for (int64_t i = 0; i < batch.size(); ++i) {
+      const auto at = static_cast<size_t>(batch.indices[static_cast<size_t>(i)]);
+      images[at] = batch.images()[i];
+      labels[at] = batch.labels()[i];
+    }
+  }
+  std::vector<at::Tensor> x, y;
+  for (const int64_t i : out) {
+    x.push_back(images[static_cast<size_t>(i)]);
+    y.push_back(labels[static_cast<size_t>(i)]);
+  }
+  const double got = held.loss(s);
+  const double expected =
+      at::cross_entropy_loss(s.net->run({at::stack(x)}).at(0), at::stack(y)).item<double>();
+  EXPECT_NEAR(got, expected, 1e-5);
+}
+
+TEST(BudgetSpec, NamesKeysAndLengths) {
+  const auto plain = parse_budget_spec("progressive", {10, 20});
+  EXPECT_EQ(plain.label, "progressive");
+  EXPECT_EQ(plain.epochs, (std::vector<int64_t>{10, 20}));
+  const auto full = parse_budget_spec("stored-loss[stored_loss.power=0.5; batch=512]@22/28", {10});
+  EXPECT_EQ(full.method, "stored-loss");
+  EXPECT_EQ(full.label, "stored-loss[stored_loss.power=0.5; batch=512]");
+  EXPECT_EQ(full.sets, (std::vector<std::string>{"stored_loss.power=0.5", "batch=512"}));
+  EXPECT_EQ(full.epochs, (std::vector<int64_t>{22, 28}));
+  for (const std::string wrong : {"progressive@", "progressive@0", "progressive[a=1", "bp]",
+                                  "progresive", "equal-time", "bp@ten"}) {
+    EXPECT_NE(refusal([&] { parse_budget_spec(wrong, {10}); }), "nothing refused") << wrong;
+  }
+}
+
+}  // namespace
+}  // namespace adagp::train
