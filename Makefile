@@ -37,14 +37,14 @@ test: ## build everything and run every test
 	@scripts/setup.sh --full
 	$(call configure,release,build)
 	$(call ninja,build)
-	@cd build && ctest --output-on-failure -j 1
+	@cd build && ctest --output-on-failure -j 2
 	@echo "make test: $$(($$(date +%s) - $(START))) s in all"
 
 test-asan: ## the tests under AddressSanitizer and UndefinedBehaviorSanitizer
 	@scripts/setup.sh --full
 	$(call configure,asan,build/asan)
 	$(call ninja,build/asan)
-	@cd build/asan && ctest --output-on-failure -j 1 -E '^cli$$'  # hundreds of starts: too slow here
+	@cd build/asan && ctest --output-on-failure -j 2 -E '^cli'  # hundreds of starts: too slow here
 
 test-gpu: ## the tests of the GPU (SANITIZE=1: of the kernels, under compute-sanitizer)
 	@scripts/gpu.sh ready
@@ -91,7 +91,7 @@ test-sim: ## the tests of the torch-free parts, in build/sim-only
 	@scripts/setup.sh --full
 	$(call configure,sim-only,build/sim-only)
 	$(call ninja,build/sim-only,sim_tests)
-	@cd build/sim-only && ctest --output-on-failure -j 1
+	@cd build/sim-only && ctest --output-on-failure -j 2
 
 sim-only: ## the torch-free parts alone, build/sim-only/bin/adagp
 	@scripts/setup.sh --sim

@@ -67,7 +67,7 @@ def test_recipe_errors_say_file_line_and_column(text, where, what, tmp_path):
     ([*DATA, *NET, "--batch", "201"], ["201", "200"]),
     ([*TINY, "--method", "equal-time"], ["equal_time.reference", "equal_time.batches"]),
     (["--data", "cifar10"], ["cifar10", "--data-dir"]),
-    ([*DATA, "--model", "vgg8s"], ["too small"]),
+    ([*DATA, "--model", "vgg11", *sets(model__form="imagenet")], ["too small"]),
     ([*TINY, *sets(checkpoint_every="3 parsecs")], ["parsecs"]),
     ([*TINY, *sets(model__classes=3)], ["model.classes", "3", "10"]),
     ([*TINY, "--schedule", "4ep 4:1, 0:0"], ["schedule", "0:0"]),

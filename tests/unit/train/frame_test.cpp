@@ -6,9 +6,11 @@
 #include "adagp/core/rng.h"
 #include "adagp/layers/from_model.h"
 #include "adagp/train/agenda.h"
+#include "adagp/train/bp_step.h"
 #include "adagp/train/budget.h"
 #include "adagp/train/heldout.h"
 #include "adagp/train/trainer.h"
+#include "adagp/train/weight_average.h"
 #include "unit/temp_folder.h"
 #include "unit/train/small.h"
 
@@ -171,6 +173,31 @@ TEST(HeldOut, IsKeptOutAndMeasured) {
   const double expected =
       at::cross_entropy_loss(s.net->run({at::stack(x)}).at(0), at::stack(y)).item<double>();
   EXPECT_NEAR(got, expected, 1e-5);
+}
+
+TEST(WeightAverage, IsTheMeanWhileLookedAtAndGoneAfterwards) {
+  const Config c = small::config("bp");
+  Session s = small::session(c);
+  const auto weight = [&] { return s.layers[1]->weight.detach(); };
+  WeightAverage average;
+  at::Tensor sum = at::zeros_like(weight());
+  const data::Batch batch = small::batch(c);
+  for (int i = 0; i < 5; ++i) {
+    bp_step(s, batch);
+    average.add(s);
+    sum += weight();
+  }
+  const at::Tensor last = weight().clone();
+  {
+    const WeightAverage::Scope scope(average, s);
+    EXPECT_TRUE(at::allclose(weight(), sum / 5, 1e-5, 1e-7));
+  }
+  EXPECT_TRUE(at::equal(weight(), last));
+  WeightAverage other;
+  other.load_state(s, average.state(s));
+  EXPECT_EQ(other.count(), 5);
+  const WeightAverage::Scope scope(other, s);
+  EXPECT_TRUE(at::allclose(weight(), sum / 5, 1e-5, 1e-7));
 }
 
 TEST(BudgetSpec, NamesKeysAndLengths) {

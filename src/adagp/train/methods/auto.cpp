@@ -12,6 +12,7 @@
 #include "adagp/train/heldout.h"
 #include "adagp/train/methods/backprop.h"
 #include "adagp/train/methods/methods_of.h"
+#include "adagp/train/weight_average.h"
 
 namespace adagp::train {
 namespace {
@@ -37,7 +38,7 @@ std::string as_text(const at::Tensor& bytes) {
 
 class Auto : public Backprop {
  public:
-  explicit Auto(Session& s) : controller_(options_of(s.config)) {
+  explicit Auto(Session& s) : session_(s), controller_(options_of(s.config)) {
     for (const std::string& name : s.config.automatic.steps) {
       const MethodEntry entry = find_method(name);
       if (!entry.scheduled || entry.select) {
@@ -57,9 +58,13 @@ class Auto : public Backprop {
       learns_ = false;
       return Phase::kPredict;
     }
+    if (leads_in()) {
+      learns_ = is_time_to_learn();
+      return Phase::kBackprop;
+    }
     const schedule::Window& window = controller_.window();
     if (place_ == 0 && window.measured) {
-      before_ = after_ ? *after_ : measure(s);
+      before_ = *after_;
       device::synchronise(s.device);
       spent_ = 0;
       started_ = s.trained_seconds();
@@ -74,11 +79,19 @@ class Auto : public Backprop {
       ++rehearsed_;
       return;
     }
+    if (leads_in()) {
+      ++exact_;
+      average_.add(s);
+      if (2 * average_.count() >= controller_.window().batches) after_ = measure(s);
+      return;
+    }
     if (!schedule::is_cheap(controller_.window(), place_)) ++exact_;
     spent_ += macs;
+    // The second half of a window speaks for it.
+    const bool measured = controller_.window().measured;
+    if (measured && 2 * place_ >= controller_.window().batches) average_.add(s);
     if (++place_ < controller_.window().batches) return;
     place_ = 0;
-    const bool measured = controller_.window().measured;
     double seconds = 0, loss = 0;
     if (measured) {
       device::synchronise(s.device);
@@ -147,6 +160,7 @@ class Auto : public Backprop {
     for (const Step& step : steps_) {
       for (const auto& [name, value] : step.method->state()) out[step.name + "/" + name] = value;
     }
+    for (const auto& [name, value] : average_.state(session_)) out["average/" + name] = value;
     return out;
   }
   void load_state(const std::map<std::string, at::Tensor>& state) override {
@@ -164,14 +178,15 @@ class Auto : public Backprop {
     } catch (const nlohmann::json::exception& error) {
       throw DataError(core::cat("method state: of auto: ", error.what()));
     }
-    for (const Step& step : steps_) {
+    const auto under = [&](const std::string& prefix) {
       std::map<std::string, at::Tensor> part;
       for (const auto& [name, value] : state) {
-        const std::string prefix = step.name + "/";
         if (name.starts_with(prefix)) part[name.substr(prefix.size())] = value;
       }
-      step.method->load_state(part);
-    }
+      return part;
+    };
+    for (const Step& step : steps_) step.method->load_state(under(step.name + "/"));
+    average_.load_state(session_, under("average/"));
   }
 
  private:
@@ -191,6 +206,9 @@ class Auto : public Backprop {
   // once (cuDNN's trials, recording) must not fall into a measurement.
   bool rehearses() const { return rehearsed_ < kRehearsals * static_cast<int64_t>(steps_.size()); }
   static constexpr int64_t kRehearsals = 4;
+  // Before the first window of a trial there is half a window of plain backprop, so that its loss
+  // before is a mean's, as all that follow.
+  bool leads_in() const { return place_ == 0 && controller_.window().measured && !after_; }
   // A predictor learns from every exact batch while it is on trial or in use, and now and then
   // before, as it would come to its trial without any knowledge.
   bool is_time_to_learn() const {
@@ -209,9 +227,16 @@ class Auto : public Backprop {
   Method* learning() const { return learns_ ? learner() : nullptr; }
   double measure(Session& s) {
     ++readings_;
-    return heldout_->loss(s);
+    double loss = 0;
+    {
+      const WeightAverage::Scope steadier(average_, s);
+      loss = heldout_->loss(s);
+    }
+    average_.clear();
+    return loss;
   }
 
+  Session& session_;
   schedule::Controller controller_;
   std::optional<HeldOut> heldout_;
   std::vector<Step> steps_;
@@ -223,6 +248,7 @@ class Auto : public Backprop {
   double before_ = 0, spent_ = 0, started_ = 0;
   std::optional<double> after_;   // the window before was measured: its loss
   mutable int64_t readings_ = 0;  // of the held-out loss, not yet in the account
+  WeightAverage average_;         // over the second half of a measured window
   std::vector<nlohmann::json> records_;
 };
 
