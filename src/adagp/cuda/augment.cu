@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "adagp/cuda/augment.h"
+#include "adagp/cuda/scalar.cuh"
 
 namespace adagp::cuda {
 namespace {
@@ -36,13 +37,6 @@ __device__ void store_all(__nv_bfloat16* to, const float* values) {
     const __nv_bfloat162 b = __floats2bfloat162_rn(values[4 * i + 2], values[4 * i + 3]);
     out[i] = make_uint2(bits_of(a), bits_of(b));
   }
-}
-
-__device__ void store(float* to, float x) {
-  *to = x;
-}
-__device__ void store(__nv_bfloat16* to, float x) {
-  *to = __float2bfloat16_rn(x);
 }
 
 // `aligned`: every example begins at a place aligned to four values.

@@ -8,6 +8,7 @@
 
 #include "adagp/cuda/blocks.cuh"
 #include "adagp/cuda/loss.h"
+#include "adagp/cuda/scalar.cuh"
 
 namespace adagp::cuda {
 namespace {
@@ -34,19 +35,6 @@ struct Problem {
   int classes;
   float smoothing;
 };
-
-__device__ float value_of(float x) {
-  return x;
-}
-__device__ float value_of(__nv_bfloat16 x) {
-  return __bfloat162float(x);
-}
-__device__ void store(float* to, float x) {
-  *to = x;
-}
-__device__ void store(__nv_bfloat16* to, float x) {
-  *to = __float2bfloat16_rn(x);
-}
 
 __device__ float warp_max(float x) {
   for (int step = 16; step > 0; step /= 2) x = fmaxf(x, __shfl_xor_sync(kWholeWarp, x, step));

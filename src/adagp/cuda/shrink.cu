@@ -3,25 +3,13 @@
 #include <cuda_bf16.h>
 #include <cuda_runtime.h>
 
+#include "adagp/cuda/scalar.cuh"
 #include "adagp/cuda/shrink.h"
 
 namespace adagp::cuda {
 namespace {
 
 constexpr int kThreads = 256;
-
-__device__ float to_float(float x) {
-  return x;
-}
-__device__ float to_float(__nv_bfloat16 x) {
-  return __bfloat162float(x);
-}
-__device__ void store(float* to, float x) {
-  *to = x;
-}
-__device__ void store(__nv_bfloat16* to, float x) {
-  *to = __float2bfloat16_rn(x);
-}
 
 template <typename T>
 __global__ void __launch_bounds__(kThreads) shrink_kernel(ShrinkArgs args, int64_t pixels) {
@@ -43,7 +31,7 @@ __global__ void __launch_bounds__(kThreads) shrink_kernel(ShrinkArgs args, int64
     for (int column = left; column < right; ++column) {
       const T* pixel = image + (row * width + column) * 3;
 #pragma unroll
-      for (int c = 0; c < 3; ++c) sums[c] += to_float(pixel[c]);
+      for (int c = 0; c < 3; ++c) sums[c] += value_of(pixel[c]);
     }
   }
   const auto count = static_cast<float>((bottom - top) * (right - left));

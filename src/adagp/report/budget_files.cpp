@@ -86,10 +86,9 @@ std::vector<LineSeries> drawn_rows(const BudgetReport& report) {
       series.name = core::cat(row.method, ", batch ", row.batch);
       series.colour = method;
       series.marker = markers[row.batch];
-      // bp's line is its fit. Colours come again after eight, so the next eight are dotted.
-      series.stroke = row.method == "bp"    ? Stroke::kNone
-                      : method / 8 % 2 == 1 ? Stroke::kDotted
-                                            : Stroke::kSolid;
+      // bp's line is its fit. Where colours come again, lines are dotted.
+      const bool again = method / colour_count() % 2 == 1;
+      series.stroke = row.method == "bp" ? Stroke::kNone : again ? Stroke::kDotted : Stroke::kSolid;
     }
     last = &row;
     if (!std::isfinite(row.score_mean)) continue;

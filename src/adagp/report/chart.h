@@ -33,6 +33,9 @@ struct LineSeries {
   std::vector<double> errors{};  // half the height of a bar at each point, or empty
 };
 
+// After so many series colours come again.
+size_t colour_count();
+
 struct LineChart {
   std::string title, x_title, y_title;
   std::vector<LineSeries> series;

@@ -8,9 +8,10 @@
 namespace adagp::report {
 namespace {
 
-// Okabe and Ito's colours: told apart by readers with any colour vision.
+// Okabe and Ito's colours, told apart by readers with any colour vision, then four of Tol's.
 constexpr const char* kColours[] = {"#0072B2", "#E69F00", "#009E73", "#D55E00",
-                                    "#CC79A7", "#56B4E9", "#8C8C8C", "#B8A800"};
+                                    "#CC79A7", "#56B4E9", "#8C8C8C", "#B8A800",
+                                    "#882255", "#44AA99", "#999933", "#AA4499"};
 constexpr const char* kGrid = "#dddddd";
 constexpr double kLegendRow = 18, kLetter = 12;
 
@@ -26,6 +27,10 @@ void draw_key(Svg& out, double x, double y, const Key& key) {
 }
 
 }  // namespace
+
+size_t colour_count() {
+  return std::size(kColours);
+}
 
 std::string colour_of(size_t index) {
   return kColours[index % std::size(kColours)];

@@ -60,6 +60,10 @@ class Method {
   // Steps of one phase that do different work have different numbers.
   virtual int64_t full_kind() const { return 0; }
   virtual int64_t cheap_kind() const { return 0; }
+  // Kinds of cheap steps that come into use in the middle of the run, and the choice of one for a
+  // rehearsal; -1 ends it.
+  virtual int64_t cheap_kinds() const { return 0; }
+  virtual void rehearse(int64_t kind) { (void)kind; }
   // What it has to say since the last call, for metrics.jsonl.
   virtual std::vector<nlohmann::json> take_records() { return {}; }
 

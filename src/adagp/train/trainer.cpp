@@ -13,6 +13,7 @@
 #include "adagp/train/build.h"
 #include "adagp/train/divergence.h"
 #include "adagp/train/out_of_memory.h"
+#include "adagp/train/undo.h"
 
 namespace adagp::train {
 
@@ -113,6 +114,7 @@ Summary Trainer::run(RunFolder* folder) {
   }
   session_.net->train();
   session_.trained_seconds = [this] { return train_seconds_ + clock_.seconds(); };
+  rehearse();
   train_source_->seek(at_.epoch, at_.position);
 
   int64_t saved = nominal_step();
@@ -172,6 +174,28 @@ void Trainer::save(const Checkpoints* checkpoints) {
   } catch (const DivergedError& error) {
     throw DivergedError(core::cat(error.what(), " (", last_.text(), ")"));
   }
+}
+
+void Trainer::rehearse() {
+  if (!session_.device.is_cuda() || method_->cheap_kinds() == 0) return;
+  constexpr int kTimes = 3;  // twice as it is, once recorded
+  const UndoScope undo(session_);
+  const std::vector<double> tally = session_.tally.state();
+  const Moment moment{0, session_.config.epochs, schedule::Phase::kPredict};
+  for (int64_t kind = 0; kind < method_->cheap_kinds(); ++kind) {
+    method_->rehearse(kind);
+    for (int i = 0; i < kTimes && method_->cheap_does_work(); ++i) {
+      data::Batch batch;
+      if (method_->cheap_needs_data()) {
+        batch = method_->shown(
+            session_.task->example(session_.config, session_.config.batch, session_.device),
+            moment);
+      }
+      cheap_batch(batch);
+    }
+  }
+  method_->rehearse(-1);
+  session_.tally.load_state(tally);
 }
 
 void Trainer::one_batch() {

@@ -41,6 +41,9 @@ class Trainer {
 
  private:
   void one_batch();
+  // On a GPU: what is done once for a kind of step (recording it, choices of libraries) is done
+  // before the run, where the method measures steps and begins some of them late.
+  void rehearse();
   // Takes the batch at the present position, or passes over it; annotated, as the method shows it.
   data::Batch take_batch(const Moment& moment);
   StepResult full_batch(const data::Batch& batch);

@@ -10,6 +10,7 @@
 #include "adagp/train/budget.h"
 #include "adagp/train/heldout.h"
 #include "adagp/train/trainer.h"
+#include "adagp/train/undo.h"
 #include "adagp/train/weight_average.h"
 #include "unit/temp_folder.h"
 #include "unit/train/small.h"
@@ -173,6 +174,27 @@ TEST(HeldOut, IsKeptOutAndMeasured) {
   const double expected =
       at::cross_entropy_loss(s.net->run({at::stack(x)}).at(0), at::stack(y)).item<double>();
   EXPECT_NEAR(got, expected, 1e-5);
+}
+
+TEST(Undo, StepsLeaveNoTrace) {
+  const Config c = small::config("bp");
+  Session s = small::session(c);
+  const data::Batch batch = small::batch(c);
+  bp_step(s, batch);  // moments that are not zero
+  const auto before = small::copy_of(*s.net);
+  std::map<std::string, at::Tensor> moments;
+  for (const auto& [name, moment] : s.optimizer->state()) moments[name] = moment.clone();
+  {
+    const UndoScope undo(s);
+    bp_step(s, batch);
+    EXPECT_FALSE(at::equal(s.layers[0]->weight, before.at(s.layers[0]->path() + ".weight")));
+  }
+  for (const auto& [name, value] : small::copy_of(*s.net)) {
+    EXPECT_TRUE(at::equal(value, before.at(name))) << name;
+  }
+  for (const auto& [name, moment] : s.optimizer->state()) {
+    EXPECT_TRUE(at::equal(moment, moments.at(name))) << name;
+  }
 }
 
 TEST(WeightAverage, IsTheMeanWhileLookedAtAndGoneAfterwards) {

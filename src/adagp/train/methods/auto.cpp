@@ -54,10 +54,6 @@ class Auto : public Backprop {
   }
 
   Phase begin_batch(Session& s, const Moment&) override {
-    if (rehearses()) {
-      learns_ = false;
-      return Phase::kPredict;
-    }
     if (leads_in()) {
       learns_ = is_time_to_learn();
       return Phase::kBackprop;
@@ -75,10 +71,6 @@ class Auto : public Backprop {
   }
 
   void end_batch(Session& s, double macs) override {
-    if (rehearses()) {
-      ++rehearsed_;
-      return;
-    }
     if (leads_in()) {
       ++exact_;
       average_.add(s);
@@ -119,12 +111,12 @@ class Auto : public Backprop {
   StepResult cheap_step(Session& s, const data::Batch& batch) override {
     return step().cheap_step(s, batch);
   }
-  bool cheap_needs_data() const override {
-    return steps_.empty() || (current() < 0) || step().cheap_needs_data();
-  }
+  bool cheap_needs_data() const override { return current() < 0 || step().cheap_needs_data(); }
   bool cheap_does_work() const override { return step().cheap_does_work(); }
   int64_t full_kind() const override { return learns_ ? 1 : 0; }
   int64_t cheap_kind() const override { return current(); }
+  int64_t cheap_kinds() const override { return static_cast<int64_t>(steps_.size()); }
+  void rehearse(int64_t kind) override { rehearsed_ = kind; }
   data::Batch shown(const data::Batch& batch, const Moment& moment) const override {
     return moment.phase == Phase::kPredict ? step().shown(batch, moment) : batch;
   }
@@ -151,7 +143,6 @@ class Auto : public Backprop {
     nlohmann::json own{{"controller", controller_.state()},
                        {"place", place_},
                        {"exact", exact_},
-                       {"rehearsed", rehearsed_},
                        {"before", before_},
                        {"spent", spent_},
                        {"started", started_},
@@ -172,7 +163,6 @@ class Auto : public Backprop {
       own.at("before").get_to(before_);
       own.at("spent").get_to(spent_);
       own.at("started").get_to(started_);
-      own.at("rehearsed").get_to(rehearsed_);
       after_.reset();
       if (!own.at("after").is_null()) after_ = own.at("after").get<double>();
     } catch (const nlohmann::json::exception& error) {
@@ -198,14 +188,8 @@ class Auto : public Backprop {
   static constexpr double kMacsPerSecond = 1e12;  // of the counted clock; any number would do
 
   // Which step a cheap batch takes.
-  int64_t current() const {
-    return rehearses() ? rehearsed_ / kRehearsals : controller_.window().step;
-  }
+  int64_t current() const { return rehearsed_ >= 0 ? rehearsed_ : controller_.window().step; }
   Method& step() const { return *steps_.at(static_cast<size_t>(current())).method; }
-  // The run begins with a few batches of every step, while the rate is still small: what is done
-  // once (cuDNN's trials, recording) must not fall into a measurement.
-  bool rehearses() const { return rehearsed_ < kRehearsals * static_cast<int64_t>(steps_.size()); }
-  static constexpr int64_t kRehearsals = 4;
   // Before the first window of a trial there is half a window of plain backprop, so that its loss
   // before is a mean's, as all that follow.
   bool leads_in() const { return place_ == 0 && controller_.window().measured && !after_; }
@@ -240,9 +224,9 @@ class Auto : public Backprop {
   schedule::Controller controller_;
   std::optional<HeldOut> heldout_;
   std::vector<Step> steps_;
-  int64_t place_ = 0;  // in the window
-  int64_t exact_ = 0;  // batches so far
-  int64_t rehearsed_ = 0;
+  int64_t place_ = 0;       // in the window
+  int64_t exact_ = 0;       // batches so far
+  int64_t rehearsed_ = -1;  // a step on rehearsal
   bool learns_ = false;
   // Of the present window: loss before it, multiplications, when it began.
   double before_ = 0, spent_ = 0, started_ = 0;
