@@ -26,6 +26,24 @@ struct CompareArguments {
   bool json = false;
 };
 
+// At commas outside of brackets: "bp,progressive[low_res.sizes=[16,32]]" are two.
+std::vector<std::string> split_methods(const std::vector<std::string>& given) {
+  std::vector<std::string> out;
+  for (const std::string& text : given) {
+    int depth = 0;
+    out.emplace_back();
+    for (const char c : text) {
+      depth += c == '[' ? 1 : c == ']' ? -1 : 0;
+      if (c == ',' && depth == 0) {
+        out.emplace_back();
+      } else {
+        out.back() += c;
+      }
+    }
+  }
+  return out;
+}
+
 void fail_if_any(const std::vector<std::string>& diverged) {
   if (diverged.empty()) return;
   throw DivergedError(core::cat(diverged.size(),
@@ -70,7 +88,7 @@ void add_compare(CLI::App& app, Action& action) {
       command->add_option("--methods", arguments->options.methods,
                           "Comma-separated (adagp list methods); with --budget also "
                           "\"progressive@20/24\" and \"stored-loss[stored_loss.power=0.5]@22\"");
-  methods->delimiter(',')->type_name("")->capture_default_str();
+  methods->type_name("")->default_str(core::join(arguments->options.methods, ","));
   auto* budget = command->add_flag(
       "--budget", arguments->by_budget,
       "Methods and backprop at several lengths: points above backprop of equal cost and time");
@@ -107,6 +125,7 @@ void add_compare(CLI::App& app, Action& action) {
   command->add_flag("--json", arguments->json, "Print as JSON");
   command->callback([arguments, methods, &action] {
     arguments->methods_given = methods->count() > 0;
+    arguments->options.methods = split_methods(arguments->options.methods);
     action = [arguments] { return run_compare(*arguments); };
   });
 }

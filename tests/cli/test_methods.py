@@ -21,12 +21,18 @@ METHODS = {
     "partial": ["--schedule", "1:1"],
     "freeze": [],
     "control-variate": ["--schedule", "1ep bp, 1:1"],
+    "selective+infobatch": ["--schedule", "1:1"],
     "auto": AUTO,
 }
 
 
+for kind in ("dfa", "dfa-random", "vt", "dni", "head-ridge"):
+    METHODS[f"adagp:{kind}"] = ["--schedule", "1ep bp, 1:1", *sets(predictor__kind=kind)]
+
+
 def command(name):
-    return [*TINY, *SMALL, "--method", name.removesuffix("-fixed"), *METHODS[name]]
+    method = name.removesuffix("-fixed").split(":")[0]
+    return [*TINY, *SMALL, "--method", method, *METHODS[name]]
 
 
 @pytest.mark.parametrize("name", METHODS)
@@ -38,6 +44,17 @@ def test_a_run_stopped_on_the_way_ends_the_same(name, tmp_path):
         code, _, err = interrupt(cut, *command(name), at=at)
         assert code == 143, err
     adagp("train", *command(name), "-o", cut)
+    assert_same_run(cut, whole)
+
+
+@pytest.mark.parametrize("at", range(34, 60, 5))
+def test_auto_stopped_around_a_decision_ends_the_same(at, tmp_path):
+    whole, cut = tmp_path / "whole", tmp_path / "cut"
+    often = sets(checkpoint_every="1ba", log_every="50ba")
+    adagp("train", *command("auto"), *often, "-o", whole)
+    code, _, err = interrupt(cut, *command("auto"), *often, at=at)
+    assert code == 143, err
+    adagp("train", *command("auto"), *often, "-o", cut)
     assert_same_run(cut, whole)
 
 
@@ -67,7 +84,11 @@ def test_auto_tells_what_it_decided(tmp_path):
     (["--method", "stored-loss+infobatch"], ["two rules"]),
     (["--method", "auto", *sets(auto__steps='["bp"]')], ["auto.steps", "'bp'"]),
     (["--method", "auto", *sets(auto__steps='["low-rez"]')], ["did you mean 'low-res'"]),
-    (["--method", "stored-loss", "--parallel", "data,local=2"], ["--parallel"]),
+    (["--method", "auto", *sets(auto__steps='["ema"]')], ["auto.steps", "'ema'"]),
+    (["--method", "equal-time+stored-loss"], ["equal-time", "no rule"]),
+    *[(["--method", method, "--parallel", spec], ["one process", "--parallel"])
+      for method in ("stored-loss", "selective", "progressive", "partial", "freeze", "auto")
+      for spec in ("data,local=2", "pipeline=gpipe,micro-batches=2,local=2")],
 ])
 def test_what_cannot_be_is_refused_with_the_range(args, words, tmp_path):
     done = adagp("train", *TINY, "--epochs", "1", *args, "-o", tmp_path / "run", code=2)
@@ -129,6 +150,9 @@ def test_budgets_side_by_side(tmp_path):
     ("progressive[a=1]", ["a"]),
     ("equal-time", ["equal-time"]),
     ("bp,bp", ["twice"]),
+    ("stored-loss[data.limit=32]@2", ["data.limit", "outside of the brackets"]),
+    ("stored-loss[seed=9]", ["seed", "outside of the brackets"]),
+    ("progressive[low_res.sizes=[4,9];low_res.shares=[0.5,0.5]]@1", ["9", "1 to 8"]),
 ])
 def test_budget_specifications_that_are_none(methods, words, tmp_path):
     done = adagp("compare", "--budget", *TINY, "--methods", methods, "-o", tmp_path / "b", code=2)

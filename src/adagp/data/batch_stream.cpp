@@ -119,9 +119,9 @@ void BatchStream::seek(int64_t epoch, int64_t position) {
 
 Batch BatchStream::next() {
   const Place here = at_;
-  std::erase_if(plans_, [&](const auto& entry) {  // 0 may be the one that serves all
-    return entry.first != 0 && entry.first < here.first;
-  });
+  if (options_.plan || options_.shuffle) {
+    std::erase_if(plans_, [&](const auto& entry) { return entry.first < here.first; });
+  }
   if (ahead_) look_ahead(here);
   Batch batch = deliver_(ahead_ ? ahead_->take(here) : made(here, indices_at(here)));
   at_ = after(here);

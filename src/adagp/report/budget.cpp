@@ -29,7 +29,7 @@ void check_runs(const std::vector<BudgetRun>& runs) {
       throw Error("compare: " + run_name(run) + " is given twice; expected one run of each");
     }
     for (const auto& [what, value] : {std::pair("cost", run.cost), {"seconds", run.seconds}}) {
-      if (std::isfinite(value) && value > 0) continue;
+      if (!std::isfinite(run.score) || (std::isfinite(value) && value > 0)) continue;
       throw Error(core::cat("compare: ", run_name(run), ": ", what, " is ", core::shortest(value),
                             ", expected a number above 0"));
     }

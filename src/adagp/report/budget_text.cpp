@@ -138,9 +138,11 @@ std::string verdict(const BudgetReport& report) {
   if (out.empty()) return "Only bp runs: nothing to compare.";
   if (rows.asked() > 0) {
     if (rows.above.empty()) out.insert(out.begin(), "Nothing is above it for certain.");
-    out.push_back(core::cat(rows.asked(), rows.asked() == 1 ? " row is" : " rows are",
-                            " judged at once and the threshold is not raised for that: if nothing "
-                            "differed, about one in twenty would still be called above or below."));
+    out.push_back(
+        core::cat(rows.asked(), rows.asked() == 1 ? " row is" : " rows are",
+                  " judged at once and the threshold is not raised for that: if nothing "
+                  "differed, one in twenty would still be called above or below, and with "
+                  "three seeds each about one in six."));
   }
   return "Compared at equal seconds with plain backprop of its best batch size. " +
          core::join(out, " ");

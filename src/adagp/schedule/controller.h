@@ -57,7 +57,9 @@ struct Decision {
 nlohmann::json to_json(const Decision& decision);  // what is not finite becomes null
 
 // Rounds are of two kinds. A trial takes a step that is not in use at k = 1, or the one in use at
-// k + 1; its candidate's windows are paid from `probe_share`. A check takes what is in use. After
+// k + 1; its candidate's windows are paid from `probe_share`. A check takes what is in use: where
+// its lower bound is not above zero but its mean is, the k before (whose own bound was) is used and
+// checked next, otherwise nothing. After
 // every change a whole round's length of batches passes before the next round, so that no two
 // changes are nearer than that.
 class Controller {

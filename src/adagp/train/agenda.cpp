@@ -41,13 +41,8 @@ Agenda::Agenda(Session& session, const Method& method, schedule::Schedule schedu
       planned_(static_cast<bool>(rule_) || method.resizes_batches()),
       examples_(session.task->train_size()) {
   if (!planned_) return;
-  const std::string who = "method " + session.config.method;
-  if (session.team) throw UsageError(who + " trains in one process; leave out --parallel");
-  if (!session.task->plans_epochs()) {
-    throw UsageError(core::cat(who, " chooses examples and batch sizes, which ",
-                               models::task_name(session.task->kind()),
-                               " cannot: it has no losses by example; use it for classification"));
-  }
+  require_alone(session);
+  require_losses(session);
   if (!rule_ || !rule_.by_loss) return;
   session.stored_losses =
       at::full({examples_}, kUnseen, at::TensorOptions(session.device).dtype(at::kFloat));
@@ -150,8 +145,15 @@ int64_t Agenda::expected_examples(int64_t epoch) const {
 
 double Agenda::progress(int64_t epoch, int64_t position) {
   const auto e = static_cast<double>(epoch), epochs = static_cast<double>(session_.config.epochs);
-  const double within =
-      position == 0 ? 0 : static_cast<double>(position) / static_cast<double>(batches(epoch));
+  double within = 0;
+  if (position > 0 && planned_) {
+    const auto& parts = current(epoch).plan->batches;
+    const auto seen = parts.at(static_cast<size_t>(position)).begin;
+    within =
+        static_cast<double>(seen) / static_cast<double>(parts.back().begin + parts.back().count);
+  } else if (position > 0) {
+    within = static_cast<double>(position) / static_cast<double>(per_epoch_);
+  }
   if (!rule_) return (e + within) / epochs;
   if (until_.empty()) {
     std::vector<double> sums{0};
@@ -165,13 +167,16 @@ double Agenda::progress(int64_t epoch, int64_t position) {
   return until_[at] + within * (until_[at + 1] - until_[at]);
 }
 
-Agenda::Counts Agenda::foreseen() const {
+Agenda::Counts Agenda::foreseen(const Costs& costs) const {
   Counts out;
   for (int64_t epoch = 0; epoch < session_.config.epochs; ++epoch) {
-    const int64_t batches =
-        planned_ ? static_cast<int64_t>(parts(epoch, expected_examples(epoch)).size()) : per_epoch_;
-    for (int64_t i = 0; i < batches; ++i) {
-      ++(schedule_.at(epoch, i) == schedule::Phase::kPredict ? out.gp : out.bp);
+    std::vector<data::EpochPlan::Part> batches(static_cast<size_t>(per_epoch_),
+                                               {0, session_.config.batch});
+    if (planned_) batches = parts(epoch, expected_examples(epoch));
+    for (size_t i = 0; i < batches.size(); ++i) {
+      const Moment when = moment(epoch, static_cast<int64_t>(i));
+      ++(when.phase == schedule::Phase::kPredict ? out.gp : out.bp);
+      out.macs += method_.cost(session_, costs, when, batches[i].count);
     }
   }
   return out;

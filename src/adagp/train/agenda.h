@@ -29,11 +29,12 @@ class Agenda {
   void annotate(data::Batch& batch);
   // Examples seen before this batch as a share of the run's, as far as can be said before it.
   double progress(int64_t epoch, int64_t position);
-  // BP and GP batches of the whole run, as far as can be said before it.
+  // BP and GP batches of the whole run and their multiplications, as far as can be said before it.
   struct Counts {
     int64_t bp = 0, gp = 0;
+    double macs = 0;
   };
-  Counts foreseen() const;
+  Counts foreseen(const Costs& costs) const;
 
   // The losses, and what was chosen for the epoch in progress; nothing without a rule.
   std::map<std::string, at::Tensor> state() const;

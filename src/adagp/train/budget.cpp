@@ -1,6 +1,8 @@
 #include "adagp/train/budget.h"
 
 #include <algorithm>
+#include <cmath>
+#include <limits>
 #include <set>
 
 #include "adagp/core/error.h"
@@ -12,10 +14,17 @@
 namespace adagp::train {
 namespace {
 
-std::string trimmed(const std::string& text) {
-  const auto first = text.find_first_not_of(" \t");
-  if (first == std::string::npos) return "";
-  return text.substr(first, text.find_last_not_of(" \t") - first + 1);
+// Keys that one run of a comparison cannot have for itself: the data are opened once, and the
+// others are what runs are told apart by.
+void refuse_shared_keys(const std::string& assignment, const std::string& spec) {
+  const std::string key = core::trim(assignment.substr(0, assignment.find('=')));
+  const auto begins = [&](const char* prefix) { return key.starts_with(prefix); };
+  if (key != "method" && key != "seed" && key != "epochs" && !begins("data.") &&
+      !begins("model.") && !begins("translation.") && !begins("detection.")) {
+    return;
+  }
+  throw UsageError("--methods: '" + spec + "': '" + key +
+                   "' is the same for all runs of a comparison; set it outside of the brackets");
 }
 
 std::vector<int64_t> parse_epochs(const std::string& text, const std::string& spec) {
@@ -110,15 +119,18 @@ BudgetSpec parse_budget_spec(const std::string& text, const std::vector<int64_t>
       (open != std::string::npos && close < open)) {
     throw UsageError("--methods: '" + text + "': brackets do not match, expected NAME[key=value]");
   }
-  spec.label = trimmed(text.substr(0, at));
-  spec.method = trimmed(text.substr(0, std::min(open, at)));
+  spec.label = core::trim(text.substr(0, at));
+  spec.method = core::trim(text.substr(0, std::min(open, at)));
   find_method(spec.method);
   if (spec.method == "equal-time") {
     throw UsageError("--methods: equal-time is what --budget does with bp; leave it out");
   }
   if (open != std::string::npos) {
     for (const std::string& part : core::split(text.substr(open + 1, close - open - 1), ';')) {
-      if (!trimmed(part).empty()) spec.sets.push_back(trimmed(part));
+      const std::string assignment = core::trim(part);
+      if (assignment.empty()) continue;
+      refuse_shared_keys(assignment, text);
+      spec.sets.push_back(assignment);
     }
   }
   spec.epochs = at == std::string::npos ? epochs : parse_epochs(text.substr(at + 1), text);
@@ -152,10 +164,14 @@ BudgetResult compare_budgets(const Config& config, const BudgetOptions& options)
     } catch (const DivergedError& error) {
       core::log_error(error.what());
       result.diverged.push_back(job.folder + ": " + error.what());
-      continue;
+      // A length with a run that failed is judged by none: those that did not are no fair sample.
+      constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
+      runs.push_back(
+          {job.label, job.config.epochs, job.config.batch, job.config.seed, kNone, kNone, kNone});
     }
-    const bool has_control =
-        std::any_of(runs.begin(), runs.end(), [](const auto& run) { return run.method == "bp"; });
+    const bool has_control = std::any_of(runs.begin(), runs.end(), [](const auto& run) {
+      return run.method == "bp" && std::isfinite(run.score);
+    });
     if (!has_control) continue;
     result.report = report::budget_report(runs, metric, config.batch, options.targets);
     write(result.report, options.folder);

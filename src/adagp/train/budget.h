@@ -25,7 +25,7 @@ struct BudgetOptions {
   bool overwrite = false;
 };
 
-// One line of runs: a method with its keys at one length.
+// Runs of one method with its keys, at one or more lengths.
 struct BudgetSpec {
   std::string label;  // "stored-loss[stored_loss.power=0.5]"
   std::string method;

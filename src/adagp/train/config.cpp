@@ -226,7 +226,7 @@ void bind_methods(core::Binding& b, Config& c) {
       .at_least(1);
   b.bind("auto.window", &a.window, "batches between two measurements").at_least(1);
   b.bind("auto.pairs", &a.pairs, "windows of a candidate, each beside one of backprop, in a trial")
-      .at_least(2);
+      .at_least(3);
   b.bind("auto.most", &a.most, "most cheap batches for one exact batch").at_least(1);
   b.bind("auto.confidence", &a.confidence, "of the lower bound that must be above backprop")
       .between(0.5, 0.9999);

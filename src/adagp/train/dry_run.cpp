@@ -1,5 +1,7 @@
 #include "adagp/train/dry_run.h"
 
+#include <cmath>
+
 #include "adagp/core/text.h"
 #include "adagp/layers/from_model.h"
 #include "adagp/train/build.h"
@@ -11,12 +13,6 @@ namespace adagp::train {
 namespace {
 
 constexpr int kTimedSteps = 3;
-
-// Seconds of a GP batch by method: some look at no batch at all.
-double cheap_seconds(const Config& config, const StepTimes& times, bool needs_data) {
-  if (!needs_data) return 0;
-  return config.method == "small-batch" ? times.bp.median * config.small_batch : times.gp.median;
-}
 
 }  // namespace
 
@@ -37,6 +33,7 @@ Plan dry_run(Config config) {
   plan.parameters = models::parameter_count(*s.net);
   if (s.predictor) plan.predictor_parameters = s.predictor->parameter_count();
   plan.batches_per_epoch = trainer.batches_per_epoch();
+  plan.batch = config.batch;
   const Agenda::Counts counts = trainer.foreseen();
   plan.gp_batches = counts.gp;
   plan.bp_batches = counts.bp;
@@ -52,9 +49,19 @@ Plan dry_run(Config config) {
   const StepTimes times =
       measure_steps(config, task, task->example(config, config.batch, s.device), kTimedSteps);
   plan.bp_seconds = s.predictor ? times.bp_train.median : times.bp.median;
-  plan.gp_seconds = cheap_seconds(config, times, trainer.method().cheap_needs_data());
-  plan.total_seconds = plan.bp_seconds * static_cast<double>(plan.bp_batches) +
-                       plan.gp_seconds * static_cast<double>(plan.gp_batches);
+  const auto bp_batches = static_cast<double>(plan.bp_batches);
+  const auto gp_batches = static_cast<double>(plan.gp_batches);
+  const double bp_macs = trainer.costs().backprop() * static_cast<double>(config.batch);
+  if (s.predictor || !std::isfinite(bp_macs)) {
+    plan.gp_seconds = trainer.method().cheap_needs_data() ? times.gp.median : 0;
+    plan.total_seconds = plan.bp_seconds * bp_batches + plan.gp_seconds * gp_batches;
+  } else {
+    // Exact steps take as long as their multiplications, near enough.
+    plan.total_seconds = plan.bp_seconds * counts.macs / bp_macs;
+    plan.gp_seconds = gp_batches > 0 && !trainer.method().resizes_batches()
+                          ? (plan.total_seconds - plan.bp_seconds * bp_batches) / gp_batches
+                          : 0;
+  }
   return plan;
 }
 
@@ -67,8 +74,10 @@ std::string Plan::text() const {
       gp_batches, " GP\n", "memory      ", core::human_bytes(weight_bytes),
       " weights and states, about ", core::human_bytes(activation_bytes),
       " activations of a BP batch\n", "time        about ", core::human_seconds(total_seconds),
-      " on ", device, " (BP ", core::fixed(bp_seconds, 4), " s, GP ", core::fixed(gp_seconds, 4),
-      " s a batch), without evaluation");
+      " on ", device, " (BP ", core::fixed(bp_seconds, 4), " s",
+      gp_seconds > 0 ? core::cat(", GP ", core::fixed(gp_seconds, 4), " s") : "", " a batch of ",
+      batch, "), without evaluation",
+      method == "auto" ? "; which GP batches there are is decided on the way" : "");
 }
 
 nlohmann::json Plan::to_json() const {

@@ -13,6 +13,7 @@ struct Plan {
   std::string model, method, schedule, device;
   int64_t parameters = 0, predictor_parameters = 0;
   int64_t batches_per_epoch = 0, bp_batches = 0, gp_batches = 0;
+  int64_t batch = 0;        // examples of a usual batch
   double weight_bytes = 0;  // parameters, gradients, optimizer and predictor state
   double activation_bytes =
       0;  // of a BP batch, outputs of weight layers counted twice (norm, ReLU)

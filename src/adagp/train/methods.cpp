@@ -98,9 +98,23 @@ MethodEntry find_method(const std::string& name) {
     if (entry.make) step = entry;
     if (entry.select) rule = entry.select;
   }
+  if (step.name == "equal-time" && rule) {
+    throw UsageError("method '" + name + "': equal-time is plain backprop; it takes no rule");
+  }
   step.name = name;
   step.select = rule;
   return step;
+}
+
+void require_alone(const Session& s) {
+  if (!s.team) return;
+  throw UsageError("method " + s.config.method + " trains in one process; leave out --parallel");
+}
+
+void require_losses(const Session& s) {
+  if (s.task->plans_epochs()) return;
+  throw UsageError("method " + s.config.method + " chooses by the loss of each example, and " +
+                   models::task_name(s.task->kind()) + " has none; use it for classification");
 }
 
 bool needs_predictor(const Config& config) {

@@ -87,9 +87,13 @@ class Method {
   // The sides of images it may show the network beside the data's own.
   virtual std::vector<int64_t> sides() const { return {}; }
 
-  // Multiplications of a batch of this many examples.
+  // Multiplications of a batch of this many examples, and of other work since the last call.
   virtual double cost(const Session& session, const Costs& costs, const Moment& moment,
                       int64_t examples) const;
+  virtual double take_other_cost(const Costs& costs) {
+    (void)costs;
+    return 0;
+  }
 
   // For the checkpoint; the network, the optimizer and the predictor are saved by the trainer.
   virtual std::map<std::string, at::Tensor> state() const { return {}; }
@@ -109,6 +113,10 @@ const std::vector<MethodEntry>& method_table();
 // "adagp", "stored-loss", or a step and a rule joined: "progressive+stored-loss". Throws UsageError
 // with the nearest name.
 MethodEntry find_method(const std::string& name);
+// Throw UsageError for what the session's method cannot be used with: several processes, tasks
+// without losses by example.
+void require_alone(const Session& session);
+void require_losses(const Session& session);
 // Whether its steps, or one of those that auto may choose, predict.
 bool needs_predictor(const Config& config);
 

@@ -13,15 +13,23 @@
 #include "adagp/train/build.h"
 #include "adagp/train/divergence.h"
 #include "adagp/train/out_of_memory.h"
-#include "adagp/train/undo.h"
 
 namespace adagp::train {
+
+namespace {
+
+// auto decides as it goes.
+bool follows_schedule(const Config& config) {
+  return find_method(config.method).scheduled && config.method != "auto";
+}
+
+}  // namespace
 
 Trainer::Trainer(const Config& config, std::shared_ptr<const Task> task,
                  std::shared_ptr<models::Net> net, std::shared_ptr<Team> team)
     : session_(make_session(config, std::move(task), std::move(net), std::move(team))),
-      schedule_(schedule::Schedule::parse(
-          find_method(config.method).scheduled ? config.schedule : "bp", config.epochs)),
+      schedule_(schedule::Schedule::parse(follows_schedule(config) ? config.schedule : "bp",
+                                          config.epochs)),
       probes_(0, 0),
       eval_graph_("evaluation", config.graphs) {
   const MethodEntry entry = find_method(config.method);
@@ -61,8 +69,10 @@ Trainer::Trainer(const Config& config, std::shared_ptr<const Task> task,
 
 Agenda::Counts Trainer::foreseen() const {
   // A budget is a number of batches, all of them BP.
-  if (session_.config.method == "equal-time") return {total_, 0};
-  return agenda_->foreseen();
+  if (session_.config.method == "equal-time") {
+    return {total_, 0, costs_->backprop() * static_cast<double>(total_ * session_.config.batch)};
+  }
+  return agenda_->foreseen(*costs_);
 }
 
 std::string Trainer::Place::text() const {
@@ -176,28 +186,6 @@ void Trainer::save(const Checkpoints* checkpoints) {
   }
 }
 
-void Trainer::rehearse() {
-  if (!session_.device.is_cuda() || method_->cheap_kinds() == 0) return;
-  constexpr int kTimes = 3;  // twice as it is, once recorded
-  const UndoScope undo(session_);
-  const std::vector<double> tally = session_.tally.state();
-  const Moment moment{0, session_.config.epochs, schedule::Phase::kPredict};
-  for (int64_t kind = 0; kind < method_->cheap_kinds(); ++kind) {
-    method_->rehearse(kind);
-    for (int i = 0; i < kTimes && method_->cheap_does_work(); ++i) {
-      data::Batch batch;
-      if (method_->cheap_needs_data()) {
-        batch = method_->shown(
-            session_.task->example(session_.config, session_.config.batch, session_.device),
-            moment);
-      }
-      cheap_batch(batch);
-    }
-  }
-  method_->rehearse(-1);
-  session_.tally.load_state(tally);
-}
-
 void Trainer::one_batch() {
   Moment moment = agenda_->moment(at_.epoch, at_.position);
   phase_ = moment.phase = method_->begin_batch(session_, moment);
@@ -209,14 +197,15 @@ void Trainer::one_batch() {
   ++(full ? bp_batches_ : gp_batches_);
   const double macs = method_->cost(session_, *costs_, moment,
                                     batch.empty() ? session_.config.batch : batch.size());
-  macs_ += macs;
   method_->end_batch(session_, macs);
+  macs_ += macs + method_->take_other_cost(*costs_);
   ++step_;
   ++timed_batches_;
   timed_examples_ += batch.empty() ? session_.config.batch : batch.size();
   last_ = at_;
   batches_of_last_ = agenda_->batches(at_.epoch);
   if (++at_.position == batches_of_last_) at_ = {at_.epoch + 1, 0};
+  tell_decisions();
   // Reading the loss costs nothing on the CPU; a GPU is only asked at the log interval.
   if (result.loss.defined() && session_.device.is_cpu()) {
     check_loss(result.loss.item<double>(), "at " + last_.text());
@@ -240,36 +229,6 @@ data::Batch Trainer::take_batch(const Moment& moment) {
   agenda_->annotate(batch);
   last_batch_ = method_->shown(batch, moment);
   return last_batch_;
-}
-
-// Messages to other processes cannot be recorded, here and below.
-StepResult Trainer::full_batch(const data::Batch& batch) {
-  const auto turn = method_->substitutes() ? probes_.turn(bp_batches_) : Probes::Turn();
-  probes_.begin(turn);
-  method_->advance(session_);
-  const auto step = [&](const data::Batch& given) {
-    return method_->exact_step(session_, given, turn.any() ? &probes_ : nullptr);
-  };
-  StepGraph& graph =
-      full_graphs_
-          .try_emplace({turn, session_.first_block, method_->full_kind()},
-                       turn.any() ? "probing BP" : "BP", session_.config.graphs && !session_.team)
-          .first->second;
-  StepResult result =
-      run_in_memory(session_, "BP", batch, step, [&] { return graph.run(session_, batch, step); });
-  if (turn.any()) probes_.end();
-  return result;
-}
-
-StepResult Trainer::cheap_batch(const data::Batch& batch) {
-  const auto step = [&](const data::Batch& given) { return method_->cheap_step(session_, given); };
-  if (!method_->cheap_does_work()) return step(batch);
-  StepGraph& graph =
-      cheap_graphs_
-          .try_emplace(method_->cheap_kind(), "GP", session_.config.graphs && !session_.team)
-          .first->second;
-  return run_in_memory(session_, "GP", batch, step,
-                       [&] { return graph.run(session_, batch, step); });
 }
 
 void Trainer::stop_clock() {

@@ -37,6 +37,7 @@ class Trainer {
   const schedule::Schedule& schedule() const { return schedule_; }
   Session& session() { return session_; }
   Method& method() { return *method_; }
+  const Costs& costs() const { return *costs_; }
   data::BatchSource& source() { return *train_source_; }
 
  private:
@@ -57,6 +58,7 @@ class Trainer {
   // The mean loss of the batches since the last call, on the device until then.
   void check_interval(const Tally::Values& now);
   void log_interval();
+  void tell_decisions();  // of the method, as they are made
   void end_epoch(RunFolder* folder);
   Evaluation evaluate();
   // What every process of a team does together, so that one's signal stops all of them.

@@ -57,11 +57,6 @@ void Trainer::log_interval() {
     events_->scalar("predictor/loss", record["predictor_loss"].get<double>(), step_);
   }
   records_->write(record);
-  for (nlohmann::json& told : method_->take_records()) {
-    told["step"] = step_;
-    records_->write(told);
-    if (told.contains("k")) events_->scalar("auto/k", told["k"].get<double>(), step_);
-  }
   events_->scalar("train/loss", loss, step_);
   if (!running.empty()) events_->scalar("train/" + running, right, step_);
   events_->scalar("train/lr", session_.lr, step_);
@@ -75,6 +70,20 @@ void Trainer::log_interval() {
     events_->histogram("predictor/cosine_by_layer", cosines, step_);
   }
   start_clock();
+}
+
+void Trainer::tell_decisions() {
+  for (nlohmann::json& told : method_->take_records()) {
+    if (!records_) continue;
+    told["step"] = told["batch"] = step_;
+    records_->write(told);
+    const auto scalar = [&](const char* key) {
+      if (told[key].is_number()) {
+        events_->scalar(std::string("auto/") + key, told[key].get<double>(), step_);
+      }
+    };
+    for (const char* key : {"used_k", "rate", "bp_rate", "low"}) scalar(key);
+  }
 }
 
 Evaluation Trainer::evaluate() {

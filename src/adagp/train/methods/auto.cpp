@@ -39,8 +39,15 @@ std::string as_text(const at::Tensor& bytes) {
 class Auto : public Backprop {
  public:
   explicit Auto(Session& s) : session_(s), controller_(options_of(s.config)) {
+    require_alone(s);
+    require_losses(s);
     for (const std::string& name : s.config.automatic.steps) {
       const MethodEntry entry = find_method(name);
+      const bool own_way = name == "ema" || name == "wrong-input";
+      if (own_way) {
+        throw UsageError("auto.steps: '" + name +
+                         "' learns from every exact batch in its own way; leave it out");
+      }
       if (!entry.scheduled || entry.select) {
         throw UsageError("auto.steps: '" + name +
                          "' has no cheap step that could be mixed in; choose among those of 'adagp "
@@ -97,6 +104,7 @@ class Auto : public Backprop {
       core::log_info("auto: " + record.dump());
       record["kind"] = "decision";
       record["candidate"] = record["step"];  // records have the number of a batch there
+      record["used_k"] = controller_.k();
       records_.push_back(record);
     }
   }
@@ -131,10 +139,12 @@ class Auto : public Backprop {
   double cost(const Session& s, const Costs& costs, const Moment& moment,
               int64_t examples) const override {
     const Method* who = moment.phase == Phase::kPredict ? &step() : learning();
-    const double measuring =
-        static_cast<double>(std::exchange(readings_, 0) * heldout_->examples()) * costs.forward();
-    return measuring + (who != nullptr ? who->cost(s, costs, moment, examples)
-                                       : Backprop::cost(s, costs, moment, examples));
+    return who != nullptr ? who->cost(s, costs, moment, examples)
+                          : Backprop::cost(s, costs, moment, examples);
+  }
+  double take_other_cost(const Costs& costs) override {
+    return static_cast<double>(std::exchange(readings_, 0) * heldout_->examples()) *
+           costs.forward();
   }
 
   std::vector<nlohmann::json> take_records() override { return std::exchange(records_, {}); }
@@ -143,10 +153,10 @@ class Auto : public Backprop {
     nlohmann::json own{{"controller", controller_.state()},
                        {"place", place_},
                        {"exact", exact_},
-                       {"before", before_},
+                       {"before", core::shortest(before_)},
                        {"spent", spent_},
                        {"started", started_},
-                       {"after", after_ ? nlohmann::json(*after_) : nlohmann::json(nullptr)}};
+                       {"after", after_ ? core::shortest(*after_) : ""}};
     std::map<std::string, at::Tensor> out{{"auto", as_tensor(own.dump())}};
     for (const Step& step : steps_) {
       for (const auto& [name, value] : step.method->state()) out[step.name + "/" + name] = value;
@@ -160,11 +170,11 @@ class Auto : public Backprop {
       controller_.load_state(own.at("controller"));
       own.at("place").get_to(place_);
       own.at("exact").get_to(exact_);
-      own.at("before").get_to(before_);
+      before_ = std::stod(own.at("before").get<std::string>());
       own.at("spent").get_to(spent_);
       own.at("started").get_to(started_);
-      after_.reset();
-      if (!own.at("after").is_null()) after_ = own.at("after").get<double>();
+      const auto after = own.at("after").get<std::string>();
+      after_ = after.empty() ? std::nullopt : std::optional(std::stod(after));
     } catch (const nlohmann::json::exception& error) {
       throw DataError(core::cat("method state: of auto: ", error.what()));
     }
@@ -230,9 +240,9 @@ class Auto : public Backprop {
   bool learns_ = false;
   // Of the present window: loss before it, multiplications, when it began.
   double before_ = 0, spent_ = 0, started_ = 0;
-  std::optional<double> after_;   // the window before was measured: its loss
-  mutable int64_t readings_ = 0;  // of the held-out loss, not yet in the account
-  WeightAverage average_;         // over the second half of a measured window
+  std::optional<double> after_;  // the window before was measured: its loss
+  int64_t readings_ = 0;         // of the held-out loss, not yet in the account
+  WeightAverage average_;        // over the second half of a measured window
   std::vector<nlohmann::json> records_;
 };
 

@@ -50,9 +50,11 @@ std::vector<int64_t> sizes_of(const Config& config, int64_t full) {
 class Smaller : public Backprop {
  public:
   explicit Smaller(const Session& s) : full_(s.task->image_side(s.config)) {
+    require_alone(s);
     if (full_ == 0) {
-      throw UsageError(core::cat("method ", s.config.method, " needs images, and the task is ",
-                                 models::task_name(s.task->kind())));
+      throw UsageError(core::cat(
+          "method ", s.config.method, " needs square images with classes, and the task is ",
+          models::task_name(s.task->kind()), " on inputs of ", s.task->input_name(s.config)));
     }
   }
   data::Batch shown(const data::Batch& batch, const Moment& moment) const override {

@@ -17,9 +17,7 @@ int64_t checked_blocks(const Session& s, int64_t blocks, const std::string& key)
     throw UsageError("method " + s.config.method + " needs a network made of blocks, and " +
                      s.config.model.name + " is none");
   }
-  if (s.team) {
-    throw UsageError("method " + s.config.method + " trains in one process; leave out --parallel");
-  }
+  require_alone(s);
   const auto most = static_cast<int64_t>(net->blocks().size()) - 1;
   if (blocks >= 0 && blocks <= most) return blocks;
   throw UsageError(core::cat(key, ": ", blocks, ", expected 0 to ", most, ": ", s.config.model.name,

@@ -57,9 +57,8 @@ namespace {
 class Selective : public Backprop {
  public:
   explicit Selective(const Session& s) {
-    if (s.task->plans_epochs()) return;
-    throw UsageError("method " + s.config.method + " chooses by the loss of each example, and " +
-                     models::task_name(s.task->kind()) + " has none; use it for classification");
+    require_alone(s);
+    require_losses(s);
   }
 
   StepResult cheap_step(Session& s, const data::Batch& batch) override {
