@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from harness import DATA, NET, TINY, adagp, assert_same_run, interrupt, sets
+from harness import DATA, NET, TINY, adagp, assert_same_run, checkpoints, interrupt, sets
 
 SMALL = ["--epochs", "12", *sets(checkpoint_every="3ba", log_every="5ba")]
 AUTO = sets(auto__heldout=20, auto__window=4, auto__pairs=3, auto__probe_share=0.5,
@@ -56,6 +56,16 @@ def test_auto_stopped_around_a_decision_ends_the_same(at, tmp_path):
     assert code == 143, err
     adagp("train", *command("auto"), *often, "-o", cut)
     assert_same_run(cut, whole)
+
+
+def test_a_checkpoint_an_epoch_is_one_also_where_epochs_are_short(tmp_path):
+    folder = tmp_path / "run"
+    run = [*TINY, "--epochs", "8", "--method", "stored-loss"]
+    adagp("train", *run, "-o", folder)
+    rows = [json.loads(line) for line in (folder / "metrics.jsonl").read_text().splitlines()]
+    ends = [row["step"] for row in rows if row["kind"] == "epoch"]
+    assert len(ends) == 8 and ends[1] - ends[0] < 10
+    assert [int(file.stem.split("-")[1]) for file in checkpoints(folder)] == ends[-2:]
 
 
 def test_auto_tells_what_it_decided(tmp_path):

@@ -87,6 +87,12 @@ int64_t Trainer::nominal_step() const {
   return static_cast<int64_t>(share * static_cast<double>(total_) + 1e-6);
 }
 
+int64_t Trainer::epochs_in_batches() const {
+  const int64_t before = at_.epoch * per_epoch_;
+  if (at_.position == 0) return before;
+  return before + at_.position * per_epoch_ / agenda_->batches(at_.epoch);
+}
+
 double Trainer::fraction() const {
   return static_cast<double>(nominal_step()) / static_cast<double>(total_);
 }
@@ -127,7 +133,7 @@ Summary Trainer::run(RunFolder* folder) {
   rehearse();
   train_source_->seek(at_.epoch, at_.position);
 
-  int64_t saved = nominal_step();
+  int64_t saved = epochs_in_batches();
   start_clock();
   while (!done()) {
     one_batch();
@@ -136,9 +142,9 @@ Summary Trainer::run(RunFolder* folder) {
     if (end_of_epoch) end_epoch(folder);
 
     const int signal = agreed_signal(end_of_epoch);
-    if (signal == 0 && nominal_step() - saved < checkpoint_every_ && !done()) continue;
+    if (signal == 0 && epochs_in_batches() - saved < checkpoint_every_ && !done()) continue;
     save(checkpoints ? &*checkpoints : nullptr);
-    saved = nominal_step();
+    saved = epochs_in_batches();
     if (signal != 0 && !done()) {
       progress_.clear();
       throw Interrupted(core::cat("interrupted: saved after batch ", step_, of_total(),

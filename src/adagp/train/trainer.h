@@ -80,7 +80,8 @@ class Trainer {
   // What the run has cost so far, in epochs of plain backprop; NaN where it cannot be counted.
   double cost_epochs() const;
   int64_t nominal_step() const;
-  std::string of_total() const;  // " of 300", where the number of batches is known before
+  int64_t epochs_in_batches() const;  // epochs so far, each counting as per_epoch_ batches
+  std::string of_total() const;       // " of 300", where the number of batches is known before
 
   Session session_;
   schedule::Schedule schedule_;

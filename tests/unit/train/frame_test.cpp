@@ -144,6 +144,44 @@ TEST(Costs, OfARunAreItsEpochsForBpAndLessForCheaperOnes) {
   EXPECT_LT(cost("progressive"), 2.5);
 }
 
+TEST(Costs, OfCheapStepsAreThoseOfTheirParts) {
+  const testing::TempFolder folder;
+  const Config base = small::config("bp");
+  const Session s = small::session(base);
+  const auto macs = [&](const std::string& input) {
+    return layers::from_model(*s.net, base.model.name, input);
+  };
+  const auto sum = [](const layers::Table& table) {
+    return static_cast<double>(layers::total_macs(table));
+  };
+  const auto backprop = [&](const layers::Table& table) {
+    return 3 * sum(table) - static_cast<double>(table.rows.front().macs);
+  };
+  const auto whole = macs("16x16"), half = macs("8x8");
+  const auto cost = [&](const std::string& method, const std::function<void(Config&)>& change) {
+    Config c = small::config(method);
+    c.schedule = "gp";
+    change(c);
+    return *train(c, small::task(), folder / method).cost_epochs;
+  };
+  // Three epochs in which every batch is a cheap one.
+  EXPECT_NEAR(cost("selective", [](Config& c) { c.selective.share = 0.4; }),
+              3 * (sum(whole) + 0.4 * backprop(whole)) / backprop(whole), 1e-9);
+  EXPECT_NEAR(cost("low-res", [](Config& c) { c.low_res = {.sizes = {8}, .scale_batch = false}; }),
+              3 * backprop(half) / backprop(whole), 1e-9);
+  const auto blocks =
+      static_cast<int64_t>(dynamic_cast<const models::BlockNet&>(*s.net).blocks().size());
+  const auto head = static_cast<double>(whole.rows.back().macs);
+  EXPECT_NEAR(cost("partial", [&](Config& c) { c.partial_blocks = blocks - 1; }),
+              3 * (sum(whole) + head) / backprop(whole), 1e-9);
+  EXPECT_NEAR(cost("freeze",
+                   [&](Config& c) {
+                     c.freeze.at = {0.34};  // of three epochs: after the first
+                     c.freeze.blocks = {blocks - 1};
+                   }),
+              1 + 2 * (sum(whole) + head) / backprop(whole), 1e-9);
+}
+
 TEST(HeldOut, IsKeptOutAndMeasured) {
   Config c = small::config("auto");
   c.automatic.heldout = 15;
