@@ -88,10 +88,12 @@ void add_compare(CLI::App& app, Action& action) {
       command->add_option("--methods", arguments->options.methods,
                           "Comma-separated (adagp list methods); with --budget also "
                           "\"progressive@20/24\" and \"stored-loss[stored_loss.power=0.5]@22\"");
-  methods->type_name("")->default_str(core::join(arguments->options.methods, ","));
+  methods->type_name("")->default_str(core::join(arguments->options.methods, ",") +
+                                      "; with --budget bp,progressive,stored-loss,adagp");
   auto* budget = command->add_flag(
       "--budget", arguments->by_budget,
       "Methods and backprop at several lengths: points above backprop of equal cost and time");
+  budget->excludes(command->get_option("--epochs"));
   const auto list = [&](const std::string& name, auto& target, const std::string& about) {
     command->add_option(name, target, about)
         ->delimiter(',')
@@ -102,7 +104,8 @@ void add_compare(CLI::App& app, Action& action) {
   };
   list("--budget-epochs", arguments->budget.epochs,
        "With --budget: lengths of bp and of methods without '@20/24'");
-  list("--budget-batches", arguments->budget.batches, "With --budget: batch sizes of bp");
+  list("--budget-batches", arguments->budget.batches,
+       "With --budget: batch sizes of bp beside --batch");
   list("--targets", arguments->budget.targets,
        "With --budget: lengths of bp whose score is to be reached");
   command

@@ -96,6 +96,8 @@ def test_auto_tells_what_it_decided(tmp_path):
     (["--method", "auto", *sets(auto__steps='["low-rez"]')], ["did you mean 'low-res'"]),
     (["--method", "auto", *sets(auto__steps='["ema"]')], ["auto.steps", "'ema'"]),
     (["--method", "equal-time+stored-loss"], ["equal-time", "no rule"]),
+    (["--method", "auto+stored-loss"], ["auto", "cannot be joined"]),
+    (["--method", "dfa"], ["predictor.kind=dfa"]),
     *[(["--method", method, "--parallel", spec], ["one process", "--parallel"])
       for method in ("stored-loss", "selective", "progressive", "partial", "freeze", "auto")
       for spec in ("data,local=2", "pipeline=gpipe,micro-batches=2,local=2")],
@@ -118,6 +120,13 @@ def test_a_size_that_a_network_cannot_take(tmp_path):
                  "--method", "progressive", *sets(low_res__sizes="[1, 4, 8]"), "--batch", "20",
                  "--epochs", "1", "-o", tmp_path / "run", code=2)
     assert "1x1" in done.stderr and "densenet121" in done.stderr
+
+
+def test_lengths_and_keys_of_a_method_need_budget(tmp_path):
+    done = adagp("compare", *TINY, "--methods", "bp,progressive@3", "-o", tmp_path / "c", code=2)
+    assert "--budget" in done.stderr
+    done = adagp("compare", "--budget", "--epochs", "3", *TINY, "-o", tmp_path / "c", code=2)
+    assert "--epochs" in done.stderr
 
 
 def test_losses_of_another_data_set_are_refused(tmp_path):

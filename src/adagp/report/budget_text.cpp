@@ -136,6 +136,9 @@ std::string verdict(const BudgetReport& report) {
   say(out, "Not judged, because backprop was not run for that many seconds", rows.unmeasured);
   say(out, "Not judged, because a run has no score", rows.failed);
   if (out.empty()) return "Only bp runs: nothing to compare.";
+  if (!report.targets.empty()) {
+    out.push_back("Seconds to a score are read between mean scores and have no standard error.");
+  }
   if (rows.asked() > 0) {
     if (rows.above.empty()) out.insert(out.begin(), "Nothing is above it for certain.");
     out.push_back(

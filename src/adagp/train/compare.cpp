@@ -20,6 +20,9 @@ bool has(const std::vector<std::string>& names, const std::string& name) {
 void check_methods(const Config& config, const std::vector<std::string>& methods) {
   if (methods.empty()) throw UsageError("--methods: none given");
   for (const auto& method : methods) {
+    if (method.find_first_of("@[") != std::string::npos) {
+      throw UsageError("--methods: '" + method + "': lengths and keys of a method need --budget");
+    }
     find_method(method);
     if (std::count(methods.begin(), methods.end(), method) > 1) {
       throw UsageError("--methods: '" + method + "' twice");

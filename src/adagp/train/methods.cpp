@@ -78,6 +78,13 @@ const MethodEntry& find_part(const std::string& name) {
     if (entry.name == name) return entry;
     names.push_back(entry.name);
   }
+  for (const auto& kind : predictor::registry()) {
+    if (kind.name != name) continue;
+    throw UsageError("unknown method '" + name +
+                     "': it is a predictor; use --method adagp --set "
+                     "predictor.kind=" +
+                     name);
+  }
   throw UsageError("unknown method '" + name + "'" + core::suggestion(name, names));
 }
 
@@ -90,6 +97,9 @@ MethodEntry find_method(const std::string& name) {
   for (const std::string& part : core::split(name, '+')) {
     const MethodEntry& entry = find_part(part);
     const bool again = (entry.make && std::exchange(has_step, true)) || (entry.select && rule);
+    if (again && (entry.name == "auto" || step.name == "auto")) {
+      throw UsageError("method '" + name + "': auto decides by itself and cannot be joined");
+    }
     if (again) {
       throw UsageError("method '" + name + "': joins two " +
                        (entry.make ? "kinds of steps" : "rules") +

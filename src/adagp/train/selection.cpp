@@ -1,5 +1,6 @@
 #include "adagp/train/selection.h"
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <numeric>
@@ -9,8 +10,8 @@
 namespace adagp::train {
 
 bool takes_all(const Config& config, const SelectionCase& now) {
-  const auto last =
-      static_cast<int64_t>(std::llround(config.select_anneal * static_cast<double>(now.epochs)));
+  const double share = config.select_anneal * static_cast<double>(now.epochs);
+  const int64_t last = share > 0 ? std::max<int64_t>(1, std::llround(share)) : 0;
   return now.epoch == 0 || now.epoch >= now.epochs - last;
 }
 

@@ -56,6 +56,17 @@ class Auto : public Backprop {
       steps_.push_back({name, entry.predicts, entry.make(s)});
     }
     heldout_.emplace(s);
+    const auto& c = s.config.automatic;
+    const double first = static_cast<double>(c.pairs * c.window) / c.probe_share;
+    const double batches = static_cast<double>(s.config.epochs) *
+                           static_cast<double>(s.task->train_size() - c.heldout) /
+                           static_cast<double>(s.config.batch);
+    if (batches < first) {
+      core::log_warning(core::cat("auto: the run has about ", core::fixed(batches, 0),
+                                  " batches and the first trial ends after ", core::fixed(first, 0),
+                                  ": nothing will be tried; lower auto.window or auto.pairs, or "
+                                  "raise auto.probe_share"));
+    }
     // What is only done the first time (cuDNN's trials) is not to be on the clock.
     if (s.device.is_cuda()) heldout_->loss(s);
   }
@@ -101,7 +112,11 @@ class Auto : public Backprop {
     after_ = measured ? std::optional(loss) : std::nullopt;
     for (const schedule::Decision& decision : controller_.finish(seconds, before_, loss)) {
       nlohmann::json record = schedule::to_json(decision);
-      core::log_info("auto: " + record.dump());
+      core::log_info(core::cat("auto: ", decision.what, " ", decision.step,
+                               " at k = ", decision.tried, ": ", core::fixed(decision.rate, 4),
+                               " of loss a second beside bp's ", core::fixed(decision.bp_rate, 4),
+                               ", advantage at least ", core::fixed(decision.low, 4), " after ",
+                               decision.pairs, " pairs"));
       record["kind"] = "decision";
       record["candidate"] = record["step"];  // records have the number of a batch there
       record["used_k"] = controller_.k();
