@@ -97,7 +97,7 @@ void add_compare(CLI::App& app, Action& action) {
   const auto list = [&](const std::string& name, auto& target, const std::string& about) {
     command->add_option(name, target, about)
         ->delimiter(',')
-        ->check(CLI::PositiveNumber)
+        ->check(CLI::Range(1, 1000000))
         ->needs(budget)
         ->type_name("")
         ->capture_default_str();

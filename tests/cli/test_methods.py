@@ -127,6 +127,9 @@ def test_lengths_and_keys_of_a_method_need_budget(tmp_path):
     assert "--budget" in done.stderr
     done = adagp("compare", "--budget", "--epochs", "3", *TINY, "-o", tmp_path / "c", code=2)
     assert "--epochs" in done.stderr
+    for wrong in ("0", "a"):
+        done = adagp("compare", "--budget", "--budget-epochs", wrong, *TINY, code=2)
+        assert "--budget-epochs" in done.stderr and len(done.stderr) < 200
 
 
 def test_losses_of_another_data_set_are_refused(tmp_path):
