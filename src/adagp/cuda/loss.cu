@@ -29,6 +29,8 @@ struct Problem {
   T* gradient;
   float* loss;
   double* meters;
+  float* table;
+  const int64_t* rows;
   unsigned* done;
   Example* examples;
   int64_t batch;
@@ -94,7 +96,9 @@ __device__ Example example_of(const Problem<T>& p, int64_t row, int lane) {
     }
   }
   const float log_sum = logf(sum);
-  float loss = (1.0F - p.smoothing) * (log_sum - (own - rank.largest));
+  const float plain = log_sum - (own - rank.largest);
+  if (p.table != nullptr && lane == 0) p.table[p.rows[row]] = plain;
+  float loss = (1.0F - p.smoothing) * plain;
   // Not with a factor of 0: a logit of -infinity is fine without smoothing.
   if (p.smoothing > 0) loss += p.smoothing * (log_sum - below / static_cast<float>(p.classes));
   int hits = 0;
@@ -143,6 +147,8 @@ void launch(const LossArgs& args, cudaStream_t stream) {
                            static_cast<T*>(args.gradient),
                            args.loss,
                            args.meters,
+                           args.table,
+                           args.rows,
                            reinterpret_cast<unsigned*>(workspace),
                            reinterpret_cast<Example*>(workspace + kExamplesAt),
                            args.batch,

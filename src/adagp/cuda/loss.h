@@ -18,6 +18,10 @@ struct LossArgs {
   // of them when there are fewer classes), examples. A class counts as ahead of the label's when
   // its logit is larger, or equal at a smaller index. NaN logits give a NaN loss and no hit.
   double* meters = nullptr;
+  // Written, or both null: table[rows[i]] is the loss of example i without smoothing. `rows`,
+  // [batch], are places in the table, none of them twice.
+  float* table = nullptr;
+  const int64_t* rows = nullptr;
   void* workspace = nullptr;  // loss_workspace(batch) bytes, zeroed once
 };
 int64_t loss_workspace(int64_t batch);

@@ -51,7 +51,9 @@ Row row_loss(const LossArgs& args, int64_t row) {
   Row out = known ? rank_of_label(args, start, label) : Row{};
   const double own = known ? load_as_float(args.logits, args.type, start + label)
                            : std::numeric_limits<double>::quiet_NaN();
-  out.loss = (1.0 - args.smoothing) * (std::log(softmax.sum) - (own - softmax.largest));
+  const double plain = std::log(softmax.sum) - (own - softmax.largest);
+  if (args.table != nullptr) args.table[args.rows[row]] = static_cast<float>(plain);
+  out.loss = (1.0 - args.smoothing) * plain;
   if (args.smoothing > 0) {
     out.loss += args.smoothing *
                 (std::log(softmax.sum) - softmax.below / static_cast<double>(args.classes));

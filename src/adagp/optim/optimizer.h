@@ -59,6 +59,8 @@ class Optimizer {
   cuda::UpdateRule rule() const;
 
   const std::vector<Param>& params() const { return params_; }
+  // The gradient that step() takes: of the copy or of the parameter; undefined when there is none.
+  at::Tensor gradient(size_t index) const;
   size_t index_of(const at::Tensor& parameter) const;  // by identity; throws Error when not found
   // Tensors to save and load by name: "momentum.features.0.weight", "step.features.0.weight", ...
   // They share memory with the optimizer.
@@ -90,8 +92,6 @@ class Optimizer {
   at::Tensor lr_device_;  // float [1], on a GPU
 
  private:
-  // The gradient that step() takes: of the copy or of the parameter; undefined when there is none.
-  at::Tensor gradient(size_t index) const;
   // Copied into the parameter's layout when it has another.
   at::Tensor in_layout(size_t index, const at::Tensor& gradient) const;
   // For step_one(), where another layout is an error.

@@ -161,7 +161,7 @@ void Executor::forward(State& state, const Op& op) {
     kept.outputs = run_blocks(state.session, op.stage, kept.inputs);
   }
   if (last(op.stage)) {
-    kept.loss = state.session.loss(kept.outputs, state.parts.at(op.micro).targets, state.exact());
+    kept.loss = state.session.loss(kept.outputs, state.parts.at(op.micro), state.exact());
     state.result.add(kept.loss.value.detach(), state.share);
     train::append(state.result.outputs, kept.outputs);
   } else if (layout_.device_of(op.stage + 1, op.replica) == device_) {

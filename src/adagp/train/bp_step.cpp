@@ -17,9 +17,8 @@ namespace {
 void clip_together(Session& s) {
   std::vector<at::Tensor> gradients;
   at::Tensor squares = at::zeros({}, at::device(s.device).dtype(at::kDouble));
-  for (const auto& param : s.optimizer->params()) {
-    const at::Tensor& found =
-        param.low.defined() && param.low.grad().defined() ? param.low.grad() : param.value.grad();
+  for (size_t i = 0; i < s.optimizer->params().size(); ++i) {
+    const at::Tensor found = s.optimizer->gradient(i);
     if (!found.defined()) continue;
     gradients.push_back(found);
     squares.add_(at::linalg_vector_norm(found, 2, {}, false, at::kDouble).square());
@@ -57,11 +56,6 @@ models::Tensors run_net(Session& s, const models::Tensors& inputs) {
   return x;
 }
 
-void store_losses(Session& s, const data::Batch& batch, const models::Tensors& outputs) {
-  if (!s.stored_losses.defined() || !batch.examples.defined()) return;
-  s.stored_losses.index_copy_(0, batch.examples, s.task->losses(outputs, batch.targets));
-}
-
 StepResult backprop(Session& s, const data::Batch& batch, bool tapped) {
   if (s.team) return s.team->backprop(s, batch, tapped);
   std::optional<Taps> taps;
@@ -75,10 +69,9 @@ StepResult backprop(Session& s, const data::Batch& batch, bool tapped) {
       const AutocastScope autocast(s.device, s.bf16());
       outputs = run_net(s, part.inputs);
     }
-    const Loss loss = s.loss(outputs, part.targets, true);
+    const Loss loss = s.loss(outputs, part, true);
     const double share = static_cast<double>(part.size()) / size;
     backward(loss, outputs, share, part.weights);
-    store_losses(s, part, outputs);
     if (share != 1) gather_low(s);
     result.add(loss.value.detach(), share);
     append(result.outputs, outputs);

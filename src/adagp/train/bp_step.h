@@ -11,8 +11,6 @@ StepResult backprop(Session& session, const data::Batch& batch, bool tapped = fa
 
 // The network on these inputs: the blocks before the session's first_block without a graph.
 models::Tensors run_net(Session& session, const models::Tensors& inputs);
-// Keeps the losses of these examples, where the session has a table of them.
-void store_losses(Session& session, const data::Batch& batch, const models::Tensors& outputs);
 
 // After the backward pass of one of several micro-batches: their gradients are added up in fp32,
 // as bf16 would lose the small ones.

@@ -79,9 +79,7 @@ class Classification : public Task {
 
   bool plans_epochs() const override { return true; }
   at::Tensor losses(const models::Tensors& outputs, const data::Tensors& targets) const override {
-    const at::NoGradGuard no_grad;
-    return at::cross_entropy_loss(outputs[0].detach().to(at::kFloat), targets[0], {},
-                                  at::Reduction::None);
+    return softmax_losses(outputs[0], targets[0]);
   }
 
   data::Batch example(const Config& config, int64_t count, at::Device device) const override {
@@ -93,11 +91,10 @@ class Classification : public Task {
   }
 
   Loss loss(const Config& config, Tally& tally, const models::Tensors& outputs,
-            const data::Tensors& targets, bool training, bool want_gradient) const override {
-    const double smoothing = training ? config.label_smoothing : 0.0;
-    const bool alone = outputs.size() == 1;
-    Loss out = softmax_loss(tally, smoothing, outputs[0], targets[0], want_gradient && alone,
-                            /*differentiable=*/!alone && want_gradient);
+            const data::Tensors& targets, const LossRequest& request) const override {
+    const double smoothing = request.training ? config.label_smoothing : 0.0;
+    const bool differentiable = request.gradient && outputs.size() > 1;
+    Loss out = softmax_loss(tally, smoothing, outputs[0], targets[0], request, differentiable);
     for (size_t i = 1; i < outputs.size(); ++i) {
       out.value =
           out.value + kAuxiliary * at::cross_entropy_loss(outputs[i].to(at::kFloat), targets[0], {},

@@ -106,7 +106,7 @@ class Detection : public Task {
   }
 
   Loss loss(const Config& config, Tally& tally, const models::Tensors& outputs,
-            const data::Tensors& targets, bool, bool) const override {
+            const data::Tensors& targets, const LossRequest&) const override {
     Loss out;
     out.value = yolo(config).loss(outputs, targets[0]);
     const auto count = static_cast<double>(outputs[0].size(0));

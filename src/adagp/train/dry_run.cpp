@@ -77,7 +77,9 @@ std::string Plan::text() const {
       " on ", device, " (BP ", core::fixed(bp_seconds, 4), " s",
       gp_seconds > 0 ? core::cat(", GP ", core::fixed(gp_seconds, 4), " s") : "", " a batch of ",
       batch, "), without evaluation",
-      method == "auto" ? "; which GP batches there are is decided on the way" : "");
+      find_method(method).cheap == Cheap::kDecided
+          ? "; which GP batches there are is decided on the way"
+          : "");
 }
 
 nlohmann::json Plan::to_json() const {

@@ -75,7 +75,7 @@ models::Tensors output_gradients(Session& s, const models::Tensors& outputs,
     leaves.push_back(output.detach().to(at::kFloat).requires_grad_());
   }
   Tally unused(s.device, device::kernels(s.device));  // the step has counted this batch already
-  backward(s.task->loss(s.config, unused, leaves, targets, true, true), leaves, 1, weights);
+  backward(s.task->loss(s.config, unused, leaves, targets, {}), leaves, 1, weights);
   for (at::Tensor& leaf : leaves) leaf = leaf.grad();
   return leaves;
 }
@@ -107,8 +107,7 @@ StepResult gp_forward(Session& s, const data::Batch& batch) {
       const AutocastScope autocast(s.device, s.bf16());
       outputs = s.net->run(part.inputs);
     }
-    result.add(s.loss(outputs, part.targets, false).value, static_cast<double>(part.size()) / size);
-    store_losses(s, part, outputs);
+    result.add(s.loss(outputs, part, false).value, static_cast<double>(part.size()) / size);
     append(result.outputs, outputs);
   }
   taps.end();

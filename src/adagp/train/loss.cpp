@@ -10,11 +10,11 @@ namespace adagp::train {
 namespace {
 
 Loss by_kernel(Tally& tally, double smoothing, const at::Tensor& given, const at::Tensor& labels,
-               bool want_gradient) {
+               const LossRequest& request) {
   const at::Tensor logits = given.detach().contiguous();
   Loss out;
   out.value = at::empty({}, logits.options().dtype(at::kFloat));
-  if (want_gradient) out.gradient = at::empty_like(logits);
+  if (request.gradient) out.gradient = at::empty_like(logits);
   cuda::LossArgs a;
   a.logits = logits.const_data_ptr();
   a.type = device::type_of(logits);
@@ -22,9 +22,13 @@ Loss by_kernel(Tally& tally, double smoothing, const at::Tensor& given, const at
   a.batch = logits.size(0);
   a.classes = logits.size(1);
   a.smoothing = static_cast<float>(smoothing);
-  a.gradient = want_gradient ? out.gradient.mutable_data_ptr() : nullptr;
+  a.gradient = request.gradient ? out.gradient.mutable_data_ptr() : nullptr;
   a.loss = out.value.mutable_data_ptr<float>();
   a.meters = tally.device_sums();
+  if (request.keeps()) {
+    a.table = request.table.mutable_data_ptr<float>();
+    a.rows = request.rows.const_data_ptr<int64_t>();
+  }
   a.workspace = device::scratch(device::Scratch::kLoss, logits.device(),
                                 cuda::loss_workspace(logits.size(0)));
   cuda::softmax_loss(a, device::stream(logits.device()));
@@ -34,15 +38,23 @@ Loss by_kernel(Tally& tally, double smoothing, const at::Tensor& given, const at
 }  // namespace
 
 Loss softmax_loss(Tally& tally, double smoothing, const at::Tensor& logits,
-                  const at::Tensor& labels, bool want_gradient, bool differentiable) {
+                  const at::Tensor& labels, const LossRequest& request, bool differentiable) {
   if (!differentiable && device::kernels(logits.device()) && device::has_type(logits)) {
-    return by_kernel(tally, smoothing, logits, labels, want_gradient);
+    return by_kernel(tally, smoothing, logits, labels, request);
+  }
+  if (request.keeps()) {
+    request.table.index_copy_(0, request.rows, softmax_losses(logits, labels));
   }
   const at::Tensor scores = logits.scalar_type() == at::kBFloat16 ? logits.to(at::kFloat) : logits;
   Loss out;
   out.value = at::cross_entropy_loss(scores, labels, {}, at::Reduction::Mean, -100, smoothing);
   tally.add(out.value, scores.detach(), labels);
   return out;
+}
+
+at::Tensor softmax_losses(const at::Tensor& logits, const at::Tensor& labels) {
+  const at::NoGradGuard no_grad;
+  return at::cross_entropy_loss(logits.detach().to(at::kFloat), labels, {}, at::Reduction::None);
 }
 
 namespace {

@@ -21,48 +21,49 @@ const at::Tensor& saved(const std::map<std::string, at::Tensor>& state, const st
 
 const std::vector<MethodEntry>& method_table() {
   static const std::vector<MethodEntry> table{
-      {"bp", "plain backprop on every batch", false, false, backprop_method()},
-      {"adagp", "ADA-GP: GP batches take predicted gradients", true, true, adagp_method()},
-      {"skip", "control: GP batches are dropped", true, false, skip_method()},
-      {"zero", "control: gradient 0 in GP batches; momentum and decay act", true, false,
-       zero_method()},
-      {"ema", "control: running mean of the true gradients in GP batches", true, false,
+      {"bp", "plain backprop on every batch", Cheap::kNone, false, backprop_method()},
+      {"adagp", "ADA-GP: GP batches take predicted gradients", Cheap::kScheduled, true,
+       adagp_method()},
+      {"skip", "control: GP batches are dropped", Cheap::kScheduled, false, skip_method()},
+      {"zero", "control: gradient 0 in GP batches; momentum and decay act", Cheap::kScheduled,
+       false, zero_method()},
+      {"ema", "control: running mean of the true gradients in GP batches", Cheap::kScheduled, false,
        ema_method()},
-      {"small-batch", "control: exact backprop on a quarter of each GP batch", true, false,
-       small_batch_method()},
-      {"wrong-input", "control: adagp whose predictor is fed the batch before", true, true,
-       wrong_input_method()},
+      {"small-batch", "control: exact backprop on a quarter of each GP batch", Cheap::kScheduled,
+       false, small_batch_method()},
+      {"wrong-input", "control: adagp whose predictor is fed the batch before", Cheap::kScheduled,
+       true, wrong_input_method()},
       {"equal-time", "control: backprop for as long as adagp took, learning rate fully decayed",
-       false, false, backprop_method()},
-      {"progressive", "exact: the run begins with small images and ends with whole ones", false,
-       false, progressive_method()},
-      {"low-res", "exact: GP batches are backprop on smaller images", true, false,
+       Cheap::kNone, false, backprop_method()},
+      {"progressive", "exact: the run begins with small images and ends with whole ones",
+       Cheap::kNone, false, progressive_method()},
+      {"low-res", "exact: GP batches are backprop on smaller images", Cheap::kScheduled, false,
        low_res_method()},
       {"selective", "exact: in GP batches only the examples with the largest losses go backward",
-       true, false, selective_method()},
-      {"partial", "exact: in GP batches the backward pass stops after the last blocks", true, false,
-       partial_method()},
-      {"freeze", "exact: the first blocks stop learning one after the other", false, false,
+       Cheap::kScheduled, false, selective_method()},
+      {"partial", "exact: in GP batches the backward pass stops after the last blocks",
+       Cheap::kScheduled, false, partial_method()},
+      {"freeze", "exact: the first blocks stop learning one after the other", Cheap::kNone, false,
        freeze_method()},
       {"control-variate",
-       "unbiased: all of a GP batch is predicted for, a part of it corrects the predictions", true,
-       true, control_variate_method()},
+       "unbiased: all of a GP batch is predicted for, a part of it corrects the predictions",
+       Cheap::kScheduled, true, control_variate_method()},
       {"auto",
        "measures which of auto.steps pay, and mixes in those alone",
-       true,
+       Cheap::kDecided,
        false,
        auto_method(),
        {all_but_heldout_rule, false}},
       {"stored-loss",
        "rule: examples are kept by the rank of the loss they had when last seen",
-       false,
+       Cheap::kNone,
        false,
        {},
        {stored_loss_rule}},
       {"infobatch",
        "rule: a share of the examples below the mean loss is left out, the rest weighs "
        "more",
-       false,
+       Cheap::kNone,
        false,
        {},
        {infobatch_rule}},
@@ -97,7 +98,7 @@ MethodEntry find_method(const std::string& name) {
   for (const std::string& part : core::split(name, '+')) {
     const MethodEntry& entry = find_part(part);
     const bool again = (entry.make && std::exchange(has_step, true)) || (entry.select && rule);
-    if (again && (entry.name == "auto" || step.name == "auto")) {
+    if (again && (entry.cheap == Cheap::kDecided || step.cheap == Cheap::kDecided)) {
       throw UsageError("method '" + name + "': auto decides by itself and cannot be joined");
     }
     if (again) {
@@ -128,8 +129,8 @@ void require_losses(const Session& s) {
 }
 
 bool needs_predictor(const Config& config) {
-  if (find_method(config.method).predicts) return true;
-  if (find_method(config.method).name != "auto") return false;
+  const MethodEntry entry = find_method(config.method);
+  if (entry.predicts || entry.cheap != Cheap::kDecided) return entry.predicts;
   return std::any_of(config.automatic.steps.begin(), config.automatic.steps.end(),
                      [](const std::string& step) { return find_method(step).predicts; });
 }

@@ -77,6 +77,12 @@ class Method {
     (void)moment;
     return session.config.batch;
   }
+  // What the learning rate is multiplied by at this moment.
+  virtual double rate_factor(const Session& session, const Moment& moment) const {
+    (void)session;
+    (void)moment;
+    return 1;
+  }
   // Whether batch_size() is ever another.
   virtual bool resizes_batches() const { return false; }
   // Blocks at the network's beginning that a full step leaves alone at this moment.
@@ -100,12 +106,19 @@ class Method {
   virtual void load_state(const std::map<std::string, at::Tensor>& state) { (void)state; }
 };
 
+// Where a method's cheap batches come from.
+enum class Cheap {
+  kNone,       // every batch is a BP batch whatever the schedule says
+  kScheduled,  // the schedule says which they are
+  kDecided,    // the method says, as it goes
+};
+
 // One line of the table of methods: a kind of step, or a rule for the examples of an epoch.
 struct MethodEntry {
   std::string name;
   std::string about;
-  bool scheduled = false;  // false: every batch is a BP batch whatever the schedule says
-  bool predicts = false;   // needs the predictor
+  Cheap cheap = Cheap::kNone;
+  bool predicts = false;  // needs the predictor
   std::function<std::unique_ptr<Method>(Session&)> make = {};
   SelectionRule select = {};  // a rule; its steps are those of the method it is joined with
 };

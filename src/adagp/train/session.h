@@ -45,8 +45,10 @@ struct Session {
 
   bool bf16() const { return config.precision == "bf16"; }
   bool is_head(size_t layer) const;
-  Loss loss(const models::Tensors& outputs, const data::Tensors& targets, bool want_gradient) {
-    return task->loss(config, tally, outputs, targets, net->is_training(), want_gradient);
+  // Of a batch's outputs; kept for its examples where there is a table of them.
+  Loss loss(const models::Tensors& outputs, const data::Batch& batch, bool gradient) {
+    return task->loss(config, tally, outputs, batch.targets,
+                      {net->is_training(), gradient, stored_losses, batch.examples});
   }
   void set_lr(double rate) {
     lr = rate;

@@ -187,7 +187,7 @@ namespace {
 // The steps of every shape that a method's batches have, so that cuDNN's trials are behind it.
 void warm_up_shapes(Session& s, const std::string& name) {
   const MethodEntry entry = find_method(name);
-  if (name == "auto") {
+  if (entry.cheap == Cheap::kDecided) {
     for (const std::string& step : s.config.automatic.steps) warm_up_shapes(s, step);
     return;
   }
@@ -195,13 +195,13 @@ void warm_up_shapes(Session& s, const std::string& name) {
     for (int i = 0; i < 2; ++i) bp_step(s, s.task->example(s.config, s.config.batch, s.device));
     return;
   }
-  if (entry.scheduled && !s.summaries) add_summaries(s);
+  if (entry.cheap != Cheap::kNone && !s.summaries) add_summaries(s);
   const auto method = entry.make(s);
   std::set<std::pair<schedule::Phase, std::vector<int64_t>>> done;
   for (int64_t epoch = 0; epoch < s.config.epochs; ++epoch) {
     for (const auto phase : {schedule::Phase::kBackprop, schedule::Phase::kPredict}) {
       const bool cheap = phase == schedule::Phase::kPredict;
-      if (cheap && !entry.scheduled) continue;
+      if (cheap && entry.cheap == Cheap::kNone) continue;
       const Moment moment{epoch, s.config.epochs, phase};
       const auto shown = [&] {
         return method->shown(s.task->example(s.config, method->batch_size(s, moment), s.device),

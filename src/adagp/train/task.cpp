@@ -48,7 +48,7 @@ Seen forward_all(Session& s, data::BatchSource& source, StepGraph* graph, const 
       const AutocastScope autocast(s.device, s.bf16());
       result.outputs = s.net->run(batch.inputs);
     }
-    result.loss = s.loss(result.outputs, batch.targets, false).value;
+    result.loss = s.loss(result.outputs, batch, false).value;
     return result;
   };
   Seen out;

@@ -26,6 +26,16 @@ struct Loss {
   at::Tensor gradient;
 };
 
+struct LossRequest {
+  bool training = true;  // with label smoothing and the like
+  bool gradient = true;  // somebody will go backward from it
+  // Where each example's loss is written: in `table`, float [N], at `rows`, int64 [B]. As
+  // Task::losses() has it; undefined: nowhere. Only where plans_epochs().
+  at::Tensor table = {}, rows = {};
+
+  bool keeps() const { return table.defined() && rows.defined(); }
+};
+
 struct Evaluation {
   double loss = 0;
   // By name, in the units of Task::figures(). A figure that was not asked for is missing.
@@ -96,9 +106,9 @@ class Task {
   // Made-up examples of the usual shape, for warming up and timing.
   virtual data::Batch example(const Config& config, int64_t count, at::Device device) const = 0;
 
-  // The training loss (with label smoothing and the like when `training`), added to the tally.
+  // Added to the tally.
   virtual Loss loss(const Config& config, Tally& tally, const models::Tensors& outputs,
-                    const data::Tensors& targets, bool training, bool want_gradient) const = 0;
+                    const data::Tensors& targets, const LossRequest& request) const = 0;
 
   // Of the session's network over `source`, from its first batch on. `graph`, when not null, serves
   // the batches of equal shape.

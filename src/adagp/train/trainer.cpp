@@ -16,24 +16,16 @@
 
 namespace adagp::train {
 
-namespace {
-
-// auto decides as it goes.
-bool follows_schedule(const Config& config) {
-  return find_method(config.method).scheduled && config.method != "auto";
-}
-
-}  // namespace
-
 Trainer::Trainer(const Config& config, std::shared_ptr<const Task> task,
                  std::shared_ptr<models::Net> net, std::shared_ptr<Team> team)
     : session_(make_session(config, std::move(task), std::move(net), std::move(team))),
-      schedule_(schedule::Schedule::parse(follows_schedule(config) ? config.schedule : "bp",
-                                          config.epochs)),
+      schedule_(schedule::Schedule::parse(
+          find_method(config.method).cheap == Cheap::kScheduled ? config.schedule : "bp",
+          config.epochs)),
       probes_(0, 0),
       eval_graph_("evaluation", config.graphs) {
   const MethodEntry entry = find_method(config.method);
-  if (entry.scheduled) add_summaries(session_);
+  if (entry.cheap != Cheap::kNone) add_summaries(session_);
   method_ = entry.make(session_);
   costs_ = std::make_unique<Costs>(*session_.net, *session_.task, config, method_->sides());
   agenda_ = std::make_unique<Agenda>(session_, *method_, schedule_, entry.select);
@@ -219,11 +211,7 @@ void Trainer::one_batch() {
 }
 
 double Trainer::rate(const Moment& moment) const {
-  const double rate = policy_->lr(nominal_step());
-  const double power = session_.config.low_res.scale_lr;
-  if (power == 0 || !method_->resizes_batches()) return rate;
-  const auto grown = static_cast<double>(method_->batch_size(session_, moment));
-  return rate * std::pow(grown / static_cast<double>(session_.config.batch), power);
+  return policy_->lr(nominal_step()) * method_->rate_factor(session_, moment);
 }
 
 data::Batch Trainer::take_batch(const Moment& moment) {

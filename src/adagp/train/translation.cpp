@@ -113,14 +113,14 @@ class Translation : public Task {
 
   // The mean over words; what fills up a sentence counts neither here nor in the tally.
   Loss loss(const Config& config, Tally& tally, const models::Tensors& outputs,
-            const data::Tensors& targets, bool training, bool) const override {
+            const data::Tensors& targets, const LossRequest& request) const override {
     const at::Tensor& logits = outputs.at(0);  // [B, T, V]
     const at::Tensor scores = logits.flatten(0, 1).to(
         logits.scalar_type() == at::kBFloat16 ? at::kFloat : logits.scalar_type());
     const at::Tensor words = targets.at(0).flatten();
     Loss out;
     out.value = at::cross_entropy_loss(scores, words, {}, at::Reduction::Mean, data::kPadding,
-                                       training ? config.label_smoothing : 0.0);
+                                       request.training ? config.label_smoothing : 0.0);
     const at::NoGradGuard no_grad;
     const at::Tensor counted = words.ne(data::kPadding);
     const at::Tensor right = scores.detach().argmax(1).eq(words).logical_and_(counted);

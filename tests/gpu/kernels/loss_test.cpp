@@ -21,7 +21,17 @@ struct Result {
   std::vector<uint8_t> gradient;
   std::vector<float> loss;
   std::vector<double> meters;
+  std::vector<float> table;  // of twice as many examples
 };
+
+constexpr float kUntouched = -7;
+
+// Every second place, backwards.
+std::vector<int64_t> rows_of(const Problem& p) {
+  std::vector<int64_t> rows;
+  for (int64_t i = p.batch; i > 0; --i) rows.push_back(2 * i - 1);
+  return rows;
+}
 
 Problem make(int64_t batch, int64_t classes, Type type, float smoothing, bool ties = false) {
   Problem p{batch, classes, type, smoothing, {}, {}};
@@ -46,20 +56,27 @@ cuda::LossArgs sizes_of(const Problem& p) {
 
 // 0x55 bytes beforehand: an element that is not written shows.
 Result by_twin(const Problem& p) {
-  Result out{std::vector<uint8_t>(p.logits.size(), 0x55), {0}, {0, 0, 0, 0}};
+  Result out{std::vector<uint8_t>(p.logits.size(), 0x55),
+             {0},
+             {0, 0, 0, 0},
+             std::vector<float>(static_cast<size_t>(2 * p.batch), kUntouched)};
+  const auto rows = rows_of(p);
   cuda::LossArgs args = sizes_of(p);
   args.logits = p.logits.data();
   args.labels = p.labels.data();
   args.gradient = out.gradient.data();
   args.loss = out.loss.data();
   args.meters = out.meters.data();
+  args.table = out.table.data();
+  args.rows = rows.data();
   cuda::twin::softmax_loss(args);
   return out;
 }
 
 Result by_kernel(const Problem& p, void* workspace, int launches = 1) {
   const Device<uint8_t> logits(p.logits), gradient(std::vector<uint8_t>(p.logits.size(), 0x55));
-  const Device<int64_t> labels(p.labels);
+  const Device<int64_t> labels(p.labels), rows(rows_of(p));
+  const Device<float> table(std::vector<float>(static_cast<size_t>(2 * p.batch), kUntouched));
   const Device<float> loss(size_t{1});
   const Device<double> meters(size_t{4});
   cuda::LossArgs args = sizes_of(p);
@@ -68,9 +85,11 @@ Result by_kernel(const Problem& p, void* workspace, int launches = 1) {
   args.gradient = gradient.get();
   args.loss = loss.get();
   args.meters = meters.get();
+  args.table = table.get();
+  args.rows = rows.get();
   args.workspace = workspace;
   for (int i = 0; i < launches; ++i) cuda::softmax_loss(args, nullptr);
-  return {gradient.host(), loss.host(), meters.host()};
+  return {gradient.host(), loss.host(), meters.host(), table.host()};
 }
 
 Result by_kernel(const Problem& p) {
@@ -88,6 +107,12 @@ void expect_same(const Problem& p, const Result& got) {
   EXPECT_NEAR(got.loss[0], loss, kFloatError * std::max(1.0, std::fabs(loss)));
   EXPECT_NEAR(got.meters[0] / double(p.batch), loss, kFloatError * std::max(1.0, std::fabs(loss)));
   for (size_t i = 1; i < 4; ++i) EXPECT_EQ(got.meters[i], expected.meters[i]) << "meter " << i;
+
+  for (size_t i = 0; i < got.table.size(); ++i) {
+    const double wanted = expected.table[i];
+    ASSERT_NEAR(got.table[i], wanted, kFloatError * std::max(1.0, std::fabs(wanted))) << i;
+    ASSERT_EQ(wanted == kUntouched, i % 2 == 0) << i;
+  }
 
   const auto a = unpacked(got.gradient, p.type), b = unpacked(expected.gradient, p.type);
   // bf16: what lies on the border of two values may be rounded to either.

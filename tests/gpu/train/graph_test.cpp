@@ -24,7 +24,7 @@ struct Folder {
   ~Folder() { core::fs::remove_all(path); }
 };
 
-// Losses of `steps` batches, every third of them GP.
+// Losses of `steps` batches, every third of them GP, as the method shows them.
 std::vector<double> losses(train::Config config, bool graphs, int steps) {
   config.graphs = graphs;
   train::Session s = test::session(config);
@@ -34,8 +34,10 @@ std::vector<double> losses(train::Config config, bool graphs, int steps) {
   std::vector<double> out;
   for (int i = 0; i < steps; ++i) {
     s.set_lr(config.optim.lr * (1 + 0.01 * i));  // a rate that moves, as in training
-    const auto batch = loader->next();
     const bool predicted = i % 3 == 2;
+    const train::Moment moment{0, 1,
+                               predicted ? schedule::Phase::kPredict : schedule::Phase::kBackprop};
+    const auto batch = method->shown(loader->next(), moment);
     if (predicted) {
       const auto given = method->cheap_needs_data() ? batch : data::Batch();
       cheap.run(s, given, [&](const data::Batch& b) { return method->cheap_step(s, b); });
@@ -74,8 +76,16 @@ TEST_F(GpuTest, EveryMethodAndOptionCanBeReplayed) {
     change(config);
     expect_replay_equals_eager(config, 18);
   };
-  for (const char* method : {"zero", "ema", "small-batch", "wrong-input"}) {
+  for (const char* method : {"zero", "ema", "small-batch", "wrong-input", "low-res", "selective",
+                             "partial", "control-variate"}) {
     expect_for(method, [&](train::Config& c) { c.method = method; });
+  }
+  expect_for("priority sampling", [](train::Config& c) {
+    c.method = "selective";
+    c.selective.rule = "priority";
+  });
+  for (const char* kind : {"remap", "dfa", "dfa-random", "vt", "dni", "head-ridge"}) {
+    expect_for(kind, [&](train::Config& c) { c.predictor.kind = kind; });
   }
   expect_for("resnet8", [](train::Config& c) {
     c.model.name = "resnet8";
@@ -88,7 +98,43 @@ TEST_F(GpuTest, EveryMethodAndOptionCanBeReplayed) {
   expect_for("clip", [](train::Config& c) { c.clip = 0.5; });
   expect_for("accumulate", [](train::Config& c) { c.accumulate = 2; });
   expect_for("exact head", [](train::Config& c) { c.head = "exact"; });
-  expect_for("remap", [](train::Config& c) { c.predictor.kind = "remap"; });
+}
+
+// The weights after a whole run: stages, chosen examples, trials and all.
+std::string weights_of(const train::Config& config, const core::fs::path& folder) {
+  train::train(config, test::task(), folder, false);
+  return core::read_file(folder / "weights.safetensors");
+}
+
+// One run of each kind whose batches are not all alike, with at least one trial of auto's steps.
+std::vector<train::Config> whole_runs() {
+  std::vector<train::Config> out;
+  for (const char* method : {"progressive", "stored-loss", "infobatch", "progressive+stored-loss",
+                             "selective+stored-loss", "freeze", "auto"}) {
+    out.push_back(test::world("bf16"));
+    train::Config& c = out.back();
+    c.method = method;
+    c.automatic.steps = {"low-res", "adagp"};
+    c.automatic.clock = "counted";  // seconds would decide otherwise every time
+    c.automatic.heldout = 64;
+    c.automatic.window = 4;
+    c.automatic.pairs = 3;
+    c.automatic.probe_share = 0.9;
+  }
+  return out;
+}
+
+TEST_F(GpuTest, WholeRunsAreTheSameRecordedOrNot) {
+  for (train::Config config : whole_runs()) {
+    SCOPED_TRACE(config.method);
+    const Folder folder;
+    const std::string recorded = weights_of(config, folder.path / "recorded");
+    config.graphs = false;
+    EXPECT_TRUE(recorded == weights_of(config, folder.path / "eager"));
+    if (config.method != "auto") continue;
+    const std::string told = core::read_file(folder.path / "recorded" / "metrics.jsonl");
+    EXPECT_NE(told.find("\"decision\""), std::string::npos) << "auto tried nothing";
+  }
 }
 
 TEST_F(GpuTest, ABatchOfAnotherShapeRunsAsItIs) {
@@ -150,15 +196,16 @@ void forget_the_end(const core::fs::path& run) {
 }
 
 TEST_F(GpuTest, AResumedRunEndsWithTheSameWeights) {
-  for (const char* precision : {"fp32", "bf16"}) {
+  auto configs = whole_runs();
+  configs.push_back(test::world("fp32"));
+  configs.push_back(test::world("bf16"));
+  for (train::Config& config : configs) {
+    SCOPED_TRACE(config.method + " " + config.precision);
     const Folder folder;
-    auto config = test::world(precision);
-    config.checkpoint_every = "25ba";  // after 25, 50 and 60 batches
-    train::train(config, test::task(), folder.path, false);
-    const std::string whole = core::read_file(folder.path / "weights.safetensors");
+    config.checkpoint_every = "25ba";  // of 60 batches, so that there are at least two
+    const std::string whole = weights_of(config, folder.path);
     forget_the_end(folder.path);
-    train::train(config, test::task(), folder.path, false);
-    EXPECT_TRUE(whole == core::read_file(folder.path / "weights.safetensors")) << precision;
+    EXPECT_TRUE(whole == weights_of(config, folder.path));
   }
 }
 

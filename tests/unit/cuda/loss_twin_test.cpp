@@ -113,6 +113,32 @@ TEST(LossTwin, MetersAreAddedTo) {
   EXPECT_EQ(meters[3], 41);
 }
 
+TEST(LossTwin, KeepsTheUnsmoothedLossesOfExamples) {
+  at::manual_seed(3);
+  const at::Tensor logits = at::randn({3, 4}).mul(3), labels = at::tensor({0, 3, 1}, at::kLong);
+  const std::vector<int64_t> rows{4, 0, 2};
+  std::vector<float> table(5, -7);
+  float loss = 0;
+  LossArgs args;
+  args.logits = logits.const_data_ptr();
+  args.labels = labels.const_data_ptr<int64_t>();
+  args.batch = 3;
+  args.classes = 4;
+  args.smoothing = 0.2F;
+  args.loss = &loss;
+  args.table = table.data();
+  args.rows = rows.data();
+  twin::softmax_loss(args);
+  const at::Tensor each =
+      at::cross_entropy_loss(logits.to(at::kDouble), labels, {}, at::Reduction::None);
+  for (size_t i = 0; i < 3; ++i) {
+    EXPECT_NEAR(table[static_cast<size_t>(rows[i])], each[static_cast<int64_t>(i)].item<double>(),
+                1e-6);
+  }
+  EXPECT_EQ(table[1], -7);
+  EXPECT_EQ(table[3], -7);
+}
+
 TEST(LossTwin, NanLogitsGiveANanLossAndNoHit) {
   at::Tensor logits = at::zeros({2, 3});
   logits[0][2] = std::numeric_limits<float>::quiet_NaN();

@@ -167,6 +167,7 @@ TEST(Weights, WeighEachExamplesGradient) {
 TEST(StoredLosses, AreTheLossesTheExamplesHad) {
   Config c = plain("bp");
   c.accumulate = 2;
+  c.label_smoothing = 0.1;  // not in what is stored
   Session s = small::session(c);
   s.stored_losses = at::full({60}, -1.0, at::kFloat);
   data::Batch batch = small::batch(c);

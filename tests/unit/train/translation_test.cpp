@@ -86,9 +86,9 @@ TEST(Translation, CountsWordsAndNotPadding) {
     right += log_p.argmax().item<int64_t>() == word ? 1 : 0;
   }
   Tally tally;
-  const Loss test = w.task->loss(c, tally, {logits}, {follows}, false, false);
+  const Loss test = w.task->loss(c, tally, {logits}, {follows}, {false, false});
   EXPECT_NEAR(test.value.item<double>(), plain, 1e-12);
-  const Loss training = w.task->loss(c, tally, {logits}, {follows}, true, true);
+  const Loss training = w.task->loss(c, tally, {logits}, {follows}, {});
   EXPECT_NEAR(training.value.item<double>(), smooth, 1e-12);
   const auto values = tally.read();
   EXPECT_EQ(values.count, 8);

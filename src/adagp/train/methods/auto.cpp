@@ -48,7 +48,7 @@ class Auto : public Backprop {
         throw UsageError("auto.steps: '" + name +
                          "' learns from every exact batch in its own way; leave it out");
       }
-      if (!entry.scheduled || entry.select) {
+      if (entry.cheap != Cheap::kScheduled || entry.select) {
         throw UsageError("auto.steps: '" + name +
                          "' has no cheap step that could be mixed in; choose among those of 'adagp "
                          "list methods' that speak of GP batches");

@@ -71,6 +71,11 @@ class Smaller : public Backprop {
     return std::clamp<int64_t>(whole, s.config.batch,
                                std::max(s.config.batch, s.task->train_size()));
   }
+  // A grown batch may take a grown step.
+  double rate_factor(const Session& s, const Moment& moment) const override {
+    const auto grown = static_cast<double>(batch_size(s, moment));
+    return std::pow(grown / static_cast<double>(s.config.batch), s.config.low_res.scale_lr);
+  }
   bool resizes_batches() const override { return scale_batch_; }
   double cost(const Session& s, const Costs& costs, const Moment& moment,
               int64_t examples) const override {
