@@ -79,6 +79,8 @@ def test_auto_tells_what_it_decided(tmp_path):
         if row["what"] in ("adopt", "raise", "keep"):
             assert row["low"] > 0
         assert row["seconds"] > 0 and row["bp_seconds"] > 0
+        assert 0 <= row["taken_back"] <= row["pairs"]
+    assert any(row["taken_back"] > 0 for row in decisions)
 
 
 @pytest.mark.parametrize("args, words", [

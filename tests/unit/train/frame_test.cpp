@@ -8,10 +8,7 @@
 #include "adagp/train/agenda.h"
 #include "adagp/train/bp_step.h"
 #include "adagp/train/budget.h"
-#include "adagp/train/heldout.h"
 #include "adagp/train/trainer.h"
-#include "adagp/train/undo.h"
-#include "adagp/train/weight_average.h"
 #include "unit/temp_folder.h"
 #include "unit/train/small.h"
 
@@ -180,84 +177,6 @@ TEST(Costs, OfCheapStepsAreThoseOfTheirParts) {
                      c.freeze.blocks = {blocks - 1};
                    }),
               1 + 2 * (sum(whole) + head) / backprop(whole), 1e-9);
-}
-
-TEST(HeldOut, IsKeptOutAndMeasured) {
-  Config c = small::config("auto");
-  c.automatic.heldout = 15;
-  Session s = small::session(c);
-  const auto out = heldout_examples(c, 60);
-  const auto weights =
-      all_but_heldout_rule(c, {std::vector<float>(60), std::vector<double>(60), 1, 3});
-  EXPECT_EQ(std::count(weights.begin(), weights.end(), 0.0F), 15);
-  for (const int64_t i : out) EXPECT_EQ(weights[static_cast<size_t>(i)], 0);
-  // The same examples, asked one by one in the data's order.
-  const HeldOut held(s);
-  const auto source = s.task->batches(c, Use::kTrainInOrder, at::kCPU);
-  std::vector<at::Tensor> images(60), labels(60);
-  for (int64_t b = 0; b < source->batches_per_epoch(); ++b) {
-    const data::Batch batch = source->next();
-    for (int64_t i = 0; i < batch.size(); ++i) {
-      const auto at = static_cast<size_t>(batch.indices[static_cast<size_t>(i)]);
-      images[at] = batch.images()[i];
-      labels[at] = batch.labels()[i];
-    }
-  }
-  std::vector<at::Tensor> x, y;
-  for (const int64_t i : out) {
-    x.push_back(images[static_cast<size_t>(i)]);
-    y.push_back(labels[static_cast<size_t>(i)]);
-  }
-  const double got = held.loss(s);
-  const double expected =
-      at::cross_entropy_loss(s.net->run({at::stack(x)}).at(0), at::stack(y)).item<double>();
-  EXPECT_NEAR(got, expected, 1e-5);
-}
-
-TEST(Undo, StepsLeaveNoTrace) {
-  const Config c = small::config("bp");
-  Session s = small::session(c);
-  const data::Batch batch = small::batch(c);
-  bp_step(s, batch);  // moments that are not zero
-  const auto before = small::copy_of(*s.net);
-  std::map<std::string, at::Tensor> moments;
-  for (const auto& [name, moment] : s.optimizer->state()) moments[name] = moment.clone();
-  {
-    const UndoScope undo(s);
-    bp_step(s, batch);
-    EXPECT_FALSE(at::equal(s.layers[0]->weight, before.at(s.layers[0]->path() + ".weight")));
-  }
-  for (const auto& [name, value] : small::copy_of(*s.net)) {
-    EXPECT_TRUE(at::equal(value, before.at(name))) << name;
-  }
-  for (const auto& [name, moment] : s.optimizer->state()) {
-    EXPECT_TRUE(at::equal(moment, moments.at(name))) << name;
-  }
-}
-
-TEST(WeightAverage, IsTheMeanWhileLookedAtAndGoneAfterwards) {
-  const Config c = small::config("bp");
-  Session s = small::session(c);
-  const auto weight = [&] { return s.layers[1]->weight.detach(); };
-  WeightAverage average;
-  at::Tensor sum = at::zeros_like(weight());
-  const data::Batch batch = small::batch(c);
-  for (int i = 0; i < 5; ++i) {
-    bp_step(s, batch);
-    average.add(s);
-    sum += weight();
-  }
-  const at::Tensor last = weight().clone();
-  {
-    const WeightAverage::Scope scope(average, s);
-    EXPECT_TRUE(at::allclose(weight(), sum / 5, 1e-5, 1e-7));
-  }
-  EXPECT_TRUE(at::equal(weight(), last));
-  WeightAverage other;
-  other.load_state(s, average.state(s));
-  EXPECT_EQ(other.count(), 5);
-  const WeightAverage::Scope scope(other, s);
-  EXPECT_TRUE(at::allclose(weight(), sum / 5, 1e-5, 1e-7));
 }
 
 TEST(BudgetSpec, NamesKeysAndLengths) {

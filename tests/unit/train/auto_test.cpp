@@ -1,0 +1,162 @@
+// What auto is made of: held-out examples, steps taken back, averaged weights.
+
+#include <gtest/gtest.h>
+
+#include "adagp/core/error.h"
+#include "adagp/train/bp_step.h"
+#include "adagp/train/heldout.h"
+#include "adagp/train/undo.h"
+#include "adagp/train/weight_average.h"
+#include "unit/train/small.h"
+
+namespace adagp::train {
+namespace {
+
+TEST(HeldOut, IsKeptOutAndMeasured) {
+  Config c = small::config("auto");
+  c.automatic.heldout = 15;
+  Session s = small::session(c);
+  const auto out = heldout_examples(c, 60);
+  const auto weights =
+      all_but_heldout_rule(c, {std::vector<float>(60), std::vector<double>(60), 1, 3});
+  EXPECT_EQ(std::count(weights.begin(), weights.end(), 0.0F), 15);
+  for (const int64_t i : out) EXPECT_EQ(weights[static_cast<size_t>(i)], 0);
+  // The same examples, asked one by one in the data's order.
+  const HeldOut held(s);
+  const auto source = s.task->batches(c, Use::kTrainInOrder, at::kCPU);
+  std::vector<at::Tensor> images(60), labels(60);
+  for (int64_t b = 0; b < source->batches_per_epoch(); ++b) {
+    const data::Batch batch = source->next();
+    for (int64_t i = 0; i < batch.size(); ++i) {
+      const auto at = static_cast<size_t>(batch.indices[static_cast<size_t>(i)]);
+      images[at] = batch.images()[i];
+      labels[at] = batch.labels()[i];
+    }
+  }
+  std::vector<at::Tensor> x, y;
+  for (const int64_t i : out) {
+    x.push_back(images[static_cast<size_t>(i)]);
+    y.push_back(labels[static_cast<size_t>(i)]);
+  }
+  const double got = held.loss(s);
+  const double expected =
+      at::cross_entropy_loss(s.net->run({at::stack(x)}).at(0), at::stack(y)).item<double>();
+  EXPECT_NEAR(got, expected, 1e-5);
+}
+
+TEST(Undo, StepsLeaveNoTrace) {
+  const Config c = small::config("bp");
+  Session s = small::session(c);
+  const data::Batch batch = small::batch(c);
+  bp_step(s, batch);  // moments that are not zero
+  const auto before = small::copy_of(*s.net);
+  std::map<std::string, at::Tensor> moments;
+  for (const auto& [name, moment] : s.optimizer->state()) moments[name] = moment.clone();
+  {
+    const UndoScope undo(s);
+    bp_step(s, batch);
+    EXPECT_FALSE(at::equal(s.layers[0]->weight, before.at(s.layers[0]->path() + ".weight")));
+  }
+  for (const auto& [name, value] : small::copy_of(*s.net)) {
+    EXPECT_TRUE(at::equal(value, before.at(name))) << name;
+  }
+  for (const auto& [name, moment] : s.optimizer->state()) {
+    EXPECT_TRUE(at::equal(moment, moments.at(name))) << name;
+  }
+}
+
+TEST(Undo, SurvivesACheckpointAndForgets) {
+  const Config c = small::config("adagp");
+  Session s = small::session(c);
+  const data::Batch batch = small::batch(c);
+  Undo undo;
+  EXPECT_TRUE(undo.state().empty());
+  undo.keep(s);
+  const auto before = small::copy_of(*s.net);
+  const auto method = find_method("adagp").make(s);
+  method->full_step(s, batch);
+  method->cheap_step(s, batch);
+  std::map<std::string, at::Tensor> saved;
+  for (const auto& [name, value] : undo.state()) saved[name] = value.clone();
+  undo.keep(s);  // of another moment, in the same memory
+  undo.forget();
+  EXPECT_FALSE(undo.kept());
+  EXPECT_TRUE(undo.state().empty());
+  Undo later;
+  later.load_state(saved);
+  ASSERT_TRUE(later.kept());
+  later.take_back(s);
+  EXPECT_FALSE(later.kept());
+  for (const auto& [name, value] : small::copy_of(*s.net)) {
+    EXPECT_TRUE(at::equal(value, before.at(name))) << name;
+  }
+  saved.erase(saved.begin());
+  later.load_state(saved);
+  EXPECT_THROW(later.take_back(s), DataError);
+}
+
+TEST(WeightAverage, IsTheMeanWhileLookedAtAndGoneAfterwards) {
+  const Config c = small::config("bp");
+  Session s = small::session(c);
+  const auto weight = [&] { return s.layers[1]->weight.detach(); };
+  WeightAverage average;
+  at::Tensor sum = at::zeros_like(weight());
+  const data::Batch batch = small::batch(c);
+  for (int i = 0; i < 5; ++i) {
+    bp_step(s, batch);
+    average.add(s);
+    sum += weight();
+  }
+  const at::Tensor last = weight().clone();
+  {
+    const WeightAverage::Scope scope(average, s);
+    EXPECT_TRUE(at::allclose(weight(), sum / 5, 1e-5, 1e-7));
+  }
+  EXPECT_TRUE(at::equal(weight(), last));
+  WeightAverage other;
+  other.load_state(s, average.state(s));
+  EXPECT_EQ(other.count(), 5);
+  const WeightAverage::Scope scope(other, s);
+  EXPECT_TRUE(at::allclose(weight(), sum / 5, 1e-5, 1e-7));
+}
+
+// Small windows on the counted clock, so that a few batches bring a trial.
+Config restless() {
+  Config c = small::config("auto");
+  c.epochs = 100;
+  c.automatic.steps = {"zero"};
+  c.automatic.heldout = 20;
+  c.automatic.window = 4;
+  c.automatic.pairs = 3;
+  c.automatic.probe_share = 0.5;
+  c.automatic.clock = "counted";
+  c.optim.lr = 0.2;  // thrown about, so that the loss goes up as often as down
+  return c;
+}
+
+TEST(Auto, TakesBackWindowsOnTrialThatDidHarm) {
+  Session s = small::session(restless());
+  const auto method = find_method("auto").make(s);
+  const auto source = s.task->batches(s.config, Use::kTrain, at::kCPU);
+  const std::string watched = "undo/parameter." + s.layers[0]->path() + ".weight";
+  int64_t ended = 0, restored = 0, told = 0;
+  for (int i = 0; i < 300; ++i) {
+    const auto phase = method->begin_batch(s, {0, 100, schedule::Phase::kBackprop});
+    const data::Batch batch = source->next();
+    phase == schedule::Phase::kPredict ? method->cheap_step(s, batch) : method->full_step(s, batch);
+    const auto state = method->state();
+    const auto kept = state.find(watched);
+    method->end_batch(s, 1e9);
+    for (const auto& record : method->take_records()) told += record.at("taken_back").get<int>();
+    if (kept == state.end() || method->state().contains(watched)) continue;
+    ++ended;
+    restored += at::equal(s.layers[0]->weight, kept->second) ? 1 : 0;
+  }
+  EXPECT_GT(restored, 0);
+  EXPECT_GT(ended, restored);
+  EXPECT_LE(told, restored);  // those of a round that has not ended are not told yet
+  EXPECT_GE(told, restored - 3);
+}
+
+}  // namespace
+}  // namespace adagp::train
