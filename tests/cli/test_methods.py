@@ -150,6 +150,17 @@ def test_losses_of_another_data_set_are_refused(tmp_path):
     assert "200 stored losses" in done.stderr and "240 training examples" in done.stderr
 
 
+def test_what_the_last_run_cannot_do_is_said_before_the_first(tmp_path):
+    folder = tmp_path / "c"
+    methods = "bp@2,freeze[freeze.blocks=[99]; freeze.at=[0.5]]@2"
+    done = adagp("compare", "--budget", *TINY, "--methods", methods, "-o", folder, code=2)
+    assert "freeze.blocks" in done.stderr and "run 1 of" not in done.stderr
+    done = adagp("compare", *TINY, "--methods", "bp,partial", *sets(partial__blocks=99),
+                 "-o", folder, code=2)
+    assert "partial.blocks" in done.stderr and "run 1 of" not in done.stderr
+    assert not list(folder.glob("bp*"))
+
+
 def test_budgets_side_by_side(tmp_path):
     folder = tmp_path / "budget"
     arguments = ["compare", "--budget", *TINY, "--seeds", "2", "--budget-epochs", "1,2,3",

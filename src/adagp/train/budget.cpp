@@ -145,6 +145,11 @@ BudgetResult compare_budgets(const Config& config, const BudgetOptions& options)
   const Figure& figure = task->figures().front();
   const report::Metric metric{figure.name, figure.label, figure.percent};
 
+  for (const Job& job : jobs) {
+    if (job.config.seed != config.seed) continue;
+    check_run(job.config, task, options.folder / job.folder, options.overwrite);
+  }
+
   BudgetResult result;
   std::vector<report::BudgetRun> runs;
   size_t number = 0;

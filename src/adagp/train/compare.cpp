@@ -71,6 +71,11 @@ CompareResult compare_methods(const Config& config, const CompareOptions& option
 
   const auto methods = in_order(options.methods);
   const int64_t total = options.seeds * static_cast<int64_t>(methods.size());
+  for (const auto& method : methods) {
+    Config one = config;
+    one.method = method == "equal-time" ? "bp" : method;  // its budget is not known yet
+    check_run(one, task, options.folder / core::cat(method, "-seed", one.seed), options.overwrite);
+  }
   int64_t number = 0;
   CompareResult result;
   std::vector<report::RunRecord> runs;
