@@ -34,6 +34,10 @@ void check_methods(const Config& config, const std::vector<std::string>& methods
         "--methods: equal-time takes its budget from bp and adagp: add both, or set "
         "equal_time.batches or equal_time.reference");
   }
+  const core::fs::path reference = config.equal_time_reference;
+  if (has(methods, "equal-time") && config.equal_time_batches == 0 && !reference.empty()) {
+    Summary::read(reference / "summary.json");
+  }
 }
 
 // equal-time last: it needs the seconds of the others.
@@ -72,8 +76,9 @@ CompareResult compare_methods(const Config& config, const CompareOptions& option
   const auto methods = in_order(options.methods);
   const int64_t total = options.seeds * static_cast<int64_t>(methods.size());
   for (const auto& method : methods) {
+    if (method == "equal-time") continue;  // plain backprop, whose budget is not known yet
     Config one = config;
-    one.method = method == "equal-time" ? "bp" : method;  // its budget is not known yet
+    one.method = method;
     check_run(one, task, options.folder / core::cat(method, "-seed", one.seed), options.overwrite);
   }
   int64_t number = 0;

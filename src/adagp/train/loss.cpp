@@ -3,6 +3,7 @@
 #include <ATen/ATen.h>
 #include <torch/csrc/autograd/autograd.h>
 
+#include "adagp/core/error.h"
 #include "adagp/cuda/loss.h"
 #include "adagp/device/kernels.h"
 
@@ -26,8 +27,13 @@ Loss by_kernel(Tally& tally, double smoothing, const at::Tensor& given, const at
   a.loss = out.value.mutable_data_ptr<float>();
   a.meters = tally.device_sums();
   if (request.keeps()) {
-    a.table = request.table.mutable_data_ptr<float>();
-    a.rows = request.rows.const_data_ptr<int64_t>();
+    const at::Tensor &table = request.table, &rows = request.rows;
+    if (table.device() != logits.device() || rows.device() != logits.device() ||
+        !table.is_contiguous() || !rows.is_contiguous() || rows.numel() != a.batch) {
+      throw Error("softmax_loss: the examples' losses have no fitting table and rows");
+    }
+    a.table = table.mutable_data_ptr<float>();
+    a.rows = rows.const_data_ptr<int64_t>();
   }
   a.workspace = device::scratch(device::Scratch::kLoss, logits.device(),
                                 cuda::loss_workspace(logits.size(0)));

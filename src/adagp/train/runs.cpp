@@ -1,20 +1,14 @@
 #include "adagp/train/runs.h"
 
+#include "adagp/core/interrupt.h"
 #include "adagp/core/log.h"
 #include "adagp/train/trainer.h"
 
 namespace adagp::train {
-namespace {
-
-bool is_finished(const core::fs::path& folder, bool overwrite) {
-  return !overwrite && core::fs::exists(folder / "summary.json");
-}
-
-}  // namespace
 
 Summary run_or_reuse(const Config& config, const TaskPtr& task, const core::fs::path& folder,
                      bool overwrite, const std::string& what) {
-  const bool finished = is_finished(folder, overwrite);
+  const bool finished = !overwrite && core::fs::exists(folder / "summary.json");
   core::log_info(what + (finished ? ": already finished" : ""));
   const Summary summary = train(config, task, folder, overwrite);
   core::log_info(one_line(summary));
@@ -22,12 +16,16 @@ Summary run_or_reuse(const Config& config, const TaskPtr& task, const core::fs::
 }
 
 void check_run(Config config, const TaskPtr& task, const core::fs::path& folder, bool overwrite) {
-  if (is_finished(folder, overwrite)) return;
+  if (core::pending_signal() != 0) return;  // the first run will see it
+  check_names(config);
   choose_device(config.device);
+  task->resolve(config);
+  if (!overwrite && core::fs::exists(folder / "config.toml")) {
+    const RunFolder there(folder, config, false);
+    if (there.finished()) return;
+  }
   config.device = "cpu";
   config.precision = "fp32";
-  check_names(config);
-  task->resolve(config);
   const Trainer trainer(config, task, build_net(config, *task));
 }
 

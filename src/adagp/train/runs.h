@@ -14,9 +14,9 @@ namespace adagp::train {
 Summary run_or_reuse(const Config& config, const TaskPtr& task, const core::fs::path& folder,
                      bool overwrite, const std::string& what);
 
-// What a method cannot do with this network or these data is refused before the runs before it have
-// taken their hours: makes the trainer, on the CPU, and lets it go. Nothing where `folder` has a
-// finished run. Throws UsageError.
+// What a method cannot do with this network or these data, or a folder with another run in it, is
+// refused before the runs before it have taken their hours: makes the trainer, on the CPU, and lets
+// it go. Throws UsageError, and DataError for what cannot be read.
 void check_run(Config config, const TaskPtr& task, const core::fs::path& folder, bool overwrite);
 
 }  // namespace adagp::train

@@ -29,8 +29,9 @@ struct Loss {
 struct LossRequest {
   bool training = true;  // with label smoothing and the like
   bool gradient = true;  // somebody will go backward from it
-  // Where each example's loss is written: in `table`, float [N], at `rows`, int64 [B]. As
-  // Task::losses() has it; undefined: nowhere. Only where plans_epochs().
+  // Where each example's loss is written: in `table`, float [N], at `rows`, int64 [B], both
+  // contiguous and on the outputs' device. As Task::losses() has it; undefined: nowhere. Only where
+  // plans_epochs().
   at::Tensor table = {}, rows = {};
 
   bool keeps() const { return table.defined() && rows.defined(); }

@@ -1,43 +1,25 @@
 #pragma once
 // Steps that shall leave no trace.
 
-#include <map>
-#include <string>
+#include <utility>
+#include <vector>
 
 #include "adagp/train/session.h"
 
 namespace adagp::train {
 
-// What steps change of a session: weights, the norms' statistics, the optimizer's moments. Not the
-// predictor: what it learnt stays true.
-class Undo {
- public:
-  void keep(const Session& session);  // as it is now
-  bool kept() const { return kept_; }
-  // As it was, in the same memory, so that recorded steps go on with it; forgets it.
-  void take_back(Session& session);
-  void forget() { kept_ = false; }
-
-  // For a checkpoint; nothing unless kept().
-  std::map<std::string, at::Tensor> state() const;
-  void load_state(const std::map<std::string, at::Tensor>& state);
-
- private:
-  std::map<std::string, at::Tensor> copies_;  // memory of the last time serves the next
-  bool kept_ = false;
-};
-
-// Takes back what happens in its life.
+// When it ends, weights, the norms' statistics and the optimizer's moments are what they were when
+// it began, in the same memory.
 class UndoScope {
  public:
-  explicit UndoScope(Session& session) : session_(session) { undo_.keep(session); }
-  ~UndoScope() { undo_.take_back(session_); }
+  explicit UndoScope(Session& session);
+  ~UndoScope();
   UndoScope(const UndoScope&) = delete;
   UndoScope& operator=(const UndoScope&) = delete;
 
  private:
   Session& session_;
-  Undo undo_;
+  std::vector<std::pair<at::Tensor, at::Tensor>> kept_;  // the tensor and what it was
 };
 
 }  // namespace adagp::train

@@ -114,7 +114,7 @@ std::vector<train::Config> whole_runs() {
     out.push_back(test::world("bf16"));
     train::Config& c = out.back();
     c.method = method;
-    c.automatic.steps = {"low-res", "adagp"};
+    c.automatic.steps = {"adagp"};
     c.automatic.clock = "counted";  // seconds would decide otherwise every time
     c.automatic.heldout = 64;
     c.automatic.window = 4;

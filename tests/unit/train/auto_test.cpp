@@ -1,8 +1,7 @@
-// What auto is made of: held-out examples, steps taken back, averaged weights.
+// What auto is made of: held-out examples, rehearsals undone, averaged weights.
 
 #include <gtest/gtest.h>
 
-#include "adagp/core/error.h"
 #include "adagp/train/bp_step.h"
 #include "adagp/train/heldout.h"
 #include "adagp/train/undo.h"
@@ -45,16 +44,18 @@ TEST(HeldOut, IsKeptOutAndMeasured) {
 }
 
 TEST(Undo, StepsLeaveNoTrace) {
-  const Config c = small::config("bp");
+  const Config c = small::config("adagp");
   Session s = small::session(c);
+  const auto method = find_method("adagp").make(s);
   const data::Batch batch = small::batch(c);
-  bp_step(s, batch);  // moments that are not zero
+  method->full_step(s, batch);  // moments that are not zero
   const auto before = small::copy_of(*s.net);
   std::map<std::string, at::Tensor> moments;
   for (const auto& [name, moment] : s.optimizer->state()) moments[name] = moment.clone();
   {
     const UndoScope undo(s);
-    bp_step(s, batch);
+    method->full_step(s, batch);
+    method->cheap_step(s, batch);
     EXPECT_FALSE(at::equal(s.layers[0]->weight, before.at(s.layers[0]->path() + ".weight")));
   }
   for (const auto& [name, value] : small::copy_of(*s.net)) {
@@ -63,36 +64,6 @@ TEST(Undo, StepsLeaveNoTrace) {
   for (const auto& [name, moment] : s.optimizer->state()) {
     EXPECT_TRUE(at::equal(moment, moments.at(name))) << name;
   }
-}
-
-TEST(Undo, SurvivesACheckpointAndForgets) {
-  const Config c = small::config("adagp");
-  Session s = small::session(c);
-  const data::Batch batch = small::batch(c);
-  Undo undo;
-  EXPECT_TRUE(undo.state().empty());
-  undo.keep(s);
-  const auto before = small::copy_of(*s.net);
-  const auto method = find_method("adagp").make(s);
-  method->full_step(s, batch);
-  method->cheap_step(s, batch);
-  std::map<std::string, at::Tensor> saved;
-  for (const auto& [name, value] : undo.state()) saved[name] = value.clone();
-  undo.keep(s);  // of another moment, in the same memory
-  undo.forget();
-  EXPECT_FALSE(undo.kept());
-  EXPECT_TRUE(undo.state().empty());
-  Undo later;
-  later.load_state(saved);
-  ASSERT_TRUE(later.kept());
-  later.take_back(s);
-  EXPECT_FALSE(later.kept());
-  for (const auto& [name, value] : small::copy_of(*s.net)) {
-    EXPECT_TRUE(at::equal(value, before.at(name))) << name;
-  }
-  saved.erase(saved.begin());
-  later.load_state(saved);
-  EXPECT_THROW(later.take_back(s), DataError);
 }
 
 TEST(WeightAverage, IsTheMeanWhileLookedAtAndGoneAfterwards) {
@@ -118,44 +89,6 @@ TEST(WeightAverage, IsTheMeanWhileLookedAtAndGoneAfterwards) {
   EXPECT_EQ(other.count(), 5);
   const WeightAverage::Scope scope(other, s);
   EXPECT_TRUE(at::allclose(weight(), sum / 5, 1e-5, 1e-7));
-}
-
-// Small windows on the counted clock, so that a few batches bring a trial.
-Config restless() {
-  Config c = small::config("auto");
-  c.epochs = 100;
-  c.automatic.steps = {"zero"};
-  c.automatic.heldout = 20;
-  c.automatic.window = 4;
-  c.automatic.pairs = 3;
-  c.automatic.probe_share = 0.5;
-  c.automatic.clock = "counted";
-  c.optim.lr = 0.2;  // thrown about, so that the loss goes up as often as down
-  return c;
-}
-
-TEST(Auto, TakesBackWindowsOnTrialThatDidHarm) {
-  Session s = small::session(restless());
-  const auto method = find_method("auto").make(s);
-  const auto source = s.task->batches(s.config, Use::kTrain, at::kCPU);
-  const std::string watched = "undo/parameter." + s.layers[0]->path() + ".weight";
-  int64_t ended = 0, restored = 0, told = 0;
-  for (int i = 0; i < 300; ++i) {
-    const auto phase = method->begin_batch(s, {0, 100, schedule::Phase::kBackprop});
-    const data::Batch batch = source->next();
-    phase == schedule::Phase::kPredict ? method->cheap_step(s, batch) : method->full_step(s, batch);
-    const auto state = method->state();
-    const auto kept = state.find(watched);
-    method->end_batch(s, 1e9);
-    for (const auto& record : method->take_records()) told += record.at("taken_back").get<int>();
-    if (kept == state.end() || method->state().contains(watched)) continue;
-    ++ended;
-    restored += at::equal(s.layers[0]->weight, kept->second) ? 1 : 0;
-  }
-  EXPECT_GT(restored, 0);
-  EXPECT_GT(ended, restored);
-  EXPECT_LE(told, restored);  // those of a round that has not ended are not told yet
-  EXPECT_GE(told, restored - 3);
 }
 
 }  // namespace

@@ -1,7 +1,4 @@
 // auto: measures on the way which cheap steps pay, and uses those alone (schedule/controller.h).
-//
-// A window of a step on trial that leaves the held-out loss higher than it was is taken back, so
-// that a useless step costs the batches of its trials and nothing beyond them.
 
 #include <optional>
 
@@ -15,7 +12,6 @@
 #include "adagp/train/heldout.h"
 #include "adagp/train/methods/backprop.h"
 #include "adagp/train/methods/methods_of.h"
-#include "adagp/train/undo.h"
 #include "adagp/train/weight_average.h"
 
 namespace adagp::train {
@@ -60,22 +56,12 @@ class Auto : public Backprop {
       steps_.push_back({name, entry.predicts, entry.make(s)});
     }
     heldout_.emplace(s);
-    const auto& c = s.config.automatic;
-    const double first = static_cast<double>(c.pairs * c.window) / c.probe_share;
-    const double batches = static_cast<double>(s.config.epochs) *
-                           static_cast<double>(s.task->train_size() - c.heldout) /
-                           static_cast<double>(s.config.batch);
-    if (batches < first) {
-      core::log_warning(core::cat("auto: the run has about ", core::fixed(batches, 0),
-                                  " batches and the first trial ends after ", core::fixed(first, 0),
-                                  ": nothing will be tried; lower auto.window or auto.pairs, or "
-                                  "raise auto.probe_share"));
-    }
     // What is only done the first time (cuDNN's trials) is not to be on the clock.
     if (s.device.is_cuda()) heldout_->loss(s);
   }
 
   Phase begin_batch(Session& s, const Moment&) override {
+    if (!std::exchange(begun_, true)) warn_of_short_runs(s.config);
     if (leads_in()) {
       learns_ = is_time_to_learn();
       return Phase::kBackprop;
@@ -83,7 +69,6 @@ class Auto : public Backprop {
     const schedule::Window& window = controller_.window();
     if (place_ == 0 && window.measured) {
       before_ = *after_;
-      if (on_trial()) undo_.keep(s);
       device::synchronise(s.device);
       spent_ = 0;
       started_ = s.trained_seconds();
@@ -115,15 +100,6 @@ class Auto : public Backprop {
       loss = measure(s);
     }
     after_ = measured ? std::optional(loss) : std::nullopt;
-    if (undo_.kept()) {
-      if (loss <= before_) {
-        undo_.forget();
-      } else {
-        undo_.take_back(s);
-        after_ = before_;
-        ++taken_back_;
-      }
-    }
     for (const schedule::Decision& decision : controller_.finish(seconds, before_, loss)) {
       nlohmann::json record = schedule::to_json(decision);
       core::log_info(core::cat("auto: ", decision.what, " ", decision.step,
@@ -134,7 +110,6 @@ class Auto : public Backprop {
       record["kind"] = "decision";
       record["candidate"] = record["step"];  // records have the number of a batch there
       record["used_k"] = controller_.k();
-      record["taken_back"] = std::exchange(taken_back_, 0);  // of this round's windows
       records_.push_back(record);
     }
   }
@@ -184,7 +159,6 @@ class Auto : public Backprop {
                        {"place", place_},
                        {"exact", exact_},
                        {"before", core::shortest(before_)},
-                       {"taken_back", taken_back_},
                        {"spent", spent_},
                        {"started", started_},
                        {"after", after_ ? core::shortest(*after_) : ""}};
@@ -193,7 +167,6 @@ class Auto : public Backprop {
       for (const auto& [name, value] : step.method->state()) out[step.name + "/" + name] = value;
     }
     for (const auto& [name, value] : average_.state(session_)) out["average/" + name] = value;
-    for (const auto& [name, value] : undo_.state()) out["undo/" + name] = value;
     return out;
   }
   void load_state(const std::map<std::string, at::Tensor>& state) override {
@@ -203,7 +176,6 @@ class Auto : public Backprop {
       own.at("place").get_to(place_);
       own.at("exact").get_to(exact_);
       before_ = std::stod(own.at("before").get<std::string>());
-      own.at("taken_back").get_to(taken_back_);
       own.at("spent").get_to(spent_);
       own.at("started").get_to(started_);
       const auto after = own.at("after").get<std::string>();
@@ -220,10 +192,22 @@ class Auto : public Backprop {
     };
     for (const Step& step : steps_) step.method->load_state(under(step.name + "/"));
     average_.load_state(session_, under("average/"));
-    undo_.load_state(under("undo/"));
   }
 
  private:
+  void warn_of_short_runs(const Config& config) const {
+    const auto& c = config.automatic;
+    const double first = static_cast<double>(c.pairs * c.window) / c.probe_share;
+    const double batches = static_cast<double>(config.epochs) *
+                           static_cast<double>(session_.task->train_size() - c.heldout) /
+                           static_cast<double>(config.batch);
+    if (batches >= first) return;
+    core::log_warning(core::cat("auto: the run has about ", core::fixed(batches, 0),
+                                " batches and the first trial ends after ", core::fixed(first, 0),
+                                ": nothing will be tried; lower auto.window or auto.pairs, or "
+                                "raise auto.probe_share"));
+  }
+
   struct Step {
     std::string name;
     bool predicts;
@@ -237,11 +221,6 @@ class Auto : public Backprop {
   // Before the first window of a trial there is half a window of plain backprop, so that its loss
   // before is a mean's, as all that follow.
   bool leads_in() const { return place_ == 0 && controller_.window().measured && !after_; }
-  // Whether the present window is a candidate's that is not in use.
-  bool on_trial() const {
-    const schedule::Window& now = controller_.window();
-    return now.step >= 0 && (now.step != controller_.step() || now.k > controller_.k());
-  }
   // A predictor learns from every exact batch while it is on trial or in use, and now and then
   // before, as it would come to its trial without any knowledge.
   bool is_time_to_learn() const {
@@ -276,13 +255,12 @@ class Auto : public Backprop {
   int64_t place_ = 0;       // in the window
   int64_t exact_ = 0;       // batches so far
   int64_t rehearsed_ = -1;  // a step on rehearsal
+  bool begun_ = false;
   bool learns_ = false;
   // Of the present window: loss before it, multiplications, when it began.
   double before_ = 0, spent_ = 0, started_ = 0;
   std::optional<double> after_;  // the window before was measured: its loss
   int64_t readings_ = 0;         // of the held-out loss, not yet in the account
-  Undo undo_;                    // of the present window, on trial
-  int64_t taken_back_ = 0;       // windows since the last decision
   WeightAverage average_;        // over the second half of a measured window
   std::vector<nlohmann::json> records_;
 };
