@@ -46,8 +46,8 @@ std::vector<std::string> split_methods(const std::vector<std::string>& given) {
 
 void fail_if_any(const std::vector<std::string>& diverged) {
   if (diverged.empty()) return;
-  throw DivergedError(core::cat(diverged.size(),
-                                " of the runs diverged and are not in the table:\n  ",
+  throw DivergedError(core::cat(diverged.size(), diverged.size() == 1 ? " run" : " runs",
+                                " diverged and count for nothing:\n  ",
                                 core::join(diverged, "\n  ")));
 }
 
@@ -107,7 +107,8 @@ void add_compare(CLI::App& app, Action& action) {
   list("--budget-batches", arguments->budget.batches,
        "With --budget: batch sizes of bp beside --batch");
   list("--targets", arguments->budget.targets,
-       "With --budget: lengths of bp whose score is to be reached");
+       "With --budget: lengths of bp whose score is to be reached; by default 15 and 30, where bp "
+       "has them, else its longest");
   command
       ->add_option("--control-seeds", arguments->budget.control_seeds,
                    "With --budget: seeds of bp at other batch sizes; 0 = --seeds")

@@ -52,7 +52,9 @@ void add_train(CLI::App& app, Action& action) {
   auto arguments = std::make_shared<TrainArguments>();
   auto* command = app.add_subcommand("train", "Train one network by one method");
   arguments->flags.declare(*command, true);
-  command->add_option("--method", arguments->method, "bp, adagp or a control (adagp list methods)")
+  command
+      ->add_option("--method", arguments->method,
+                   "One of adagp list methods, or a step and a rule: progressive+stored-loss")
       ->type_name("");
   command->add_option("-o,--output", arguments->output, "Run folder; the same command resumes it")
       ->type_name("DIR")

@@ -102,6 +102,7 @@ def test_auto_tells_what_it_decided(tmp_path):
     (["--method", "progressive", *sets(low_res__shares="[0.4, 1.3, 0.3]")], ["1.3", "0 to 1"]),
     (["--method", "progressive", *sets(low_res__sizes="[4]")], ["1 and 3", "equally many"]),
     (["--method", "selective", *sets(selective__share=1.5)], ["selective.share", "1.5", "0", "1"]),
+    (["--method", "selective", *sets(selective__share=0)], ["selective.share", "expected"]),
     (["--method", "infobatch", *sets(infobatch__prune=-0.1)], ["infobatch.prune", "-0.1"]),
     (["--method", "stored-loss", *sets(select__anneal=2)], ["select.anneal", "2"]),
     (["--method", "partial", *sets(partial__blocks=99)], ["partial.blocks", "99", "expected 0 to"]),
@@ -175,6 +176,23 @@ def test_what_the_last_run_cannot_do_is_said_before_the_first(tmp_path):
     assert not list(folder.glob("bp*"))
 
 
+def test_targets_are_lengths_of_bp(tmp_path):
+    run = ["compare", "--budget", *TINY, "--seeds", "1", "--budget-batches", "20", "--methods",
+           "bp@1/2", "-o", tmp_path / "b"]
+    done = adagp(*run, "--targets", "5", code=2)
+    assert "--targets: 5" in done.stderr and "1, 2" in done.stderr
+    report = json.loads(adagp(*run, "--json").stdout)
+    assert [row["target"] for row in report["targets"]] == ["bp 2 ep"]
+    assert "resnet8" in report["about"] or "vgg8s" in report["about"]
+
+
+def test_short_runs_say_or_do_what_they_should(tmp_path):
+    done = adagp("train", *TINY, "--epochs", "1", "--method", "progressive", "-o", tmp_path / "p")
+    assert "cost of 1.00 BP epochs" in done.stdout + done.stderr  # it ends with whole images
+    done = adagp("train", *TINY, "--epochs", "2", "--method", "stored-loss", "-o", tmp_path / "s")
+    assert "takes all examples" in done.stderr
+
+
 def test_budgets_side_by_side(tmp_path):
     folder = tmp_path / "budget"
     arguments = ["compare", "--budget", *TINY, "--seeds", "2", "--budget-epochs", "1,2,3",
@@ -201,6 +219,8 @@ def test_budgets_side_by_side(tmp_path):
     ("bp,bp", ["twice"]),
     ("stored-loss[data.limit=32]@2", ["data.limit", "outside of the brackets"]),
     ("stored-loss[seed=9]", ["seed", "outside of the brackets"]),
+    ("progressive[epochs=9]@2", ["lengths", "bp@20/24"]),
+    ("progressive[low_res.scale_btch=1]@2", ["progressive[", "did you mean"]),
     ("progressive[low_res.sizes=[4,9];low_res.shares=[0.5,0.5]]@1", ["9", "1 to 8"]),
 ])
 def test_budget_specifications_that_are_none(methods, words, tmp_path):

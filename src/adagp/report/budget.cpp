@@ -157,15 +157,38 @@ void note_controls(BudgetReport& report) {
       report.notes.push_back(
           core::cat("bp, batch size ", batch, " has no two different budgets: no control for it."));
     } else if (curve->coefficients.size() == 2) {
-      report.notes.push_back(core::cat("bp, batch size ", batch,
-                                       ": two budgets give a control without curvature of its own; "
-                                       "a third would show it."));
+      report.notes.push_back(core::cat("bp, batch size ", batch, ": two ",
+                                       count > 2 ? "budgets that differ in seconds" : "budgets",
+                                       " give a control without curvature of its own; a third "
+                                       "would show it."));
     }
     if (curve != report.by_seconds.end() && turns_down(*curve)) {
       report.notes.push_back(core::cat("bp, batch size ", batch,
                                        ": the fit falls with more spending; the control keeps the "
                                        "best score had for less."));
     }
+  }
+}
+
+// Equal work should take equal time.
+void note_clock(BudgetReport& report) {
+  constexpr double kQuiet = 1.1;
+  std::map<int64_t, std::pair<double, double>> range;  // of bp's seconds for an epoch
+  for (const BudgetRow& row : report.rows) {
+    if (row.method != "bp" || !std::isfinite(row.seconds_mean)) continue;
+    const double pace = row.seconds_mean / row.cost_mean;
+    auto& [least, most] = range.emplace(row.batch, std::pair(pace, pace)).first->second;
+    least = std::min(least, pace);
+    most = std::max(most, pace);
+  }
+  for (const auto& [batch, paces] : range) {
+    const auto& [least, most] = paces;
+    if (most <= kQuiet * least) continue;
+    report.notes.push_back(core::cat(
+        "bp, batch size ", batch, ": an epoch takes ", core::fixed(least, 2), " to ",
+        core::fixed(most, 2),
+        " s. The machine was busy with other things, or the runs are too short to time: do not "
+        "trust what is said of seconds."));
   }
 }
 
@@ -192,6 +215,7 @@ BudgetReport budget_report(std::vector<BudgetRun> runs, const Metric& metric, in
     report.rows.push_back(row);
   }
   note_controls(report);
+  note_clock(report);
   report.targets = time_to_targets(report.rows, batch, target_epochs, report.notes);
   return report;
 }

@@ -60,6 +60,7 @@ struct TargetRow {
 };
 
 struct BudgetReport {
+  std::string about;  // a line: which network, data and device; empty: not told
   Metric metric;
   std::vector<BudgetRun> runs;
   std::vector<Curve> by_cost, by_seconds;  // of bp, one for each batch size with enough budgets
@@ -78,7 +79,7 @@ BudgetReport budget_report(std::vector<BudgetRun> runs, const Metric& metric, in
 // errors, which below, which cannot be told; and that several are asked at once.
 std::string verdict(const BudgetReport& report);
 
-// {"metric", "rows": [{"method", "batch", "epochs", "n", "<metric>_mean", "<metric>_sd",
+// {"about", "metric", "rows": [{"method", "batch", "epochs", "n", "<metric>_mean", "<metric>_sd",
 // "cost_mean", "seconds_mean", "counted", "clock", "best_counted", "best_clock": each {"points",
 // "error", "batch"}}], "curves": {"cost", "seconds": [...]}, "targets": [{"target", "score",
 // "method", "batch", "seconds", "seconds_bound", "ratio", "ratio_bound"}], "runs": [...], "notes",

@@ -1,4 +1,6 @@
+#include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "adagp/core/text.h"
 #include "adagp/report/budget.h"
@@ -37,8 +39,8 @@ Table rows_table(const BudgetReport& report) {
                {"d clock, best batch"}});
   for (const BudgetRow& row : report.rows) {
     table.add_row({row.method, core::cat(row.batch), core::cat(row.epochs), core::cat(row.n),
-                   with_spread(row.score_mean, row.score_sd), core::fixed(row.cost_mean, 2),
-                   core::fixed(row.seconds_mean, 1), against_cell(row.counted),
+                   with_spread(row.score_mean, row.score_sd), number_or_dash(row.cost_mean, 2),
+                   number_or_dash(row.seconds_mean, 1), against_cell(row.counted),
                    against_cell(row.clock), against_cell(row.best_clock)});
   }
   return table;
@@ -81,7 +83,8 @@ constexpr const char* kLegend =
     "was not measured there.";
 
 std::string assemble(const BudgetReport& report, std::string (Table::*write)() const) {
-  std::string out = (rows_table(report).*write)() + "\n" + kLegend + "\n";
+  std::string out = report.about.empty() ? "" : report.about + "\n\n";
+  out += (rows_table(report).*write)() + "\n" + kLegend + "\n";
   if (!report.targets.empty()) out += "\n" + (targets_table(report).*write)();
   if (!report.by_seconds.empty()) out += "\n" + (controls_table(report).*write)();
   for (const std::string& note : report.notes) out += "\n" + note + "\n";
@@ -96,6 +99,7 @@ std::string row_name(const BudgetRow& row) {
 struct Sorted {
   std::vector<std::string> above, below, open, unknown, unmeasured, failed;
   size_t asked() const { return above.size() + below.size() + open.size(); }
+  int64_t seeds = std::numeric_limits<int64_t>::max();  // the fewest of a row that is judged
 };
 
 Sorted sort_rows(const BudgetReport& report) {
@@ -110,10 +114,10 @@ Sorted sort_rows(const BudgetReport& report) {
       out.unmeasured.push_back(text);
     } else if (!std::isfinite(against->error)) {
       out.unknown.push_back(text);
-    } else if (std::abs(against->points) <= kErrors * against->error) {
-      out.open.push_back(text);
     } else {
-      (against->points > 0 ? out.above : out.below).push_back(text);
+      out.seeds = std::min(out.seeds, row.n);
+      const bool told = std::abs(against->points) > kErrors * against->error;
+      (!told ? out.open : against->points > 0 ? out.above : out.below).push_back(text);
     }
   }
   return out;
@@ -141,11 +145,15 @@ std::string verdict(const BudgetReport& report) {
   }
   if (rows.asked() > 0) {
     if (rows.above.empty()) out.insert(out.begin(), "Nothing is above it for certain.");
-    out.push_back(
-        core::cat(rows.asked(), rows.asked() == 1 ? " row is" : " rows are",
-                  " judged at once and the threshold is not raised for that: if nothing "
-                  "differed, one in twenty would still be called above or below, and with "
-                  "three seeds each about one in six."));
+    const std::string several =
+        rows.asked() == 1 ? "If it did not differ it would"
+                          : core::cat(rows.asked(),
+                                      " rows are judged at once and the threshold is not raised "
+                                      "for that: if nothing differed, each would");
+    const std::string few = rows.seeds < 3    ? ", more often with so few seeds"
+                            : rows.seeds == 3 ? ", with three seeds about once in six"
+                                              : "";
+    out.push_back(several + " still be called above or below once in twenty times" + few + ".");
   }
   return "Compared at equal seconds with plain backprop of its best batch size. " +
          core::join(out, " ");

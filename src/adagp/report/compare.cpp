@@ -115,12 +115,13 @@ Comparison compare(const std::vector<RunRecord>& runs, const Metric& metric) {
   Comparison out;
   out.metric = metric;
   for (const auto& group : groups) out.methods.push_back(summarise(group, bp));
-  for (const std::string against : {"bp", "skip"}) {
+  for (const std::string against : {"bp", "skip", "equal-time"}) {
     const MethodRuns* reference = find_method(groups, against);
     if (reference == nullptr) continue;
     for (const auto& group : groups) {
-      // bp against skip is skip against bp, said already.
+      // bp against skip is skip against bp, said already; equal-time has adagp's seconds alone.
       if (group.method == against || group.method == "bp") continue;
+      if (against == "equal-time" && group.method != "adagp") continue;
       out.pairs.push_back({group.method, against, paired_scores(group.runs, reference->runs)});
     }
   }

@@ -66,7 +66,9 @@ std::string paragraph_with_intervals(const std::string& against, int64_t seeds,
                                      const std::vector<PairedRow>& pairs) {
   std::vector<std::string> clauses;
   for (const auto& pair : pairs) clauses.push_back(clause(pair));
-  return core::cat("Against ", against, " (", basis(seeds), "): ", core::join(clauses, "; "), ".");
+  const std::string what =
+      against == "equal-time" ? "backprop for adagp's seconds, equal-time" : against;
+  return core::cat("Against ", what, " (", basis(seeds), "): ", core::join(clauses, "; "), ".");
 }
 
 // "against bp: adagp -1.50, skip -1.00 points".
@@ -99,7 +101,7 @@ std::string verdict(const Comparison& comparison) {
     if (is_the_question(pair)) paragraphs.push_back(answer(pair));
   }
   std::map<int64_t, std::vector<std::string>, std::greater<>> few;
-  for (const std::string against : {"skip", "bp"}) {
+  for (const std::string against : {"equal-time", "skip", "bp"}) {
     PairsBySeeds by_seeds;
     for (const auto& pair : comparison.pairs) {
       if (pair.against == against && !is_the_question(pair)) {

@@ -143,6 +143,14 @@ int64_t Agenda::expected_examples(int64_t epoch) const {
   return examples_ - std::count(weights.begin(), weights.end(), 0.0F);
 }
 
+bool Agenda::leaves_nothing_out() const {
+  if (!rule_ || !rule_.by_loss) return false;
+  for (int64_t epoch = 0; epoch < session_.config.epochs; ++epoch) {
+    if (expected_examples(epoch) < examples_) return false;
+  }
+  return true;
+}
+
 double Agenda::progress(int64_t epoch, int64_t position) {
   const auto e = static_cast<double>(epoch), epochs = static_cast<double>(session_.config.epochs);
   double within = 0;

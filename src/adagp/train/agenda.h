@@ -23,6 +23,9 @@ class Agenda {
   data::Planner planner();
   void set_usual_batches(int64_t per_epoch) { per_epoch_ = per_epoch; }
 
+  // A rule that takes all examples in every epoch of so short a run.
+  bool leaves_nothing_out() const;
+
   int64_t batches(int64_t epoch);
   Moment moment(int64_t epoch, int64_t position) const;
   // What steps must know of this batch's examples.

@@ -23,6 +23,9 @@ void refuse_shared_keys(const std::string& assignment, const std::string& spec) 
       !begins("model.") && !begins("translation.") && !begins("detection.")) {
     return;
   }
+  if (key == "epochs") {
+    throw UsageError("--methods: '" + spec + "': write lengths behind it, as bp@20 or bp@20/24");
+  }
   throw UsageError("--methods: '" + spec + "': '" + key +
                    "' is the same for all runs of a comparison; set it outside of the brackets");
 }
@@ -63,7 +66,13 @@ void add_jobs(std::vector<Job>& jobs, Config config, const BudgetSpec& spec, int
   config.seed = seed;
   core::Binding binding;
   bind(binding, config);
-  for (const std::string& assignment : spec.sets) binding.set(assignment);
+  for (const std::string& assignment : spec.sets) {
+    try {
+      binding.set(assignment);
+    } catch (const UsageError& error) {
+      throw UsageError("--methods: '" + spec.label + "': " + error.what());
+    }
+  }
   for (const int64_t epochs : spec.epochs) {
     config.epochs = epochs;
     check_names(config);
@@ -100,6 +109,33 @@ std::vector<Job> all_jobs(const Config& config, const BudgetOptions& options) {
     throw UsageError("--methods: '" + job.label + "' twice with the same length and batch size");
   }
   return jobs;
+}
+
+// Of bp at the configuration's batch size.
+std::set<int64_t> control_lengths(const std::vector<Job>& jobs, int64_t batch) {
+  std::set<int64_t> out;
+  for (const Job& job : jobs) {
+    if (job.label == "bp" && job.config.batch == batch) out.insert(job.config.epochs);
+  }
+  return out;
+}
+
+std::vector<int64_t> targets_of(const BudgetOptions& options, const std::set<int64_t>& lengths) {
+  if (options.targets.empty()) {
+    std::vector<int64_t> usual;
+    for (const int64_t epochs : {15, 30}) {
+      if (lengths.contains(epochs)) usual.push_back(epochs);
+    }
+    return usual.empty() ? std::vector<int64_t>{*lengths.rbegin()} : usual;
+  }
+  std::vector<std::string> known;
+  for (const int64_t epochs : lengths) known.push_back(core::cat(epochs));
+  for (const int64_t epochs : options.targets) {
+    if (lengths.contains(epochs)) continue;
+    throw UsageError(core::cat("--targets: ", epochs, " is none of bp's lengths (",
+                               core::join(known, ", "), "); add it to them"));
+  }
+  return options.targets;
 }
 
 void write(const report::BudgetReport& report, const core::fs::path& folder) {
@@ -140,6 +176,11 @@ BudgetSpec parse_budget_spec(const std::string& text, const std::vector<int64_t>
 BudgetResult compare_budgets(const Config& config, const BudgetOptions& options) {
   check_names(config);
   const std::vector<Job> jobs = all_jobs(config, options);
+  const std::set<int64_t> lengths = control_lengths(jobs, config.batch);
+  const std::vector<int64_t> targets = targets_of(options, lengths);
+  if (lengths.size() < 2) {
+    core::log_warning("--budget: bp has one length, and a control needs two: bp@8/15/30");
+  }
   core::make_folder(options.folder);
   const TaskPtr task = open_task(config);
   const Figure& figure = task->figures().front();
@@ -178,7 +219,11 @@ BudgetResult compare_budgets(const Config& config, const BudgetOptions& options)
       return run.method == "bp" && std::isfinite(run.score);
     });
     if (!has_control) continue;
-    result.report = report::budget_report(runs, metric, config.batch, options.targets);
+    result.report = report::budget_report(runs, metric, config.batch, targets);
+    result.report.about = core::cat(config.model.name, " on ", config.data.name, ", ",
+                                    choose_device(config.device).str(), ", ", config.precision,
+                                    ", batch ", config.batch, ", ", options.seeds,
+                                    options.seeds == 1 ? " seed" : " seeds", " from ", config.seed);
     write(result.report, options.folder);
   }
   if (result.report.runs.empty()) throw DivergedError("no run of bp was finished");

@@ -20,7 +20,9 @@ struct BudgetOptions {
   std::vector<int64_t> batches{128, 256, 512};  // of bp, beside the configuration's
   int64_t seeds = 3;                            // the configuration's seed and those after it
   int64_t control_seeds = 0;                    // of bp at other batch sizes; 0 = as many
-  std::vector<int64_t> targets{15, 30};         // epochs of bp whose score is to be reached
+  // Epochs of bp whose score is to be reached; empty: 15 and 30 where bp has them, else its
+  // longest.
+  std::vector<int64_t> targets;
   core::fs::path folder = "runs/budget";
   bool overwrite = false;
 };

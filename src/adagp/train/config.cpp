@@ -134,7 +134,7 @@ void bind_optim(core::Binding& b, Config& c) {
   b.bind("optim.beta1", &c.optim.beta1, "of adam").between(0, 1);
   b.bind("optim.beta2", &c.optim.beta2, "of adam").between(0, 1);
   b.bind("optim.eps", &c.optim.eps, "of adam").at_least(0);
-  b.bind("policy.name", &c.policy.name, "how the learning rate moves, by batches seen")
+  b.bind("policy.name", &c.policy.name, "how the learning rate moves with the examples seen")
       .one_of(optim::policy_names());
   b.bind("policy.peak", &c.policy.peak, "triangle, one-cycle: share of the run spent rising")
       .between(0, 1);
@@ -207,7 +207,7 @@ void bind_methods(core::Binding& b, Config& c) {
          "share of the examples below the mean loss that is left out")
       .between(0, 0.999);
   b.bind("selective.share", &c.selective.share, "share of a GP batch that goes backward")
-      .between(0, 1);
+      .between(0.001, 1);
   b.bind("selective.rule", &c.selective.rule,
          "top (largest losses) or priority (likelier the larger, unbiased)")
       .one_of({"top", "priority"});

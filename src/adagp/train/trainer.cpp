@@ -120,6 +120,12 @@ Summary Trainer::run(RunFolder* folder) {
     }
     open_records(*folder);
   }
+  if (agenda_->leaves_nothing_out()) {
+    core::log_warning(core::cat(session_.config.method, ": takes all examples in each of ",
+                                session_.config.epochs,
+                                " epochs (the first and the last are whole"
+                                ", select.anneal); train longer for it to leave any out"));
+  }
   session_.net->train();
   session_.trained_seconds = [this] { return train_seconds_ + clock_.seconds(); };
   rehearse();

@@ -53,6 +53,29 @@ std::vector<BudgetRun> control(int64_t batch = 256, double seconds = 2, double b
   return runs;
 }
 
+TEST(Budget, AClockThatContradictsTheCostsIsTold) {
+  const auto noted = [](const BudgetReport& report) {
+    return to_markdown(report).find("do not trust what is said of seconds") != std::string::npos;
+  };
+  auto runs = control();
+  EXPECT_FALSE(noted(report_of(runs)));
+  for (BudgetRun& run : runs) {
+    if (run.epochs == 11) run.seconds *= 1.2;
+  }
+  EXPECT_TRUE(noted(report_of(runs)));
+}
+
+TEST(Budget, ARunWithoutAScoreHasDashesAndWhatWasComparedStandsAbove) {
+  auto runs = control();
+  add_runs(runs, "m", 256, 24, kMissing, kMissing, {kMissing});
+  auto report = report_of(runs);
+  report.about = "vgg8s on synthetic";
+  const std::string text = to_markdown(report);
+  EXPECT_NE(text.find("| m | 256 | 24 | 1 | - | - | - |"), std::string::npos) << text;
+  EXPECT_TRUE(text.starts_with("vgg8s on synthetic\n"));
+  EXPECT_EQ(nlohmann::json::parse(to_json(report)).at("about"), "vgg8s on synthetic");
+}
+
 TEST(Budget, PointsAboveTheCurveWithTheirStandardErrors) {
   auto runs = control();
   const double cost = 1 / (0.25 * 0.25);  // 16: between the first two budgets

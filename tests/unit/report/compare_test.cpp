@@ -114,6 +114,20 @@ TEST(Verdict, SaysWhenAdagpBeatsSkip) {
   EXPECT_TRUE(says(text, "\n\nNo bp runs")) << text;
 }
 
+TEST(Verdict, SaysRightAfterwardsWhatBackpropDoesInTheSameSeconds) {
+  std::vector<RunRecord> runs;
+  add_runs(runs, "bp", {90, 91, 92});
+  add_runs(runs, "skip", {80, 81, 82});
+  add_runs(runs, "adagp", {82.0, 83.1, 83.9});
+  add_runs(runs, "equal-time", {85.0, 86.1, 86.9});
+  const auto text = verdict(compare(runs));
+  const auto at = text.find("\n\nAgainst backprop for adagp's seconds, equal-time (3 seeds");
+  ASSERT_NE(at, std::string::npos) << text;
+  EXPECT_LT(at, text.find("Against skip")) << text;
+  EXPECT_TRUE(says(text, "adagp is lower by 3.00 points (-3.00 to -3.00)")) << text;
+  EXPECT_FALSE(says(text, "skip from equal-time")) << text;
+}
+
 TEST(Verdict, SaysWhenAdagpIsWorseThanSkip) {
   std::vector<RunRecord> runs;
   add_runs(runs, "skip", {82.0, 83.1, 83.9});

@@ -157,6 +157,8 @@ class Progressive : public Smaller {
  protected:
   int64_t side_at(const Moment& moment) const override {
     const double epochs = static_cast<double>(moment.epochs);
+    // However short the run, it ends with the last size.
+    if (moment.epoch + 1 >= moment.epochs) return stages_.back().side;
     for (const Stage& stage : stages_) {
       if (moment.epoch < std::llround(stage.until * epochs)) return stage.side;
     }
