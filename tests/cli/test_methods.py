@@ -181,7 +181,9 @@ def test_targets_are_lengths_of_bp(tmp_path):
            "bp@1/2", "-o", tmp_path / "b"]
     done = adagp(*run, "--targets", "5", code=2)
     assert "--targets: 5" in done.stderr and "1, 2" in done.stderr
-    report = json.loads(adagp(*run, "--json").stdout)
+    done = adagp(*run, "--json")
+    assert "2 of 2 runs to do, which cost about 3 epochs" in done.stderr
+    report = json.loads(done.stdout)
     assert [row["target"] for row in report["targets"]] == ["bp 2 ep"]
     assert "resnet8" in report["about"] or "vgg8s" in report["about"]
 

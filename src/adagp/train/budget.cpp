@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <map>
 #include <set>
+#include <tuple>
 
 #include "adagp/core/error.h"
 #include "adagp/core/log.h"
@@ -138,6 +140,28 @@ std::vector<int64_t> targets_of(const BudgetOptions& options, const std::set<int
   return options.targets;
 }
 
+// Refuses what cannot be before anything is trained, and tells how much there is to do.
+void announce(const std::vector<Job>& jobs, const TaskPtr& task, const BudgetOptions& options) {
+  std::map<std::tuple<std::string, int64_t, int64_t>, double> costs;
+  size_t open = 0;
+  double epochs = 0;
+  for (const Job& job : jobs) {
+    const core::fs::path folder = options.folder / job.folder;
+    const std::tuple what(job.label, job.config.batch, job.config.epochs);
+    // Once for all seeds: they cost the same, and so does checking them.
+    if (!costs.contains(what)) {
+      const double cost = check_run(job.config, task, folder, options.overwrite);
+      if (!is_finished(folder, options.overwrite)) costs[what] = cost;
+    }
+    if (is_finished(folder, options.overwrite)) continue;
+    ++open;
+    epochs += costs.at(what);
+  }
+  if (open == 0) return;
+  core::log_info(core::cat(open, " of ", jobs.size(), " runs to do, which cost about ",
+                           core::fixed(epochs, 0), " epochs of plain backprop"));
+}
+
 void write(const report::BudgetReport& report, const core::fs::path& folder) {
   core::write_file(folder / "budget.md", report::to_markdown(report));
   core::write_file(folder / "budget.json", report::to_json(report));
@@ -186,13 +210,11 @@ BudgetResult compare_budgets(const Config& config, const BudgetOptions& options)
   const Figure& figure = task->figures().front();
   const report::Metric metric{figure.name, figure.label, figure.percent};
 
-  for (const Job& job : jobs) {
-    if (job.config.seed != config.seed) continue;
-    check_run(job.config, task, options.folder / job.folder, options.overwrite);
-  }
+  announce(jobs, task, options);
 
   BudgetResult result;
   std::vector<report::BudgetRun> runs;
+  std::string about;
   size_t number = 0;
   for (const Job& job : jobs) {
     const std::string what =
@@ -207,6 +229,9 @@ BudgetResult compare_budgets(const Config& config, const BudgetOptions& options)
       }
       runs.push_back(
           {job.label, s.epochs, s.batch, s.seed, s.score(), *s.cost_epochs, s.train_seconds});
+      about =
+          core::cat(s.model, " on ", s.data, ", ", s.device, ", ", config.precision, ", ",
+                    options.seeds, options.seeds == 1 ? " seed" : " seeds", " from ", config.seed);
     } catch (const DivergedError& error) {
       core::log_error(error.what());
       result.diverged.push_back(job.folder + ": " + error.what());
@@ -220,10 +245,7 @@ BudgetResult compare_budgets(const Config& config, const BudgetOptions& options)
     });
     if (!has_control) continue;
     result.report = report::budget_report(runs, metric, config.batch, targets);
-    result.report.about = core::cat(config.model.name, " on ", config.data.name, ", ",
-                                    choose_device(config.device).str(), ", ", config.precision,
-                                    ", batch ", config.batch, ", ", options.seeds,
-                                    options.seeds == 1 ? " seed" : " seeds", " from ", config.seed);
+    result.report.about = about;
     write(result.report, options.folder);
   }
   if (result.report.runs.empty()) throw DivergedError("no run of bp was finished");

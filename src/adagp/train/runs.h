@@ -9,6 +9,9 @@
 
 namespace adagp::train {
 
+// Whether a run is there and will not be made again.
+bool is_finished(const core::fs::path& folder, bool overwrite);
+
 // Trains, or takes the summary of a run that is finished, and says so. `what`: "run 3 of 12: bp,
 // seed 1".
 Summary run_or_reuse(const Config& config, const TaskPtr& task, const core::fs::path& folder,
@@ -16,7 +19,8 @@ Summary run_or_reuse(const Config& config, const TaskPtr& task, const core::fs::
 
 // What a method cannot do with this network or these data, or a folder with another run in it, is
 // refused before the runs before it have taken their hours: makes the trainer, on the CPU, and lets
-// it go. Throws UsageError, and DataError for what cannot be read.
-void check_run(Config config, const TaskPtr& task, const core::fs::path& folder, bool overwrite);
+// it go. Returns what the run will cost, in epochs of plain backprop: 0 for one that is finished,
+// NaN where it cannot be counted. Throws UsageError, and DataError for what cannot be read.
+double check_run(Config config, const TaskPtr& task, const core::fs::path& folder, bool overwrite);
 
 }  // namespace adagp::train
