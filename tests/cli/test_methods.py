@@ -192,7 +192,7 @@ def test_short_runs_say_or_do_what_they_should(tmp_path):
     done = adagp("train", *TINY, "--epochs", "1", "--method", "progressive", "-o", tmp_path / "p")
     assert "cost of 1.00 BP epochs" in done.stdout + done.stderr  # it ends with whole images
     done = adagp("train", *TINY, "--epochs", "2", "--method", "stored-loss", "-o", tmp_path / "s")
-    assert "takes all examples" in done.stderr
+    assert "leaves out no example" in done.stderr
 
 
 def test_budgets_side_by_side(tmp_path):

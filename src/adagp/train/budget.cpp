@@ -21,12 +21,12 @@ namespace {
 void refuse_shared_keys(const std::string& assignment, const std::string& spec) {
   const std::string key = core::trim(assignment.substr(0, assignment.find('=')));
   const auto begins = [&](const char* prefix) { return key.starts_with(prefix); };
-  if (key != "method" && key != "seed" && key != "epochs" && !begins("data.") &&
-      !begins("model.") && !begins("translation.") && !begins("detection.")) {
-    return;
-  }
   if (key == "epochs") {
     throw UsageError("--methods: '" + spec + "': write lengths behind it, as bp@20 or bp@20/24");
+  }
+  if (key != "method" && key != "seed" && !begins("data.") && !begins("model.") &&
+      !begins("translation.") && !begins("detection.")) {
+    return;
   }
   throw UsageError("--methods: '" + spec + "': '" + key +
                    "' is the same for all runs of a comparison; set it outside of the brackets");
@@ -140,6 +140,11 @@ std::vector<int64_t> targets_of(const BudgetOptions& options, const std::set<int
   return options.targets;
 }
 
+[[noreturn]] void refuse_uncounted(const std::string& model) {
+  throw UsageError("--budget needs the cost of a step, and the network " + model +
+                   " has no layer table");
+}
+
 // Refuses what cannot be before anything is trained, and tells how much there is to do.
 void announce(const std::vector<Job>& jobs, const TaskPtr& task, const BudgetOptions& options) {
   std::map<std::tuple<std::string, int64_t, int64_t>, double> costs;
@@ -148,12 +153,13 @@ void announce(const std::vector<Job>& jobs, const TaskPtr& task, const BudgetOpt
   for (const Job& job : jobs) {
     const core::fs::path folder = options.folder / job.folder;
     const std::tuple what(job.label, job.config.batch, job.config.epochs);
-    // Once for all seeds: they cost the same, and so does checking them.
-    if (!costs.contains(what)) {
+    const bool finished = is_finished(folder, options.overwrite);
+    if (!costs.contains(what)) {  // seeds cost the same
       const double cost = check_run(job.config, task, folder, options.overwrite);
-      if (!is_finished(folder, options.overwrite)) costs[what] = cost;
+      if (std::isnan(cost)) refuse_uncounted(job.config.model.name);
+      if (!finished) costs[what] = cost;
     }
-    if (is_finished(folder, options.overwrite)) continue;
+    if (finished) continue;
     ++open;
     epochs += costs.at(what);
   }
@@ -223,15 +229,12 @@ BudgetResult compare_budgets(const Config& config, const BudgetOptions& options)
     try {
       const Summary s =
           run_or_reuse(job.config, task, options.folder / job.folder, options.overwrite, what);
-      if (!s.cost_epochs) {
-        throw UsageError("--budget needs the cost of a step, and the network " + s.model +
-                         " has no layer table");
-      }
+      if (!s.cost_epochs) refuse_uncounted(s.model);
       runs.push_back(
           {job.label, s.epochs, s.batch, s.seed, s.score(), *s.cost_epochs, s.train_seconds});
       about =
-          core::cat(s.model, " on ", s.data, ", ", s.device, ", ", config.precision, ", ",
-                    options.seeds, options.seeds == 1 ? " seed" : " seeds", " from ", config.seed);
+          core::cat(s.model, " on ", s.data, ", ", s.device, ", ", s.precision, ", ", options.seeds,
+                    options.seeds == 1 ? " seed" : " seeds", " from ", config.seed);
     } catch (const DivergedError& error) {
       core::log_error(error.what());
       result.diverged.push_back(job.folder + ": " + error.what());

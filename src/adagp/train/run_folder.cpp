@@ -72,7 +72,14 @@ RunFolder::RunFolder(core::fs::path path, Config& config, bool overwrite) : path
                                core::join(keys, ", "),
                                "); choose another folder, or start anew with --overwrite"));
   }
-  if (core::fs::exists(file("summary.json"))) summary_ = Summary::read(file("summary.json"));
+  if (!core::fs::exists(file("summary.json"))) return;
+  try {
+    summary_ = Summary::read(file("summary.json"));
+  } catch (const DataError& error) {
+    throw DataError(core::cat(error.what(),
+                              "; delete it and give the same command again: the run is finished "
+                              "from its last checkpoint"));
+  }
 }
 
 void RunFolder::clear() const {

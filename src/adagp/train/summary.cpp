@@ -69,9 +69,7 @@ Summary Summary::read(const core::fs::path& file) {
   } catch (const std::out_of_range&) {
     throw DataError(file.string() + ": not a run's summary: its metric is not among its figures");
   } catch (const nlohmann::json::exception& error) {
-    throw DataError(file.string() + ": not a run's summary (" + error.what() +
-                    "); delete it and give the same command again: the run goes on from its last "
-                    "checkpoint");
+    throw DataError(file.string() + ": not a run's summary: " + error.what());
   }
 }
 

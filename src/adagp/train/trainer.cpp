@@ -121,10 +121,10 @@ Summary Trainer::run(RunFolder* folder) {
     open_records(*folder);
   }
   if (agenda_->leaves_nothing_out()) {
-    core::log_warning(core::cat(session_.config.method, ": takes all examples in each of ",
+    core::log_warning(core::cat(session_.config.method, ": leaves out no example in ",
                                 session_.config.epochs,
-                                " epochs (the first and the last are whole"
-                                ", select.anneal); train longer for it to leave any out"));
+                                " epochs: the run is too short for "
+                                "select.anneal, or the rule is set to take all"));
   }
   session_.net->train();
   session_.trained_seconds = [this] { return train_seconds_ + clock_.seconds(); };
