@@ -106,12 +106,14 @@ lint: ## clang-format as a check, clang-tidy on the torch-free sources
 	@scripts/setup.sh --sim --lint
 	@scripts/lint.sh check
 	$(call configure,lint,build/lint)
+	$(call ninja,build/lint,build.ninja) > /dev/null  # sources that came since
 	@scripts/lint.sh tidy build/lint $(JOBS)
 
 lint-all: ## the same with clang-tidy on every source (slow)
 	@scripts/setup.sh --auto --lint
 	@scripts/lint.sh check
 	$(call configure,dev,build/dev)
+	$(call ninja,build/dev,build.ninja) > /dev/null  # sources that came since
 	@scripts/lint.sh tidy build/dev $(JOBS)
 
 setup: ## packages and .venv only (also done by the targets above)
