@@ -7,6 +7,8 @@ export PATH := $(CURDIR)/.venv/bin:$(PATH)
 
 START := $(shell date +%s)
 CMAKE_ARGS ?=
+# ci: the same with warnings as errors.
+PRESET ?= release
 BENCH_ARGS ?=
 FUZZ_SECONDS ?= 30
 # A file that includes torch takes up to 3 GB to compile.
@@ -16,8 +18,8 @@ JOBS ?= $(shell awk -v n=$$(nproc) '/MemAvailable/ {j = int($$2 / 3e6)} END {pri
 # CMAKE_ARGS changed; ninja itself runs it again when a CMake file did.
 define configure
 @args=$(2)/.cmake-args; \
-if [ ! -f $(2)/build.ninja ] || [ "$$(cat $$args 2>/dev/null)" != '$(strip $(3) $(CMAKE_ARGS))' ]; then \
-  cmake --preset $(1) $(3) $(CMAKE_ARGS) && echo '$(strip $(3) $(CMAKE_ARGS))' > $$args; fi
+if [ ! -f $(2)/build.ninja ] || [ "$$(cat $$args 2>/dev/null)" != '$(strip $(1) $(3) $(CMAKE_ARGS))' ]; then \
+  cmake --preset $(1) $(3) $(CMAKE_ARGS) && echo '$(strip $(1) $(3) $(CMAKE_ARGS))' > $$args; fi
 endef
 ninja = @ninja -j $(JOBS) -C $(1) $(2)
 
@@ -26,7 +28,7 @@ ninja = @ninja -j $(JOBS) -C $(1) $(2)
 
 build: ## the program, build/bin/adagp (default)
 	@scripts/setup.sh --auto
-	$(call configure,release,build)
+	$(call configure,$(PRESET),build)
 	$(call ninja,build,adagp)
 
 run: build ## build, then the demo: backprop, ADA-GP and the controls side by side
@@ -35,7 +37,7 @@ run: build ## build, then the demo: backprop, ADA-GP and the controls side by si
 
 test: ## build everything and run every test
 	@scripts/setup.sh --full
-	$(call configure,release,build)
+	$(call configure,$(PRESET),build)
 	$(call ninja,build)
 	@cd build && ctest --output-on-failure -j 2
 	@echo "make test: $$(($$(date +%s) - $(START))) s in all"
@@ -55,7 +57,7 @@ test-gpu: ## the tests of the GPU (SANITIZE=1: of the kernels, under compute-san
 
 bench: ## step times per phase (BENCH_ARGS=--benchmark_filter=...)
 	@scripts/setup.sh --auto
-	$(call configure,release,build)
+	$(call configure,$(PRESET),build)
 	$(call ninja,build,adagp_bench)
 	@build/bin/adagp_bench $(BENCH_ARGS)
 

@@ -5,6 +5,7 @@
 set(ADAGP_DEPS_DIR "$ENV{ADAGP_DEPS_DIR}" CACHE PATH "Folder with include/ of the header-only libraries and googletest/")
 
 add_library(adagp_headers INTERFACE)
+target_compile_features(adagp_headers INTERFACE cxx_std_20)  # exported: our headers are C++20
 if(ADAGP_DEPS_DIR)
   target_include_directories(adagp_headers SYSTEM INTERFACE $<BUILD_INTERFACE:${ADAGP_DEPS_DIR}/include>)
   list(APPEND CMAKE_REQUIRED_INCLUDES ${ADAGP_DEPS_DIR}/include)

@@ -1,18 +1,46 @@
-# Compiler settings shared by every target, and the two tools that shorten a build when present.
+# Compiler settings shared by every target, and the two tools that shorten a build where they work.
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 11 OR
+   CMAKE_CXX_COMPILER_ID STREQUAL "Clang" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 14)
+  message(FATAL_ERROR "${CMAKE_CXX_COMPILER} is ${CMAKE_CXX_COMPILER_ID} ${CMAKE_CXX_COMPILER_VERSION}; "
+    "adagp is C++20 and needs g++ 12 or clang 14 (or newer): install one (apt-get install g++-12) and "
+    "pass it in a new build folder: make clean && make CMAKE_ARGS=-DCMAKE_CXX_COMPILER=g++-12")
+endif()
+
+# ccache works when it compiles an empty file; it cannot where its folder is not writable, say.
 find_program(ADAGP_CCACHE ccache)
 if(ADAGP_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
-  set(CMAKE_CXX_COMPILER_LAUNCHER ${ADAGP_CCACHE})
+  set(_probe ${CMAKE_BINARY_DIR}/CMakeFiles/ccache_probe)
+  file(WRITE ${_probe}.cpp "int probe() { return 0; }\n")
+  execute_process(COMMAND ${ADAGP_CCACHE} ${CMAKE_CXX_COMPILER} -c ${_probe}.cpp -o ${_probe}.o
+    RESULT_VARIABLE _failed OUTPUT_QUIET ERROR_QUIET)
+  if(_failed)
+    message(STATUS "ccache: ${ADAGP_CCACHE} does not work with ${CMAKE_CXX_COMPILER}, not used")
+  else()
+    set(CMAKE_CXX_COMPILER_LAUNCHER ${ADAGP_CCACHE})
+  endif()
 endif()
+# mold: g++ before 12.1 does not know it, and a mold older than the compiler may refuse its objects.
 find_program(ADAGP_MOLD mold)
 if(ADAGP_MOLD AND NOT ADAGP_FUZZ)
-  add_link_options(-fuse-ld=mold)
+  include(CheckCXXSourceCompiles)
+  set(CMAKE_REQUIRED_LINK_OPTIONS -fuse-ld=mold)
+  check_cxx_source_compiles("#include <iostream>\nint main() { std::cout << 1; }" ADAGP_MOLD_LINKS)
+  unset(CMAKE_REQUIRED_LINK_OPTIONS)
+  if(ADAGP_MOLD_LINKS)
+    add_link_options(-fuse-ld=mold)
+  else()
+    message(STATUS "mold: ${ADAGP_MOLD} does not link what ${CMAKE_CXX_COMPILER} compiles, not used")
+  endif()
 endif()
 
 add_library(adagp_options INTERFACE)
 target_compile_options(adagp_options INTERFACE
   $<$<COMPILE_LANGUAGE:CXX>:-Wall -Wextra>
   $<$<COMPILE_LANG_AND_ID:CXX,GNU>:-Wshadow=local>
-  $<$<COMPILE_LANGUAGE:CXX>:-Wnon-virtual-dtor -Werror>)
+  $<$<COMPILE_LANGUAGE:CXX>:-Wnon-virtual-dtor>)
+if(ADAGP_WERROR)
+  target_compile_options(adagp_options INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-Werror>)
+endif()
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   # False positives inside inlined library code at -O2 and above.
   target_compile_options(adagp_options INTERFACE

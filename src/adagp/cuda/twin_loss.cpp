@@ -22,7 +22,9 @@ struct Softmax {
 Softmax softmax_of(const LossArgs& args, int64_t start) {
   Softmax out;
   for (int64_t c = 0; c < args.classes; ++c) {
-    out.largest = std::fmax(out.largest, load_as_float(args.logits, args.type, start + c));
+    // Passes over NaN, as std::fmax does, which g++ 12 cannot compile here for aarch64 at -O3.
+    const double x = load_as_float(args.logits, args.type, start + c);
+    out.largest = x > out.largest ? x : out.largest;
   }
   for (int64_t c = 0; c < args.classes; ++c) {
     const double x = load_as_float(args.logits, args.type, start + c) - out.largest;

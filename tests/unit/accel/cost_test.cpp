@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "adagp/accel/cost.h"
+#include "adagp/core/error.h"
 #include "unit/accel/networks.h"
 
 namespace adagp::accel {

@@ -1,6 +1,7 @@
 // Sweeps, fronts, equal-area comparisons and explanations.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
 #include <numeric>
 #include <thread>

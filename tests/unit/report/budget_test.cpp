@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <limits>
+#include <string_view>
 
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
@@ -26,7 +27,7 @@ BudgetReport report_of(const std::vector<BudgetRun>& runs,
   return budget_report(runs, {}, 256, targets);
 }
 
-const BudgetRow& row_of(const BudgetReport& report, const std::string& method, int64_t batch,
+const BudgetRow& row_of(const BudgetReport& report, std::string_view method, int64_t batch,
                         int64_t epochs) {
   for (const BudgetRow& row : report.rows) {
     if (row.method == method && row.batch == batch && row.epochs == epochs) return row;
@@ -34,7 +35,7 @@ const BudgetRow& row_of(const BudgetReport& report, const std::string& method, i
   throw Error("no such row");
 }
 
-const TargetRow& target_of(const BudgetReport& report, const std::string& method, int64_t batch) {
+const TargetRow& target_of(const BudgetReport& report, std::string_view method, int64_t batch) {
   for (const TargetRow& row : report.targets) {
     if (row.method == method && row.batch == batch) return row;
   }
@@ -189,7 +190,7 @@ TEST(Budget, NothingIsSaidWhereTheControlWasNotMeasured) {
   const auto without = report_of(single);
   EXPECT_TRUE(without.by_cost.empty());
   EXPECT_EQ(without.notes.size(), 1u);
-  EXPECT_NO_THROW(to_console(without) + to_markdown(without) + to_svg(without));
+  EXPECT_NO_THROW(to_console(without).append(to_markdown(without)).append(to_svg(without)));
 }
 
 TEST(Budget, SecondsToATargetAreInterpolated) {
