@@ -8,8 +8,8 @@
 #include <nlohmann/json.hpp>
 
 #include "adagp/core/error.h"
-#include "adagp/core/files.h"
 #include "adagp/core/log.h"
+#include "adagp/core/special_files.h"
 #include "adagp/core/text.h"
 #include "adagp/layers/pt2.h"
 #include "adagp/report/table.h"
@@ -101,7 +101,7 @@ int run_layers(const LayersArgs& args) {
   if (args.output.empty()) {
     std::fputs(text.c_str(), stdout);
   } else {
-    core::write_file(args.output, text);
+    core::write_output(args.output, text);
   }
   return 0;
 }

@@ -4,7 +4,7 @@
 #include <memory>
 
 #include "adagp/core/error.h"
-#include "adagp/core/files.h"
+#include "adagp/core/special_files.h"
 #include "adagp/study/pipeline.h"
 #include "commands.h"
 
@@ -29,7 +29,7 @@ int run_pipeline(PipelineArgs& args) {
                            : args.csv ? study::pipeline_csv(study)
                                       : study::pipeline_text(study, args.gantt);
   std::fputs(text.c_str(), stdout);
-  if (!args.plot.empty()) core::write_file(args.plot, picture);
+  if (!args.plot.empty()) core::write_output(args.plot, picture);
   return 0;
 }
 

@@ -5,9 +5,9 @@
 
 #include "adagp/accel/explain.h"
 #include "adagp/core/error.h"
-#include "adagp/core/files.h"
 #include "adagp/core/log.h"
 #include "adagp/core/progress.h"
+#include "adagp/core/special_files.h"
 #include "adagp/core/text.h"
 #include "adagp/report/chart.h"
 #include "adagp/study/details.h"
@@ -67,14 +67,16 @@ void print_one(const SimulateArgs& args, const study::Study& study) {
     }
   }
   if (!args.plot.empty()) {
-    core::write_file(args.plot, report::svg(study::layer_chart(study, 0, details)));
+    core::write_output(args.plot, report::svg(study::layer_chart(study, 0, details)));
   }
 }
 
 void print_many(const SimulateArgs& args, const study::Study& study) {
   const auto rows =
       args.pareto.empty() ? study::all_rows(study) : study::pareto_rows(study, args.pareto);
-  if (!args.plot.empty()) core::write_file(args.plot, report::svg(study::runs_chart(study, rows)));
+  if (!args.plot.empty()) {
+    core::write_output(args.plot, report::svg(study::runs_chart(study, rows)));
+  }
   if (args.json) {
     study::write_json(study, rows, put);
   } else if (args.csv) {

@@ -47,6 +47,20 @@ def test_layers():
     assert sum(row["parameters"] for row in covered["summary"]) == covered["parameters"]
 
 
+def test_outputs_that_are_no_plain_files(tmp_path):
+    command = ["layers", "--model", "resnet8", "--csv", "-o"]
+    link, file, own = (tmp_path / name for name in ("link.csv", "file.csv", "link.csv.tmp"))
+    file.write_text("old")
+    link.symlink_to(file.name)
+    own.write_text("the user's")
+    adagp(*command, link)
+    assert link.is_symlink() and own.read_text() == "the user's"
+    assert file.read_text() == adagp(*command, "/dev/stdout").stdout
+    assert file.read_text().startswith("model,")
+    assert adagp(*command, "/dev/full", code=1).stderr.count("No space left on device") == 1
+    assert os.stat("/dev/full").st_mode & 0o170000 == 0o020000, "a device was replaced"
+
+
 def test_doctor():
     report = as_json("doctor")
     assert report["training_possible"] is True

@@ -9,6 +9,7 @@
 #include <toml++/toml.h>
 
 #include "adagp/core/error.h"
+#include "adagp/core/raw_bytes.h"
 #include "adagp/core/text.h"
 #include "adagp/core/toml_guard.h"
 
@@ -17,7 +18,7 @@ namespace {
 
 std::string quoted(const std::string& text) {
   std::ostringstream out;
-  out << toml::value<std::string>(text);
+  out << toml::value<std::string>(bytes_to_utf8(text));
   return out.str();
 }
 
@@ -79,7 +80,9 @@ struct Assign {
     return take(value.has_value(), value, *out);
   }
   bool operator()(std::string* out) const {
-    return take(node.is_string(), node.value<std::string>(), *out);
+    if (!take(node.is_string(), node.value<std::string>(), *out)) return false;
+    *out = utf8_to_bytes(*out);
+    return true;
   }
   template <typename T>
   bool operator()(std::vector<T>* out) const {
@@ -245,7 +248,7 @@ void Binding::set(const std::string& key, const std::string& value, const std::s
                           std::holds_alternative<std::vector<std::string>*>(field.target);
   // Bare text: for a string also what happens to read as a number or a date.
   if (node == nullptr || (wants_text && !node->is_string() && !node->is_array())) {
-    const toml::value<std::string> text(value);
+    const toml::value<std::string> text(bytes_to_utf8(value));
     assign(field, text, where);
   } else {
     assign(field, *node, where);

@@ -2,18 +2,27 @@
 
 #include <fcntl.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <cstring>
+#include <utility>
 
 #include "adagp/core/error.h"
+#include "adagp/core/special_files.h"
 #include "adagp/core/text.h"
 
 namespace adagp::core {
 namespace {
 
-constexpr size_t kReadBlock = 1 << 16;
+constexpr int kMostNames = 100;  // tried for a temporary file before giving up
+constexpr mode_t kMode = 0644;
+
+struct Closing {
+  int descriptor;
+  ~Closing() { ::close(descriptor); }
+};
 
 }  // namespace
 
@@ -21,38 +30,43 @@ std::string read_file(const fs::path& path) {
   std::error_code ignored;
   if (fs::is_directory(path, ignored))
     throw DataError(path.string() + ": is a folder, expected a file");
-  const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  // A pipe without a writer must not block here, where a signal would go unheard.
+  const int descriptor = ::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
   if (descriptor < 0) {
     throw DataError(path.string() + ": cannot be opened: " + std::strerror(errno));
   }
-  // The size is a hint: pipes have none, and a file may grow meanwhile.
-  const auto size = fs::file_size(path, ignored);
-  std::string bytes(ignored ? kReadBlock : static_cast<size_t>(size) + 1, '\0');
-  size_t filled = 0;
-  ssize_t got = 0;
-  do {
-    if (filled == bytes.size()) bytes.resize(2 * bytes.size());
-    got = ::read(descriptor, bytes.data() + filled, bytes.size() - filled);
-    if (got > 0) filled += static_cast<size_t>(got);
-  } while (got > 0 || (got < 0 && errno == EINTR));
-  const int reason = errno;
-  ::close(descriptor);
-  if (got < 0) throw DataError(path.string() + ": reading failed: " + std::strerror(reason));
-  bytes.resize(filled);
-  return bytes;
+  const Closing closing{descriptor};
+  return read_all(descriptor, path);
 }
 
 AtomicFile::AtomicFile(fs::path path) : path_(std::move(path)) {
-  temporary_ = path_;
-  temporary_ += ".tmp";
-  descriptor_ = ::open(temporary_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+  if (is_written_in_place(path_)) {
+    descriptor_ = ::open(path_.c_str(), O_WRONLY | O_CLOEXEC | O_NOCTTY);
+    if (descriptor_ < 0) fail("cannot be opened");
+    return;
+  }
+  std::error_code ignored;
+  if (fs::is_directory(fs::symlink_status(path_, ignored))) {
+    errno = EISDIR;
+    fail("cannot be written");
+  }
+  // The file may be private: its successor is, too.
+  struct stat old {};
+  const bool replaces = ::lstat(path_.c_str(), &old) == 0 && S_ISREG(old.st_mode);
+  for (int i = 0; i < kMostNames && descriptor_ < 0; ++i) {
+    temporary_ = temporary_name(path_);
+    descriptor_ =
+        ::open(temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, kMode);
+    if (descriptor_ < 0 && errno != EEXIST) break;
+  }
   if (descriptor_ < 0) fail("cannot be created");
+  if (replaces) ::fchmod(descriptor_, old.st_mode & 0777);
 }
 
 AtomicFile::~AtomicFile() {
   if (descriptor_ < 0) return;
   ::close(descriptor_);
-  ::unlink(temporary_.c_str());
+  if (!temporary_.empty()) ::unlink(temporary_.c_str());
 }
 
 void AtomicFile::fail(const char* what) {
@@ -71,6 +85,10 @@ void AtomicFile::write(const void* bytes, size_t count) {
 }
 
 void AtomicFile::commit() {
+  if (temporary_.empty()) {  // written in place
+    if (::close(std::exchange(descriptor_, -1)) != 0) fail("writing failed");
+    return;
+  }
   if (::fsync(descriptor_) != 0) fail("fsync failed");
   if (::rename(temporary_.c_str(), path_.c_str()) != 0) fail("cannot be replaced");
   ::close(descriptor_);
@@ -98,7 +116,7 @@ void make_folder(const fs::path& path) {
 }
 
 FileLock::FileLock(const fs::path& path, const std::string& what) {
-  descriptor_ = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+  descriptor_ = ::open(path.c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, kMode);
   if (descriptor_ < 0) {
     throw Error(cat(path.string(), ": cannot be opened for locking: ", std::strerror(errno)));
   }

@@ -8,6 +8,7 @@
 
 #include "adagp/core/error.h"
 #include "adagp/core/files.h"
+#include "adagp/core/special_files.h"
 #include "adagp/core/text.h"
 #include "adagp/data/augment.h"
 #include "adagp/data/cifar.h"
@@ -104,7 +105,8 @@ void write_packed(const Splits& splits, const std::string& path) {
       {"test_images", packed_planes(*splits.test, splits.height, splits.width)},
       {"test_labels", at::tensor(splits.test->labels(), at::kLong)},
   };
-  io::save_tensors(path, tensors, {{"classes", nlohmann::json(splits.classes).dump()}});
+  io::save_tensors(core::behind_links(path), tensors,
+                   {{"classes", nlohmann::json(splits.classes).dump()}});
 }
 
 }  // namespace adagp::data
