@@ -12,10 +12,15 @@
 #include "adagp/train/budget.h"
 #include "adagp/train/compare.h"
 #include "commands.h"
+#include "resume_advice.h"
 #include "train_flags.h"
 
 namespace adagp::apps {
 namespace {
+
+constexpr const char* kRunsNotRedone =
+    "the same command without --overwrite goes on from there, with the old results of the runs "
+    "that were not redone yet";
 
 struct CompareArguments {
   TrainFlags flags;
@@ -58,7 +63,9 @@ int run_budget(CompareArguments& arguments) {
   options.seeds = arguments.options.seeds;
   options.folder = arguments.output;
   options.overwrite = arguments.options.overwrite;
-  const auto result = train::compare_budgets(arguments.flags.resolve(), options);
+  const auto result = with_resume_advice(options.overwrite, kRunsNotRedone, [&] {
+    return train::compare_budgets(arguments.flags.resolve(), options);
+  });
   std::puts((arguments.json ? report::to_json(result.report) : report::to_console(result.report))
                 .c_str());
   core::log_info("written: " + arguments.output + "/budget.md, .json, .csv, .svg");
@@ -70,7 +77,9 @@ int run_compare(CompareArguments& arguments) {
   core::catch_signals();
   if (arguments.by_budget) return run_budget(arguments);
   arguments.options.folder = arguments.output;
-  const auto result = train::compare_methods(arguments.flags.resolve(), arguments.options);
+  const auto result = with_resume_advice(arguments.options.overwrite, kRunsNotRedone, [&] {
+    return train::compare_methods(arguments.flags.resolve(), arguments.options);
+  });
   std::puts(
       (arguments.json ? report::to_json(result.table) : report::to_console(result.table)).c_str());
   core::log_info("written: " + arguments.output + "/compare.md, compare.json, compare.csv");

@@ -5,6 +5,7 @@
 
 #include "adagp/core/error.h"
 #include "adagp/core/log.h"
+#include "adagp/core/special_files.h"
 #include "adagp/core/text.h"
 #include "adagp/train/build.h"
 #include "adagp/train/session.h"
@@ -29,6 +30,7 @@ core::fs::path weights_file(const EvalArguments& arguments) {
   if (!core::fs::is_directory(what)) return what;
   const auto file = what / (arguments.best ? "best.safetensors" : "weights.safetensors");
   if (!core::fs::exists(file)) throw DataError(file.string() + ": not there: is the run finished?");
+  core::require_regular_file(file);
   return file;
 }
 
@@ -88,7 +90,9 @@ int run_eval(const EvalArguments& arguments) {
   train::EvaluationRequest request;
   request.keep_logits = !arguments.logits.empty();
   const auto found = task->evaluate(session, *source, nullptr, request);
-  if (request.keep_logits) io::save_tensors(arguments.logits, {{"logits", found.logits}});
+  if (request.keep_logits) {
+    io::save_tensors(core::behind_links(arguments.logits), {{"logits", found.logits}});
+  }
   if (arguments.json) {
     nlohmann::json json{{"model", config.model.name},
                         {"data", config.data.name},

@@ -7,6 +7,7 @@
 
 #include "adagp/core/error.h"
 #include "adagp/core/files.h"
+#include "adagp/core/special_files.h"
 #include "adagp/core/text.h"
 #include "adagp/io/tensors.h"
 #include "commands.h"
@@ -26,8 +27,9 @@ int run_export(const ExportArguments& arguments) {
     throw DataError(from.string() + ": not there: is " + arguments.run + " the folder of a " +
                     (arguments.best ? "run that has been evaluated?" : "finished run?"));
   }
+  core::require_regular_file(from);
   const io::TensorFile file = io::load_tensors(from);
-  io::save_tensors(arguments.output, file.tensors, file.metadata);
+  io::save_tensors(core::behind_links(arguments.output), file.tensors, file.metadata);
   int64_t numbers = 0;
   for (const auto& [name, tensor] : file.tensors) numbers += tensor.numel();
   if (arguments.json) {

@@ -10,6 +10,7 @@
 #include "adagp/train/dry_run.h"
 #include "adagp/train/methods.h"
 #include "commands.h"
+#include "resume_advice.h"
 #include "train_flags.h"
 #include "train_parallel.h"
 
@@ -40,7 +41,9 @@ int run_train(const TrainArguments& arguments) {
                           {arguments.parallel, folder, arguments.overwrite, arguments.json});
   }
   core::catch_signals();
-  const train::Summary summary = train::train(config, folder, arguments.overwrite);
+  const train::Summary summary = with_resume_advice(arguments.overwrite, kWithoutOverwrite, [&] {
+    return train::train(config, folder, arguments.overwrite);
+  });
   std::puts((arguments.json ? summary.to_json().dump(2) : train::one_line(summary)).c_str());
   core::log_info("run folder: " + folder);
   return 0;

@@ -14,6 +14,7 @@
 #include "adagp/parallel/launch.h"
 #include "adagp/parallel/place.h"
 #include "adagp/train/build.h"
+#include "resume_advice.h"
 
 namespace adagp::apps {
 namespace {
@@ -70,7 +71,9 @@ int train_parallel(train::Config config, const ParallelRun& run) {
                          const std::shared_ptr<models::Net>& net) -> std::shared_ptr<train::Team> {
     return std::make_shared<parallel::Crew>(std::move(world), spec, resolved, task, *net);
   };
-  const train::Summary summary = train::train_together(config, run.folder, run.overwrite, maker);
+  const train::Summary summary = with_resume_advice(run.overwrite, kWithoutOverwrite, [&] {
+    return train::train_together(config, run.folder, run.overwrite, maker);
+  });
   if (place.rank > 0) return 0;
   std::puts((run.json ? summary.to_json().dump(2) : train::one_line(summary)).c_str());
   core::log_info("run folder: " + run.folder);

@@ -85,6 +85,11 @@ def newest_step(folder):
     return int(files[-1].stem.split("-")[1]) if files else 0
 
 
+def contents(folder):
+    """Every file with its bytes and time of change."""
+    return {p: (p.read_bytes(), p.stat().st_mtime_ns) for p in folder.rglob("*") if p.is_file()}
+
+
 def summary(folder):
     return json.loads((Path(folder) / "summary.json").read_text())
 

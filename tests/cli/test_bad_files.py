@@ -1,6 +1,8 @@
 """Exit code 3 names the file, what was expected and what was found; exit code 4 is divergence."""
 
+import os
 import re
+import shutil
 import tarfile
 
 import numpy as np
@@ -133,6 +135,27 @@ def test_a_run_folder_without_its_configuration_is_refused(tmp_path):
     (folder / "config.toml").unlink()
     err = adagp("train", *TINY, "--epochs", "1", "-o", folder, code=3).stderr
     assert str(folder) in err and "config.toml" in err and "--overwrite" in err
+
+
+def test_pipes_in_a_run_folder_are_refused(finished, tmp_path):
+    """Opening one would wait for a writer for ever."""
+    folder = shutil.copytree(finished, tmp_path / "run")
+    train = ["train", *TINY, "--epochs", "3", "--seed", "1", "-o", folder]
+    for name, command in (("summary.json", train), ("config.toml", train), ("layers.csv", train),
+                          ("weights.safetensors", ["export", folder, "-o", tmp_path / "x"]),
+                          ("best.safetensors", ["eval", folder, "--best"])):
+        kept = (folder / name).rename(tmp_path / "kept")
+        os.mkfifo(folder / name)
+        assert f"{folder / name}: is a pipe, expected a file" in adagp(*command, code=3).stderr
+        kept.rename(folder / name)
+
+
+def test_a_pipe_among_the_checkpoints_is_passed_over(finished, tmp_path):
+    folder = shutil.copytree(finished, tmp_path / "run")
+    (folder / "summary.json").unlink()
+    os.mkfifo(folder / "checkpoint/step-0000000099.safetensors")
+    err = adagp("train", *TINY, "--epochs", "3", "--seed", "1", "-o", folder).stderr
+    assert "is a pipe" in err and "resumed after batch 30 of 30" in err
 
 
 DIVERGED = r"diverged: loss .* at epoch \d+ batch \d+, .*layer '[\w.]+'"

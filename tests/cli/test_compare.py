@@ -2,11 +2,12 @@
 
 import csv
 import json
+import shutil
 import signal
 
 import pytest
 
-from harness import TINY, adagp, finish, newest_step, start, summary, wait_until
+from harness import TINY, adagp, contents, finish, newest_step, start, summary, wait_until
 
 FIELDS = {"top1_mean", "top1_sd", "n", "seconds_mean", "speedup", "bp_batches", "gp_batches",
           "cosine_mean"}
@@ -74,6 +75,25 @@ def test_more_seeds_keep_the_runs_that_are_there(compared):
     adagp(*COMMAND[:-1], "3", "-o", folder)
     assert weights.stat().st_mtime_ns == before
     assert json.loads((folder / "compare.json").read_text())["methods"]["bp"]["n"] == 3
+
+
+def test_a_run_made_again_takes_along_only_what_depends_on_it(compared, tmp_path):
+    folder = shutil.copytree(compared[0], tmp_path / "out")
+    shutil.rmtree(folder / "bp-seed0")
+    adagp(*COMMAND, "-o", folder)
+
+    # As if adagp had been run again and had taken other seconds.
+    fast, bp = summary(folder / "adagp-seed0"), summary(folder / "bp-seed0")
+    budget = 10 if summary(folder / "equal-time-seed0")["bp_batches"] != 10 else 20
+    fast["train_seconds"] = bp["train_seconds"] * budget / bp["bp_batches"]
+    (folder / "adagp-seed0/summary.json").write_text(json.dumps(fast))
+    before = {p: v for p, v in contents(folder).items() if "-seed" in str(p)}
+    again = adagp(*COMMAND, "-o", folder)
+    assert again.stderr.count("already finished") == 5
+    assert f"now it has {budget}" in again.stderr
+    assert summary(folder / "equal-time-seed0")["bp_batches"] == budget
+    after = contents(folder)
+    assert all(after[p] == v for p, v in before.items() if "equal-time-seed0" not in str(p))
 
 
 @pytest.mark.parametrize("how, code", [(signal.SIGINT, 130), (signal.SIGKILL, -9)])

@@ -91,7 +91,7 @@ def test_signal_saves_and_the_same_command_goes_on(how, code, tmp_path, long_run
     got, out, err = interrupt(folder, *command, at=100, how=how)
     assert got == code, err
     saved = newest_step(folder)
-    (folder / "checkpoint/step-0000000099.safetensors.tmp").touch()  # of a process killed before
+    (folder / "checkpoint/step-0000000099.safetensors.0123abcd.tmp").touch()  # of a process killed before
     assert f"saved after batch {saved} of {BATCHES}" in err and str(folder) in err
     assert "the same command goes on" in err
     assert out == "" and not (folder / "summary.json").exists()

@@ -1,20 +1,17 @@
 """What a run folder promises: new, unfinished, finished, someone else's."""
 
 import json
+import os
 import resource
 import shutil
 import signal
 
 import pytest
 
-from harness import (TINY, adagp, assert_same_run, checkpoints, finish, interrupt, newest_step,
-                     sets, start, summary, wait_until)
+from harness import (NET, TINY, adagp, assert_same_run, checkpoints, contents, finish, interrupt,
+                     newest_step, sets, start, summary, wait_until)
 
 SHORT = [*TINY, "--epochs", "3", "--seed", "1"]  # the `finished` fixture's
-
-
-def contents(folder):
-    return {p: (p.read_bytes(), p.stat().st_mtime_ns) for p in folder.rglob("*") if p.is_file()}
 
 
 def test_files_of_a_finished_run(finished):
@@ -62,7 +59,7 @@ def test_a_run_that_lacks_only_its_end_is_ended(tmp_path, finished):
     """Killed after the last checkpoint, before or while the results were written."""
     folder = shutil.copytree(finished, tmp_path / "run")
     for name in ("summary.json", "weights.safetensors"):
-        (folder / name).rename(folder / (name + ".tmp"))
+        (folder / name).rename(folder / (name + ".0123abcd.tmp"))
     done = adagp("train", *SHORT, "-o", folder)
     assert "resumed after batch 30 of 30" in done.stderr
     assert_same_run(folder, finished)
@@ -102,6 +99,55 @@ def test_second_process_is_refused_and_harms_nothing(tmp_path, long_run, uninter
     _, err = finish(first)
     assert first.returncode == 0, err
     assert_same_run(folder, uninterrupted("adagp"))
+
+
+@pytest.mark.parametrize("fate", ["moved", "replaced", "deleted"])
+def test_a_folder_taken_away_while_training(fate, tmp_path, long_run, finished, uninterrupted):
+    folder, moved = tmp_path / "run", tmp_path / "moved"
+    command = ["train", *long_run, "--method", "adagp", "-o"]
+    process = start(*command, folder)
+    assert wait_until(lambda: newest_step(folder) > 0, process)
+    process.send_signal(signal.SIGSTOP)
+    folder.rename(moved)
+    if fate == "replaced":
+        shutil.copytree(finished, folder)
+    if fate == "deleted":
+        shutil.rmtree(moved)
+    before = contents(folder)
+    process.send_signal(signal.SIGCONT)
+    _, err = finish(process)
+    assert process.returncode == 1, err
+    assert contents(folder) == before and folder.exists() == (fate == "replaced")
+    if fate == "deleted":
+        assert str(folder) in err and "deleted" in err
+        return
+    assert str(moved) in err and f"saved after batch {newest_step(moved)}" in err
+    assert "resumed" in adagp(*command, moved).stderr
+    assert_same_run(moved, uninterrupted("adagp"))
+
+
+def test_the_summary_of_another_run_is_refused(tmp_path, finished):
+    folder = shutil.copytree(finished, tmp_path / "run")
+    other = {**summary(folder), "seed": 2, "method": "bp"}
+    (folder / "summary.json").write_text(json.dumps(other))
+    err = adagp("train", *SHORT, "-o", folder, code=3).stderr
+    assert "summary.json" in err and "method bp, expected adagp; seed 2, expected 1" in err
+    assert "delete it" in err
+    (folder / "summary.json").unlink()
+    adagp("train", *SHORT, "-o", folder)
+    assert_same_run(folder, finished)
+
+
+def test_a_data_folder_whose_name_is_not_utf8(tmp_path):
+    data = os.fsdecode(os.fsencode(tmp_path) + b"/gr\xfc\xdfe")
+    adagp("data", "make", "--train", "40", "--test", "20", "--size", "32", "--format", "cifar10",
+          "-o", data, errors="replace")
+    command = ["train", *NET, "--data", "cifar10", "--data-dir", data, "--batch", "20", "--epochs",
+               "1", "-o", tmp_path / "run"]
+    adagp(*command, errors="replace")
+    (tmp_path / "run/config.toml").read_text("utf-8")
+    again = adagp(*command, "--json", errors="replace")
+    assert json.loads(again.stdout) == summary(tmp_path / "run")
 
 
 def full_disk(limit):

@@ -5,6 +5,7 @@
 
 #include "adagp/core/error.h"
 #include "adagp/core/log.h"
+#include "adagp/core/special_files.h"
 #include "adagp/core/text.h"
 
 namespace adagp::io {
@@ -40,7 +41,7 @@ std::string kept_lines(std::string_view text, const std::string& name, int64_t k
 
 JsonlWriter::JsonlWriter(const core::fs::path& path, int64_t keep_until_step) : path_(path) {
   if (core::fs::exists(path)) {
-    const std::string before = core::read_file(path);
+    const std::string before = core::read_regular_file(path);
     const std::string kept = kept_lines(before, path.string(), keep_until_step);
     if (kept != before) core::write_file(path, kept);
   }

@@ -152,6 +152,7 @@ void announce(const std::vector<Job>& jobs, const TaskPtr& task, const BudgetOpt
   double epochs = 0;
   for (const Job& job : jobs) {
     const core::fs::path folder = options.folder / job.folder;
+    if (options.overwrite) refuse_own_inputs(job.config, folder);
     const std::tuple what(job.label, job.config.batch, job.config.epochs);
     const bool finished = is_finished(folder, options.overwrite);
     if (!costs.contains(what)) {  // seeds cost the same

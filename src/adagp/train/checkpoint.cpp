@@ -6,6 +6,7 @@
 
 #include "adagp/core/error.h"
 #include "adagp/core/log.h"
+#include "adagp/core/special_files.h"
 #include "adagp/core/text.h"
 
 namespace adagp::train {
@@ -45,10 +46,10 @@ void Snapshot::put(const std::string& prefix, const io::TensorMap& part) {
   for (const auto& [name, tensor] : part) tensors[prefix + "." + name] = tensor;
 }
 
-std::vector<core::fs::path> Checkpoints::newest_first() const {
+std::vector<core::fs::path> checkpoint_files(const core::fs::path& folder) {
   std::vector<core::fs::path> files;
   std::error_code error;
-  for (const auto& entry : core::fs::directory_iterator(folder_, error)) {
+  for (const auto& entry : core::fs::directory_iterator(folder, error)) {
     const std::string name = entry.path().filename().string();
     if (name.starts_with("step-") && name.ends_with(".safetensors")) files.push_back(entry.path());
   }
@@ -66,19 +67,18 @@ void Checkpoints::save(const Snapshot& snapshot) const {
   io::save_tensors(folder_ / ("step-" + number + ".safetensors"), snapshot.tensors,
                    {{kStateKey, state.dump()}});
   std::error_code ignored;
-  const auto files = newest_first();
+  const auto files = checkpoint_files(folder_);
   for (size_t i = kKept; i < files.size(); ++i) core::fs::remove(files[i], ignored);
   // A process killed while writing leaves its half.
-  for (const auto& entry : core::fs::directory_iterator(folder_, ignored)) {
-    if (entry.path().extension() == ".tmp") core::fs::remove(entry.path(), ignored);
-  }
+  core::remove_temporaries(folder_, "step-");
 }
 
 std::optional<Snapshot> Checkpoints::load_newest() const {
-  const auto files = newest_first();
+  const auto files = checkpoint_files(folder_);
   std::vector<core::fs::path> broken;
   for (const auto& file : files) {
     try {
+      core::require_regular_file(file);
       io::TensorFile loaded = io::load_tensors(file);
       const auto found = loaded.metadata.find(kStateKey);
       if (found == loaded.metadata.end())

@@ -2,6 +2,7 @@
 // Everything needed to go on as if nothing had happened, in one safetensors file per checkpoint.
 
 #include <optional>
+#include <vector>
 
 #include <nlohmann/json.hpp>
 
@@ -20,6 +21,9 @@ struct Snapshot {
   void put(const std::string& prefix, const io::TensorMap& part);
 };
 
+// The checkpoints in a folder, newest first.
+std::vector<core::fs::path> checkpoint_files(const core::fs::path& folder);
+
 // A folder of checkpoints of which the last two are kept.
 class Checkpoints {
  public:
@@ -33,7 +37,6 @@ class Checkpoints {
   std::optional<Snapshot> load_newest() const;
 
  private:
-  std::vector<core::fs::path> newest_first() const;
   core::fs::path folder_;
 };
 

@@ -17,6 +17,10 @@ bool has(const std::vector<std::string>& names, const std::string& name) {
   return std::find(names.begin(), names.end(), name) != names.end();
 }
 
+bool has_own_budget(const Config& config) {
+  return config.equal_time_batches > 0 || !config.equal_time_reference.empty();
+}
+
 void check_methods(const Config& config, const std::vector<std::string>& methods) {
   if (methods.empty()) throw UsageError("--methods: none given");
   for (const auto& method : methods) {
@@ -28,8 +32,8 @@ void check_methods(const Config& config, const std::vector<std::string>& methods
       throw UsageError("--methods: '" + method + "' twice");
     }
   }
-  const bool own_budget = config.equal_time_batches > 0 || !config.equal_time_reference.empty();
-  if (has(methods, "equal-time") && !own_budget && !(has(methods, "bp") && has(methods, "adagp"))) {
+  if (has(methods, "equal-time") && !has_own_budget(config) &&
+      !(has(methods, "bp") && has(methods, "adagp"))) {
     throw UsageError(
         "--methods: equal-time takes its budget from bp and adagp: add both, or set "
         "equal_time.batches or equal_time.reference");
@@ -54,8 +58,8 @@ report::RunRecord record_of(const Summary& s) {
   return out;
 }
 
+// The budget that bp and adagp of the same seed give.
 void set_budget(Config& config, const std::map<std::string, Summary>& of_seed) {
-  if (config.equal_time_batches > 0 || !config.equal_time_reference.empty()) return;
   if (!of_seed.contains("bp") || !of_seed.contains("adagp")) {
     throw DivergedError("equal-time has no budget, because bp or adagp of this seed diverged");
   }
@@ -63,6 +67,19 @@ void set_budget(Config& config, const std::map<std::string, Summary>& of_seed) {
   const Summary& adagp = of_seed.at("adagp");
   config.equal_time_batches = budget_batches(
       adagp.train_seconds, bp.train_seconds / static_cast<double>(bp.bp_batches), bp.bp_batches);
+}
+
+// Whether the equal-time run that is there spent another budget: bp or adagp was made again.
+bool is_outdated(Config config, const TaskPtr& task, const core::fs::path& folder) {
+  if (!core::fs::exists(folder / "config.toml")) return false;
+  task->resolve(config);
+  const Config stored = read_config(folder);
+  const std::vector<std::string> keys = differing_keys(config, stored);
+  if (keys != std::vector<std::string>{"equal_time.batches"}) return false;
+  core::log_info(core::cat(folder.string(), ": had a budget of ", stored.equal_time_batches,
+                           " batches, and bp or adagp of its seed was made again: now it has ",
+                           config.equal_time_batches, ", so equal-time is run again too"));
+  return true;
 }
 
 }  // namespace
@@ -76,6 +93,10 @@ CompareResult compare_methods(const Config& config, const CompareOptions& option
   const auto methods = in_order(options.methods);
   const int64_t total = options.seeds * static_cast<int64_t>(methods.size());
   for (const auto& method : methods) {
+    for (int64_t seed = config.seed; options.overwrite && seed < config.seed + options.seeds;
+         ++seed) {
+      refuse_own_inputs(config, options.folder / core::cat(method, "-seed", seed));
+    }
     if (method == "equal-time") continue;  // plain backprop, whose budget is not known yet
     Config one = config;
     one.method = method;
@@ -94,8 +115,12 @@ CompareResult compare_methods(const Config& config, const CompareOptions& option
       one.method = method;
       one.seed = seed;
       try {
-        if (method == "equal-time") set_budget(one, of_seed);
-        of_seed[method] = run_or_reuse(one, task, options.folder / name, options.overwrite, what);
+        bool replace = options.overwrite;
+        if (method == "equal-time" && !has_own_budget(config)) {
+          set_budget(one, of_seed);
+          replace = replace || is_outdated(one, task, options.folder / name);
+        }
+        of_seed[method] = run_or_reuse(one, task, options.folder / name, replace, what);
       } catch (const DivergedError& error) {
         core::log_error(error.what());
         result.diverged.push_back(name + ": " + error.what());

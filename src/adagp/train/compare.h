@@ -24,9 +24,9 @@ struct CompareResult {
 
 // Runs what is not finished yet, in <folder>/<method>-seed<n>, and writes compare.md, compare.json
 // and compare.csv there. The same call on an interrupted folder goes on. equal-time takes its
-// budget from bp's and adagp's seconds of the same seed. Throws UsageError before any run starts
-// when the methods do not fit together.
-// A run that diverges is reported and left out; the others go on.
+// budget from bp's and adagp's seconds of the same seed, and is run again when these were. Throws
+// UsageError before any run starts when the methods do not fit together. A run that diverges is
+// reported and left out; the others go on.
 CompareResult compare_methods(const Config& config, const CompareOptions& options);
 
 }  // namespace adagp::train

@@ -8,14 +8,13 @@
 #include <torch/version.h>
 
 #include "adagp/core/error.h"
+#include "adagp/core/log.h"
+#include "adagp/core/special_files.h"
 #include "adagp/core/text.h"
+#include "adagp/train/old_run.h"
 
 namespace adagp::train {
 namespace {
-
-constexpr const char* kFiles[] = {"config.toml",      "metrics.jsonl",    "tb",
-                                  "checkpoint",       "layers.csv",       "weights.safetensors",
-                                  "best.safetensors", "environment.json", "summary.json"};
 
 std::string config_text(const Config& config) {
   Config copy = config;
@@ -24,7 +23,37 @@ std::string config_text(const Config& config) {
   return binding.to_toml();
 }
 
-// The keys in which two configurations differ, less those that do not matter.
+// What is read or written under these names must not be a pipe or a device: they would block.
+void refuse_special_entries(const core::fs::path& folder) {
+  for (const std::string& name : run_entries()) {
+    const bool is_folder = name == "tb" || name == "checkpoint";
+    const core::fs::path path = folder / name;
+    std::error_code ignored;
+    if (!core::fs::exists(path, ignored)) continue;
+    if (!is_folder) core::require_regular_file(path);
+    if (is_folder && !core::fs::is_directory(path, ignored)) {
+      throw DataError(path.string() + ": is no folder, expected one of a run's");
+    }
+  }
+}
+
+// A summary of another run may have been put there.
+std::vector<std::string> foreign_values(const Summary& summary, const Config& config) {
+  std::vector<std::string> differing;
+  const auto compare = [&](const char* key, const auto& found, const auto& expected) {
+    if (found != expected) differing.push_back(core::cat(key, " ", found, ", expected ", expected));
+  };
+  compare("method", summary.method, config.method);
+  compare("model", summary.model, config.model.name);
+  compare("data", summary.data, config.data.name);
+  compare("seed", summary.seed, config.seed);
+  compare("epochs", summary.epochs, config.epochs);
+  compare("batch", summary.batch, config.batch);
+  return differing;
+}
+
+}  // namespace
+
 std::vector<std::string> differing_keys(Config a, Config b) {
   core::Binding left, right;
   bind(left, a);
@@ -37,14 +66,33 @@ std::vector<std::string> differing_keys(Config a, Config b) {
   return keys;
 }
 
-}  // namespace
+void refuse_own_inputs(const Config& config, const core::fs::path& folder) {
+  const auto refuse_if_inside = [&](const char* key, const core::fs::path& input) {
+    if (input.empty()) return;
+    std::error_code ignored;
+    const core::fs::path at = core::fs::weakly_canonical(input, ignored);
+    for (const std::string& name : run_entries()) {
+      const core::fs::path lost = core::fs::weakly_canonical(folder / name, ignored);
+      if (std::mismatch(lost.begin(), lost.end(), at.begin(), at.end()).first != lost.end())
+        continue;
+      throw UsageError(core::cat(key, " = '", input.string(),
+                                 "': --overwrite would remove it with the run that is there; copy "
+                                 "it elsewhere first, or choose another folder"));
+    }
+  };
+  refuse_if_inside("weights", config.weights);
+  if (!config.equal_time_reference.empty()) {
+    refuse_if_inside("equal_time.reference",
+                     core::fs::path(config.equal_time_reference) / "summary.json");
+  }
+}
 
 Config read_config(const core::fs::path& folder) {
   const auto file = folder / "config.toml";
   Config config;
   core::Binding binding;
   bind(binding, config);
-  const std::string text = core::read_file(file);
+  const std::string text = core::read_regular_file(file);
   try {
     binding.load_toml(text, file.string());
   } catch (const UsageError& error) {
@@ -53,44 +101,79 @@ Config read_config(const core::fs::path& folder) {
   return config;
 }
 
-RunFolder::RunFolder(core::fs::path path, Config& config, bool overwrite) : path_(std::move(path)) {
-  core::make_folder(path_);
-  lock_ = std::make_unique<core::FileLock>(path_ / ".lock", path_.string());
-  if (overwrite) clear();
-  if (!core::fs::exists(file("config.toml"))) {
-    if (core::fs::exists(file("summary.json")) || core::fs::exists(file("checkpoint"))) {
-      throw DataError(path_.string() +
+RunFolder::RunFolder(const core::fs::path& path, Config& config, bool overwrite) {
+  core::make_folder(path);
+  handle_ = std::make_unique<core::FolderHandle>(path);
+  lock_ = std::make_unique<core::FileLock>(path / ".lock", path.string());
+  settle_old_run(path);
+  for (const std::string& name : run_entries()) core::remove_temporaries(path, name);
+  if (!overwrite) {
+    open_existing(config);
+  } else if (has_run(path)) {
+    refuse_own_inputs(config, path);
+    old_ = Old::kInPlace;
+  }
+}
+
+RunFolder::~RunFolder() {
+  if (old_ != Old::kAside) return;
+  try {
+    put_old_run_back(path());
+    core::log_info(path().string() + ": holds the old run again");
+  } catch (const std::exception& error) {
+    core::log_error(error.what());
+  }
+}
+
+void RunFolder::open_existing(Config& config) {
+  const core::fs::path folder = path();
+  refuse_special_entries(folder);
+  if (!core::fs::exists(folder / "config.toml")) {
+    if (core::fs::exists(folder / "summary.json") || core::fs::exists(folder / "checkpoint")) {
+      throw DataError(folder.string() +
                       ": has a run's files but no config.toml; --overwrite starts anew");
     }
     return;
   }
-  const Config stored = read_config(path_);
+  const Config stored = read_config(folder);
   if (config.equal_time_batches == 0) config.equal_time_batches = stored.equal_time_batches;
   const auto keys = differing_keys(config, stored);
   if (!keys.empty()) {
-    throw UsageError(core::cat(path_.string(), ": holds a run with another configuration (",
+    throw UsageError(core::cat(folder.string(), ": holds a run with another configuration (",
                                core::join(keys, ", "),
                                "); choose another folder, or start anew with --overwrite"));
   }
-  if (!core::fs::exists(file("summary.json"))) return;
+  const core::fs::path summary = folder / "summary.json";
+  if (!core::fs::exists(summary)) return;
+  const auto refuse = [](const std::string& why) {
+    throw DataError(why +
+                    "; delete it and give the same command again: the run is finished from its "
+                    "last checkpoint");
+  };
   try {
-    summary_ = Summary::read(file("summary.json"));
+    summary_ = Summary::read(summary);
   } catch (const DataError& error) {
-    throw DataError(core::cat(error.what(),
-                              "; delete it and give the same command again: the run is finished "
-                              "from its last checkpoint"));
+    refuse(error.what());
+  }
+  const auto other = foreign_values(*summary_, stored);
+  if (!other.empty()) {
+    refuse(core::cat(summary.string(), ": is of another run than config.toml (",
+                     core::join(other, "; "), ")"));
   }
 }
 
-void RunFolder::clear() const {
-  for (const char* name : kFiles) {
-    std::error_code ignored;
-    core::fs::remove_all(path_ / name, ignored);
+void RunFolder::begin(const Config& config, const std::string& device) {
+  if (old_ == Old::kInPlace) {
+    set_old_run_aside(path());
+    old_ = Old::kAside;
   }
-}
-
-void RunFolder::write_config(const Config& config) const {
   core::write_file(file("config.toml"), config_text(config));
+  write_environment(device);
+}
+
+void RunFolder::saved() {
+  if (old_ == Old::kAside) remove_old_run(path());
+  old_ = Old::kNone;
 }
 
 void RunFolder::write_environment(const std::string& device) const {
@@ -107,6 +190,7 @@ void RunFolder::write_environment(const std::string& device) const {
 }
 
 void RunFolder::finish(const Summary& summary) {
+  saved();
   core::write_file(file("summary.json"), summary.to_json().dump(2) + "\n");
   summary_ = summary;
 }

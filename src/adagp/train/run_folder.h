@@ -3,8 +3,11 @@
 
 #include <memory>
 #include <optional>
+#include <string>
+#include <vector>
 
 #include "adagp/core/files.h"
+#include "adagp/core/folder_handle.h"
 #include "adagp/train/config.h"
 #include "adagp/train/summary.h"
 
@@ -13,26 +16,46 @@ namespace adagp::train {
 class RunFolder {
  public:
   // Creates and locks the folder. A folder with another configuration is refused (UsageError naming
-  // the keys) unless `overwrite`, which clears it. What a former start resolved (the budget of
-  // equal-time) is taken over into `config`.
-  RunFolder(core::fs::path path, Config& config, bool overwrite);
+  // the keys) unless `overwrite`: a run that is there is then replaced, not before the new one
+  // begins. What a former start resolved (the budget of equal-time) is taken over into `config`.
+  RunFolder(const core::fs::path& path, Config& config, bool overwrite);
+  // A run that was to be replaced comes back when the new one has no checkpoint.
+  ~RunFolder();
+  RunFolder(const RunFolder&) = delete;
+  RunFolder& operator=(const RunFolder&) = delete;
 
-  const core::fs::path& path() const { return path_; }
-  core::fs::path file(const std::string& name) const { return path_ / name; }
+  // Where the folder is now; it may be moved while a run works in it. Throws Error when it is gone.
+  core::fs::path path() const { return handle_->path(); }
+  core::fs::path file(const std::string& name) const { return path() / name; }
+  // Whether it was moved. What is written follows it, but whoever started the run looks elsewhere.
+  bool moved() const { return handle_->moved(); }
   bool finished() const { return summary_.has_value(); }
   const Summary& summary() const { return *summary_; }
+  // Whether the run that is there is not to be resumed.
+  bool replaces() const { return old_ != Old::kNone; }
 
-  void write_config(const Config& config) const;
-  void write_environment(const std::string& device) const;
+  // When everything the new run needs is loaded: sets the run aside that it replaces.
+  void begin(const Config& config, const std::string& device);
+  void saved();                         // a checkpoint: the replaced run is removed
   void finish(const Summary& summary);  // summary.json, last of all
 
  private:
-  void clear() const;
+  enum class Old { kNone, kInPlace, kAside };
 
-  core::fs::path path_;
+  void open_existing(Config& config);
+  void write_environment(const std::string& device) const;
+
+  std::unique_ptr<core::FolderHandle> handle_;
   std::unique_ptr<core::FileLock> lock_;
   std::optional<Summary> summary_;
+  Old old_ = Old::kNone;
 };
+
+// --overwrite would remove what the new run is to start from. Throws UsageError.
+void refuse_own_inputs(const Config& config, const core::fs::path& folder);
+
+// The keys in which two configurations differ, less those that do not matter.
+std::vector<std::string> differing_keys(Config a, Config b);
 
 // The configuration a folder was started with. Throws DataError when it has none.
 Config read_config(const core::fs::path& folder);

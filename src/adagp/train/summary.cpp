@@ -1,6 +1,7 @@
 #include "adagp/train/summary.h"
 
 #include "adagp/core/error.h"
+#include "adagp/core/special_files.h"
 #include "adagp/core/text.h"
 
 namespace adagp::train {
@@ -39,7 +40,7 @@ nlohmann::json Summary::to_json() const {
 
 Summary Summary::read(const core::fs::path& file) {
   try {
-    const auto json = nlohmann::json::parse(core::read_file(file));
+    const auto json = nlohmann::json::parse(core::read_regular_file(file));
     Summary s;
     json.at("method").get_to(s.method);
     json.at("model").get_to(s.model);

@@ -102,11 +102,9 @@ std::string Trainer::of_total() const {
 }
 
 Summary Trainer::run(RunFolder* folder) {
-  std::optional<Checkpoints> checkpoints;
   std::optional<Snapshot> found;
-  if (folder != nullptr) {
-    checkpoints.emplace(folder->file("checkpoint"));
-    found = checkpoints->load_newest();
+  if (folder != nullptr && !folder->replaces()) {
+    found = Checkpoints(folder->file("checkpoint")).load_newest();
   }
   if (team() != nullptr) {
     team()->wait_for_leader();
@@ -141,13 +139,12 @@ Summary Trainer::run(RunFolder* folder) {
 
     const int signal = agreed_signal(end_of_epoch);
     if (signal == 0 && epochs_in_batches() - saved < checkpoint_every_ && !done()) continue;
-    save(checkpoints ? &*checkpoints : nullptr);
+    save(folder);
     saved = epochs_in_batches();
     if (signal != 0 && !done()) {
       progress_.clear();
       throw Interrupted(core::cat("interrupted: saved after batch ", step_, of_total(),
-                                  folder != nullptr ? " in " + folder->path().string() : "",
-                                  "; the same command goes on from there"),
+                                  folder != nullptr ? " in " + folder->path().string() : ""),
                         signal);
     }
     start_clock();
@@ -168,7 +165,7 @@ int Trainer::agreed_signal(bool end_of_epoch) {
   return team()->agree(own);
 }
 
-void Trainer::save(const Checkpoints* checkpoints) {
+void Trainer::save(RunFolder* folder) {
   stop_clock();
   Tally::Values seen = session_.tally.read();
   if (team() != nullptr) {
@@ -179,15 +176,23 @@ void Trainer::save(const Checkpoints* checkpoints) {
   probes_.collect();
   Snapshot whole = snapshot(seen);
   if (team() != nullptr) team()->merge(whole);
-  if (checkpoints == nullptr) return;
+  if (folder == nullptr) return;
   // A run resumed from here writes only what comes after: what came before must be on disk first.
   records_->flush();
   events_->flush();
   try {
-    checkpoints->save(whole);
+    Checkpoints(folder->file("checkpoint")).save(whole);
   } catch (const DivergedError& error) {
     throw DivergedError(core::cat(error.what(), " (", last_.text(), ")"));
   }
+  folder->saved();
+  if (!folder->moved()) return;
+  // Going on would be right for the run and wrong for whoever looks for it at the old place.
+  progress_.clear();
+  throw Error(core::cat("the run folder was moved while the run worked in it: saved after batch ",
+                        step_, of_total(), " in ", folder->path().string(),
+                        "; move it back and give the same command again, or name the new place "
+                        "with -o"));
 }
 
 void Trainer::one_batch() {

@@ -64,10 +64,10 @@ class Trainer {
   // What every process of a team does together, so that one's signal stops all of them.
   int agreed_signal(bool end_of_epoch);
 
-  void open_records(const RunFolder& folder);
+  void open_records(RunFolder& folder);
   Snapshot snapshot(const Tally::Values& seen) const;
   void restore(const Snapshot& snapshot);
-  void save(const Checkpoints* checkpoints);
+  void save(RunFolder* folder);
   void write_weights(const core::fs::path& file) const;
   Summary summary() const;
 

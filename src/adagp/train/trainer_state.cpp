@@ -13,7 +13,7 @@
 #include "adagp/train/weights.h"
 
 namespace adagp::train {
-void Trainer::open_records(const RunFolder& folder) {
+void Trainer::open_records(RunFolder& folder) {
   if (step_ == 0) {
     // The table comes first: it finds images too small for the network before anything is written.
     std::string table;
@@ -26,8 +26,7 @@ void Trainer::open_records(const RunFolder& folder) {
       // A user's own network may use operations that have no shape-only path.
       core::log_debug(core::cat("no layers.csv: ", error.what()));
     }
-    folder.write_config(session_.config);
-    folder.write_environment(session_.device.str());
+    folder.begin(session_.config, session_.device.str());
     if (!table.empty()) core::write_file(folder.file("layers.csv"), table);
   }
   records_ = std::make_unique<io::JsonlWriter>(folder.file("metrics.jsonl"), step_);
