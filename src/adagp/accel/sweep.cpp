@@ -10,6 +10,7 @@
 #include <thread>
 
 #include "adagp/core/error.h"
+#include "adagp/core/threads.h"
 
 namespace adagp::accel {
 namespace {
@@ -34,6 +35,8 @@ class Jobs {
     ++finished_;
     ended_.notify_all();
   }
+
+  void stop() { failed_ = true; }
 
   // Until all workers have finished.
   void wait(size_t workers, const std::function<void(size_t)>& progress) {
@@ -105,8 +108,8 @@ void for_each(size_t count, unsigned threads, const std::function<void(size_t)>&
   const size_t workers = std::min<size_t>(threads, std::max<size_t>(1, count));
   Jobs jobs(count, job);
   {
-    std::vector<std::jthread> pool;
-    for (size_t i = 0; i < workers; ++i) pool.emplace_back([&jobs] { jobs.work(); });
+    const auto pool = core::start_threads(
+        static_cast<int64_t>(workers), [&jobs] { jobs.work(); }, [&jobs] { jobs.stop(); });
     jobs.wait(workers, progress);
   }
   if (progress) progress(count);

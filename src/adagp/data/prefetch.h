@@ -14,6 +14,8 @@
 #include <utility>
 #include <vector>
 
+#include "adagp/core/threads.h"
+
 namespace adagp::data {
 
 // Jobs are known by a key. The destructor and clear() drop what has not started; a job that runs is
@@ -21,19 +23,13 @@ namespace adagp::data {
 template <typename Key, typename Result>
 class Prefetcher {
  public:
-  explicit Prefetcher(int64_t threads) {
-    for (int64_t i = 0; i < threads; ++i) {
-      threads_.emplace_back([this] { work(); });
-    }
-  }
+  // Throws Error when so many threads cannot be started.
+  explicit Prefetcher(int64_t threads)
+      : threads_(core::start_threads(
+            threads, [this] { work(); }, [this] { stop(); })) {}
   ~Prefetcher() {
-    {
-      const std::lock_guard lock(mutex_);
-      stopping_ = true;
-      jobs_.clear();
-    }
-    changed_.notify_all();
-    for (auto& thread : threads_) thread.join();
+    stop();
+    threads_.clear();  // waits for them
   }
   Prefetcher(const Prefetcher&) = delete;
   Prefetcher& operator=(const Prefetcher&) = delete;
@@ -84,6 +80,15 @@ class Prefetcher {
     return std::find_if(jobs_.begin(), jobs_.end(), [&](const auto& j) { return j->key == key; });
   }
 
+  void stop() {
+    {
+      const std::lock_guard lock(mutex_);
+      stopping_ = true;
+      jobs_.clear();
+    }
+    changed_.notify_all();
+  }
+
   void work() {
     std::unique_lock lock(mutex_);
     while (true) {
@@ -111,7 +116,7 @@ class Prefetcher {
   std::condition_variable changed_;
   std::deque<std::shared_ptr<Job>> jobs_;
   bool stopping_ = false;
-  std::vector<std::thread> threads_;
+  std::vector<std::jthread> threads_;  // last: they use the rest
 };
 
 }  // namespace adagp::data

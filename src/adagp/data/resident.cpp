@@ -9,6 +9,12 @@
 #include "adagp/device/kernels.h"
 
 namespace adagp::data {
+namespace {
+
+// On a thread, or where none can be started when it is asked for.
+constexpr auto kAhead = std::launch::async | std::launch::deferred;
+
+}  // namespace
 
 ResidentBatches::ResidentBatches(at::Tensor images, const std::vector<int64_t>& labels,
                                  const AugmentOptions& options, uint64_t seed, at::ScalarType dtype,
@@ -54,11 +60,10 @@ void ResidentBatches::begin_epoch(int64_t epoch, const Order& order) {
   if (epochs_ == Epochs::kAlike) return;
   ahead_epoch_ = epoch + 1;
   if (epochs_ == Epochs::kLate) {
-    ahead_ = std::async(std::launch::async, [this, next = epoch + 1] { return plan_of_all(next); });
+    ahead_ = std::async(kAhead, [this, next = epoch + 1] { return plan_of_all(next); });
     return;
   }
-  ahead_ =
-      std::async(std::launch::async, [this, next = epoch + 1, order] { return plan(next, order); });
+  ahead_ = std::async(kAhead, [this, next = epoch + 1, order] { return plan(next, order); });
 }
 
 void ResidentBatches::make(int64_t epoch, int64_t begin, int64_t count, const Order& order,

@@ -7,6 +7,8 @@
 #include <thread>
 #include <vector>
 
+#include "adagp/core/threads.h"
+
 namespace adagp::data {
 
 void parallel_over(int64_t count, int64_t threads, const std::function<void(int64_t)>& body) {
@@ -25,11 +27,10 @@ void parallel_over(int64_t count, int64_t threads, const std::function<void(int6
       if (!failure) failure = std::current_exception();
     }
   };
-  std::vector<std::thread> others;
   const int64_t useful = std::min(threads, (count + kChunk - 1) / kChunk);
-  for (int64_t i = 1; i < useful; ++i) others.emplace_back(work);
+  auto others = core::start_threads(useful - 1, work, [&] { next = count; });
   work();
-  for (auto& thread : others) thread.join();
+  others.clear();  // waits for them
   if (failure) std::rethrow_exception(failure);
 }
 
