@@ -1,6 +1,8 @@
 #include "adagp/device/graph.h"
 
 #include <exception>
+#include <map>
+#include <mutex>
 
 #include "adagp/core/error.h"
 #include "adagp/device/kernels.h"
@@ -15,29 +17,53 @@ namespace adagp::device {
 #ifdef ADAGP_ON_GPU
 namespace {
 
-// One pool of memory for all graphs: only one of them runs at a time, and each leaves its memory to
-// the next. LibTorch gives a pool up with its last graph; the next graph then needs another.
-struct Pool {
-  c10::MempoolId_t id{0, 0};
-  int graphs = 0;
+// One pool of memory for all graphs of a stream: they run one after the other, and each leaves its
+// memory to the next. Graphs of two streams may run at the same time and share none. LibTorch gives
+// a pool up with its last graph; the next graph then needs another.
+class Pools {
+ public:
+  c10::MempoolId_t for_capture(cuda::Stream stream) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    Pool& pool = pools_[stream];
+    if (pool.graphs == 0) pool.id = at::cuda::graph_pool_handle();
+    return pool.id;
+  }
+  void add_graph(cuda::Stream stream) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    ++pools_[stream].graphs;
+  }
+  void remove_graph(cuda::Stream stream, c10::MempoolId_t id) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    Pool& pool = pools_[stream];
+    if (pool.id == id) --pool.graphs;
+  }
+  // The pool is left to the graphs that are in it; the next one gets another.
+  void forget(cuda::Stream stream) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    pools_[stream] = Pool();
+  }
+
+ private:
+  struct Pool {
+    c10::MempoolId_t id{0, 0};
+    int graphs = 0;
+  };
+  std::mutex mutex_;
+  std::map<cuda::Stream, Pool> pools_;
 };
 
-Pool& shared() {
-  static Pool pool;
-  return pool;
+// Never destroyed: a graph in a static object may outlive it.
+Pools& pools() {
+  static Pools& instance = *new Pools();
+  return instance;
 }
 
-c10::MempoolId_t pool_for_capture() {
-  if (shared().graphs == 0) shared().id = at::cuda::graph_pool_handle();
-  return shared().id;
-}
-
-// An invalid recording ends before the allocator is told. The pool is left to the graphs that are
-// in it; the next one gets another, which no half-ended recording has touched.
-void leave_pool(const at::Device& device) {
-  c10::cuda::CUDACachingAllocator::endAllocateToPool(device.index(), shared().id);
-  c10::cuda::CUDACachingAllocator::releasePool(device.index(), shared().id);
-  shared() = Pool();
+// An invalid recording ends before the allocator is told. No later recording may use the pool that
+// a half-ended one has touched.
+void leave_pool(const at::Device& device, cuda::Stream stream, c10::MempoolId_t id) {
+  c10::cuda::CUDACachingAllocator::endAllocateToPool(device.index(), id);
+  c10::cuda::CUDACachingAllocator::releasePool(device.index(), id);
+  pools().forget(stream);
 }
 
 // LibTorch's messages carry a stack trace after their first line.
@@ -47,11 +73,12 @@ std::string first_line(const char* text) {
 }
 
 // Ends a recording that went wrong; what the allocator and the stream were told must be taken back.
-void abandon(at::cuda::CUDAGraph& graph, const at::Device& device) {
+void abandon(at::cuda::CUDAGraph& graph, const at::Device& device, cuda::Stream stream,
+             c10::MempoolId_t pool) {
   try {
     graph.capture_end();
   } catch (const c10::Error&) {
-    leave_pool(device);
+    leave_pool(device, stream, pool);
   }
 }
 
@@ -59,9 +86,10 @@ void abandon(at::cuda::CUDAGraph& graph, const at::Device& device) {
 
 struct Graph::Impl {
   std::unique_ptr<at::cuda::CUDAGraph> graph;
+  cuda::Stream stream = nullptr;  // on which it was recorded
   c10::MempoolId_t pool{0, 0};
   ~Impl() {
-    if (graph && pool == shared().id) --shared().graphs;
+    if (graph) pools().remove_graph(stream, pool);
   }
 };
 
@@ -74,32 +102,35 @@ void Graph::capture(const at::Device& device, const std::function<void()>& work)
   auto graph = std::make_unique<at::cuda::CUDAGraph>();
   synchronise(device);
   empty_cache(device);  // while recording, nothing that is kept for later can be given back
+  const cuda::Stream recorded = stream(device);
+  const c10::MempoolId_t pool = pools().for_capture(recorded);
   try {
-    graph->capture_begin(pool_for_capture(), cudaStreamCaptureModeThreadLocal);
+    graph->capture_begin(pool, cudaStreamCaptureModeThreadLocal);
   } catch (const c10::Error& error) {
     throw Error(first_line(error.what_without_backtrace()));
   }
   try {
     work();
   } catch (const c10::Error& error) {
-    abandon(*graph, device);
+    abandon(*graph, device, recorded, pool);
     cudaGetLastError();
     throw Error(first_line(error.what_without_backtrace()));
   } catch (...) {
-    abandon(*graph, device);
+    abandon(*graph, device, recorded, pool);
     cudaGetLastError();
     throw;
   }
   try {
     graph->capture_end();
   } catch (const c10::Error& error) {
-    leave_pool(device);
+    leave_pool(device, recorded, pool);
     cudaGetLastError();
     throw Error(first_line(error.what_without_backtrace()));
   }
   impl_->graph = std::move(graph);
-  impl_->pool = shared().id;
-  ++shared().graphs;
+  impl_->stream = recorded;
+  impl_->pool = pool;
+  pools().add_graph(recorded);
 }
 
 bool Graph::captured() const {

@@ -2,7 +2,7 @@
 
 #include <map>
 #include <mutex>
-#include <utility>
+#include <tuple>
 #include <vector>
 
 #include <ATen/ATen.h>
@@ -10,6 +10,7 @@
 #include <torch/cuda.h>
 
 #include "adagp/core/error.h"
+#include "adagp/core/text.h"
 
 #if defined(ADAGP_WITH_CUDA) && defined(ADAGP_WITH_KERNELS)
 #define ADAGP_ON_GPU 1
@@ -108,7 +109,11 @@ bool has_type(const at::Tensor& x) {
 }
 
 cuda::Type type_of(const at::Tensor& x) {
-  return x.scalar_type() == at::kFloat ? cuda::Type::kFloat : cuda::Type::kBFloat16;
+  if (x.scalar_type() == at::kFloat) return cuda::Type::kFloat;
+  if (x.scalar_type() == at::kBFloat16) return cuda::Type::kBFloat16;
+  throw Error(core::cat("GPU kernels: got a tensor of type ", c10::toString(x.scalar_type()), " ",
+                        x.sizes(),
+                        ", expected fp32 or bf16 (Float, BFloat16): convert it by .to()"));
 }
 
 cuda::Map map_of(const at::Tensor& x) {
@@ -120,10 +125,14 @@ at::Tensor channels_last(const at::Tensor& x) {
 }
 
 void* scratch(Scratch purpose, const at::Device& device, int64_t bytes) {
+  return scratch(purpose, device, device.is_cuda() ? stream(device) : nullptr, bytes);
+}
+
+void* scratch(Scratch purpose, const at::Device& device, cuda::Stream stream, int64_t bytes) {
   static std::mutex mutex;
-  static std::map<std::pair<Scratch, int>, std::vector<at::Tensor>> kept;
+  static std::map<std::tuple<Scratch, int, cuda::Stream>, std::vector<at::Tensor>> kept;
   const std::lock_guard<std::mutex> lock(mutex);
-  auto& buffers = kept[{purpose, index_of(device)}];
+  auto& buffers = kept[{purpose, index_of(device), stream}];
   if (buffers.empty() || buffers.back().numel() < bytes) {
     buffers.push_back(at::zeros({bytes}, at::TensorOptions(device).dtype(at::kByte)));
   }

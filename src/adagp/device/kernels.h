@@ -24,17 +24,18 @@ void wake(const at::Device& device);
 
 // float or bf16: what the kernels take.
 bool has_type(const at::Tensor& x);
-cuda::Type type_of(const at::Tensor& x);
+cuda::Type type_of(const at::Tensor& x);  // throws Error for any other type
 // [B, C, H, W] as the kernels see it; x must be channels_last(x).
 cuda::Map map_of(const at::Tensor& x);
 // x itself when it is dense in channels-last order, else a copy that is.
 at::Tensor channels_last(const at::Tensor& x);
 
-// Memory for partial results, shared by all launches on the device's stream that name the same
-// purpose. It never moves once a graph may have recorded it: a larger request gets new memory, and
-// the old stays.
+// Memory for partial results, shared by all launches on one stream that name the same purpose: they
+// run one after the other. Streams do not share it, because their work may overlap. It is never
+// freed or moved, because captured graphs hold its address: a larger request gets new memory.
 enum class Scratch { kStats, kBackward, kLoss, kClip, kTrain };
-void* scratch(Scratch purpose, const at::Device& device, int64_t bytes);
+void* scratch(Scratch purpose, const at::Device& device, int64_t bytes);  // of the current stream
+void* scratch(Scratch purpose, const at::Device& device, cuda::Stream stream, int64_t bytes);
 
 struct Memory {
   int64_t free = 0, total = 0;  // bytes of the GPU, by its driver

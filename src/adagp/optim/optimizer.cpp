@@ -143,20 +143,21 @@ void Optimizer::run_fused(const std::vector<size_t>& indices,
 void Optimizer::clip(double max_norm) {
   at::NoGradGuard no_grad;
   std::vector<at::Tensor> gradients;
-  std::vector<cuda::ParamSlot> slots;
   for (size_t i = 0; i < params_.size(); ++i) {
     const at::Tensor found = gradient(i);
-    if (!found.defined()) continue;
-    gradients.push_back(found);
+    if (found.defined()) gradients.push_back(found);
+  }
+  if (!kernels_) {
+    clip_gradients(gradients, max_norm);
+    return;
+  }
+  std::vector<cuda::ParamSlot> slots;
+  for (const at::Tensor& found : gradients) {
     cuda::ParamSlot one;
     one.gradient = found.const_data_ptr();
     one.gradient_type = device::type_of(found);
     one.count = found.numel();
     slots.push_back(one);
-  }
-  if (!kernels_) {
-    clip_gradients(gradients, max_norm);
-    return;
   }
   const at::Device where = params_.front().value.device();
   cuda::ClipArgs a;
