@@ -14,6 +14,7 @@
 #include "adagp/parallel/launch.h"
 #include "adagp/parallel/place.h"
 #include "adagp/train/build.h"
+#include "adagp/train/precision.h"
 #include "resume_advice.h"
 
 namespace adagp::apps {
@@ -61,6 +62,7 @@ int train_parallel(train::Config config, const ParallelRun& run) {
   }
   const parallel::Shape shape = parallel::shape_of(spec, place.world);
   choose_gpu(place.local_rank);
+  train::resolve_precision(config, place.rank == 0);
   choose_micro_batches(config, spec, shape.stages * static_cast<int>(spec.chunks));
 
   parallel::GroupOptions options;

@@ -3,6 +3,8 @@
 import json
 import os
 import pty
+import re
+import resource
 import subprocess
 
 import numpy as np
@@ -82,6 +84,48 @@ def test_dry_run_agrees_with_the_run_and_leaves_nothing(finished, tmp_path):
     assert plan["batches_per_epoch"] == 10 and plan["total_seconds"] > 0
     assert "memory" in adagp(*args, "--dry-run", cwd=tmp_path).stdout
     assert not list(tmp_path.iterdir())
+
+
+def test_a_run_without_gp_batches_says_so(tmp_path):
+    args = ["train", *TINY, "--epochs", "1", "--method", "adagp"]
+    for extra in (["--dry-run"], ["-o", tmp_path / "run"]):
+        told = [line for line in adagp(*args, *extra, cwd=tmp_path).stderr.splitlines()
+                if "no GP batch" in line]
+        assert len(told) == 1 and "--schedule" in told[0]
+
+
+def test_dry_run_says_what_it_does_and_takes_any_length(tmp_path):
+    done = adagp("train", *TINY, "--epochs", "1000000000", "--dry-run", "--json", cwd=tmp_path)
+    for step in ("opening data", "making network", "timing steps"):
+        assert f"dry run: {step}" in done.stderr
+    plan = json.loads(done.stdout)
+    assert plan["bp_batches"] + plan["gp_batches"] == 10 * 10**9
+    assert "no GP batch" not in done.stderr
+
+
+def test_bf16_on_a_cpu_is_fp32_and_says_so(tmp_path):
+    """As with a recipe made for a GPU."""
+    args = [*TINY, "--epochs", "2", "--method", "bp", "--precision", "bf16", "--device", "cpu"]
+    done = adagp("train", *args, "-o", tmp_path / "run")
+    told = [line for line in done.stderr.splitlines() if "bf16" in line]
+    assert len(told) == 1 and "fp32" in told[0] and "GPU" in told[0], done.stderr
+    assert summary(tmp_path / "run")["precision"] == "fp32"
+    assert 'precision = "fp32"' in (tmp_path / "run/config.toml").read_text().replace("'", '"')
+    again = adagp("train", *args, "-o", tmp_path / "run")  # finished, and not another configuration
+    assert again.stdout == done.stdout
+    adagp("train", *args, "--dry-run", cwd=tmp_path)
+    # Progress tells how long the rest will take, but not at the end.
+    epochs = [line for line in done.stderr.splitlines() if " done: " in line]
+    assert re.search(r" left [0-9.]+ s$", epochs[0]) and " left " not in epochs[1], epochs
+
+
+def test_too_many_threads_are_an_error(tmp_path):
+    """Stacks of 20,000 threads do not fit into what is allowed here: at least 2 MiB each."""
+    def little_memory():
+        resource.setrlimit(resource.RLIMIT_AS, (24 << 30, 24 << 30))
+    err = adagp("train", *TINY, "--epochs", "1", *sets(augment__workers=20000), "--device", "cpu",
+                "-o", tmp_path / "run", code=1, preexec_fn=little_memory).stderr
+    assert "of 20000 cannot be started" in err and "augment.workers" in err
 
 
 def test_bench():

@@ -47,6 +47,19 @@ def test_keys_that_change_nothing_are_not_refused(finished):
           "-o", finished)
 
 
+def test_a_finished_run_is_extended(tmp_path):
+    """Where nothing of its beginning depends on its length, the longer run is one from the start."""
+    command = ["train", *TINY, *sets(policy__name="constant", log_every="4ba"),
+               "--schedule", "1ep bp, 2:1"]
+    adagp(*command, "--epochs", "2", "-o", tmp_path / "run")
+    done = adagp(*command, "--epochs", "4", "-o", tmp_path / "run")
+    assert "extended from 2 to 4 epochs" in done.stderr
+    assert "resumed after batch 20 of 40" in done.stderr
+    adagp(*command, "--epochs", "4", "-o", tmp_path / "whole")
+    assert_same_run(tmp_path / "run", tmp_path / "whole")
+    assert "epoch" not in adagp(*command, "--epochs", "4", "-o", tmp_path / "run").stderr
+
+
 def test_overwrite_starts_anew(tmp_path, finished):
     folder = tmp_path / "run"
     adagp("train", *TINY, "--epochs", "1", "-o", folder)

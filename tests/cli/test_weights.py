@@ -157,6 +157,24 @@ def test_train_from_weights(tmp_path, finished):
     assert all("running" in n or "tracked" in n for n in moved), moved
 
 
+def test_fine_tuning_onto_other_classes(tmp_path, finished):
+    """All but the head comes from the file, and one line says so."""
+    weights = finished / "weights.safetensors"
+    done = adagp("train", *TINY, "--epochs", "1", "--method", "bp", "--weights", weights,
+                 *sets(optim__lr=0, optim__momentum=0, model__classes=13), "-o", tmp_path / "run")
+    before, after = load_file(weights), load_file(tmp_path / "run/weights.safetensors")
+    told = [line for line in done.stderr.splitlines() if str(weights) in line]
+    assert len(told) == 1 and "fc.weight" in told[0] and "fc.bias" in told[0], done.stderr
+    assert after["fc.weight"].shape[0] == 13
+    moved = [n for n in before
+             if before[n].shape != after[n].shape or not torch.equal(before[n], after[n])]
+    assert all(n.startswith("fc.") or "running" in n or "tracked" in n for n in moved), moved
+    # Other differences of shape stay errors.
+    err = adagp("train", *TINY, "--epochs", "1", "--weights", weights, "-o", tmp_path / "wide",
+                *sets(model__width_divisor=2), code=3).stderr
+    assert "of another shape" in err
+
+
 def test_what_does_not_fit_is_listed(resnet, tmp_path):
     folder, _, _ = resnet
     state = load_file(folder / "w.safetensors")

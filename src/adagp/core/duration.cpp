@@ -1,5 +1,6 @@
 #include "adagp/core/duration.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "adagp/core/error.h"
@@ -22,8 +23,10 @@ Duration Duration::parse(const std::string& text) {
 }
 
 int64_t Duration::batches(int64_t batches_per_epoch) const {
-  return std::llround(unit == Unit::kEpochs ? value * static_cast<double>(batches_per_epoch)
-                                            : value);
+  constexpr double kMost = 1e18;  // longer than any run, inside 64 bits
+  const double count =
+      unit == Unit::kEpochs ? value * static_cast<double>(batches_per_epoch) : value;
+  return std::llround(std::min(count, kMost));
 }
 
 }  // namespace adagp::core

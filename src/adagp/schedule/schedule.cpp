@@ -102,12 +102,32 @@ Schedule Schedule::parse(const std::string& text, int64_t epochs) {
   return out;
 }
 
-Phase Schedule::at(int64_t epoch, int64_t batch) const {
+const Stretch& Schedule::stretch_at(int64_t epoch) const {
   size_t i = 0;
   for (; i + 1 < stretches_.size() && epoch >= stretches_[i].epochs; ++i) {
     epoch -= stretches_[i].epochs;
   }
-  const Stretch& now = stretches_[i];
+  return stretches_[i];
+}
+
+bool Schedule::begins_like(const Schedule& other, int64_t epochs) const {
+  // Ratios change only where a stretch of one of them begins.
+  std::vector<int64_t> begins;
+  for (const Schedule* one : {this, &other}) {
+    int64_t begin = 0;
+    for (const Stretch& stretch : one->stretches_) {
+      begins.push_back(begin);
+      begin += stretch.epochs;
+    }
+  }
+  return std::all_of(begins.begin(), begins.end(), [&](int64_t epoch) {
+    const Stretch &a = stretch_at(epoch), &b = other.stretch_at(epoch);
+    return epoch >= epochs || (a.predicted == b.predicted && a.exact == b.exact);
+  });
+}
+
+Phase Schedule::at(int64_t epoch, int64_t batch) const {
+  const Stretch& now = stretch_at(epoch);
   return batch % (now.predicted + now.exact) < now.predicted ? Phase::kPredict : Phase::kBackprop;
 }
 

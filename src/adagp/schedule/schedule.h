@@ -29,12 +29,16 @@ class Schedule {
   static Schedule parse(const std::string& text, int64_t epochs);
 
   Phase at(int64_t epoch, int64_t batch) const;
+  // Whether the first `epochs` are the same in both.
+  bool begins_like(const Schedule& other, int64_t epochs) const;
   int64_t predicted_batches(int64_t epochs, int64_t batches_per_epoch) const;
   double predicted_share(int64_t epochs, int64_t batches_per_epoch) const;
   std::string str() const;  // written out as stretches
   const std::vector<Stretch>& stretches() const { return stretches_; }
 
  private:
+  const Stretch& stretch_at(int64_t epoch) const;
+
   std::vector<Stretch> stretches_;
 };
 

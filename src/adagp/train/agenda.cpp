@@ -19,6 +19,9 @@ std::vector<float> to_host(const at::Tensor& values) {
   return {first, first + host.numel()};
 }
 
+// On a thread, or where none can be started when it is asked for.
+constexpr auto kAhead = std::launch::async | std::launch::deferred;
+
 // In the table of an example that was not seen yet; losses are never negative.
 constexpr float kUnseen = -1;
 
@@ -112,7 +115,7 @@ const Agenda::Current& Agenda::current(int64_t epoch) {
     weights = rule_.weights(session_.config, {losses, now.draws, epoch, session_.config.epochs});
   }
   lay_out(std::move(now), weights);
-  ahead_ = std::async(std::launch::async, [this, epoch] { return chance(epoch + 1); });
+  ahead_ = std::async(kAhead, [this, epoch] { return chance(epoch + 1); });
   return current_;
 }
 
@@ -143,12 +146,42 @@ int64_t Agenda::expected_examples(int64_t epoch) const {
   return examples_ - std::count(weights.begin(), weights.end(), 0.0F);
 }
 
+std::vector<Agenda::Stage> Agenda::stages() const {
+  const int64_t epochs = session_.config.epochs;
+  std::vector<int64_t> bounds = method_.turns(epochs);
+  if (rule_) {
+    for (const int64_t turn : selection_turns(session_.config, epochs)) bounds.push_back(turn);
+  }
+  int64_t end_of_stretch = 0;
+  for (const schedule::Stretch& stretch : schedule_.stretches()) {
+    bounds.push_back(end_of_stretch += stretch.epochs);
+  }
+  std::erase_if(bounds, [&](int64_t epoch) { return epoch <= 0 || epoch >= epochs; });
+  bounds.push_back(epochs);
+  std::sort(bounds.begin(), bounds.end());
+  std::vector<Stage> out;
+  Stage next;
+  for (const int64_t bound : bounds) {
+    if (bound == next.begin) continue;
+    next.end = bound;
+    next.examples = expected_examples(next.begin);
+    out.push_back(next);
+    next.examples_before +=
+        static_cast<double>(bound - next.begin) * static_cast<double>(next.examples);
+    next.begin = bound;
+  }
+  return out;
+}
+
+bool Agenda::follows_length() const {
+  return (rule_ && rule_.by_loss) || !method_.turns(session_.config.epochs).empty();
+}
+
 bool Agenda::leaves_nothing_out() const {
   if (!rule_ || !rule_.by_loss) return false;
-  for (int64_t epoch = 0; epoch < session_.config.epochs; ++epoch) {
-    if (expected_examples(epoch) < examples_) return false;
-  }
-  return true;
+  const auto all = stages();
+  return std::none_of(all.begin(), all.end(),
+                      [&](const Stage& stage) { return stage.examples < examples_; });
 }
 
 double Agenda::progress(int64_t epoch, int64_t position) {
@@ -163,29 +196,41 @@ double Agenda::progress(int64_t epoch, int64_t position) {
     within = static_cast<double>(position) / static_cast<double>(per_epoch_);
   }
   if (!rule_) return (e + within) / epochs;
-  if (until_.empty()) {
-    std::vector<double> sums{0};
-    for (int64_t i = 0; i < session_.config.epochs; ++i) {
-      sums.push_back(sums.back() + static_cast<double>(expected_examples(i)));
-    }
-    for (const double sum : sums) until_.push_back(sum / sums.back());
+  if (stages_.empty()) stages_ = stages();
+  const auto before = [](const Stage& stage, int64_t end) {
+    return stage.examples_before +
+           static_cast<double>(end - stage.begin) * static_cast<double>(stage.examples);
+  };
+  const double all = before(stages_.back(), stages_.back().end);
+  for (const Stage& stage : stages_) {
+    if (epoch >= stage.end) continue;
+    const double from = before(stage, epoch) / all, to = before(stage, epoch + 1) / all;
+    return from + within * (to - from);
   }
-  const auto at = static_cast<size_t>(epoch);
-  if (at + 1 >= until_.size()) return 1;
-  return until_[at] + within * (until_[at + 1] - until_[at]);
+  return 1;
+}
+
+Agenda::Counts Agenda::foreseen_epoch(const Costs& costs, const Stage& stage) const {
+  Counts out;
+  std::vector<data::EpochPlan::Part> batches(static_cast<size_t>(per_epoch_),
+                                             {0, session_.config.batch});
+  if (planned_) batches = parts(stage.begin, stage.examples);
+  for (size_t i = 0; i < batches.size(); ++i) {
+    const Moment when = moment(stage.begin, static_cast<int64_t>(i));
+    ++(when.phase == schedule::Phase::kPredict ? out.gp : out.bp);
+    out.macs += method_.cost(session_, costs, when, batches[i].count);
+  }
+  return out;
 }
 
 Agenda::Counts Agenda::foreseen(const Costs& costs) const {
   Counts out;
-  for (int64_t epoch = 0; epoch < session_.config.epochs; ++epoch) {
-    std::vector<data::EpochPlan::Part> batches(static_cast<size_t>(per_epoch_),
-                                               {0, session_.config.batch});
-    if (planned_) batches = parts(epoch, expected_examples(epoch));
-    for (size_t i = 0; i < batches.size(); ++i) {
-      const Moment when = moment(epoch, static_cast<int64_t>(i));
-      ++(when.phase == schedule::Phase::kPredict ? out.gp : out.bp);
-      out.macs += method_.cost(session_, costs, when, batches[i].count);
-    }
+  for (const Stage& stage : stages()) {
+    const Counts each = foreseen_epoch(costs, stage);
+    const int64_t epochs = stage.end - stage.begin;
+    out.bp += each.bp * epochs;
+    out.gp += each.gp * epochs;
+    out.macs += each.macs * static_cast<double>(epochs);
   }
   return out;
 }

@@ -23,6 +23,8 @@ class Agenda {
   data::Planner planner();
   void set_usual_batches(int64_t per_epoch) { per_epoch_ = per_epoch; }
 
+  // Whether the epochs of a longer run are others from the beginning.
+  bool follows_length() const;
   // A rule that takes all examples in every epoch of so short a run.
   bool leaves_nothing_out() const;
 
@@ -53,6 +55,15 @@ class Agenda {
   };
   Chance chance(int64_t epoch) const;
   int64_t expected_examples(int64_t epoch) const;
+  // Epochs that have as many batches of every kind and size as each other, as far as can be said
+  // before the run.
+  struct Stage {
+    int64_t begin = 0, end = 0;  // epochs
+    int64_t examples = 0;        // of each of them
+    double examples_before = 0;  // of all epochs before
+  };
+  std::vector<Stage> stages() const;
+  Counts foreseen_epoch(const Costs& costs, const Stage& stage) const;
   struct Current {
     int64_t epoch = -1;
     std::shared_ptr<const data::EpochPlan> plan;
@@ -69,7 +80,7 @@ class Agenda {
   SelectionRule rule_;
   bool planned_;
   int64_t examples_, per_epoch_ = 0;
-  std::vector<double> until_;  // with a rule: expected share of the run's examples before an epoch
+  std::vector<Stage> stages_;  // with a rule, when first asked for
   std::vector<float> chosen_;  // weights of all examples in the current epoch
   Current current_;
   std::future<Chance> ahead_;  // of the next epoch

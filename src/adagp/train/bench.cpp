@@ -13,6 +13,7 @@
 #include "adagp/train/build.h"
 #include "adagp/train/classification.h"
 #include "adagp/train/peak_memory.h"
+#include "adagp/train/precision.h"
 #include "adagp/train/session.h"
 
 namespace adagp::train {
@@ -93,12 +94,15 @@ std::string spread(const Timing& timing) {
 BenchResult bench(Config config, const std::string& input, int repeats, const std::string& only) {
   const TaskPtr task = made_up(config, input);
   task->resolve(config);
+  resolve_precision(config);
 
   BenchResult out;
   const at::Device device = choose_device(config.device);
   const auto measure = [&](const std::string& kind, int rounds) {
     set_threads(config);
-    return measure_steps(config, task, task->example(config, config.batch, device), rounds, kind);
+    const std::vector<std::string> kinds =
+        kind.empty() ? std::vector<std::string>() : std::vector<std::string>{kind};
+    return measure_steps(config, task, task->example(config, config.batch, device), rounds, kinds);
   };
   StepTimes::Peak host;
   if (device.is_cpu()) {  // in processes of their own, before this one starts threads

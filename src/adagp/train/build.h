@@ -15,7 +15,8 @@ namespace adagp::train {
 // loading of the data or the runs before it. Throws UsageError.
 void check_names(const Config& config);
 
-// The network a resolved configuration names: initialised from its seed, or from its weights file.
+// The network a resolved configuration names: initialised from its seed, or from its weights file,
+// but for a head with another number of classes than the file's, which stays initialised.
 std::shared_ptr<models::Net> build_net(const Config& config, const Task& task);
 
 using TaskPtr = std::shared_ptr<const Task>;
@@ -30,7 +31,8 @@ Summary train(Config config, const TaskPtr& task, const core::fs::path& folder,
 Summary train_together(Config config, const core::fs::path& folder, bool overwrite,
                        const TeamMaker& make_team);
 
-// The same for a network of your own, which build_net does not know.
+// The same for a network of your own, which build_net does not know. Measurements before the run
+// use it too and leave no trace in its parameters and buffers.
 Summary train(Config config, const TaskPtr& task, std::shared_ptr<models::Net> net,
               const core::fs::path& folder, bool overwrite = false);
 

@@ -8,18 +8,23 @@
 namespace adagp::train {
 namespace {
 
+// Far above any real run; products with the batches of an epoch stay inside 64 bits.
+constexpr int64_t kMostEpochs = 1'000'000'000;
+constexpr int64_t kMostBatches = 1'000'000'000'000'000;
+
 void bind_run(core::Binding& b, Config& c) {
   b.bind("method", &c.method, "what is done with the batches (adagp list methods)");
   b.bind("schedule", &c.schedule,
          "BP and GP batches: auto, paper, bp or \"10ep bp, 4ep 4:1, 1:1\"");
   b.bind("head", &c.head, "the classifier in GP batches: predicted, exact or frozen")
       .one_of({"predicted", "exact", "frozen"});
-  b.bind("epochs", &c.epochs, "passes over the training data").at_least(1);
+  b.bind("epochs", &c.epochs, "passes over the training data").between(1, kMostEpochs);
   b.bind("batch", &c.batch, "images per batch").at_least(1);
   b.bind("eval_batch", &c.eval_batch, "images per batch of an evaluation").at_least(1);
   b.bind("device", &c.device, "auto, cpu, cuda or cuda:N");
   b.bind("threads", &c.threads, "CPU threads; 0 = all").at_least(0);
-  b.bind("precision", &c.precision, "fp32, or on a GPU bf16: copies of the weights, fp32 masters")
+  b.bind("precision", &c.precision,
+         "fp32, or on a GPU bf16: copies of the weights, fp32 masters; on a CPU fp32")
       .one_of({"fp32", "bf16"});
   b.bind("seed", &c.seed, "of weights, order, augmentation and predictor").at_least(0);
   b.bind("weights", &c.weights, "safetensors file to start from");
@@ -244,7 +249,7 @@ void bind_methods(core::Binding& b, Config& c) {
          "run folder whose seconds are the budget");
   b.bind("equal_time.batches", &c.equal_time_batches,
          "the budget in batches; 0 = from the reference")
-      .at_least(0);
+      .between(0, kMostBatches);
 }
 
 }  // namespace
@@ -259,6 +264,10 @@ void bind(core::Binding& binding, Config& config) {
 }
 
 void validate(const Config& config) {
+  if (config.epochs < 1 || config.epochs > kMostEpochs) {
+    throw UsageError("epochs = " + std::to_string(config.epochs) + ": expected 1 to " +
+                     std::to_string(kMostEpochs));
+  }
   schedule::Schedule::parse(config.schedule, config.epochs);
   for (const auto* text : {&config.probe_every, &config.checkpoint_every, &config.log_every}) {
     core::Duration::parse(*text);

@@ -2,10 +2,13 @@
 
 #include <cmath>
 
+#include "adagp/core/log.h"
 #include "adagp/core/text.h"
 #include "adagp/layers/from_model.h"
 #include "adagp/train/build.h"
 #include "adagp/train/equal_time.h"
+#include "adagp/train/methods.h"
+#include "adagp/train/precision.h"
 #include "adagp/train/step_times.h"
 #include "adagp/train/trainer.h"
 
@@ -17,13 +20,17 @@ constexpr int kTimedSteps = 3;
 }  // namespace
 
 Plan dry_run(Config config) {
-  validate(config);
+  check_names(config);
   set_threads(config);
+  core::log_info("dry run: opening data set " + config.data.name);
   const TaskPtr task = open_task(config);
   task->resolve(config);
-  fix_budget(config, task);
+  resolve_precision(config);
+  fix_budget(config, task, throw_away_nets(config, task));
+  core::log_info("dry run: making network " + config.model.name);
   Trainer trainer(config, task, build_net(config, *task));
   Session& s = trainer.session();
+  if (const std::string no_gp = trainer.no_gp_batches(); !no_gp.empty()) core::log_warning(no_gp);
 
   Plan plan;
   plan.model = config.model.name + " (" + config.model.form + " form)";
@@ -46,12 +53,16 @@ Plan dry_run(Config config) {
   }
   if (s.bf16()) plan.activation_bytes /= 2;
 
-  const StepTimes times =
-      measure_steps(config, task, task->example(config, config.batch, s.device), kTimedSteps);
+  const double bp_macs = trainer.costs().backprop() * static_cast<double>(config.batch);
+  std::vector<std::string> kinds{s.predictor ? "bp-train" : "bp"};
+  if (s.predictor || !std::isfinite(bp_macs)) kinds.push_back("gp");
+  core::log_info(
+      core::cat("dry run: timing steps of ", config.batch, " ", task->unit(), " on ", plan.device));
+  const StepTimes times = measure_steps(config, task, task->example(config, config.batch, s.device),
+                                        kTimedSteps, kinds);
   plan.bp_seconds = s.predictor ? times.bp_train.median : times.bp.median;
   const auto bp_batches = static_cast<double>(plan.bp_batches);
   const auto gp_batches = static_cast<double>(plan.gp_batches);
-  const double bp_macs = trainer.costs().backprop() * static_cast<double>(config.batch);
   if (s.predictor || !std::isfinite(bp_macs)) {
     plan.gp_seconds = trainer.method().cheap_needs_data() ? times.gp.median : 0;
     plan.total_seconds = plan.bp_seconds * bp_batches + plan.gp_seconds * gp_batches;

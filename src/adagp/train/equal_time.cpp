@@ -8,7 +8,6 @@
 #include "adagp/core/text.h"
 #include "adagp/train/build.h"
 #include "adagp/train/session.h"
-#include "adagp/train/step_times.h"
 
 namespace adagp::train {
 namespace {
@@ -21,7 +20,7 @@ int64_t budget_batches(double seconds, double seconds_per_batch, int64_t most) {
   return std::clamp<int64_t>(std::llround(seconds / seconds_per_batch), 1, most);
 }
 
-void fix_budget(Config& config, const std::shared_ptr<const Task>& task) {
+void fix_budget(Config& config, const std::shared_ptr<const Task>& task, const NetMaker& make_net) {
   if (config.method != "equal-time" || config.equal_time_batches > 0) return;
   if (config.equal_time_reference.empty()) {
     throw UsageError(
@@ -35,7 +34,7 @@ void fix_budget(Config& config, const std::shared_ptr<const Task>& task) {
   const auto source = task->batches(config, Use::kTrain, device);
   // A typical batch: sentences come in batches of very unlike lengths.
   const data::Batch batch = task->example(config, config.batch, device);
-  const double step = measure_bp(config, task, batch, kBudgetSteps);
+  const double step = measure_bp(config, task, make_net, batch, kBudgetSteps);
   config.equal_time_batches =
       budget_batches(reference.train_seconds, step, config.epochs * source->batches_per_epoch());
   core::log_info(core::cat("equal-time: ", core::human_seconds(reference.train_seconds), " of ",

@@ -90,6 +90,12 @@ class Method {
     (void)moment;
     return 0;
   }
+  // Epochs at which it begins to do something else, in a run of so many epochs: those that follow
+  // from the run's length. In no order; they may lie beyond the run.
+  virtual std::vector<int64_t> turns(int64_t epochs) const {
+    (void)epochs;
+    return {};
+  }
   // The sides of images it may show the network beside the data's own.
   virtual std::vector<int64_t> sides() const { return {}; }
 

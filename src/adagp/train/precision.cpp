@@ -2,7 +2,17 @@
 
 #include <ATen/autocast_mode.h>
 
+#include "adagp/core/log_once.h"
+#include "adagp/train/session.h"
+
 namespace adagp::train {
+
+void resolve_precision(Config& config, bool say) {
+  if (config.precision != "bf16" || choose_device(config.device).is_cuda()) return;
+  config.precision = "fp32";
+  if (!say) return;
+  core::warn_once("precision = bf16 needs a GPU, and the device is the CPU: fp32 is used instead");
+}
 
 AutocastScope::AutocastScope(at::Device device, bool enabled)
     : type_(device.type()), enabled_(enabled) {

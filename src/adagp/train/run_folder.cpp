@@ -12,6 +12,7 @@
 #include "adagp/core/special_files.h"
 #include "adagp/core/text.h"
 #include "adagp/train/old_run.h"
+#include "adagp/train/precision.h"
 
 namespace adagp::train {
 namespace {
@@ -109,7 +110,10 @@ RunFolder::RunFolder(const core::fs::path& path, Config& config, bool overwrite)
   for (const std::string& name : run_entries()) core::remove_temporaries(path, name);
   if (!overwrite) {
     open_existing(config);
-  } else if (has_run(path)) {
+    return;
+  }
+  resolve_precision(config);
+  if (has_run(path)) {
     refuse_own_inputs(config, path);
     old_ = Old::kInPlace;
   }
@@ -133,11 +137,18 @@ void RunFolder::open_existing(Config& config) {
       throw DataError(folder.string() +
                       ": has a run's files but no config.toml; --overwrite starts anew");
     }
+    resolve_precision(config);
     return;
   }
   const Config stored = read_config(folder);
   if (config.equal_time_batches == 0) config.equal_time_batches = stored.equal_time_batches;
+  // A run that was finished elsewhere in bf16 is shown here as well.
+  if (config.precision != stored.precision) resolve_precision(config);
   const auto keys = differing_keys(config, stored);
+  if (keys == std::vector<std::string>{"epochs"} && config.epochs > stored.epochs) {
+    shorter_epochs_ = stored.epochs;
+    return;
+  }
   if (!keys.empty()) {
     throw UsageError(core::cat(folder.string(), ": holds a run with another configuration (",
                                core::join(keys, ", "),
@@ -160,6 +171,14 @@ void RunFolder::open_existing(Config& config) {
     refuse(core::cat(summary.string(), ": is of another run than config.toml (",
                      core::join(other, "; "), ")"));
   }
+}
+
+// Without its summary the run is unfinished, and an interruption before the next line does no harm:
+// the same command extends it again.
+void RunFolder::extend(const Config& config) {
+  core::fs::remove(file("summary.json"));
+  core::write_file(file("config.toml"), config_text(config));
+  shorter_epochs_.reset();
 }
 
 void RunFolder::begin(const Config& config, const std::string& device) {

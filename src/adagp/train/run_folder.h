@@ -17,7 +17,9 @@ class RunFolder {
  public:
   // Creates and locks the folder. A folder with another configuration is refused (UsageError naming
   // the keys) unless `overwrite`: a run that is there is then replaced, not before the new one
-  // begins. What a former start resolved (the budget of equal-time) is taken over into `config`.
+  // begins. One with fewer epochs and otherwise the same is left to extend(). What a former start
+  // resolved (the budget of equal-time) is taken over into `config`, and a precision that this
+  // machine cannot have is replaced there.
   RunFolder(const core::fs::path& path, Config& config, bool overwrite);
   // A run that was to be replaced comes back when the new one has no checkpoint.
   ~RunFolder();
@@ -34,6 +36,12 @@ class RunFolder {
   // Whether the run that is there is not to be resumed.
   bool replaces() const { return old_ != Old::kNone; }
 
+  // Of the run in the folder, where it is a shorter one of the same configuration.
+  const std::optional<int64_t>& shorter_epochs() const { return shorter_epochs_; }
+  // The shorter run becomes one of `config` that is not finished. Its weights and its best ones
+  // stay until the longer run has others.
+  void extend(const Config& config);
+
   // When everything the new run needs is loaded: sets the run aside that it replaces.
   void begin(const Config& config, const std::string& device);
   void saved();                         // a checkpoint: the replaced run is removed
@@ -48,6 +56,7 @@ class RunFolder {
   std::unique_ptr<core::FolderHandle> handle_;
   std::unique_ptr<core::FileLock> lock_;
   std::optional<Summary> summary_;
+  std::optional<int64_t> shorter_epochs_;
   Old old_ = Old::kNone;
 };
 

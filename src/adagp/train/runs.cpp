@@ -1,7 +1,9 @@
 #include "adagp/train/runs.h"
 
+#include "adagp/core/error.h"
 #include "adagp/core/interrupt.h"
 #include "adagp/core/log.h"
+#include "adagp/core/text.h"
 #include "adagp/train/trainer.h"
 
 namespace adagp::train {
@@ -26,6 +28,11 @@ double check_run(Config config, const TaskPtr& task, const core::fs::path& folde
   if (!overwrite && core::fs::exists(folder / "config.toml")) {
     const RunFolder there(folder, config, false);
     if (there.finished()) return 0;
+    if (there.shorter_epochs()) {
+      throw UsageError(core::cat(folder.string(), ": holds a run of ", *there.shorter_epochs(),
+                                 " epochs, not of ", config.epochs,
+                                 "; choose another folder, or start anew with --overwrite"));
+    }
   }
   choose_device(config.device);
   config.device = "cpu";

@@ -9,10 +9,21 @@
 
 namespace adagp::train {
 
+namespace {
+
+int64_t first_annealed(const Config& config, int64_t epochs) {
+  const double share = config.select_anneal * static_cast<double>(epochs);
+  return epochs - (share > 0 ? std::max<int64_t>(1, std::llround(share)) : 0);
+}
+
+}  // namespace
+
 bool takes_all(const Config& config, const SelectionCase& now) {
-  const double share = config.select_anneal * static_cast<double>(now.epochs);
-  const int64_t last = share > 0 ? std::max<int64_t>(1, std::llround(share)) : 0;
-  return now.epoch == 0 || now.epoch >= now.epochs - last;
+  return now.epoch == 0 || now.epoch >= first_annealed(config, now.epochs);
+}
+
+std::vector<int64_t> selection_turns(const Config& config, int64_t epochs) {
+  return {1, first_annealed(config, epochs)};
 }
 
 std::vector<double> selection_draws(uint64_t seed, int64_t epoch, int64_t examples) {

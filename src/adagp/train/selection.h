@@ -33,6 +33,8 @@ std::vector<float> infobatch_rule(const Config& config, const SelectionCase& now
 
 // The first epoch and the last ones have all examples.
 bool takes_all(const Config& config, const SelectionCase& now);
+// The epochs at which that changes; they may lie beyond the run.
+std::vector<int64_t> selection_turns(const Config& config, int64_t epochs);
 // A pure function of the seed, the epoch and the example.
 std::vector<double> selection_draws(uint64_t seed, int64_t epoch, int64_t examples);
 // The examples by rising loss, those whose losses agree to 15 bits in their order. Losses are not

@@ -73,7 +73,9 @@ Session make_session(const Config& config, std::shared_ptr<const Task> task,
   s.config = config;
   s.device = choose_device(config.device);
   if (s.bf16() && !s.device.is_cuda()) {
-    throw UsageError("precision bf16 needs a GPU, and the device is the CPU; use fp32");
+    throw UsageError(
+        "precision bf16 needs a GPU, and the device is the CPU; use fp32, or go on where the run "
+        "began");
   }
   at::globalContext().setDeterministicCuDNN(config.deterministic);
   at::globalContext().setBenchmarkCuDNN(!config.deterministic);

@@ -2,11 +2,13 @@
 
 #include <algorithm>
 #include <functional>
+#include <mutex>
 #include <set>
 #include <vector>
 
 #include <ATen/ATen.h>
 
+#include "adagp/core/progress.h"
 #include "adagp/core/text.h"
 #include "adagp/data/resident.h"
 #include "adagp/device/kernels.h"
@@ -20,11 +22,17 @@
 namespace adagp::train {
 namespace {
 
-constexpr int kWarmUp = 4;  // the graph's warm-up, its recording, one replay
+constexpr double kPlainLines = 5;  // seconds between two lines of progress where no bar is drawn
+
+// On a GPU the graph's warm-up, its recording, one replay; on a CPU the first step of its shape.
+int warm_ups(const at::Device& device) {
+  return device.is_cuda() ? 4 : 1;
+}
 
 // A session that trains with a tiny learning rate: the work is real, the weights stay sane.
-Session throw_away(const Config& config, const TaskPtr& task, bool with_predictor) {
-  Session s = make_session(config, task, build_net(config, *task));
+Session throw_away(const Config& config, const TaskPtr& task, const NetMaker& make_net,
+                   bool with_predictor) {
+  Session s = make_session(config, task, make_net());
   s.set_lr(1e-6);
   s.net->train();
   if (with_predictor) {
@@ -65,14 +73,24 @@ void measure_peaks(Session& s, const data::Batch& batch, std::vector<Kind>& kind
 
 // Interleaved; on a GPU all are queued before anything is waited for, so that it never idles.
 bool time_all(Session& s, const data::Batch& batch, std::vector<Kind>& kinds, int repeats) {
-  for (int i = 0; i < kWarmUp; ++i) {
-    for (Kind& kind : kinds) kind.graph.run(s, batch, kind.step);
+  core::Progress progress(kPlainLines);
+  const int first = warm_ups(s.device), rounds = first + repeats;
+  size_t begun = 0;
+  const auto run = [&](Kind& kind) {
+    const size_t all = static_cast<size_t>(rounds) * kinds.size();
+    ++begun;
+    progress.show(core::cat("timing steps: ", begun, " of ", all, " (", kind.name, ")"),
+                  static_cast<double>(begun) / static_cast<double>(all));
+    kind.graph.run(s, batch, kind.step);
+  };
+  for (int i = 0; i < first; ++i) {
+    for (Kind& kind : kinds) run(kind);
   }
   device::Marks marks(s.device);
   marks.add();
   for (int i = 0; i < repeats; ++i) {
     for (Kind& kind : kinds) {
-      kind.graph.run(s, batch, kind.step);
+      run(kind);
       marks.add();
     }
   }
@@ -148,9 +166,15 @@ Timing time_data(Session& s, const data::Batch& batch, int repeats) {
 
 }  // namespace
 
+NetMaker throw_away_nets(const Config& config, const TaskPtr& task) {
+  Config fresh = config;
+  fresh.weights.clear();
+  return [fresh, task] { return build_net(fresh, *task); };
+}
+
 StepTimes measure_steps(const Config& config, const TaskPtr& task, const data::Batch& batch,
-                        int repeats, const std::string& only) {
-  Session s = throw_away(config, task, true);
+                        int repeats, const std::vector<std::string>& only) {
+  Session s = throw_away(config, task, throw_away_nets(config, task), true);
   auto adagp = find_method("adagp").make(s);
   StepTimes out;
   std::vector<Kind> all;
@@ -171,7 +195,9 @@ StepTimes measure_steps(const Config& config, const TaskPtr& task, const data::B
   std::vector<Kind> kinds;
   for (Kind& kind : all) {
     kind.graph = StepGraph(kind.name, config.graphs);
-    if (only.empty() || only == kind.name) kinds.push_back(std::move(kind));
+    const bool wanted =
+        only.empty() || std::find(only.begin(), only.end(), kind.name) != only.end();
+    if (wanted) kinds.push_back(std::move(kind));
   }
   measure_peaks(s, batch, kinds);
   out.graphs = time_all(s, batch, kinds, repeats);
@@ -198,7 +224,10 @@ void warm_up_shapes(Session& s, const std::string& name) {
   if (entry.cheap != Cheap::kNone && !s.summaries) add_summaries(s);
   const auto method = entry.make(s);
   std::set<std::pair<schedule::Phase, std::vector<int64_t>>> done;
-  for (int64_t epoch = 0; epoch < s.config.epochs; ++epoch) {
+  std::vector<int64_t> epochs = method->turns(s.config.epochs);
+  epochs.push_back(0);
+  for (const int64_t epoch : epochs) {
+    if (epoch >= s.config.epochs) continue;
     for (const auto phase : {schedule::Phase::kBackprop, schedule::Phase::kPredict}) {
       const bool cheap = phase == schedule::Phase::kPredict;
       if (cheap && entry.cheap == Cheap::kNone) continue;
@@ -221,9 +250,10 @@ void warm_up_shapes(Session& s, const std::string& name) {
 
 }  // namespace
 
-void warm_up(const Config& config, const TaskPtr& task) {
+void warm_up(const Config& config, const TaskPtr& task, const NetMaker& make_net, bool known) {
   const at::Device device = choose_device(config.device);
   if (!device.is_cuda() || config.deterministic) return;
+  static std::mutex mutex;
   static std::set<std::string> done;
   const std::string key = core::cat(
       device.str(), " ", config.model.name, " ", config.model.form, " ", config.model.classes, " ",
@@ -231,8 +261,11 @@ void warm_up(const Config& config, const TaskPtr& task) {
       config.eval_batch, " ", config.precision, " ", config.accumulate, " ", config.method, " ",
       at::IntArrayRef(config.low_res.sizes), " ", config.low_res.scale_batch, " ",
       config.selective.share);
-  if (!done.insert(key).second) return;
-  Session s = throw_away(config, task, false);
+  if (known) {
+    const std::lock_guard<std::mutex> lock(mutex);
+    if (!done.insert(key).second) return;
+  }
+  Session s = throw_away(config, task, make_net, false);
   const auto examples = [&](int64_t count) { return task->example(config, count, device); };
   try {
     warm_up_shapes(s, config.method);
@@ -247,9 +280,9 @@ void warm_up(const Config& config, const TaskPtr& task) {
   device::synchronise(device);
 }
 
-double measure_bp(const Config& config, const TaskPtr& task, const data::Batch& batch,
-                  int repeats) {
-  Session s = throw_away(config, task, false);
+double measure_bp(const Config& config, const TaskPtr& task, const NetMaker& make_net,
+                  const data::Batch& batch, int repeats) {
+  Session s = throw_away(config, task, make_net, false);
   Timing out;
   std::vector<Kind> kinds;
   kinds.push_back({"bp", [&](const data::Batch& b) { return bp_step(s, b); }, &out});

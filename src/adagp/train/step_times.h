@@ -2,7 +2,10 @@
 // Seconds of each kind of step, measured on throw-away copies: for bench, --dry-run and the budget
 // of equal-time.
 
+#include <functional>
+#include <memory>
 #include <string>
+#include <vector>
 
 #include "adagp/train/config.h"
 #include "adagp/train/task.h"
@@ -30,16 +33,25 @@ struct StepTimes {
 };
 
 // `config` is resolved. `repeats` timed steps of each kind after a warm-up, interleaved so that a
-// slow moment of the machine hits all of them. `only` ("forward", "gp", "bp", "bp-train") leaves
-// the other kinds out, for profiles and peak memory.
+// slow moment of the machine hits all of them; long ones show progress on stderr. `only` (of
+// "forward", "gp", "bp", "bp-train") leaves the other kinds out.
 StepTimes measure_steps(const Config& config, const std::shared_ptr<const Task>& task,
-                        const data::Batch& batch, int repeats, const std::string& only = "");
-// Lets a GPU choose its algorithms before the clock of a run starts: a few steps of a throw-away
-// copy, once for each shape of a process. Random numbers are disturbed, so call it before they are
-// seeded. Nothing on a CPU, or where nothing is chosen (--deterministic).
-void warm_up(const Config& config, const std::shared_ptr<const Task>& task);
+                        const data::Batch& batch, int repeats,
+                        const std::vector<std::string>& only = {});
+
+// Gives a network for steps that are not part of a run; they change its weights.
+using NetMaker = std::function<std::shared_ptr<models::Net>()>;
+// The network of a resolved configuration, without its weights file.
+NetMaker throw_away_nets(const Config& config, const std::shared_ptr<const Task>& task);
+
+// Lets a GPU choose its algorithms before the clock of a run starts: a few steps, once in a process
+// for each shape of a network that `config` names. `known`: it does. Random numbers are disturbed,
+// so call it before they are seeded. Nothing on a CPU, or where nothing is chosen
+// (--deterministic).
+void warm_up(const Config& config, const std::shared_ptr<const Task>& task,
+             const NetMaker& make_net, bool known = true);
 // Only the plain backprop step.
 double measure_bp(const Config& config, const std::shared_ptr<const Task>& task,
-                  const data::Batch& batch, int repeats);
+                  const NetMaker& make_net, const data::Batch& batch, int repeats);
 
 }  // namespace adagp::train

@@ -45,9 +45,11 @@ Trainer::Trainer(const Config& config, std::shared_ptr<const Task> task,
   total_ = config.method == "equal-time" ? config.equal_time_batches : config.epochs * per_epoch_;
   if (total_ < 1) throw UsageError("equal_time.batches = 0: method equal-time has no budget");
   // A run cut to a budget takes its stairs proportionally earlier.
-  const int64_t full = config.epochs * per_epoch_;
-  policy_ = optim::make_policy(config.policy, config.optim.lr, total_,
-                               std::max<int64_t>(1, per_epoch_ * total_ / full));
+  const auto epoch = static_cast<double>(per_epoch_),
+             full = epoch * static_cast<double>(config.epochs);
+  policy_ = optim::make_policy(
+      config.policy, config.optim.lr, total_,
+      std::max<int64_t>(1, static_cast<int64_t>(epoch * static_cast<double>(total_) / full)));
   const auto batches = [&](const std::string& text) {
     return core::Duration::parse(text).batches(per_epoch_);
   };
@@ -57,14 +59,6 @@ Trainer::Trainer(const Config& config, std::shared_ptr<const Task> task,
   log_every_ = std::max<int64_t>(1, batches(config.log_every));
   checkpoint_every_ = std::max<int64_t>(1, batches(config.checkpoint_every));
   if (needs_predictor(config)) add_predictor(session_, per_epoch_);
-}
-
-Agenda::Counts Trainer::foreseen() const {
-  // A budget is a number of batches, all of them BP.
-  if (session_.config.method == "equal-time") {
-    return {total_, 0, costs_->backprop() * static_cast<double>(total_ * session_.config.batch)};
-  }
-  return agenda_->foreseen(*costs_);
 }
 
 std::string Trainer::Place::text() const {
@@ -105,6 +99,7 @@ Summary Trainer::run(RunFolder* folder) {
   std::optional<Snapshot> found;
   if (folder != nullptr && !folder->replaces()) {
     found = Checkpoints(folder->file("checkpoint")).load_newest();
+    if (folder->shorter_epochs()) extend(*folder, found.has_value());
   }
   if (team() != nullptr) {
     team()->wait_for_leader();
@@ -124,12 +119,15 @@ Summary Trainer::run(RunFolder* folder) {
                                 " epochs: the run is too short for "
                                 "select.anneal, or the rule is set to take all"));
   }
+  const std::string no_gp = no_gp_batches();
+  if (!no_gp.empty() && (team() == nullptr || team()->leads())) core::log_warning(no_gp);
   session_.net->train();
   session_.trained_seconds = [this] { return train_seconds_ + clock_.seconds(); };
   rehearse();
   train_source_->seek(at_.epoch, at_.position);
 
   int64_t saved = epochs_in_batches();
+  start_estimate();
   start_clock();
   while (!done()) {
     one_batch();

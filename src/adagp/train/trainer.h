@@ -34,6 +34,8 @@ class Trainer {
   int64_t batches_per_epoch() const { return per_epoch_; }  // of an epoch with all examples
   // BP and GP batches of the run, as far as can be said before it.
   Agenda::Counts foreseen() const;
+  // A warning when the method has cheap batches and the schedule gives it none; empty otherwise.
+  std::string no_gp_batches() const;
   const schedule::Schedule& schedule() const { return schedule_; }
   Session& session() { return session_; }
   Method& method() { return *method_; }
@@ -64,6 +66,12 @@ class Trainer {
   // What every process of a team does together, so that one's signal stops all of them.
   int agreed_signal(bool end_of_epoch);
 
+  // Why a run of `epochs` is not the beginning of this one: what it did depends on its length.
+  // Empty: going on from its end gives what a run of this length gives.
+  std::string why_not_longer_than(int64_t epochs) const;
+  // Makes the folder's shorter run this one. Throws UsageError when it cannot be.
+  void extend(RunFolder& folder, bool has_checkpoint) const;
+
   void open_records(RunFolder& folder);
   Snapshot snapshot(const Tally::Values& seen) const;
   void restore(const Snapshot& snapshot);
@@ -77,6 +85,10 @@ class Trainer {
   const Figure& main_figure() const { return session_.task->figures().front(); }
   Team* team() const { return session_.team.get(); }
   double fraction() const;
+  // For the estimate of the time left: the share of the run's work that is done.
+  double work_done() const;
+  void start_estimate();
+  std::string time_left() const;  // " left 3m 20s"; empty where nothing can be said
   // What the run has cost so far, in epochs of plain backprop; NaN where it cannot be counted.
   double cost_epochs() const;
   int64_t nominal_step() const;
@@ -114,7 +126,8 @@ class Trainer {
   Place checked_from_;
   schedule::Phase phase_ = schedule::Phase::kBackprop;
 
-  metrics::Stopwatch clock_;
+  metrics::Stopwatch clock_, since_start_;  // of batches alone, of everything in this process
+  double foreseen_macs_ = 0, work_at_start_ = 0;
   int64_t timed_batches_ = 0, timed_examples_ = 0;  // since the last line
   int64_t batches_of_last_ = 0;                     // in the epoch of the last batch
   double timed_from_ = 0;

@@ -37,7 +37,7 @@ void Trainer::log_interval() {
                 session_.lr, " phase ", phase_ == schedule::Phase::kPredict ? "GP" : "BP", " gp ",
                 core::fixed(100 * share, 0), "%");
   if (cosine) line += " cos " + core::fixed(*cosine, 3);
-  progress_.show(line, fraction());
+  progress_.show(line + time_left(), fraction());
 
   nlohmann::json record{{"kind", "train"},
                         {"step", step_},
@@ -140,7 +140,7 @@ void Trainer::end_epoch(RunFolder* folder) {
   progress_.show(core::cat("epoch ", epoch + 1, "/", (total_ + per_epoch_ - 1) / per_epoch_,
                            " done: test ", main.name, " ", core::fixed(score, 2), " loss ",
                            core::fixed(test_loss_, 3), " (best ", core::fixed(best_score_, 2),
-                           ") after ", core::human_seconds(train_seconds_)),
+                           ") after ", core::human_seconds(train_seconds_), time_left()),
                  fraction(), true);
   nlohmann::json record{{"kind", "epoch"},
                         {"step", step_},

@@ -88,6 +88,35 @@ void load_state_dict(torch::nn::Module& net, const io::TensorMap& tensors,
   }
 }
 
+namespace {
+
+bool differ_in_rows(const at::Tensor& a, const at::Tensor& b) {
+  return a.dim() > 0 && a.dim() == b.dim() && a.size(0) != b.size(0) &&
+         a.sizes().slice(1) == b.sizes().slice(1);
+}
+
+}  // namespace
+
+std::vector<std::string> load_all_but_other_heads(models::Net& net, const io::TensorMap& tensors,
+                                                  const std::string& source) {
+  const io::TensorMap own = state_dict(net);
+  io::TensorMap taken = tensors;
+  std::vector<std::string> kept;
+  for (const std::string& head : net.heads()) {
+    for (const char* part : {".weight", ".bias"}) {
+      const std::string name = head + part;
+      const auto mine = own.find(name), theirs = tensors.find(name);
+      if (mine == own.end() || theirs == tensors.end()) continue;
+      if (!differ_in_rows(mine->second, theirs->second)) continue;
+      taken[name] = mine->second;
+      kept.push_back(core::cat(name, " (got ", shape_text(theirs->second), ", expected ",
+                               shape_text(mine->second), ")"));
+    }
+  }
+  load_state_dict(net, taken, source);
+  return kept;
+}
+
 std::map<std::string, std::string> to_metadata(const ModelTag& tag) {
   return {{"model", tag.name},
           {"form", tag.form},

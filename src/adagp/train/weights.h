@@ -2,6 +2,7 @@
 // Networks to and from name -> tensor maps, with PyTorch's names.
 
 #include <string>
+#include <vector>
 
 #include "adagp/io/tensors.h"
 #include "adagp/models/model.h"
@@ -16,6 +17,11 @@ io::TensorMap state_dict(const torch::nn::Module& net);
 // first ten missing, unexpected and misshapen names and their counts; `source` names the file.
 void load_state_dict(torch::nn::Module& net, const io::TensorMap& tensors,
                      const std::string& source);
+
+// The same for a start from another network's weights: a head with another number of outputs keeps
+// its values. Returns the names of the tensors that do, with their shapes.
+std::vector<std::string> load_all_but_other_heads(models::Net& net, const io::TensorMap& tensors,
+                                                  const std::string& source);
 
 // What a weights file says of its network, so that it can be rebuilt from the file alone.
 struct ModelTag {

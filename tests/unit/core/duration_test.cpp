@@ -14,6 +14,12 @@ TEST(Duration, ParsesBothUnits) {
   EXPECT_EQ(Duration::parse("0ep").batches(391), 0);
 }
 
+TEST(Duration, BeyondAnyRunStaysPositive) {
+  for (const char* text : {"1e300ep", "1e300ba", "9e18ep"}) {
+    EXPECT_EQ(Duration::parse(text).batches(391), 1'000'000'000'000'000'000) << text;
+  }
+}
+
 TEST(Duration, RefusesWhatIsNoDurationAndShowsIt) {
   for (const char* bad :
        {"", "ep", "90", "-1ep", "nanep", "infba", "1e999ba", "90 epochs", "9 0ep"}) {

@@ -109,6 +109,29 @@ TEST(EqualTime, TakesItsBudgetFromAReference) {
   EXPECT_EQ(read_config(folder / "run").equal_time_batches, s.bp_batches);
 }
 
+// A network that the registry does not know, here one that it does: its runs must be the same.
+TEST(OwnNetwork, TakesABudgetFromAReferenceAndIsLeftAsItCame) {
+  const testing::TempFolder folder;
+  const auto own = [&](const Config& c, const std::string& name) {
+    at::set_num_threads(1);
+    const Summary s = train(c, small::task(), build_net(c, *small::task()), folder / name);
+    EXPECT_EQ(s.gp_batches, 0);
+    return core::read_file(folder / name / "weights.safetensors");
+  };
+  train(small::config("adagp"), small::task(), folder / "adagp");
+  Config c = small::config("equal-time");
+  EXPECT_NE(message_of([&] { own(c, "none"); }).find("equal_time.reference"), std::string::npos);
+  c.equal_time_reference = (folder / "adagp").string();
+  const std::string measured = own(c, "measured");
+  // The steps that were measured have left no trace in the weights.
+  Config told = small::config("equal-time");
+  told.equal_time_batches = read_config(folder / "measured").equal_time_batches;
+  EXPECT_GE(told.equal_time_batches, 1);
+  EXPECT_EQ(own(told, "told"), measured);
+  train(told, small::task(), folder / "named");
+  EXPECT_EQ(core::read_file(folder / "named" / "weights.safetensors"), measured);
+}
+
 TEST(Compare, RunsMethodsTimesSeedsAndResumes) {
   const testing::TempFolder folder;
   CompareOptions options;
@@ -161,6 +184,31 @@ TEST(Weights, AnotherShapeIsListed) {
   const std::string second = message_of([&] { load_state_dict(*net, weights, "file"); });
   EXPECT_NE(second.find("1 missing"), std::string::npos) << second;
   EXPECT_NE(second.find("1 unexpected: surplus"), std::string::npos) << second;
+}
+
+TEST(Weights, AnotherNumberOfClassesLeavesTheHeadAsItIs) {
+  Config c = small::config();
+  const io::TensorMap weights = small::copy_of(*build_net(c, *small::task()));
+  c.model.classes = 7;
+  c.seed = 5;
+  auto net = build_net(c, *small::task());
+  const io::TensorMap before = small::copy_of(*net);
+  const auto kept = load_all_but_other_heads(*net, weights, "file.safetensors");
+  ASSERT_EQ(kept.size(), 2U);
+  EXPECT_NE(kept[0].find("fc.weight (got [10, "), std::string::npos) << kept[0];
+  EXPECT_EQ(kept[1], "fc.bias (got [10], expected [7])");
+  for (const auto& [name, tensor] : state_dict(*net)) {
+    const bool head = name.starts_with("fc.");
+    EXPECT_TRUE(at::equal(tensor, head ? before.at(name) : weights.at(name))) << name;
+  }
+  // A head that reads another number of features is another network.
+  io::TensorMap narrow = weights;
+  narrow["fc.weight"] = at::zeros({10, 3});
+  EXPECT_NE(message_of([&] { load_all_but_other_heads(*net, narrow, "file"); }).find("fc.weight"),
+            std::string::npos);
+  // With as many classes everything is loaded.
+  auto same = build_net(small::config(), *small::task());
+  EXPECT_TRUE(load_all_but_other_heads(*same, weights, "file").empty());
 }
 
 }  // namespace

@@ -153,14 +153,18 @@ class Progressive : public Smaller {
     }
     return out;
   }
+  std::vector<int64_t> turns(int64_t epochs) const override {
+    std::vector<int64_t> out{epochs - 1};
+    for (const Stage& stage : stages_) out.push_back(stage.end_epoch(epochs));
+    return out;
+  }
 
  protected:
   int64_t side_at(const Moment& moment) const override {
-    const double epochs = static_cast<double>(moment.epochs);
     // However short the run, it ends with the last size.
     if (moment.epoch + 1 >= moment.epochs) return stages_.back().side;
     for (const Stage& stage : stages_) {
-      if (moment.epoch < std::llround(stage.until * epochs)) return stage.side;
+      if (moment.epoch < stage.end_epoch(moment.epochs)) return stage.side;
     }
     return stages_.back().side;
   }
@@ -169,6 +173,9 @@ class Progressive : public Smaller {
   struct Stage {
     int64_t side;
     double until;  // share of the epochs
+    int64_t end_epoch(int64_t epochs) const {
+      return std::llround(until * static_cast<double>(epochs));
+    }
   };
   std::vector<Stage> stages_;
 };

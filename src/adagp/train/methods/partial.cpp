@@ -64,17 +64,23 @@ class Freeze : public Backprop {
   int64_t frozen_blocks(const Moment& moment) const override {
     int64_t frozen = 0;
     for (const auto& step : steps_) {
-      if (moment.epoch >= std::llround(step.from * static_cast<double>(moment.epochs))) {
-        frozen = step.blocks;
-      }
+      if (moment.epoch >= step.first_epoch(moment.epochs)) frozen = step.blocks;
     }
     return frozen;
+  }
+  std::vector<int64_t> turns(int64_t epochs) const override {
+    std::vector<int64_t> out;
+    for (const auto& step : steps_) out.push_back(step.first_epoch(epochs));
+    return out;
   }
 
  private:
   struct Step {
     double from;  // share of the epochs
     int64_t blocks;
+    int64_t first_epoch(int64_t epochs) const {
+      return std::llround(from * static_cast<double>(epochs));
+    }
   };
   std::vector<Step> steps_;
 };
