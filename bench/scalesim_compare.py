@@ -29,19 +29,19 @@ OfmapSramSzkB : {ofmap_kb}
 IfmapOffset : 0
 FilterOffset : 10000000
 OfmapOffset : 20000000
-Bandwidth : 10
+Bandwidth : {bandwidth}
 Dataflow : {dataflow}
 ReadRequestBuffer : 512
 WriteRequestBuffer : 512
 
 [layout]
 IfmapCustomLayout : False
-IfmapSRAMBankBandwidth : 10
-IfmapSRAMBankNum : 10
+IfmapSRAMBankBandwidth : {ifmap_bandwidth}
+IfmapSRAMBankNum : 1
 IfmapSRAMBankPort : 2
 FilterCustomLayout : False
-FilterSRAMBankBandwidth : 10
-FilterSRAMBankNum : 10
+FilterSRAMBankBandwidth : {filter_bandwidth}
+FilterSRAMBankNum : 1
 FilterSRAMBankPort : 2
 
 [sparsity]
@@ -52,7 +52,7 @@ BlockSize : 8
 RandomNumberGeneratorSeed : 40
 
 [run_presets]
-InterfaceBandwidth : CALC
+InterfaceBandwidth : {mode}
 UseRamulatorTrace : False
 """
 
@@ -64,12 +64,13 @@ fc, 1, 1, 1, 1, 512, 10, 1,
 """
 
 # SCALE-Sim 3.0.0 takes the int() of a maximum that is an array of one element, which numpy 2.4
-# refuses. The module sees this max instead of the builtin one.
+# refuses. The modules see this max instead of the builtin one.
 RUNNER = """
 import builtins, sys
 import numpy
 import scalesim.memory.double_buffered_scratchpad_mem as memory
-memory.max = lambda *values: numpy.asarray(builtins.max(*values)).item()
+import scalesim.memory.read_buffer as read_buffer
+memory.max = read_buffer.max = lambda *values: numpy.asarray(builtins.max(*values)).item()
 from scalesim.scale_sim import scalesim
 config, topology, layout, kind, folder = sys.argv[1:]
 scalesim(save_disk_space=True, verbose=False, config=config, topology=topology, layout=layout,
@@ -78,7 +79,7 @@ scalesim(save_disk_space=True, verbose=False, config=config, topology=topology, 
 
 
 def write_config(path, name="run", rows=16, columns=16, dataflow="ws", ifmap_kb=64, filter_kb=64,
-                 ofmap_kb=64):
+                 ofmap_kb=64, mode="CALC", bandwidth=10, ifmap_bandwidth=10, filter_bandwidth=10):
     Path(path).write_text(CONFIG.format(**{k: v for k, v in locals().items() if k != "path"}))
     return path
 
@@ -102,11 +103,12 @@ def run_adagp(program, config, topology, kind, folder):
 
 
 def read_report(path):
-    """Rows of a report as dictionaries of floats."""
+    """Rows of a report as dictionaries of floats; a note (mode USER) is text."""
     with open(path, newline="") as file:
         rows = list(csv.reader(file, skipinitialspace=True))
     titles = rows[0][:-1]  # a comma ends every line
-    return [dict(zip(titles, map(float, row))) for row in rows[1:]]
+    return [{title: cell if title == "Note" else float(cell) for title, cell in zip(titles, row)}
+            for row in rows[1:]]
 
 
 def main():

@@ -30,6 +30,7 @@ c, 50, 7, 5,
 """
 # Results and weights that do not fit: the small buffers drain and refill during the computation.
 SMALL = dict(filter_kb=1, ofmap_kb=2)
+USER = dict(mode="USER", bandwidth=3, ifmap_bandwidth=7, filter_bandwidth=5)
 CASES = {
     "ws": ("conv", CONV, dict(dataflow="ws")),
     "is": ("conv", CONV, dict(dataflow="is")),
@@ -41,11 +42,18 @@ CASES = {
     "rounded-os": ("conv", ROUNDED, dict(dataflow="os")),
     "gemm-ws": ("gemm", GEMM, dict(dataflow="ws", rows=8, columns=9)),
     "gemm-os": ("gemm", GEMM, dict(dataflow="os", rows=9, columns=8)),
+    # Given bandwidths: the array waits for the drains of its results.
+    "user-ws": ("conv", CONV, dict(dataflow="ws", ofmap_kb=1, **USER)),
+    "user-is": ("conv", CONV, dict(dataflow="is", ofmap_kb=1, **USER)),
+    "user-os": ("conv", CONV, dict(dataflow="os", ofmap_kb=1, **USER)),
+    "user-gemm": ("gemm", GEMM, dict(dataflow="ws", rows=8, columns=9, ofmap_kb=2, **USER)),
 }
 
 
 def main():
-    for name, (kind, topology, machine) in CASES.items():
+    """All of them, or those named on the command line."""
+    for name in sys.argv[1:] or CASES:
+        kind, topology, machine = CASES[name]
         folder = HERE / "fixtures" / "scalesim" / name
         folder.mkdir(parents=True, exist_ok=True)
         write_config(folder / "run.cfg", name="run", **{"rows": 12, "columns": 15, **machine})

@@ -21,6 +21,7 @@ const std::vector<std::string> kSections = {
     "general", "architecture_presets", "run_presets", "layout", "sparsity", "network_presets"};
 constexpr int64_t kLargestArray = 1 << 20;   // PEs along one side
 constexpr int64_t kLargestBuffer = 1 << 30;  // kB
+constexpr int64_t kLargestBandwidth = 1 << 30;
 
 std::string section_of(const Line& line, const Place& place) {
   const std::string text = core::trim(line.text);
@@ -114,9 +115,9 @@ std::string dataflow_of(const Entry& entry) {
                   (name == "rs" ? " (rs is in 'adagp simulate --dataflow rs')" : ""));
 }
 
-std::vector<int64_t> bandwidths_of(const Reader& reader) {
+std::optional<Bandwidths> bandwidths_of(const Reader& reader) {
   const Entry& mode = reader.need("run_presets.InterfaceBandwidth");
-  if (core::lower(mode.value) == "calc") return {};
+  if (core::lower(mode.value) == "calc") return std::nullopt;
   if (core::lower(mode.value) != "user") {
     throw DataError(mode.place.str() + ": InterfaceBandwidth is '" + mode.value +
                     "', expected USER or CALC");
@@ -126,7 +127,11 @@ std::vector<int64_t> bandwidths_of(const Reader& reader) {
   for (const std::string& part : core::split(entry.value, ',')) {
     values.push_back(whole_number(core::trim(part), "Bandwidth", 1, entry.place));
   }
-  return values;
+  const auto operand = [&](const std::string& key) {
+    return reader.find(key) != nullptr ? reader.number(key, 1, kLargestBandwidth) : values[0];
+  };
+  return Bandwidths{operand("layout.IfmapSRAMBankBandwidth"),
+                    operand("layout.FilterSRAMBankBandwidth"), values[0]};
 }
 
 }  // namespace

@@ -2,19 +2,26 @@
 // SCALE-Sim's configuration file, versions 2 and 3.
 
 #include <cstdint>
+#include <optional>
 #include <string>
-#include <vector>
 
 namespace adagp::scalesim {
+
+// Words per cycle of the three interfaces to DRAM. As in SCALE-Sim 3.0.0, results have the first
+// value of `Bandwidth`, operands the [layout] section's IfmapSRAMBankBandwidth and
+// FilterSRAMBankBandwidth; in a file of version 2, without that section, they have `Bandwidth` too.
+struct Bandwidths {
+  int64_t ifmap = 1, filter = 1, ofmap = 1;
+};
 
 struct Config {
   std::string run_name = "scale_run";  // the reports' folder
   int64_t rows = 4, columns = 4;       // ArrayHeight, ArrayWidth
   std::string dataflow = "ws";         // ws, is or os
   int64_t ifmap_kb = 256, filter_kb = 256, ofmap_kb = 128;
-  // InterfaceBandwidth USER: words per cycle of the three interfaces. Empty in mode CALC, where
-  // nothing stalls and the interface is as wide as it has to be.
-  std::vector<int64_t> bandwidths;
+  // Of InterfaceBandwidth USER; in mode CALC there is none: nothing stalls, and the interface is as
+  // wide as it has to be.
+  std::optional<Bandwidths> bandwidths;
   std::string topology;  // TopologyCsvLoc; empty = only on the command line
 };
 

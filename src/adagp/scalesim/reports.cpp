@@ -6,7 +6,8 @@
 #include "adagp/accel/scalesim.h"
 #include "adagp/core/error.h"
 #include "adagp/core/text.h"
-#include "adagp/scalesim/write_buffer.h"
+#include "adagp/scalesim/folding.h"
+#include "adagp/scalesim/user_mode.h"
 
 namespace adagp::scalesim {
 namespace {
@@ -15,37 +16,7 @@ using accel::add;
 using accel::ceil_div;
 using accel::mul;
 
-constexpr int64_t kWordsPerKb = 1024;   // words are bytes
 constexpr int64_t kPrefetchWidth = 10;  // words per cycle before the computation, in mode CALC
-
-struct Folding {
-  bool os = false, is = false;
-  int64_t rows, columns;          // H, W
-  int64_t row_size, column_size;  // what is laid over them
-  int64_t stream;                 // what passes by
-  int64_t row_folds, column_folds, last_rows, last_columns, first_rows;
-  int64_t fold_cycles;
-  int64_t last_fold;  // its first cycle
-};
-
-Folding fold_layer(const Config& config, const accel::Gemm& gemm) {
-  Folding f;
-  f.os = config.dataflow == "os";
-  f.is = config.dataflow == "is";
-  f.rows = config.rows;
-  f.columns = config.columns;
-  f.row_size = f.os ? gemm.m : gemm.k;
-  f.column_size = f.is ? gemm.m : gemm.n;
-  f.stream = f.os ? gemm.k : f.is ? gemm.n : gemm.m;
-  f.row_folds = ceil_div(f.row_size, f.rows);
-  f.column_folds = ceil_div(f.column_size, f.columns);
-  f.last_rows = f.row_size - (f.row_folds - 1) * f.rows;
-  f.first_rows = std::min(f.row_size, f.rows);
-  f.last_columns = f.column_size - (f.column_folds - 1) * f.columns;
-  f.fold_cycles = add(f.stream, (f.os ? 1 : 2) * f.rows + f.columns - 2);
-  f.last_fold = mul(mul(f.row_folds, f.column_folds) - 1, f.fold_cycles);
-  return f;
-}
 
 // The operand that stays (ws: filter, is: ifmap) is loaded row by row in the first H cycles of a
 // fold, the other streams past skewed by one cycle per row. A read takes one cycle.
@@ -66,25 +37,6 @@ void sram_times(const Folding& f, LayerReport& out) {
   streams.stop = f.last_fold + f.rows + f.stream + f.last_rows - 1;
   out.sram_ofmap.start = 2 * f.rows - 1;
   out.sram_ofmap.stop = f.last_fold + 2 * f.rows + f.stream + f.last_columns - 3;
-}
-
-ResultStream results_of(const Folding& f) {
-  ResultStream stream;
-  stream.row_folds = f.row_folds;
-  stream.column_folds = f.column_folds;
-  stream.fold_cycles = f.fold_cycles;
-  stream.columns = std::min(f.columns, f.column_size);
-  stream.last_columns = f.last_columns;
-  if (f.os) {
-    stream.length = f.first_rows;
-    stream.last_length = f.last_rows;
-    stream.offset = f.stream - 1 + f.rows - f.first_rows;
-    stream.last_offset = f.stream - 1 + f.rows - f.last_rows;
-  } else {
-    stream.length = stream.last_length = f.stream;
-    stream.offset = stream.last_offset = 2 * f.rows - 1;
-  }
-  return stream;
 }
 
 // SCALE-Sim fetches in hundredths of the buffer; 50 of them are filled before the computation.
@@ -167,24 +119,10 @@ void dram_times(const Config& config, const Layer& layer, const Folding& f, Laye
     out.dram_filter = streamed({filter, passes, out.sram_filter.start - 1, all}, filter_sets);
     out.exact = false;
   }
-  const DrainTimes times =
-      drain(results_of(f), config.ofmap_kb * kWordsPerKb / 2, f.columns, out.total_cycles);
+  const DrainTimes times = drain(
+      results_of(f), {config.ofmap_kb * kWordsPerKb / 2, 0, f.columns, false}, out.total_cycles);
   out.dram_ofmap = {times.start, times.stop, times.words};
   out.exact = out.exact && times.exact;
-}
-
-// Mode USER: each interface moves its words beside the computation; the slowest one decides.
-void add_stalls(const Config& config, LayerReport& out) {
-  if (config.bandwidths.empty()) return;
-  const auto width = [&](size_t i) {
-    return config.bandwidths[std::min(i, config.bandwidths.size() - 1)];
-  };
-  const int64_t slowest =
-      std::max({ceil_div(out.dram_ifmap.words, width(0)), ceil_div(out.dram_filter.words, width(1)),
-                ceil_div(out.dram_ofmap.words, width(2))});
-  out.stall_cycles = std::max<int64_t>(0, slowest - out.total_cycles);
-  out.total_cycles = add(out.total_cycles, out.stall_cycles);
-  out.exact = false;
 }
 
 LayerReport report_checked(const Config& config, const Layer& layer) {
@@ -205,11 +143,14 @@ LayerReport report_checked(const Config& config, const Layer& layer) {
   out.sram_ofmap.words = core.sram.ofmap;
   const Folding folding = fold_layer(config, gemm);
   sram_times(folding, out);
-  dram_times(config, layer, folding, out);
-  add_stalls(config, out);
-  out.exact = out.exact && windows_end_inside(layer);
-  out.total_with_prefetch = add(out.dram_ofmap.stop, out.stall_cycles,
-                                -std::min(out.dram_ifmap.start, out.dram_filter.start));
+  out.exact = windows_end_inside(layer);
+  if (config.bandwidths) {
+    user_times(config, gemm, folding, out);
+  } else {
+    dram_times(config, layer, folding, out);
+  }
+  out.total_with_prefetch =
+      add(out.dram_ofmap.stop, -std::min(out.dram_ifmap.start, out.dram_filter.start));
   return out;
 }
 

@@ -1,11 +1,11 @@
 #pragma once
 // SCALE-Sim's three reports, from closed forms.
 //
-// Equal to SCALE-Sim in mode CALC: cycles, the percentages, SRAM words and times; DRAM words and
-// times of every operand that fits into half its buffer, of weights under ws, and of results.
-// Estimates, and marked as such: DRAM words and times of other operands that do not fit (read once
-// per time the array asks for the whole of them); the last IFMAP read where a stride does not
-// divide; and all of mode USER (stalls = the slowest interface's surplus).
+// Mode USER is in user_mode.h. Equal to SCALE-Sim in mode CALC: cycles, the percentages, SRAM words
+// and times; DRAM words and times of every operand that fits into half its buffer, of weights under
+// ws, and of results. Estimates, and marked as such: DRAM words and times of other operands that do
+// not fit (read once per time the array asks for the whole of them); the last IFMAP read where a
+// stride does not divide.
 
 #include <cstdint>
 #include <string>
@@ -29,12 +29,14 @@ struct LayerReport {
   Traffic sram_ifmap, sram_filter, sram_ofmap;
   Traffic dram_ifmap, dram_filter, dram_ofmap;
   bool exact = true;  // false: something of the above is an estimate; the compute cycles never are
+  // Mode USER: whether the numbers are SCALE-Sim's, and why not. Empty in mode CALC.
+  std::string note;
 };
 
 // Throws DataError naming the layer when a number leaves 64 bits.
 LayerReport report_layer(const Config& config, const Layer& layer);
 
-// With SCALE-Sim's titles and number formats.
+// With SCALE-Sim's titles and number formats; in mode USER with a last column for the note.
 std::string compute_report(const std::vector<LayerReport>& layers);
 std::string bandwidth_report(const std::vector<LayerReport>& layers);
 std::string detailed_access_report(const std::vector<LayerReport>& layers);

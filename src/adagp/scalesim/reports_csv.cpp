@@ -18,9 +18,11 @@ std::string python_float(int64_t value) {
 template <typename Cells>
 std::string report(const std::string& titles, const std::vector<LayerReport>& layers,
                    const Cells& cells) {
-  std::string out = titles + ",\n";
+  const bool notes = !layers.empty() && !layers.front().note.empty();
+  std::string out = titles + (notes ? ", Note,\n" : ",\n");
   for (size_t i = 0; i < layers.size(); ++i) {
-    out += std::to_string(i) + ", " + core::join(cells(layers[i]), ", ") + ",\n";
+    out += std::to_string(i) + ", " + core::join(cells(layers[i]), ", ");
+    out += notes ? ", " + layers[i].note + ",\n" : ",\n";
   }
   return out;
 }

@@ -76,57 +76,111 @@ int64_t ResultStream::words_before(int64_t cycle) const {
          through(cycle - 1 - index * fold_cycles - fold.offset, fold.length, fold.columns);
 }
 
-DrainTimes drain(const ResultStream& stream, int64_t half, int64_t width, int64_t end) {
-  const int64_t all = stream.words();
-  if (all <= half) return {end, add(end, ceil_div(all, width) - 1), all, true};
-  if (all / half > kMostDrains) {
-    const int64_t first = stream.cycle_of(half + 1);
-    return {first, add(end, ceil_div(std::min(all, half), width) - 1), all, false};
-  }
+namespace {
+
+// Without following the drains: the interface moves what the buffer cannot hold beside the
+// computation.
+DrainTimes many_drains(const ResultStream& stream, const WriteBuffer& buffer, int64_t end) {
+  const int64_t all = stream.words(), first = stream.cycle_of(buffer.half + 1);
   DrainTimes times;
-  const int64_t chunk = ceil_div(half, width);  // lines of one drain
-  // Lines are `width` words; a drain cuts the line being filled short, which leaves a gap.
+  times.words = all;
+  times.exact = false;
+  const int64_t needed = ceil_div(std::max<int64_t>(0, all - buffer.capacity), buffer.width);
+  if (buffer.capacity > 0 && needed > end - first) {
+    times.stalls.push_back({end, needed - (end - first)});
+    end = add(first, needed);
+  }
+  times.start = first;
+  times.stop = add(end, ceil_div(std::min(all, buffer.half), buffer.width) - 1);
+  return times;
+}
+
+// What waits in the buffer, as SCALE-Sim counts it. Lines are `width` words; a drain cuts the line
+// that is being filled short, which leaves a gap.
+class Waiting {
+ public:
+  explicit Waiting(const WriteBuffer& buffer)
+      : width_(buffer.width), chunk_(ceil_div(buffer.half, buffer.width)) {}
+
+  int64_t words() const { return words_; }
+  bool lines_left() const { return drained_lines_ < lines_; }
+  void take(int64_t words) { words_ += words; }
+  // The words that came since the last cut end their line.
+  void cut_line(int64_t fresh) {
+    lines_ += ceil_div(fresh, width_);
+    if (fresh % width_ != 0) gaps_.push_back({lines_ - 1, width_ - fresh % width_});
+  }
+  // Half a buffer leaves from `cycle` on; returns the last cycle of that.
+  int64_t leave(int64_t cycle, int64_t& moved) {
+    const int64_t count = std::min(chunk_, lines_ - drained_lines_);
+    int64_t words = count * width_;
+    drained_lines_ += count;
+    for (const Gap& gap : gaps_) {
+      if (gap.line == drained_lines_ - 1) words -= gap.missing;
+    }
+    std::erase_if(gaps_, [&](const Gap& gap) { return gap.line < drained_lines_; });
+    moved += words;
+    words_ -= words;
+    return add(cycle, count - 1);
+  }
+
+ private:
   struct Gap {
     int64_t line, missing;
   };
-  std::vector<Gap> gaps;
-  int64_t written = 0, lines = 0, drained_lines = 0, waiting = 0, free_at = 0;
-  const auto cut_line = [&](int64_t fresh) {
-    lines += ceil_div(fresh, width);
-    if (fresh % width != 0) gaps.push_back({lines - 1, width - fresh % width});
-  };
-  const auto leave = [&](int64_t cycle) {
-    const int64_t count = std::min(chunk, lines - drained_lines);
-    int64_t words = count * width;
-    drained_lines += count;
-    for (const Gap& gap : gaps) {
-      if (gap.line == drained_lines - 1) words -= gap.missing;
-    }
-    std::erase_if(gaps, [&](const Gap& gap) { return gap.line < drained_lines; });
-    times.words += words;
-    waiting -= words;
-    return add(cycle, count - 1);
-  };
-  int64_t line_start = 0;  // words written when the current run of lines began
+
+  int64_t width_, chunk_;  // chunk: lines of one drain
+  std::vector<Gap> gaps_;
+  int64_t lines_ = 0, drained_lines_ = 0, words_ = 0;
+};
+
+}  // namespace
+
+DrainTimes drain(const ResultStream& stream, const WriteBuffer& buffer, int64_t end) {
+  const int64_t all = stream.words(), half = buffer.half;
+  DrainTimes times;
+  if (all <= half) {
+    times.start = end;
+    times.stop = add(end, ceil_div(all, buffer.width) - 1);
+    times.words = all;
+    return times;
+  }
+  if (all / half > kMostDrains) return many_drains(stream, buffer, end);
+  Waiting waiting(buffer);
+  int64_t written = 0, free_at = 0, late = 0;  // late: the sum of the stalls so far
+  int64_t line_start = 0;                      // words written when the current run of lines began
   bool first = true;
+  const auto write_up_to = [&](int64_t word) {
+    waiting.take(word - written);
+    written = word;
+  };
   while (true) {
-    const int64_t enough = written + half + 1 - waiting;
-    const int64_t next = std::max({enough, stream.words_before(free_at) + 1, written + 1});
+    // Full before the interface is free: the array waits until it is.
+    const int64_t full = written + std::max<int64_t>(1, buffer.capacity - waiting.words());
+    if (buffer.capacity > 0 && full <= all && add(stream.cycle_of(full), late) < free_at) {
+      const int64_t line = stream.cycle_of(full);
+      times.stalls.push_back({line, free_at - line - late});
+      late = free_at - line;
+      write_up_to(full);
+    }
+    const int64_t enough = written + half + 1 - waiting.words();
+    const int64_t next = std::max({enough, stream.words_before(free_at - late) + 1, written + 1});
     if (next > all) break;
-    waiting += next - written;
-    written = next;
-    cut_line(written - line_start);
+    write_up_to(next);
+    waiting.cut_line(written - line_start);
     line_start = written;
-    const int64_t cycle = stream.cycle_of(written);
+    const int64_t cycle = add(stream.cycle_of(written), late);
     if (first) times.start = cycle;
     first = false;
-    free_at = leave(cycle);
+    free_at = waiting.leave(cycle, times.words);
   }
-  waiting += all - written;
-  cut_line(all - line_start);
-  int64_t cycle = end;
-  while (drained_lines < lines) cycle = leave(cycle) + 1;
-  if (first) times.start = end;
+  write_up_to(all);
+  waiting.cut_line(all - line_start);
+  const int64_t last = add(end, late);
+  times.waited = buffer.one_by_one && free_at > last && waiting.lines_left();
+  int64_t cycle = times.waited ? free_at : last;
+  while (waiting.lines_left()) cycle = waiting.leave(cycle, times.words) + 1;
+  if (first) times.start = last;
   times.stop = std::max(cycle - 1, free_at);
   return times;
 }

@@ -1,9 +1,10 @@
 #pragma once
 // SCALE-Sim's result buffer, event by event instead of cycle by cycle: results gather, and whenever
-// more than half the buffer waits and the interface is free, half a buffer leaves, one array row
-// per cycle.
+// more than half the buffer waits and the interface is free, half a buffer leaves, one line per
+// cycle. While the interface is not free and the buffer is full, the array waits.
 
 #include <cstdint>
+#include <vector>
 
 namespace adagp::scalesim {
 
@@ -24,14 +25,27 @@ struct ResultStream {
   int64_t words_before(int64_t cycle) const;  // results handed over earlier than `cycle`
 };
 
+// The array stands still after handing over the results of `line`.
+struct Stall {
+  int64_t line, cycles;  // the line's cycle without any stall
+};
+
 struct DrainTimes {
   int64_t start = 0, stop = 0;  // first and last cycle of the interface
   int64_t words = 0;            // as SCALE-Sim counts: a line cut short in mid-drain counts as full
+  std::vector<Stall> stalls;    // in the order of their lines
+  bool waited = false;          // the last drains began after the one before, not at the end
   bool exact = true;            // false: too many drains to follow; a bound instead
 };
 
-// `half` is half the buffer's words, `width` words leave per cycle, `end` is the last cycle of the
-// computation.
-DrainTimes drain(const ResultStream& stream, int64_t half, int64_t width, int64_t end);
+struct WriteBuffer {
+  int64_t half;      // half its words: what a drain moves
+  int64_t capacity;  // all its words: full, it stops the array; 0: it never does
+  int64_t width;     // words that leave per cycle
+  bool one_by_one;   // the last drains wait for the one before. SCALE-Sim lets them overlap.
+};
+
+// `end` is the last cycle of the computation without stalls. Times of the result include them.
+DrainTimes drain(const ResultStream& stream, const WriteBuffer& buffer, int64_t end);
 
 }  // namespace adagp::scalesim

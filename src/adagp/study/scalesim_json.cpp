@@ -33,6 +33,7 @@ std::string scalesim_json(const scalesim::Config& config, const scalesim::Topolo
                              {"dram_filter_words", layer.dram_filter.words},
                              {"dram_ofmap_words", layer.dram_ofmap.words},
                              {"accesses_exact", layer.exact}});
+    if (!layer.note.empty()) out["layers"].back()["note"] = layer.note;
   }
   out["total"] = {{"total_cycles", total}, {"stall_cycles", stall}};
   return dump(out, 2) + "\n";

@@ -51,7 +51,7 @@ TEST(ScaleSimConfig, ReadsVersion2) {
   EXPECT_EQ(config.filter_kb, 32);
   EXPECT_EQ(config.ofmap_kb, 8);
   EXPECT_EQ(config.dataflow, "os");
-  EXPECT_TRUE(config.bandwidths.empty());
+  EXPECT_FALSE(config.bandwidths.has_value());
 }
 
 TEST(ScaleSimConfig, ReadsVersion3WithWindowsLinesAndByteOrderMark) {
@@ -71,9 +71,21 @@ TEST(ScaleSimConfig, KeysAreReadWhateverTheirCase) {
   EXPECT_EQ(parse_config(with(kVersion2, "Dataflow : os", "dataflow = OS"), "f").dataflow, "os");
 }
 
-TEST(ScaleSimConfig, UserBandwidthsAreAList) {
-  const Config config = parse_config(with(kVersion2, "CALC", "USER"), "run.cfg");
-  EXPECT_EQ(config.bandwidths, (std::vector<int64_t>{10, 20}));
+// As SCALE-Sim 3.0.0: the first value of the list for results, the [layout] section for operands.
+TEST(ScaleSimConfig, UserBandwidthsOfResultsAndOperands) {
+  const std::string text = with(kVersion2, "CALC", "USER");
+  const Bandwidths old = *parse_config(text, "run.cfg").bandwidths;
+  EXPECT_EQ(old.ofmap, 10);
+  EXPECT_EQ(old.ifmap, 10);
+  EXPECT_EQ(old.filter, 10);
+  const Bandwidths fresh = *parse_config(text +
+                                             "[layout]\nIfmapSRAMBankBandwidth : 3\n"
+                                             "FilterSRAMBankBandwidth : 5\n",
+                                         "run.cfg")
+                                .bandwidths;
+  EXPECT_EQ(fresh.ofmap, 10);
+  EXPECT_EQ(fresh.ifmap, 3);
+  EXPECT_EQ(fresh.filter, 5);
 }
 
 TEST(ScaleSimConfig, MessagesNamePlaceValueAndRule) {
