@@ -29,6 +29,28 @@ def test_a_run_of_a_sweep_equals_the_run_alone():
                 assert alone["designs"][design][key] == pytest.approx(value), key
 
 
+def test_each_network_has_its_front_and_the_plot_draws_it(tmp_path):
+    sweep = ["--input", "cifar", "--array", "4..24:10x4..24:10", "--pareto", "pes,cycles"]
+    both = run_json("--model", "resnet8,vgg13_bn", *sweep, "--plot", tmp_path / "both.svg")
+    assert both == run_json("--model", "resnet8", *sweep) + run_json("--model", "vgg13_bn", *sweep)
+    picture = ElementTree.parse(tmp_path / "both.svg").getroot()
+    texts = [node.text or "" for node in picture.iter() if node.tag.endswith("text")]
+    assert {"resnet8 cifar", "vgg13_bn cifar", "PEs", "total cycles"} <= set(texts)
+    tips = [node.text for node in picture.iter() if node.tag.endswith("title")]
+    points = sum(len(run["designs"]) for run in both)
+    assert len([tip for tip in tips if tip.startswith(("resnet8 cifar: ", "vgg13_bn cifar: "))]) == points
+
+
+def test_the_second_array_follows_the_array():
+    one, four = run_json("--model", "resnet8", "--input", "cifar", "--array", "12x15,48x60",
+                         "--designs", "max")
+    assert (one["second_array"], four["second_array"]) == ("8x10", "32x40")
+    fixed = run_json("--model", "resnet8", "--input", "cifar", "--array", "48x60", "--designs", "max",
+                     "--set", "predictor.rows=8", "--set", "predictor.columns=10")
+    assert fixed["second_array"] == "8x10"
+    assert fixed["designs"]["max"]["total_cycles"] > four["designs"]["max"]["total_cycles"]
+
+
 def test_pareto_is_what_nothing_beats():
     sweep = ["--model", "resnet8", "--input", "cifar", "--array", "4..24:4x4..24:4", "--designs",
              "baseline,max"]

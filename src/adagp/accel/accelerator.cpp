@@ -1,6 +1,8 @@
 #include "adagp/accel/accelerator.h"
 
+#include <algorithm>
 #include <cmath>
+#include <filesystem>
 
 #include "adagp/accel/dataflow/dataflow.h"
 #include "adagp/core/error.h"
@@ -17,9 +19,7 @@ std::vector<std::string> dataflow_names() {
   return names;
 }
 
-void bind_array(core::Binding& keys, const std::string& prefix, Array& array) {
-  keys.bind(prefix + ".rows", &array.rows, "rows of PEs").between(1, kMaxSide);
-  keys.bind(prefix + ".columns", &array.columns, "columns of PEs").between(1, kMaxSide);
+void bind_registers(core::Binding& keys, const std::string& prefix, Array& array) {
   keys.bind(prefix + ".filter_registers", &array.filter_registers,
             "words a PE keeps of the filters (row stationary)")
       .between(1, kMaxSide);
@@ -51,26 +51,36 @@ void bind_energy(core::Binding& keys, EnergyTable& e) {
 }  // namespace
 
 core::Binding bind(Accelerator& a) {
-  core::Binding keys;
-  keys.bind("name", &a.name, "name in reports");
+  core::Binding keys("docs/accelerators.md");
+  keys.bind("name", &a.name, "name in reports; a file without it is called after itself");
   keys.bind("about", &a.about, "one line for people");
-  keys.bind("dataflow", &a.dataflow, "how products are laid over the array")
+  keys.bind("dataflow", &a.dataflow,
+            "how products are laid over the array: ws, is, os, rs or in-place")
       .one_of(dataflow_names());
   keys.bind("word_bytes", &a.word_bytes, "bytes of a number").between(1, 16);
   keys.bind("clock_mhz", &a.clock_mhz, "clock, MHz").between(1e-3, 1e6);
-  bind_array(keys, "array", a.array);
+  keys.bind("array.rows", &a.array.rows, "rows of PEs").between(1, kMaxSide);
+  keys.bind("array.columns", &a.array.columns, "columns of PEs").between(1, kMaxSide);
+  bind_registers(keys, "array", a.array);
   keys.bind("vector.lanes", &a.vector_lanes, "elements of a vector pass per cycle; 0: one per PE")
       .between(0, 1e9);
-  keys.bind("buffer.bytes", &a.buffer_bytes, "global buffer; 0: everything fits")
+  keys.bind("buffer.bytes", &a.buffer_bytes, "global buffer, bytes; 0: everything fits")
       .between(0, kMaxBytes);
   keys.bind("buffer.bytes_per_cycle", &a.buffer_bytes_per_cycle,
-            "between global buffer and array; 0: never binds")
+            "bytes per cycle between global buffer and array; 0: never binds")
       .between(0, kMaxBytes);
   keys.bind("buffer.double_buffered", &a.double_buffered,
             "loads beside computation, in half the capacity");
-  keys.bind("dram.bytes_per_cycle", &a.dram_bytes_per_cycle, "off-chip; 0: never binds")
+  keys.bind("dram.bytes_per_cycle", &a.dram_bytes_per_cycle,
+            "bytes per cycle to and from DRAM; 0: never binds")
       .between(0, kMaxBytes);
-  bind_array(keys, "predictor", a.predictor_array);
+  keys.bind("predictor.rows", &a.predictor_array.rows,
+            "rows of design max's second array; 0: two thirds of array.rows")
+      .between(0, kMaxSide);
+  keys.bind("predictor.columns", &a.predictor_array.columns,
+            "its columns; 0: two thirds of array.columns")
+      .between(0, kMaxSide);
+  bind_registers(keys, "predictor", a.predictor_array);
   keys.bind("predictor.full_width", &a.predictor_full_width,
             "the FC computes the masked columns too");
   keys.bind("predictor.reorganise", &a.predictor_reorganise,
@@ -82,10 +92,19 @@ core::Binding bind(Accelerator& a) {
   return keys;
 }
 
+Array Accelerator::second_array() const {
+  const auto two_thirds = [](int64_t side) { return std::max<int64_t>(1, (4 * side + 3) / 6); };
+  Array second = predictor_array;
+  if (second.rows == 0) second.rows = two_thirds(array.rows);
+  if (second.columns == 0) second.columns = two_thirds(array.columns);
+  return second;
+}
+
 Accelerator parse_accelerator(std::string_view text, const std::string& file_name) {
   constexpr std::string_view kMark = "\xEF\xBB\xBF";
   if (text.starts_with(kMark)) text.remove_prefix(kMark.size());
   Accelerator accelerator;
+  accelerator.name = std::filesystem::path(file_name).stem().string();
   bind(accelerator).load_toml(text, file_name);
   check(accelerator);
   return accelerator;

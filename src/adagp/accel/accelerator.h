@@ -57,7 +57,9 @@ struct Accelerator {
   bool double_buffered = true;        // loads run beside computation, with half the capacity
   double dram_bytes_per_cycle = 0;    // 0: never binds
 
-  Array predictor_array{8, 10, 224, 12, 24};  // second array of design max: 80 MACs
+  // Second array of design max. A side of 0 is two thirds of the first array's: the paper's 8x10
+  // beside 12x15, and in proportion when the array is swept.
+  Array predictor_array{0, 0, 224, 12, 24};
   bool predictor_full_width = false;  // true: its FC computes all columns, also the masked ones
   bool predictor_reorganise = true;   // count the batch mean of the outputs as a vector pass
   double swap_words_per_cycle = 0;    // design low moves predictor weights; 0: one per column
@@ -65,6 +67,7 @@ struct Accelerator {
   EnergyTable energy;
 
   int64_t lanes() const { return vector_lanes > 0 ? vector_lanes : array.pes(); }
+  Array second_array() const;  // predictor_array with its sides filled in
 };
 
 // The keys of an accelerator file with a line of text each, bound to `accelerator`: for TOML, --set
@@ -72,7 +75,8 @@ struct Accelerator {
 core::Binding bind(Accelerator& accelerator);
 
 // Throws UsageError with file, line and column for anything that is not TOML, an unknown key or a
-// value out of range. Keys that are missing keep the defaults above. Accepts CRLF and a UTF-8 BOM.
+// value out of range. Keys that are missing keep the defaults above, but a missing name is the
+// file's, without folder and ".toml". Accepts CRLF and a UTF-8 BOM.
 Accelerator parse_accelerator(std::string_view text, const std::string& file_name);
 
 // Throws UsageError when a size is not in range (array sides 1 .. 65536, word_bytes 1 .. 16, ...),

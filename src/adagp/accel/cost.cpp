@@ -40,7 +40,8 @@ void evaluate_predictor(const PredictorPlan& plan, const Accelerator& a, const D
     bw += vector_cost(plan.vector_backward, a, lanes);
   };
   side(a.array, a.lanes(), out.predictor_forward, out.predictor_backward);
-  side(a.predictor_array, a.predictor_array.pes(), out.second_forward, out.second_backward);
+  const Array second = a.second_array();
+  side(second, second.pes(), out.second_forward, out.second_backward);
   out.swap_in = out.swap_out_backprop = a.predictor_full_width ? plan.weights_full : plan.weights;
 }
 

@@ -138,7 +138,7 @@ MemoryCost dram_traffic(const Work& work, const Accelerator& accelerator, bool f
   out.dram_reads = add(mul(work.tensors.input, best.input_times), mul(filter, best.filter_times),
                        mul(work.tensors.output, best.output_reads));
   out.dram_writes = mul(work.tensors.output, best.output_writes);
-  out.first_tile = best.first_tile;
+  out.first_tile = std::min(best.first_tile, out.dram_reads);
   return out;
 }
 
@@ -154,12 +154,15 @@ MemoryCost memory_cost(const Work& work, const ArrayCost& cost, const Accelerato
   const int64_t dram =
       cycles_for(bytes(add(out.dram_reads, out.dram_writes)), accelerator.dram_bytes_per_cycle);
   const int64_t buffer = cycles_for(bytes(cost.sram.total()), accelerator.buffer_bytes_per_cycle);
+  const int64_t work_cycles = std::max(cost.cycles, buffer);
+  int64_t time = 0;
   if (accelerator.double_buffered) {
     out.fill_cycles = cycles_for(bytes(out.first_tile), accelerator.dram_bytes_per_cycle);
-    out.stall_cycles = add(std::max({cost.cycles, dram, buffer}) - cost.cycles, out.fill_cycles);
+    time = std::max(add(out.fill_cycles, work_cycles), dram);
   } else {
-    out.stall_cycles = std::max(add(cost.cycles, dram), buffer) - cost.cycles;
+    time = add(dram, work_cycles);
   }
+  out.stall_cycles = time - cost.cycles;
   return out;
 }
 

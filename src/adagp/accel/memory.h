@@ -15,9 +15,20 @@
 // `spill` is the only order in which partial sums leave the chip, and is taken only when no other
 // fits. Groups run one after the other, so capacity is asked of one group.
 //
-// Stalls: time = max(compute, dram bytes / dram bandwidth, buffer bytes / buffer bandwidth) + fill
-// when double buffered, compute + dram time otherwise (never below the buffer's time); fill is the
-// time of the first tiles; stall_cycles = time - compute. Without a bandwidth there are no stalls.
+// First tiles: what must be in the buffer before the first multiplication, in words:
+//   resident, hold filter  the filter columns that stay (all, tn) and the input of one row, I/M
+//   hold input             the tm rows that stay and one column of the filter
+//   hold output            one column of the input tile and one row of the filter tile, tm + tn
+//   spill                  the tk x tn weights that stay and one input
+// They are part of the DRAM words, and pass the interface once like the rest.
+//
+// Stalls, with `dram` and `buffer` the cycles that all DRAM and all buffer bytes take at their
+// bandwidths and `fill` the share of `dram` for the first tiles:
+//   double buffered  time = max(fill + max(compute, buffer), dram): the rest of the DRAM words
+//   passes
+//                    beside the computation
+//   otherwise        time = dram + max(compute, buffer)
+// stall_cycles = time - compute. Without a bandwidth there are no stalls.
 
 #include <cstdint>
 
@@ -33,7 +44,7 @@ struct MemoryCost {
   LoopOrder order = LoopOrder::kResident;
   int64_t dram_reads = 0;   // words
   int64_t dram_writes = 0;  // words
-  int64_t first_tile = 0;   // words that must arrive before the first MAC
+  int64_t first_tile = 0;   // words of the first tiles, part of dram_reads
   int64_t fill_cycles = 0;
   int64_t stall_cycles = 0;
 };

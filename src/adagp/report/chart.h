@@ -31,6 +31,7 @@ struct LineSeries {
   int marker = 0;                // at the points: 0 none, then circle, square, triangle, diamond
   int colour = -1;               // place among the colours; -1: the series' own place
   std::vector<double> errors{};  // half the height of a bar at each point, or empty
+  std::vector<std::string> labels{};  // what the points' tips say after the name, or empty
 };
 
 // After so many series colours come again.

@@ -27,6 +27,10 @@ Extent extent_of(const LineChart& chart) {
       throw Error(core::cat("chart: ", name, " has ", series.errors.size(), " bars, expected ",
                             series.points.size()));
     }
+    if (!series.labels.empty() && series.labels.size() != series.points.size()) {
+      throw Error(core::cat("chart: ", name, " has ", series.labels.size(), " labels, expected ",
+                            series.points.size()));
+    }
     for (size_t i = 0; i < series.points.size(); ++i) {
       const auto& [x, y] = series.points[i];
       const double bar = series.errors.empty() ? 0 : series.errors[i];
@@ -74,8 +78,10 @@ std::string svg(const LineChart& chart) {
         out.line(points[i].first, y_of(y - bar), points[i].first, y_of(y + bar), colour, 1.5);
       }
       if (series.marker > 0) {
-        out.marker(points[i].first, points[i].second, series.marker, colour,
-                   core::cat(series.name, ": ", core::shortest(x), ", ", core::shortest(y)));
+        out.marker(
+            points[i].first, points[i].second, series.marker, colour,
+            core::cat(series.name, ": ", series.labels.empty() ? "" : series.labels[i] + ": ",
+                      core::shortest(x), ", ", core::shortest(y)));
       }
     }
   }

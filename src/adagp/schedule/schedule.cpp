@@ -68,7 +68,8 @@ Stretch parse_stretch(const std::string& part, const std::string& text, bool las
 // out together with those after it, so a short run keeps the order of the long one.
 std::vector<Stretch> scaled(int64_t epochs) {
   std::vector<Stretch> out{{std::max<int64_t>(1, epochs / 9), 0, 1}};
-  const int64_t each = std::max<int64_t>(1, 2 * epochs / 45);
+  const int64_t each =
+      std::max<int64_t>(1, epochs / 45 * 2 + epochs % 45 * 2 / 45);  // 2 * epochs could overflow
   int64_t used = out[0].epochs;
   for (const int64_t predicted : {4, 3, 2}) {
     if (used + each > epochs) break;

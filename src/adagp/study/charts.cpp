@@ -8,8 +8,52 @@ namespace adagp::study {
 namespace {
 
 constexpr size_t kMostDrawn = 200;  // runs side by side
+constexpr size_t kMostFronts = 40;  // lines of a legend
+
+std::string axis_title(const std::string& value) {
+  return value == "cycles" ? "total cycles"
+         : value == "time" ? "time (s)"
+         : value == "pes"  ? "PEs"
+                           : "energy (J)";
+}
 
 }  // namespace
+
+report::LineChart front_chart(const Study& study, const std::vector<Front>& fronts,
+                              const std::string& values) {
+  if (fronts.size() > kMostFronts) {
+    throw UsageError(core::cat("--plot: ", fronts.size(), " networks, at most ", kMostFronts,
+                               " fit into a picture; give fewer with --model"));
+  }
+  const auto names = core::split(values, ',');
+  const auto places = labels(study);
+  report::LineChart chart;
+  chart.title = "What nothing else beats";
+  chart.x_title = axis_title(core::trim(names[0]));
+  chart.y_title = axis_title(core::trim(names[1]));
+  double least = 0, most = 0;
+  for (size_t i = 0; i < fronts.size(); ++i) {
+    report::LineSeries line;
+    line.name = fronts[i].network;
+    line.points = fronts[i].values;
+    // Colours come again after a while; the shape then tells the lines apart.
+    line.marker = 1 + static_cast<int>(i / report::colour_count());
+    for (const Row& row : fronts[i].rows) {
+      const auto& designs = study.results[row.run].designs;
+      line.labels.push_back(
+          places[row.run] +
+          (designs.empty() ? "" : std::string(" ") + designs[row.design].design->name));
+    }
+    for (const auto& point : line.points) {
+      least = least == 0 ? point.first : std::min(least, point.first);
+      most = std::max(most, point.first);
+    }
+    chart.series.push_back(std::move(line));
+  }
+  constexpr double kWide = 30;  // networks of different sizes side by side
+  chart.log_x = least > 0 && most > kWide * least;
+  return chart;
+}
 
 report::BarChart layer_chart(const Study& study, size_t run, const Details& details) {
   const accel::Point& point = study.points[run];

@@ -35,6 +35,9 @@ std::string phase_table(const Details& details);
 // One run: cycles per layer, of training by phase beside the original's (the paper's Fig. 16).
 report::BarChart layer_chart(const Study& study, size_t run, const Details& details);
 // The runs of `rows`: speed-ups (Figs. 17-19), of inference cycles. UsageError for more than 200.
+// The fronts of --pareto, a line for each network.
+report::LineChart front_chart(const Study& study, const std::vector<Front>& fronts,
+                              const std::string& values);
 report::BarChart runs_chart(const Study& study, const std::vector<Row>& rows);
 
 }  // namespace adagp::study

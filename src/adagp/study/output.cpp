@@ -1,5 +1,7 @@
 #include "adagp/study/output.h"
 
+#include <unordered_map>
+
 #include "adagp/core/error.h"
 #include "adagp/core/text.h"
 #include "adagp/report/table.h"
@@ -46,7 +48,7 @@ int64_t pes_of(const Study& study, const Row& row) {
   const accel::Accelerator& machine = study.points[row.run].accelerator;
   const bool second =
       !inference(study) && study.results[row.run].designs[row.design].design->second_array;
-  return machine.array.pes() + (second ? machine.predictor_array.pes() : 0);
+  return machine.array.pes() + (second ? machine.second_array().pes() : 0);
 }
 
 double value_of(const Study& study, const Row& row, const std::string& name) {
@@ -103,20 +105,47 @@ std::vector<Row> all_rows(const Study& study) {
   return rows;
 }
 
-std::vector<Row> pareto_rows(const Study& study, const std::string& values) {
+std::vector<Front> pareto_fronts(const Study& study, const std::string& values) {
   const auto names = core::split(values, ',');
   if (names.size() != 2) {
     throw UsageError("--pareto: '" + values + "', expected two values such as cycles,energy");
   }
-  const auto rows = all_rows(study);
-  std::vector<double> x, y;
-  for (const Row& row : rows) {
-    x.push_back(value_of(study, row, core::trim(names[0])));
-    y.push_back(value_of(study, row, core::trim(names[1])));
+  std::vector<std::string> networks;                 // in the order of the study
+  std::unordered_map<std::string, size_t> place_of;  // in `networks`
+  std::vector<std::vector<Row>> candidates;
+  for (const Row& row : all_rows(study)) {
+    const Case& one = study.cases[row.run];
+    std::string network = one.model + " " + one.input;
+    if (inference(study)) network += core::cat(", batch ", one.batch);
+    const auto [at, fresh] = place_of.emplace(network, networks.size());
+    if (fresh) {
+      networks.push_back(network);
+      candidates.emplace_back();
+    }
+    candidates[at->second].push_back(row);
   }
-  std::vector<Row> best;
-  for (const size_t index : accel::pareto(x, y)) best.push_back(rows[index]);
-  return best;
+  std::vector<Front> fronts;
+  for (size_t n = 0; n < networks.size(); ++n) {
+    std::vector<double> x, y;
+    for (const Row& row : candidates[n]) {
+      x.push_back(value_of(study, row, core::trim(names[0])));
+      y.push_back(value_of(study, row, core::trim(names[1])));
+    }
+    Front front;
+    front.network = networks[n];
+    for (const size_t index : accel::pareto(x, y)) {
+      front.rows.push_back(candidates[n][index]);
+      front.values.emplace_back(x[index], y[index]);
+    }
+    fronts.push_back(std::move(front));
+  }
+  return fronts;
+}
+
+std::vector<Row> rows_of(const std::vector<Front>& fronts) {
+  std::vector<Row> rows;
+  for (const Front& front : fronts) rows.insert(rows.end(), front.rows.begin(), front.rows.end());
+  return rows;
 }
 
 std::string common_places(const Study& study) {

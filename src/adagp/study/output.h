@@ -18,9 +18,16 @@ struct Row {
 };
 std::vector<Row> all_rows(const Study& study);
 
-// "cycles,energy": the rows no other row beats in both, by ascending first value. Values: cycles
-// (all, stalls included), energy, time, pes. Throws UsageError with the nearest name.
-std::vector<Row> pareto_rows(const Study& study, const std::string& values);
+// "cycles,energy": for each network (of a forward pass: network and batch, which are different
+// work) the rows no other row of it beats in both, by ascending first value. Values: cycles (all,
+// stalls included), energy, time, pes. Throws UsageError with the nearest name.
+struct Front {
+  std::string network;  // "resnet50 imagenet"; of a forward pass with ", batch 8"
+  std::vector<Row> rows;
+  std::vector<std::pair<double, double>> values;  // as `rows`
+};
+std::vector<Front> pareto_fronts(const Study& study, const std::string& values);
+std::vector<Row> rows_of(const std::vector<Front>& fronts);
 
 // What all runs have in common, for the heading: "model resnet8, input cifar, batch 128".
 std::string common_places(const Study& study);

@@ -73,6 +73,7 @@ ordered_json describe(const Study& study, size_t run) {
                       {"pes", point.accelerator.array.pes()},
                       {"dataflow", point.dataflow->name}};
   if (!point.designs.empty()) {
+    out["second_array"] = array_text(point.accelerator.second_array());  // of design max
     out["epochs"] = point.run.epochs;
     out["batches_per_epoch"] = point.run.batches_per_epoch;
     out["schedule"] = point.run.schedule.str();

@@ -10,6 +10,8 @@ namespace adagp::study {
 namespace {
 
 constexpr int64_t kMostStages = 4096, kMostMicroBatches = 65536, kMostEpochBatches = 100'000'000;
+constexpr int64_t kMostPipelineEpochs =
+    1'000'000'000;  // times an epoch's batches far below 64 bits
 constexpr size_t kMostRuns = 100'000;
 
 void check_cost(const char* flag, double value) {
@@ -35,8 +37,9 @@ void check_options(const PipelineOptions& options) {
   if (options.forward + options.backward <= 0) {
     throw UsageError("--fw 0 and --bw 0: nothing takes time; expected one above 0");
   }
-  if (options.epochs < 1) {
-    throw UsageError(core::cat("--epochs is ", options.epochs, ", expected 1 or more"));
+  if (options.epochs < 1 || options.epochs > kMostPipelineEpochs) {
+    throw UsageError(
+        core::cat("--epochs is ", options.epochs, ", expected 1 to ", kMostPipelineEpochs));
   }
   if (options.batches && *options.batches < 1) {
     throw UsageError(core::cat("--batches is ", *options.batches, ", expected 1 or more"));

@@ -20,7 +20,7 @@ Accelerator preset(const std::string& name) {
 TEST(Accelerator, PresetsAreWhatTheirNamesSay) {
   const Accelerator paper = preset("adagp-180");
   EXPECT_EQ(paper.array.pes(), 180);
-  EXPECT_EQ(paper.predictor_array.pes(), 80);  // 246 - 166 DSPs
+  EXPECT_EQ(paper.second_array().pes(), 80);  // 246 - 166 DSPs
   Accelerator defaults, copy = paper;
   copy.about = "";
   EXPECT_EQ(bind(defaults).to_toml(), bind(copy).to_toml());  // the file says what the default is
@@ -35,6 +35,42 @@ TEST(Accelerator, PresetsAreWhatTheirNamesSay) {
   for (const char* name : {"adagp-180", "eyeriss", "scalesim-32", "tpu-128"}) {
     EXPECT_EQ(preset(name).name, name);
     EXPECT_FALSE(preset(name).about.empty());
+  }
+}
+
+TEST(Accelerator, AFileWithoutANameIsCalledAfterItself) {
+  EXPECT_EQ(parse_accelerator("", "some/folder/mine.toml").name, "mine");
+  EXPECT_EQ(parse_accelerator("name = \"own\"", "mine.toml").name, "own");
+}
+
+TEST(Accelerator, TheSecondArrayIsTwoThirdsOfTheFirstUnlessItIsSet) {
+  Accelerator a;
+  const auto second = [&] { return std::pair{a.second_array().rows, a.second_array().columns}; };
+  EXPECT_EQ(second(), std::pair(int64_t{8}, int64_t{10}));
+  a.array.rows = a.array.columns = 128;
+  EXPECT_EQ(second(), std::pair(int64_t{85}, int64_t{85}));
+  a.array.rows = a.array.columns = 1;
+  EXPECT_EQ(second(), std::pair(int64_t{1}, int64_t{1}));
+  bind(a).set("predictor.columns=7");
+  EXPECT_EQ(second(), std::pair(int64_t{1}, int64_t{7}));
+  a.array.columns = 900;
+  EXPECT_EQ(second(), std::pair(int64_t{1}, int64_t{7}));
+}
+
+TEST(Accelerator, EveryKeyIsDocumentedWithItsDefault) {
+  const std::string page = core::read_file(ADAGP_SOURCE_DIR "/docs/accelerators.md");
+  Accelerator defaults;
+  defaults.name = "";
+  const core::Binding keys = bind(defaults);
+  size_t rows = 0;
+  for (size_t at = page.find("\n| `"); at != std::string::npos; at = page.find("\n| `", at + 1)) {
+    ++rows;
+  }
+  EXPECT_EQ(rows, keys.fields().size()) << "docs/accelerators.md has keys that do not exist";
+  for (const auto& field : keys.fields()) {
+    const std::string row = "| `" + field.key + "` | `" + core::Binding::value_text(field) +
+                            "` | " + field.about + " |";
+    EXPECT_NE(page.find(row), std::string::npos) << "docs/accelerators.md lacks: " << row;
   }
 }
 
@@ -58,6 +94,7 @@ std::string refused(const std::string& text) {
 TEST(Accelerator, WrongFilesNameLineKeyAndRule) {
   expect_has(refused("[array]\nrow = 4\n"), "my.toml:2:");
   expect_has(refused("[array]\nrow = 4\n"), "array.rows");
+  expect_has(refused("[array]\nrow = 4\n"), "docs/accelerators.md");
   expect_has(refused("[array]\nrows = 0\n"), "my.toml:2:");
   expect_has(refused("[array]\nrows = \"many\"\n"), "my.toml:2:");
   expect_has(refused("dataflow = \"wss\"\n"), "ws");

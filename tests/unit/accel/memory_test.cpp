@@ -113,15 +113,70 @@ TEST(Memory, StallsByHand) {
   ASSERT_EQ(cost.cycles, 47);
   const int64_t bytes = 2 * (120 + 180 + 150);
   a.dram_bytes_per_cycle = 10;
-  // 90 cycles of traffic cover 47; before that W and a row of X arrive: 2*(180 + 12) bytes.
+  // W and a row of X, 2*(180 + 12) bytes, take 39 cycles; the other 51 cycles of traffic pass
+  // beside the 47 of the computation.
   MemoryCost memory = memory_cost(work, cost, a);
   EXPECT_EQ(memory.fill_cycles, 39);
-  EXPECT_EQ(memory.stall_cycles, bytes / 10 - 47 + 39);
+  EXPECT_EQ(memory.stall_cycles, bytes / 10 - 47);
   a.double_buffered = false;
   EXPECT_EQ(memory_cost(work, cost, a).stall_cycles, bytes / 10);
   a.dram_bytes_per_cycle = 0;
   a.buffer_bytes_per_cycle = 2;  // words: 120 + 180 + 150, no sums come back
   EXPECT_EQ(memory_cost(work, cost, a).stall_cycles, 450 - 47);
+}
+
+// One multiplication on one PE, one byte a word and a cycle: the weight and the input come in
+// cycles 1 and 2, the array works in 3 and 4 (load, multiply), and the result leaves beside what
+// follows.
+TEST(Memory, TheSmallestProductByHand) {
+  const Work work = gemm_work({1, 1, 1});
+  Accelerator a = bounded(64, true);
+  a.array.rows = a.array.columns = 1;
+  a.dram_bytes_per_cycle = 1;
+  const ArrayCost cost = kWeightStationary.cost(work, a.array);
+  ASSERT_EQ(cost.cycles, 2);
+  const MemoryCost memory = memory_cost(work, cost, a);
+  EXPECT_EQ(memory.dram_reads + memory.dram_writes, 3);
+  EXPECT_EQ(memory.first_tile, 2);
+  EXPECT_EQ(memory.fill_cycles, 2);
+  EXPECT_EQ(cost.cycles + memory.stall_cycles, 4);
+  a.double_buffered = false;  // nothing at a time: three bytes and two cycles
+  EXPECT_EQ(cost.cycles + memory_cost(work, cost, a).stall_cycles, 5);
+}
+
+// The first tiles pass the interface once: 84 bytes at one byte a cycle take 84 cycles.
+TEST(Memory, FirstTilesAreNotReadTwice) {
+  const Work work = gemm_work({1, 1, 10});  // 1 + 10 + 10 words
+  Accelerator a;
+  a.word_bytes = 4;
+  a.dram_bytes_per_cycle = 1;
+  const ArrayCost cost = kWeightStationary.cost(work, a.array);
+  ASSERT_EQ(cost.cycles, 38);
+  const MemoryCost memory = memory_cost(work, cost, a);
+  EXPECT_EQ(memory.fill_cycles, 4 * 11);
+  EXPECT_EQ(cost.cycles + memory.stall_cycles, 84);
+}
+
+TEST(Memory, TimeLiesBetweenItsPartsAndTheirSum) {
+  for (const layers::Row& row : test::vgg13_cifar().rows) {
+    const Work work = forward_work(row, 2);
+    for (const int64_t words : {100, 5000, 100000}) {
+      for (const double rate : {0.5, 4.0, 64.0}) {
+        Accelerator a = bounded(words, true);
+        a.dram_bytes_per_cycle = rate;
+        a.buffer_bytes_per_cycle = 2 * rate;
+        const ArrayCost cost = kOutputStationary.cost(work, a.array);
+        const MemoryCost memory = memory_cost(work, cost, a);
+        const int64_t time = cost.cycles + memory.stall_cycles;
+        const auto dram =
+            cycles_for(static_cast<double>(memory.dram_reads + memory.dram_writes), rate);
+        const auto buffer = cycles_for(static_cast<double>(cost.sram.total()), 2 * rate);
+        EXPECT_GE(time, std::max({cost.cycles, dram, buffer}));
+        EXPECT_LE(memory.first_tile, memory.dram_reads);
+        EXPECT_LE(time, dram + std::max(cost.cycles, buffer));  // what single buffering takes
+      }
+    }
+  }
 }
 
 TEST(Memory, MoreBandwidthIsNeverSlower) {

@@ -160,10 +160,69 @@ TEST(Study, UtilisationIsThatOfTheRowsPasses) {
   }
 }
 
+// A front is a network's own: the smaller one would beat every point of the larger.
+TEST(Study, EachNetworkHasItsFront) {
+  Options options = two_by_two();
+  options.models = "resnet8,vgg13_bn";
+  Study both = make_study(options);
+  run(both, 0);
+  const auto fronts = pareto_fronts(both, "pes,energy");
+  ASSERT_EQ(fronts.size(), 2u);
+  EXPECT_EQ(fronts[0].network, "resnet8 cifar");
+  EXPECT_EQ(fronts[1].network, "vgg13_bn cifar");
+  for (const Front& front : fronts) {
+    Options alone = two_by_two();
+    alone.models = front.network.substr(0, front.network.find(' '));
+    Study study = make_study(alone);
+    run(study, 0);
+    EXPECT_EQ(pareto_fronts(study, "pes,energy").at(0).values, front.values) << front.network;
+  }
+  const auto chart = front_chart(both, fronts, "pes,energy");
+  ASSERT_EQ(chart.series.size(), 2u);
+  EXPECT_EQ(chart.series[1].points, fronts[1].values);
+  EXPECT_EQ(chart.x_title, "PEs");
+  EXPECT_EQ(chart.y_title, "energy (J)");
+  EXPECT_NE(report::svg(chart).find("vgg13_bn cifar"), std::string::npos);
+}
+
+// Batches of a forward pass are different work; those of a training run are a choice.
+TEST(Study, AForwardPassHasAFrontForEachBatch) {
+  Options options = two_by_two();
+  options.batches = "1,8";
+  Study training = make_study(options);
+  run(training, 0);
+  EXPECT_EQ(pareto_fronts(training, "cycles,pes").size(), 1u);
+  options.inference = true;
+  Study inference = make_study(options);
+  run(inference, 0);
+  const auto fronts = pareto_fronts(inference, "cycles,pes");
+  ASSERT_EQ(fronts.size(), 2u);
+  EXPECT_EQ(fronts[1].network, "resnet8 cifar, batch 8");
+  report::svg(front_chart(inference, fronts, "cycles,pes"));
+}
+
+TEST(Study, ASweepOfArraysSweepsTheSecondArrayToo) {
+  Options options = two_by_two();
+  options.arrays = "12x15,48x60";
+  options.dataflows = "ws";
+  options.designs = "max";
+  const auto pes = [](const Options& given) {
+    Study study = make_study(given);
+    run(study, 0);
+    std::vector<double> out;
+    const auto fronts = pareto_fronts(study, "pes,cycles");
+    for (const auto& value : fronts.at(0).values) out.push_back(value.first);
+    return out;
+  };
+  EXPECT_EQ(pes(options), (std::vector<double>{180 + 80, 2880 + 1280}));
+  options.settings = {"predictor.rows=8", "predictor.columns=10"};
+  EXPECT_EQ(pes(options), (std::vector<double>{180 + 80, 2880 + 80}));
+}
+
 TEST(Study, ATableOfAFrontShowsWhatTellsThePointsApart) {
   Study study = make_study(two_by_two());
   run(study, 0);
-  const auto rows = pareto_rows(study, "pes,energy");
+  const auto rows = rows_of(pareto_fronts(study, "pes,energy"));
   for (const auto& shown : {std::vector<Row>{rows[0]}, rows}) {
     const std::string text = console(study, shown);
     for (const char* title : {"array", "dataflow", "design", "PEs", "total cycles", "energy (J)"}) {

@@ -54,7 +54,7 @@ void max_batch(std::span<const LayerCost> layers, Batch kind, const Accelerator&
   if (kind == Batch::kBackprop) {
     overlap(steps.rbegin(), steps.rend(), layers, &LayerCost::second_backward, out.backward, out);
   }
-  finish(accelerator.array.pes() + accelerator.predictor_array.pes(), accelerator, out);
+  finish(accelerator.array.pes() + accelerator.second_array().pes(), accelerator, out);
 }
 
 }  // namespace
