@@ -1,6 +1,5 @@
 // adagp bench: step times per phase against the limit.
 
-#include <cstdio>
 #include <memory>
 
 #include "adagp/train/bench.h"
@@ -20,7 +19,7 @@ struct BenchArguments {
 int run_bench(const BenchArguments& arguments) {
   const auto result =
       train::bench(arguments.flags.resolve(), arguments.input, arguments.repeats, arguments.only);
-  std::puts((arguments.json ? result.to_json().dump(2) : result.text()).c_str());
+  print_result((arguments.json ? result.to_json().dump(2) : result.text()) + "\n", arguments.json);
   return 0;
 }
 

@@ -1,6 +1,5 @@
 // adagp compare: methods x seeds in one table.
 
-#include <cstdio>
 #include <memory>
 
 #include "adagp/core/error.h"
@@ -66,8 +65,9 @@ int run_budget(CompareArguments& arguments) {
   const auto result = with_resume_advice(options.overwrite, kRunsNotRedone, [&] {
     return train::compare_budgets(arguments.flags.resolve(), options);
   });
-  std::puts((arguments.json ? report::to_json(result.report) : report::to_console(result.report))
-                .c_str());
+  print_result(
+      (arguments.json ? report::to_json(result.report) : report::to_console(result.report)) + "\n",
+      arguments.json);
   core::log_info("written: " + arguments.output + "/budget.md, .json, .csv, .svg");
   fail_if_any(result.diverged);
   return 0;
@@ -80,8 +80,9 @@ int run_compare(CompareArguments& arguments) {
   const auto result = with_resume_advice(arguments.options.overwrite, kRunsNotRedone, [&] {
     return train::compare_methods(arguments.flags.resolve(), arguments.options);
   });
-  std::puts(
-      (arguments.json ? report::to_json(result.table) : report::to_console(result.table)).c_str());
+  print_result(
+      (arguments.json ? report::to_json(result.table) : report::to_console(result.table)) + "\n",
+      arguments.json);
   core::log_info("written: " + arguments.output + "/compare.md, compare.json, compare.csv");
   fail_if_any(result.diverged);
   return 0;

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <iostream>
 #include <memory>
 
 #include <nlohmann/json.hpp>
@@ -124,13 +123,13 @@ int print_boxes(DataFlags& flags) {
         {"data", flags.config.name}, {"train", splits.train->size()}, {"test", splits.test->size()},
         {"size", splits.size},       {"mean", splits.mean},           {"std", splits.std},
         {"objects", classes}};
-    std::cout << info.dump(2) << "\n";
+    core::print_data(info.dump(2) + "\n");
     return 0;
   }
-  std::cout << flags.config.name << ": " << core::grouped(splits.train->size()) << " training and "
-            << core::grouped(splits.test->size()) << " test images, seen at " << splits.size << "x"
-            << splits.size << "; objects per class:\n"
-            << table.console();
+  core::print(core::cat(flags.config.name, ": ", core::grouped(splits.train->size()),
+                        " training and ", core::grouped(splits.test->size()),
+                        " test images, seen at ", splits.size, "x", splits.size,
+                        "; objects per class:\n", table.console()));
   return 0;
 }
 
@@ -140,19 +139,19 @@ int print_info(DataFlags& flags) {
   const data::Splits splits = open_data(flags);
   const auto info = describe(splits, flags);
   if (flags.json) {
-    std::cout << info.dump(2) << "\n";
+    core::print_data(info.dump(2) + "\n");
     return 0;
   }
-  std::cout << flags.config.name << ": " << core::grouped(splits.train->size()) << " training and "
-            << core::grouped(splits.test->size()) << " test images, " << splits.height << "x"
-            << splits.width << ", " << splits.classes.size() << " classes, "
-            << (splits.train->resident().defined() ? "in memory" : "decoded on demand") << "\n"
-            << "mean " << three(splits.mean) << "  std " << three(splits.std) << "\n";
+  core::print(core::cat(flags.config.name, ": ", core::grouped(splits.train->size()),
+                        " training and ", core::grouped(splits.test->size()), " test images, ",
+                        splits.height, "x", splits.width, ", ", splits.classes.size(), " classes, ",
+                        splits.train->resident().defined() ? "in memory" : "decoded on demand",
+                        "\nmean ", three(splits.mean), "  std ", three(splits.std), "\n"));
   report::Table table({{"class", report::Align::kLeft}, {"train"}, {"test"}});
   for (const auto& row : info["classes"]) {
     table.add_row({row["name"], core::grouped(row["train"]), core::grouped(row["test"])});
   }
-  std::cout << table.console();
+  core::print(table.console());
   return 0;
 }
 

@@ -2,9 +2,10 @@
 
 #include <dlfcn.h>
 
-#include <cstdio>
 #include <fstream>
+#include <iomanip>
 #include <memory>
+#include <sstream>
 #include <string>
 #include <thread>
 #include <vector>
@@ -274,14 +275,18 @@ int doctor(bool json) {
                       {"advice", check.advice}});
       continue;
     }
-    std::printf("%-5s %-22s %s\n", health_name(check.health), check.name.c_str(),
-                check.value.c_str());
-    if (!check.advice.empty()) std::printf("%-28s %s\n", "", check.advice.c_str());
+    std::ostringstream line;
+    line << std::left << std::setw(5) << health_name(check.health) << " " << std::setw(22)
+         << check.name << " " << check.value << "\n";
+    if (!check.advice.empty()) line << std::string(29, ' ') << check.advice << "\n";
+    core::print(line.str());
   }
   if (json) {
-    std::puts(nlohmann::json{{"training_possible", possible}, {"checks", list}}.dump(2).c_str());
+    core::print_data(nlohmann::json{{"training_possible", possible}, {"checks", list}}.dump(2) +
+                     "\n");
   } else {
-    std::puts(possible ? "Training is possible." : "Training is NOT possible: see FAIL above.");
+    core::print(possible ? "Training is possible.\n"
+                         : "Training is NOT possible: see FAIL above.\n");
   }
   return possible ? 0 : 1;
 }

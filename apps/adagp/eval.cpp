@@ -1,6 +1,5 @@
 // adagp eval: accuracy of a run or of a weights file.
 
-#include <cstdio>
 #include <memory>
 
 #include "adagp/core/error.h"
@@ -99,7 +98,7 @@ int run_eval(const EvalArguments& arguments) {
                         {task->unit(), found.examples},
                         {"loss", found.loss}};
     for (const auto& [name, value] : found.figures) json[name] = value;
-    std::puts(json.dump(2).c_str());
+    core::print_data(json.dump(2) + "\n");
   } else {
     std::string line = core::cat(config.model.name, " on ", config.data.name, " (", found.examples,
                                  " ", task->unit(), "):");
@@ -109,7 +108,7 @@ int run_eval(const EvalArguments& arguments) {
       line += core::cat(" ", figure.label, " ", core::fixed(value->second, 2),
                         figure.percent ? " %," : ",");
     }
-    std::puts(core::cat(line, " loss ", core::fixed(found.loss, 4)).c_str());
+    core::print(core::cat(line, " loss ", core::fixed(found.loss, 4), "\n"));
   }
   return 0;
 }

@@ -1,6 +1,5 @@
 // adagp export: the weights of a run as one safetensors file with PyTorch's names.
 
-#include <cstdio>
 #include <memory>
 
 #include <nlohmann/json.hpp>
@@ -35,11 +34,10 @@ int run_export(const ExportArguments& arguments) {
   if (arguments.json) {
     const nlohmann::json json{
         {"file", arguments.output}, {"tensors", file.tensors.size()}, {"numbers", numbers}};
-    std::puts(json.dump(2).c_str());
+    core::print_data(json.dump(2) + "\n");
   } else {
-    std::puts(core::cat(arguments.output, ": ", file.tensors.size(), " tensors, ",
-                        core::grouped(numbers), " numbers")
-                  .c_str());
+    core::print(core::cat(arguments.output, ": ", file.tensors.size(), " tensors, ",
+                          core::grouped(numbers), " numbers\n"));
   }
   return 0;
 }

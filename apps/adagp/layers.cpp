@@ -2,7 +2,6 @@
 
 #include "layers.h"
 
-#include <cstdio>
 #include <memory>
 
 #include <nlohmann/json.hpp>
@@ -99,7 +98,7 @@ std::string layers_output(const LayersArgs& args) {
 int run_layers(const LayersArgs& args) {
   const std::string text = layers_output(args);
   if (args.output.empty()) {
-    std::fputs(text.c_str(), stdout);
+    print_result(text, args.csv || args.json);
   } else {
     core::write_output(args.output, text);
   }

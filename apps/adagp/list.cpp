@@ -1,6 +1,5 @@
 // adagp list: the tables of what the program knows, by name.
 
-#include <cstdio>
 #include <memory>
 #include <utility>
 
@@ -76,32 +75,15 @@ void print_models(bool json) {
                    entry.about});
   }
   const std::string text = json ? out.dump(2) + "\n" : lines.console();
-  std::fputs(text.c_str(), stdout);
+  print_result(text, json);
 }
 
 // Every configuration key; docs/configuration.md is this table in Markdown.
-void print_keys(bool json, bool markdown) {
+void print_configuration_keys(bool json, bool markdown) {
   train::Config config;
   core::Binding binding;
   train::bind(binding, config);
-  if (json) {
-    auto out = nlohmann::ordered_json::array();
-    for (const auto& field : binding.fields()) {
-      out.push_back({{"name", field.key},
-                     {"default", core::Binding::value_text(field)},
-                     {"about", field.about}});
-    }
-    std::puts(out.dump(2).c_str());
-    return;
-  }
-  using report::Align;
-  report::Table table(
-      {{"key", Align::kLeft}, {"default", Align::kLeft}, {"meaning", Align::kLeft}});
-  const auto code = [&](const std::string& text) { return markdown ? "`" + text + "`" : text; };
-  for (const auto& field : binding.fields()) {
-    table.add_row({code(field.key), code(core::Binding::value_text(field)), field.about});
-  }
-  std::fputs((markdown ? table.markdown() : table.console()).c_str(), stdout);
+  print_keys(binding, json, markdown);
 }
 
 int run_list(const std::string& kind, bool json, bool markdown) {
@@ -110,10 +92,14 @@ int run_list(const std::string& kind, bool json, bool markdown) {
     return 0;
   }
   if (kind == "keys") {
-    print_keys(json, markdown);
+    print_configuration_keys(json, markdown);
     return 0;
   }
-  std::vector<std::string> kinds{"models", "keys"};
+  if (kind == "accelerator-keys") {
+    print_accelerator_keys(json, markdown);
+    return 0;
+  }
+  std::vector<std::string> kinds{"models", "keys", "accelerator-keys"};
   for (const auto& [name, lines] : named_tables()) {
     if (name == kind) {
       print_named(lines, json);
@@ -136,11 +122,11 @@ void add_list(CLI::App& app, Action& action) {
   command
       ->add_option(
           "kind", arguments->kind,
-          "models, data, methods, predictors, schedules, keys, dataflows, designs, accelerators or "
-          "pipelines")
+          "models, data, methods, predictors, schedules, keys, dataflows, designs, accelerators, "
+          "accelerator-keys or pipelines")
       ->required();
   command->add_flag("--json", arguments->json, "JSON array");
-  command->add_flag("--markdown", arguments->markdown, "keys: as a Markdown table");
+  command->add_flag("--markdown", arguments->markdown, "Keys: as a Markdown table");
   command->callback([arguments, &action] {
     action = [arguments] {
       return run_list(arguments->kind, arguments->json, arguments->markdown);

@@ -1,7 +1,9 @@
 // adagp: parses the command line, runs one command, turns errors into exit codes.
 
-#include <cstdio>
+#include <algorithm>
+#include <cctype>
 #include <exception>
+#include <sstream>
 
 #include "adagp/core/error.h"
 #include "adagp/core/log.h"
@@ -58,6 +60,26 @@ int usage_error(const CLI::App& app, const CLI::ParseError& error) {
   return kUsage;
 }
 
+// "-o=DIR" as "-o DIR": CLI11 takes the value of a short flag to be "=DIR". The result is in
+// reverse order, as CLI11 wants it.
+std::vector<std::string> split_short_flags(int argc, char** argv) {
+  std::vector<std::string> words;
+  bool flags = true;
+  for (int i = 1; i < argc; ++i) {
+    const std::string word = argv[i];
+    flags = flags && word != "--";  // what follows "--" is no flag
+    const bool joined = flags && word.size() > 2 && word[0] == '-' && word[2] == '=' &&
+                        std::isalpha(static_cast<unsigned char>(word[1])) != 0;
+    if (joined && word.size() == 3) {
+      throw UsageError(word + ": expected a value after the '='");
+    }
+    if (joined) words.push_back(word.substr(0, 2));
+    words.push_back(joined ? word.substr(3) : word);
+  }
+  std::reverse(words.begin(), words.end());
+  return words;
+}
+
 int run(int argc, char** argv) {
   CLI::App app{
       "Train networks with adaptive gradient prediction (ADA-GP), beside backprop and honest "
@@ -89,15 +111,18 @@ int run(int argc, char** argv) {
   add_paper(app, action);
 
   try {
-    app.parse(argc, argv);
+    app.parse(split_short_flags(argc, argv));
   } catch (const CLI::Success& success) {
-    return app.exit(success);  // --help, --version
+    std::ostringstream text;  // --help, --version
+    const int code = app.exit(success, text, text);
+    core::print(text.str());
+    return code;
   } catch (const CLI::ParseError& error) {
     return usage_error(app, error);
   }
   if (quiet) core::set_log_level(core::LogLevel::kWarning);
   if (!action) {
-    std::fputs(app.help().c_str(), stdout);
+    core::print(app.help());
     return 0;
   }
   return action();
@@ -108,8 +133,11 @@ int run(int argc, char** argv) {
 
 int main(int argc, char** argv) {
   using adagp::core::log_error;
+  adagp::core::open_standard_streams();
   try {
-    return adagp::apps::run(argc, argv);
+    const int code = adagp::apps::run(argc, argv);
+    adagp::core::flush_stdout();
+    return code;
   } catch (const adagp::Error& error) {
     log_error(error.what());
     return error.exit_code();

@@ -1,11 +1,10 @@
 #include "named.h"
 
-#include <cstdio>
-
 #include <nlohmann/json.hpp>
 
 #include "adagp/accel/dataflow/dataflow.h"
 #include "adagp/accel/design/design.h"
+#include "adagp/core/output.h"
 #include "adagp/pipeline/schedules.h"
 #include "adagp/report/table.h"
 #include "adagp/zoo/zoo.h"
@@ -49,12 +48,39 @@ void print_named(const NamedLines& lines, bool json) {
   if (json) {
     auto out = nlohmann::ordered_json::array();
     for (const auto& [name, about] : lines) out.push_back({{"name", name}, {"about", about}});
-    std::puts(out.dump(2).c_str());
+    core::print_data(out.dump(2) + "\n");
     return;
   }
   report::Table table({{"name", report::Align::kLeft}, {"about", report::Align::kLeft}});
   for (const auto& [name, about] : lines) table.add_row({name, about});
-  std::fputs(table.console().c_str(), stdout);
+  core::print(table.console());
+}
+
+void print_keys(const core::Binding& binding, bool json, bool markdown) {
+  if (json) {
+    auto out = nlohmann::ordered_json::array();
+    for (const auto& field : binding.fields()) {
+      out.push_back({{"name", field.key},
+                     {"default", core::Binding::value_text(field)},
+                     {"about", field.about}});
+    }
+    core::print_data(out.dump(2) + "\n");
+    return;
+  }
+  using report::Align;
+  report::Table table(
+      {{"key", Align::kLeft}, {"default", Align::kLeft}, {"meaning", Align::kLeft}});
+  const auto code = [&](const std::string& text) { return markdown ? "`" + text + "`" : text; };
+  for (const auto& field : binding.fields()) {
+    table.add_row({code(field.key), code(core::Binding::value_text(field)), field.about});
+  }
+  core::print(markdown ? table.markdown() : table.console());
+}
+
+void print_accelerator_keys(bool json, bool markdown) {
+  accel::Accelerator defaults;
+  defaults.name = "";
+  print_keys(accel::bind(defaults), json, markdown);
 }
 
 }  // namespace adagp::apps

@@ -5,6 +5,8 @@
 #include <utility>
 #include <vector>
 
+#include "adagp/core/binding.h"
+
 namespace adagp::apps {
 
 using NamedLines = std::vector<std::pair<std::string, std::string>>;  // name, about
@@ -20,5 +22,9 @@ NamedLines named_lines(const Entries& entries) {
 std::vector<std::pair<std::string, NamedLines>> simulator_tables();
 
 void print_named(const NamedLines& lines, bool json);
+// Keys with default and meaning; Markdown is what the documents hold.
+void print_keys(const core::Binding& binding, bool json, bool markdown);
+// Those of an accelerator file: docs/accelerators.md.
+void print_accelerator_keys(bool json, bool markdown);
 
 }  // namespace adagp::apps

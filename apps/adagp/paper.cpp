@@ -1,6 +1,5 @@
 // adagp paper: the published evaluation beside ours.
 
-#include <cstdio>
 #include <memory>
 
 #include "adagp/core/files.h"
@@ -30,7 +29,7 @@ int run_paper(const PaperArgs& args) {
   }
   const std::string text =
       args.json ? study::paper_json(result) : study::paper_text(result, args.networks);
-  std::fputs(text.c_str(), stdout);
+  print_result(text, args.json);
   if (args.plots.empty()) return 0;
   core::make_folder(args.plots);
   for (const auto& [name, chart] : study::paper_charts(result)) {

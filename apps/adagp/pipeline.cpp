@@ -1,6 +1,5 @@
 // adagp pipeline: pipelines over several devices, by counting steps or with costs.
 
-#include <cstdio>
 #include <memory>
 
 #include "adagp/core/error.h"
@@ -28,7 +27,7 @@ int run_pipeline(PipelineArgs& args) {
   const std::string text = args.json  ? study::pipeline_json(study)
                            : args.csv ? study::pipeline_csv(study)
                                       : study::pipeline_text(study, args.gantt);
-  std::fputs(text.c_str(), stdout);
+  print_result(text, args.json || args.csv);
   if (!args.plot.empty()) core::write_output(args.plot, picture);
   return 0;
 }

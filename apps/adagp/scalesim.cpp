@@ -1,6 +1,5 @@
 // adagp scalesim: SCALE-Sim's command line, inputs and reports, from closed forms.
 
-#include <cstdio>
 #include <memory>
 
 #include "adagp/accel/checked.h"
@@ -40,7 +39,7 @@ void print_reports(const scalesim::Topology& topology,
     stall = accel::add(stall, layer.stall_cycles);
   }
   table.add_row({"total", core::grouped(total), core::grouped(stall), "", "", ""});
-  std::fputs(table.console().c_str(), stdout);
+  core::print(table.console());
 }
 
 int run_scalesim(const ScaleSimArgs& args) {
@@ -66,7 +65,7 @@ int run_scalesim(const ScaleSimArgs& args) {
   core::write_file(folder / "BANDWIDTH_REPORT.csv", scalesim::bandwidth_report(layers));
   core::write_file(folder / "DETAILED_ACCESS_REPORT.csv", scalesim::detailed_access_report(layers));
   if (args.json) {
-    std::fputs(study::scalesim_json(config, topology, layers).c_str(), stdout);
+    core::print_data(study::scalesim_json(config, topology, layers));
   } else {
     print_reports(topology, layers);
   }

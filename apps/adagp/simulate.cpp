@@ -1,6 +1,5 @@
 // adagp simulate: training runs or forward passes on accelerators, one or a sweep of them.
 
-#include <cstdio>
 #include <memory>
 
 #include "adagp/accel/explain.h"
@@ -24,7 +23,10 @@ struct SimulateArgs {
 };
 
 void put(const std::string& text) {
-  std::fputs(text.c_str(), stdout);
+  core::print(text);
+}
+void put_data(const std::string& text) {
+  core::print_data(text);
 }
 
 // What the runs have in common, above their table.
@@ -48,12 +50,12 @@ std::string run_heading(const study::Study& study) {
 void print_one(const SimulateArgs& args, const study::Study& study) {
   const study::Details details = study::detail(study, 0);
   if (args.json) {
-    put(study::json_text(study, 0, details, args.per_layer));
+    put_data(study::json_text(study, 0, details, args.per_layer));
   } else if (args.per_layer) {
     if (!args.csv) put(run_heading(study));
-    put(study::layer_table(study, 0, details, args.csv));
+    print_result(study::layer_table(study, 0, details, args.csv), args.csv);
   } else if (args.csv) {
-    study::write_csv(study, study::all_rows(study), put);
+    study::write_csv(study, study::all_rows(study), put_data);
   } else {
     put(run_heading(study) + study::console(study, study::all_rows(study)));
     if (study::training(details)) {
@@ -72,15 +74,19 @@ void print_one(const SimulateArgs& args, const study::Study& study) {
 }
 
 void print_many(const SimulateArgs& args, const study::Study& study) {
-  const auto rows =
-      args.pareto.empty() ? study::all_rows(study) : study::pareto_rows(study, args.pareto);
+  const bool front = !args.pareto.empty();
+  const auto fronts =
+      front ? study::pareto_fronts(study, args.pareto) : std::vector<study::Front>{};
+  const auto rows = front ? study::rows_of(fronts) : study::all_rows(study);
   if (!args.plot.empty()) {
-    core::write_output(args.plot, report::svg(study::runs_chart(study, rows)));
+    core::write_output(args.plot,
+                       front ? report::svg(study::front_chart(study, fronts, args.pareto))
+                             : report::svg(study::runs_chart(study, rows)));
   }
   if (args.json) {
-    study::write_json(study, rows, put);
+    study::write_json(study, rows, put_data);
   } else if (args.csv) {
-    study::write_csv(study, rows, put);
+    study::write_csv(study, rows, put_data);
   } else {
     put(run_heading(study) + study::console(study, rows));
   }
@@ -133,7 +139,8 @@ void add_machine(CLI::App& command, study::Options& options) {
       ->capture_default_str();
   command.add_option("--array", options.arrays, "Array sizes, as 12x15 or 8..64:8x8..64:8");
   command.add_option("--dataflow", options.dataflows, "ws, is, os, rs, in-place, or 'all'");
-  command.add_option("--set", options.settings, "key=value of the accelerator");
+  command.add_option("--set", options.settings,
+                     "key=value of the accelerator (docs/accelerators.md); repeatable");
   command.add_flag("--products-only", options.products_only,
                    "Leave out vector passes (norms, activations, updates)");
 }
@@ -166,9 +173,12 @@ void add_simulate(CLI::App& app, Action& action) {
   command->add_flag("--json", args->json, "JSON; of several runs an array")->excludes(csv);
   command->add_flag("--per-layer", args->per_layer, "One run: a line per layer");
   command->add_option("--explain", args->explain, "One layer: its formulas with the numbers");
-  command->add_option("--pareto", args->pareto,
-                      "Only what nothing else beats in two of cycles, energy, time, pes");
-  command->add_option("--plot", args->plot, "Write a picture (SVG)");
+  command->add_option(
+      "--pareto", args->pareto,
+      "Of each network only what nothing else beats in two of cycles, energy, time, pes");
+  command->add_option(
+      "--plot", args->plot,
+      "Write a picture (SVG): layers of one run, speed-ups of several, or --pareto's fronts");
   command->add_option("--threads", args->options.threads,
                       "Threads of a sweep (default: all cores)");
   command->footer(

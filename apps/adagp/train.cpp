@@ -1,6 +1,5 @@
 // adagp train: one run.
 
-#include <cstdio>
 #include <memory>
 
 #include "adagp/core/interrupt.h"
@@ -29,7 +28,7 @@ int run_train(const TrainArguments& arguments) {
   if (!arguments.method.empty()) config.method = arguments.method;
   if (arguments.dry_run) {
     const auto plan = train::dry_run(config);
-    std::puts((arguments.json ? plan.to_json().dump(2) : plan.text()).c_str());
+    print_result((arguments.json ? plan.to_json().dump(2) : plan.text()) + "\n", arguments.json);
     return 0;
   }
   const std::string folder = arguments.output.empty()
@@ -44,7 +43,8 @@ int run_train(const TrainArguments& arguments) {
   const train::Summary summary = with_resume_advice(arguments.overwrite, kWithoutOverwrite, [&] {
     return train::train(config, folder, arguments.overwrite);
   });
-  std::puts((arguments.json ? summary.to_json().dump(2) : train::one_line(summary)).c_str());
+  print_result((arguments.json ? summary.to_json().dump(2) : train::one_line(summary)) + "\n",
+               arguments.json);
   core::log_info("run folder: " + folder);
   return 0;
 }

@@ -1,7 +1,5 @@
 #include "train_parallel.h"
 
-#include <cstdio>
-
 #include <c10/core/impl/VirtualGuardImpl.h>
 #include <torch/cuda.h>
 
@@ -77,7 +75,7 @@ int train_parallel(train::Config config, const ParallelRun& run) {
     return train::train_together(config, run.folder, run.overwrite, maker);
   });
   if (place.rank > 0) return 0;
-  std::puts((run.json ? summary.to_json().dump(2) : train::one_line(summary)).c_str());
+  print_result((run.json ? summary.to_json().dump(2) : train::one_line(summary)) + "\n", run.json);
   core::log_info("run folder: " + run.folder);
   return 0;
 }

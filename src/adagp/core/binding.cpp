@@ -9,6 +9,7 @@
 #include <toml++/toml.h>
 
 #include "adagp/core/error.h"
+#include "adagp/core/foreign_text.h"
 #include "adagp/core/raw_bytes.h"
 #include "adagp/core/text.h"
 #include "adagp/core/toml_guard.h"
@@ -183,9 +184,9 @@ Binding::Field& Binding::find(const std::string& key, const std::string& where) 
     if (field.key == key) return field;
   }
   const std::string near = closest(key, keys());
-  throw UsageError(cat(where, ": unknown key '", key, "'",
-                       near.empty() ? std::string("; docs/configuration.md lists the keys")
-                                    : "; did you mean '" + near + "'?"));
+  throw UsageError(cat(where, ": unknown key '", printable_line(key), "'",
+                       near.empty() ? "" : "; did you mean '" + near + "'?", "; ", document_,
+                       " lists the keys"));
 }
 
 namespace {
@@ -206,7 +207,7 @@ void walk(const toml::table& table, const std::string& prefix, const Visit& visi
 }  // namespace
 
 void Binding::load_toml(std::string_view text, const std::string& file_name) {
-  refuse_stray_characters(text, file_name);
+  refuse_unsafe_toml(text, file_name);
   toml::table parsed;
   try {
     parsed = toml::parse(text, file_name);
@@ -225,7 +226,8 @@ void Binding::load_toml(std::string_view text, const std::string& file_name) {
 void Binding::set(const std::string& assignment) {
   const auto equals = assignment.find('=');
   if (equals == std::string::npos) {
-    throw UsageError("--set " + assignment + ": expected key=value");
+    throw UsageError("--set " + assignment + ": expected key=value; " + document_ +
+                     " lists the keys");
   }
   const std::string key = trim(std::string_view(assignment).substr(0, equals));
   set(key, trim(std::string_view(assignment).substr(equals + 1)), "--set " + key);
@@ -236,7 +238,7 @@ void Binding::set(const std::string& key, const std::string& value, const std::s
   toml::table parsed;
   bool is_toml = true;
   try {
-    refuse_stray_characters(value, where);
+    refuse_unsafe_toml(value, where);
     parsed = toml::parse("value = " + value);
   } catch (const UsageError&) {
     is_toml = false;

@@ -6,6 +6,7 @@
 #include <limits>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -28,6 +29,10 @@ class Binding {
     Field& at_least(double limit);
     Field& between(double least, double most);
   };
+
+  // `document` is the page that lists the keys, for messages.
+  explicit Binding(std::string document = "docs/configuration.md")
+      : document_(std::move(document)) {}
 
   // `key` may have dots. The target must outlive the binding.
   Field& bind(std::string key, Target target, std::string about);
@@ -55,6 +60,7 @@ class Binding {
  private:
   Field& find(const std::string& key, const std::string& where);
 
+  std::string document_;
   std::vector<Field> fields_;
 };
 

@@ -62,9 +62,9 @@ std::vector<std::string> Binding::misspelt(const std::vector<std::string>& varia
     const std::string name = variable.substr(kPrefix.size());
     if (std::count(known.begin(), known.end(), name) > 0) continue;
     const std::string near = closest(name, known);
-    warnings.push_back(cat("environment: ", variable, " is no key and changes nothing; ",
-                           near.empty() ? std::string("docs/configuration.md lists the keys")
-                                        : cat("did you mean ", kPrefix, near, "?")));
+    warnings.push_back(cat(
+        "environment: ", variable, " is no key and changes nothing; ",
+        near.empty() ? document_ + " lists the keys" : cat("did you mean ", kPrefix, near, "?")));
   }
   return warnings;
 }

@@ -9,6 +9,8 @@
 #include <spdlog/logger.h>
 #include <spdlog/sinks/ansicolor_sink.h>
 
+#include "adagp/core/foreign_text.h"
+
 namespace adagp::core {
 namespace {
 
@@ -52,16 +54,16 @@ bool log_wants(LogLevel level) {
 }
 
 void log_debug(const std::string& message) {
-  logger().debug(message);
+  logger().debug(printable(message));
 }
 void log_info(const std::string& message) {
-  logger().info(message);
+  logger().info(printable(message));
 }
 void log_warning(const std::string& message) {
-  logger().warn(message);
+  logger().warn(printable(message));
 }
 void log_error(const std::string& message) {
-  logger().error(message);
+  logger().error(printable(message));
 }
 
 bool stderr_is_terminal() {

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstdio>
 
+#include "adagp/core/foreign_text.h"
 #include "adagp/core/log.h"
 
 namespace adagp::core {
@@ -40,11 +41,12 @@ void Progress::show(const std::string& text, double fraction, bool force) {
   const auto now = Clock::now();
   if (!force && std::chrono::duration<double>(now - last_).count() < interval_) return;
   last_ = now;
+  const std::string shown = printable_line(text);
   if (!terminal_) {
-    std::fprintf(stderr, "%s\n", text.c_str());
+    std::fprintf(stderr, "%s\n", shown.c_str());
     return;
   }
-  const std::string line = (bar(fraction) + text).substr(0, std::max(terminal_columns() - 1, 1));
+  const std::string line = (bar(fraction) + shown).substr(0, std::max(terminal_columns() - 1, 1));
   std::fprintf(stderr, "\r\033[K%s", line.c_str());
   drawn_ = true;
   if (force) {

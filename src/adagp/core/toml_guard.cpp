@@ -7,8 +7,10 @@
 
 namespace adagp::core {
 
-void refuse_stray_characters(std::string_view text, const std::string& file_name) {
+void refuse_unsafe_toml(std::string_view text, const std::string& file_name) {
+  constexpr int kMostDots = 32;  // our keys have one or two
   size_t line = 1, line_start = 0;
+  int dots = 0;  // of the key or number that is being read
   const auto skip_to = [&](size_t from, std::string_view end, bool escapes) {
     const bool one_line = end.size() == 1;
     size_t at = from;
@@ -44,6 +46,11 @@ void refuse_stray_characters(std::string_view text, const std::string& file_name
       throw UsageError(cat(file_name, ":", line, ":", at - line_start + 1,
                            ": not TOML: a non-ASCII character outside a string; put it in quotes"));
     } else {
+      if (c == '.' && ++dots > kMostDots) {
+        throw UsageError(cat(file_name, ":", line, ":", at - line_start + 1,
+                             ": a key of more than ", kMostDots, " parts; no key has that many"));
+      }
+      if (std::string_view("=,[]{}\n").find(c) != std::string_view::npos) dots = 0;
       if (c == '\n') {
         ++line;
         line_start = at + 1;

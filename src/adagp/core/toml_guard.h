@@ -6,9 +6,12 @@
 
 namespace adagp::core {
 
-// toml++ 3.3 runs into undefined behaviour on some non-ASCII characters outside strings and
-// comments, where TOML allows none anyway; so they are refused before it sees them.
-// Throws UsageError with file, line and column.
-void refuse_stray_characters(std::string_view text, const std::string& file_name);
+// Throws UsageError with file, line and column for what toml++ 3.3 does not survive:
+// - some non-ASCII characters outside strings and comments are undefined behaviour there (TOML
+// allows
+//   none);
+// - a key a.a.a... becomes a table in a table in a table, and thousands of them overflow the stack
+//   when they are walked or freed.
+void refuse_unsafe_toml(std::string_view text, const std::string& file_name);
 
 }  // namespace adagp::core

@@ -7,6 +7,7 @@
 #include <sstream>
 
 #include "adagp/core/error.h"
+#include "adagp/core/foreign_text.h"
 #include "adagp/core/text.h"
 #include "adagp/layers/table.h"
 
@@ -49,13 +50,6 @@ std::string csv_header() {
   return line;
 }
 
-std::string csv_field(const std::string& field) {
-  if (field.find_first_of(",\"") == std::string::npos) return field;
-  std::string out = "\"";
-  for (const char c : field) out += c == '"' ? std::string("\"\"") : std::string(1, c);
-  return out + '"';
-}
-
 using Complain = std::function<DataError(const std::string&)>;
 
 std::vector<std::string> csv_fields(const std::string& line, const Complain& complain) {
@@ -74,6 +68,7 @@ std::vector<std::string> csv_fields(const std::string& line, const Complain& com
     }
   }
   if (inside) throw complain("a quote is not closed");
+  for (auto& field : fields) field = core::csv_text(field);
   return fields;
 }
 
@@ -172,8 +167,8 @@ Row parse_row(const std::vector<std::string>& fields, const Complain& complain) 
 std::string to_csv(const Table& table) {
   std::string out = csv_header() + "\n";
   for (Row row : table.rows) {
-    out += csv_field(table.model) + "," + csv_field(table.input) + "," + csv_field(row.name) + "," +
-           csv_field(row.op);
+    out += core::csv_cell(table.model) + "," + core::csv_cell(table.input) + "," +
+           core::csv_cell(row.name) + "," + core::csv_cell(row.op);
     for (const Column& column : kColumns) out += "," + std::to_string(column.field(row));
     out += "\n";
   }

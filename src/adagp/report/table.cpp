@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "adagp/core/error.h"
+#include "adagp/core/foreign_text.h"
 #include "adagp/core/text.h"
 
 namespace adagp::report {
@@ -44,7 +45,7 @@ std::string without_trailing_space(const std::string& line) {
 
 std::string markdown_cell(const std::string& text) {
   std::string out;
-  for (const char c : text) {
+  for (const char c : core::printable(text)) {
     if (c == '|') {
       out += "\\|";
     } else if (c == '\n') {
@@ -54,13 +55,6 @@ std::string markdown_cell(const std::string& text) {
     }
   }
   return out;
-}
-
-std::string csv_cell(const std::string& text) {
-  if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
-  std::string out = "\"";
-  for (const char c : text) out += c == '"' ? "\"\"" : std::string(1, c);
-  return out + "\"";
 }
 
 }  // namespace
@@ -79,10 +73,14 @@ void Table::add_row(std::vector<std::string> cells) {
 }
 
 std::string Table::console() const {
+  std::vector<std::vector<std::string>> rows = rows_;
   std::vector<size_t> widths;
   for (size_t c = 0; c < columns_.size(); ++c) {
     size_t width = display_width(columns_[c].title);
-    for (const auto& row : rows_) width = std::max(width, display_width(row[c]));
+    for (auto& row : rows) {
+      row[c] = core::printable_line(row[c]);
+      width = std::max(width, display_width(row[c]));
+    }
     widths.push_back(width);
   }
   const auto line = [&](auto cell) {
@@ -94,7 +92,7 @@ std::string Table::console() const {
   };
   std::string out = line([&](size_t c) { return columns_[c].title; });
   out += line([&](size_t c) { return std::string(widths[c], '-'); });
-  for (const auto& row : rows_) out += line([&](size_t c) { return row[c]; });
+  for (const auto& row : rows) out += line([&](size_t c) { return row[c]; });
   return out;
 }
 
@@ -115,11 +113,11 @@ std::string Table::markdown() const {
 
 std::string Table::csv() const {
   std::vector<std::string> cells;
-  for (const auto& column : columns_) cells.push_back(csv_cell(column.title));
+  for (const auto& column : columns_) cells.push_back(core::csv_cell(column.title));
   std::string out = core::join(cells, ",") + "\n";
   for (const auto& row : rows_) {
     cells.clear();
-    for (const auto& cell : row) cells.push_back(csv_cell(cell));
+    for (const auto& cell : row) cells.push_back(core::csv_cell(cell));
     out += core::join(cells, ",") + "\n";
   }
   return out;

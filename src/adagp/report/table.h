@@ -22,9 +22,10 @@ class Table {
   void add_row(std::vector<std::string> cells);
   size_t rows() const { return rows_.size(); }
 
+  // Cells may be foreign text (core/foreign_text.h): console and markdown make it printable.
   std::string console() const;   // aligned, a rule under the titles, two spaces between columns
   std::string markdown() const;  // bars and line breaks inside cells escaped
-  std::string csv() const;       // RFC 4180 quoting, lines end with \n
+  std::string csv() const;       // core::csv_cell(), lines end with \n
 
  private:
   std::vector<Column> columns_;

@@ -1,0 +1,22 @@
+#pragma once
+// Text that came from a file or the command line (names of layers, classes, models), before it goes
+// to a terminal or into a table that a spreadsheet opens.
+
+#include <string>
+#include <string_view>
+
+namespace adagp::core {
+
+// Control characters, C1 controls, marks that turn the writing direction and bytes that are not
+// UTF-8 become visible: "\x1b", "\u009b". Line ends and tabs stay.
+std::string printable(std::string_view text);
+// Also line ends and tabs ("\n", "\t"): for a cell of a table or a line that must stay one.
+std::string printable_line(std::string_view text);
+
+// A cell of a CSV file: quoted where RFC 4180 wants it. Text that a spreadsheet would take for a
+// formula (it starts with = + - @ and is no number) gets a ' in front.
+std::string csv_cell(std::string_view text);
+// What csv_cell() was given, from an unquoted cell: drops that '.
+std::string csv_text(std::string_view cell);
+
+}  // namespace adagp::core
