@@ -185,8 +185,9 @@ Binding::Field& Binding::find(const std::string& key, const std::string& where) 
   }
   const std::string near = closest(key, keys());
   throw UsageError(cat(where, ": unknown key '", printable_line(key), "'",
-                       near.empty() ? "" : "; did you mean '" + near + "'?", "; ", document_,
-                       " lists the keys"));
+                       near.empty()
+                           ? "; " + document_ + " lists the keys"
+                           : "; did you mean '" + near + "'? (" + document_ + " lists the keys)"));
 }
 
 namespace {

@@ -76,7 +76,7 @@ std::string note_of(const ReadOperand& ifmap, const ReadOperand& filter, const D
                              : !filter.fits() ? "filter exceeds half its buffer"
                                               : "";
   if (!larger.empty()) {
-    say("estimate: " + larger + " and is read once per pass; SCALE-Sim reads it again and again");
+    say("estimate: " + larger + "; we count a read per pass where SCALE-Sim reads again and again");
   }
   if (drains.waited)
     say("the last results wait for the drain before; SCALE-Sim moves both at once");

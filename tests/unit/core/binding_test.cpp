@@ -61,8 +61,9 @@ TEST(Binding, ManyDotsElsewhereAreFine) {
 
 TEST(Binding, AnUnknownKeyPointsToThePageOfTheKeys) {
   Bound b;
-  EXPECT_EQ(b.refused("a.rat = 1\n"),
-            "f.toml:1:3: unknown key 'a.rat'; did you mean 'a.rate'?; docs/page.md lists the keys");
+  EXPECT_EQ(
+      b.refused("a.rat = 1\n"),
+      "f.toml:1:3: unknown key 'a.rat'; did you mean 'a.rate'? (docs/page.md lists the keys)");
   for (const char* wrong : {"nothing.like.it=1", "a.rate"}) {
     try {
       b.keys.set(wrong);
