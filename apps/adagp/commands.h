@@ -5,14 +5,7 @@
 
 #include <CLI/CLI.hpp>
 
-#include "adagp/core/output.h"
-
 namespace adagp::apps {
-
-// A command's result on stdout: JSON or CSV byte by byte, text made printable.
-inline void print_result(const std::string& text, bool is_data) {
-  is_data ? core::print_data(text) : core::print(text);
-}
 
 // What main() runs after parsing; returns the exit code. Errors are thrown, main() prints them.
 using Action = std::function<int()>;

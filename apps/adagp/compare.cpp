@@ -5,6 +5,7 @@
 #include "adagp/core/error.h"
 #include "adagp/core/interrupt.h"
 #include "adagp/core/log.h"
+#include "adagp/core/output.h"
 #include "adagp/core/text.h"
 #include "adagp/report/budget.h"
 #include "adagp/report/compare.h"
@@ -65,7 +66,7 @@ int run_budget(CompareArguments& arguments) {
   const auto result = with_resume_advice(options.overwrite, kRunsNotRedone, [&] {
     return train::compare_budgets(arguments.flags.resolve(), options);
   });
-  print_result(
+  core::print_result(
       (arguments.json ? report::to_json(result.report) : report::to_console(result.report)) + "\n",
       arguments.json);
   core::log_info("written: " + arguments.output + "/budget.md, .json, .csv, .svg");
@@ -80,7 +81,7 @@ int run_compare(CompareArguments& arguments) {
   const auto result = with_resume_advice(arguments.options.overwrite, kRunsNotRedone, [&] {
     return train::compare_methods(arguments.flags.resolve(), arguments.options);
   });
-  print_result(
+  core::print_result(
       (arguments.json ? report::to_json(result.table) : report::to_console(result.table)) + "\n",
       arguments.json);
   core::log_info("written: " + arguments.output + "/compare.md, compare.json, compare.csv");

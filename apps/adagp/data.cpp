@@ -8,6 +8,7 @@
 
 #include "adagp/core/error.h"
 #include "adagp/core/log.h"
+#include "adagp/core/output.h"
 #include "adagp/core/text.h"
 #include "adagp/data/dataset.h"
 #include "adagp/data/detection.h"

@@ -19,6 +19,7 @@
 #include <nlohmann/json.hpp>
 
 #include "adagp/core/files.h"
+#include "adagp/core/output.h"
 #include "adagp/core/text.h"
 #include "adagp/cuda/types.h"
 #include "adagp/data/voc_annotation.h"

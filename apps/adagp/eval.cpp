@@ -4,6 +4,7 @@
 
 #include "adagp/core/error.h"
 #include "adagp/core/log.h"
+#include "adagp/core/output.h"
 #include "adagp/core/special_files.h"
 #include "adagp/core/text.h"
 #include "adagp/train/build.h"

@@ -6,6 +6,7 @@
 
 #include "adagp/core/error.h"
 #include "adagp/core/files.h"
+#include "adagp/core/output.h"
 #include "adagp/core/special_files.h"
 #include "adagp/core/text.h"
 #include "adagp/io/tensors.h"

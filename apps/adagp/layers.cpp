@@ -8,6 +8,7 @@
 
 #include "adagp/core/error.h"
 #include "adagp/core/log.h"
+#include "adagp/core/output.h"
 #include "adagp/core/special_files.h"
 #include "adagp/core/text.h"
 #include "adagp/layers/pt2.h"
@@ -98,7 +99,7 @@ std::string layers_output(const LayersArgs& args) {
 int run_layers(const LayersArgs& args) {
   const std::string text = layers_output(args);
   if (args.output.empty()) {
-    print_result(text, args.csv || args.json);
+    core::print_result(text, args.csv || args.json);
   } else {
     core::write_output(args.output, text);
   }

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "adagp/core/error.h"
+#include "adagp/core/output.h"
 #include "adagp/core/text.h"
 #include "adagp/data/dataset.h"
 #include "adagp/layers/from_model.h"
@@ -75,7 +76,7 @@ void print_models(bool json) {
                    entry.about});
   }
   const std::string text = json ? out.dump(2) + "\n" : lines.console();
-  print_result(text, json);
+  core::print_result(text, json);
 }
 
 // Every configuration key; docs/configuration.md is this table in Markdown.

@@ -7,6 +7,7 @@
 
 #include "adagp/core/error.h"
 #include "adagp/core/log.h"
+#include "adagp/core/output.h"
 #include "adagp/core/text.h"
 #include "commands.h"
 

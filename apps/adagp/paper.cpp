@@ -4,6 +4,7 @@
 
 #include "adagp/core/files.h"
 #include "adagp/core/log.h"
+#include "adagp/core/output.h"
 #include "adagp/core/progress.h"
 #include "adagp/core/text.h"
 #include "adagp/study/paper.h"
@@ -29,7 +30,7 @@ int run_paper(const PaperArgs& args) {
   }
   const std::string text =
       args.json ? study::paper_json(result) : study::paper_text(result, args.networks);
-  print_result(text, args.json);
+  core::print_result(text, args.json);
   if (args.plots.empty()) return 0;
   core::make_folder(args.plots);
   for (const auto& [name, chart] : study::paper_charts(result)) {

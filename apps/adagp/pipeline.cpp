@@ -3,6 +3,7 @@
 #include <memory>
 
 #include "adagp/core/error.h"
+#include "adagp/core/output.h"
 #include "adagp/core/special_files.h"
 #include "adagp/study/pipeline.h"
 #include "commands.h"
@@ -27,7 +28,7 @@ int run_pipeline(PipelineArgs& args) {
   const std::string text = args.json  ? study::pipeline_json(study)
                            : args.csv ? study::pipeline_csv(study)
                                       : study::pipeline_text(study, args.gantt);
-  print_result(text, args.json || args.csv);
+  core::print_result(text, args.json || args.csv);
   if (!args.plot.empty()) core::write_output(args.plot, picture);
   return 0;
 }

@@ -5,6 +5,7 @@
 #include "adagp/accel/explain.h"
 #include "adagp/core/error.h"
 #include "adagp/core/log.h"
+#include "adagp/core/output.h"
 #include "adagp/core/progress.h"
 #include "adagp/core/special_files.h"
 #include "adagp/core/text.h"
@@ -53,7 +54,7 @@ void print_one(const SimulateArgs& args, const study::Study& study) {
     put_data(study::json_text(study, 0, details, args.per_layer));
   } else if (args.per_layer) {
     if (!args.csv) put(run_heading(study));
-    print_result(study::layer_table(study, 0, details, args.csv), args.csv);
+    core::print_result(study::layer_table(study, 0, details, args.csv), args.csv);
   } else if (args.csv) {
     study::write_csv(study, study::all_rows(study), put_data);
   } else {

@@ -4,6 +4,7 @@
 
 #include "adagp/core/interrupt.h"
 #include "adagp/core/log.h"
+#include "adagp/core/output.h"
 #include "adagp/core/text.h"
 #include "adagp/train/build.h"
 #include "adagp/train/dry_run.h"
@@ -28,7 +29,8 @@ int run_train(const TrainArguments& arguments) {
   if (!arguments.method.empty()) config.method = arguments.method;
   if (arguments.dry_run) {
     const auto plan = train::dry_run(config);
-    print_result((arguments.json ? plan.to_json().dump(2) : plan.text()) + "\n", arguments.json);
+    core::print_result((arguments.json ? plan.to_json().dump(2) : plan.text()) + "\n",
+                       arguments.json);
     return 0;
   }
   const std::string folder = arguments.output.empty()
@@ -43,8 +45,8 @@ int run_train(const TrainArguments& arguments) {
   const train::Summary summary = with_resume_advice(arguments.overwrite, kWithoutOverwrite, [&] {
     return train::train(config, folder, arguments.overwrite);
   });
-  print_result((arguments.json ? summary.to_json().dump(2) : train::one_line(summary)) + "\n",
-               arguments.json);
+  core::print_result((arguments.json ? summary.to_json().dump(2) : train::one_line(summary)) + "\n",
+                     arguments.json);
   core::log_info("run folder: " + folder);
   return 0;
 }

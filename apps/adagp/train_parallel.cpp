@@ -7,6 +7,7 @@
 #include "adagp/core/files.h"
 #include "adagp/core/interrupt.h"
 #include "adagp/core/log.h"
+#include "adagp/core/output.h"
 #include "adagp/core/text.h"
 #include "adagp/parallel/crew.h"
 #include "adagp/parallel/launch.h"
@@ -75,7 +76,8 @@ int train_parallel(train::Config config, const ParallelRun& run) {
     return train::train_together(config, run.folder, run.overwrite, maker);
   });
   if (place.rank > 0) return 0;
-  print_result((run.json ? summary.to_json().dump(2) : train::one_line(summary)) + "\n", run.json);
+  core::print_result((run.json ? summary.to_json().dump(2) : train::one_line(summary)) + "\n",
+                     run.json);
   core::log_info("run folder: " + run.folder);
   return 0;
 }

@@ -30,9 +30,9 @@ class Binding {
     Field& between(double least, double most);
   };
 
+  Binding() = default;
   // `document` is the page that lists the keys, for messages.
-  explicit Binding(std::string document = "docs/configuration.md")
-      : document_(std::move(document)) {}
+  explicit Binding(std::string document) : document_(std::move(document)) {}
 
   // `key` may have dots. The target must outlive the binding.
   Field& bind(std::string key, Target target, std::string about);
@@ -60,7 +60,7 @@ class Binding {
  private:
   Field& find(const std::string& key, const std::string& where);
 
-  std::string document_;
+  std::string document_ = "docs/configuration.md";
   std::vector<Field> fields_;
 };
 

@@ -14,6 +14,10 @@ void open_standard_streams();
 void print(std::string_view text);
 // CSV and JSON, byte by byte; on a terminal like print().
 void print_data(std::string_view text);
+// A command's result, which is one or the other by its flags.
+inline void print_result(std::string_view text, bool is_data) {
+  is_data ? print_data(text) : print(text);
+}
 // At the end of main(): everything printed so far must have arrived.
 void flush_stdout();
 
