@@ -82,6 +82,7 @@ int run_eval(const EvalArguments& arguments) {
   task->check(weights.metadata, file.string());
   task->resolve(config);
   config.weights.clear();
+  train::check_fits(config.model.name, task->model_options(config), weights.tensors, file.string());
   auto net = train::build_net(config, *task);
   train::load_state_dict(*net, weights.tensors, file.string());
   train::Session session = train::make_session(config, task, net);

@@ -1,16 +1,20 @@
 """Exit code 3 names the file, what was expected and what was found; exit code 4 is divergence."""
 
+import io
+import json
 import os
 import re
 import shutil
 import tarfile
+import zipfile
 
 import numpy as np
 import pytest
 from PIL import Image
+from safetensors import safe_open
 from safetensors.numpy import load_file, save_file
 
-from harness import DATA, NET, TINY, adagp, checkpoints, sets
+from harness import DATA, NET, TINY, adagp, checkpoints, sets, start
 
 SMALL = ["--data", "synthetic", "--size", "32", "--train", "60", "--test", "20"]
 
@@ -91,6 +95,63 @@ def test_cut_off_archive(kind, jpeg_folder, tmp_path):
     assert str(archive) in train_on("image-folder", archive, "--seed", "1")
 
 
+def peak_memory(*args):
+    """Bytes of a program that ends well."""
+    process = start(*args)
+    process.stdout.read(), process.stderr.read()
+    _, status, usage = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    assert process.returncode == 0, args
+    return usage.ru_maxrss * 1024
+
+
+def test_unwanted_members_of_an_archive_take_no_memory(jpeg_folder, tmp_path):
+    """Files of 200 kB and 900 kB with a member of 200 MB that is no image."""
+    bomb = bytes(200_000_000)
+    archives = [tmp_path / "plain.zip", tmp_path / "bomb.zip", tmp_path / "bomb.tar.gz"]
+    for archive in archives[:2]:
+        with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as out:
+            for file in sorted(jpeg_folder.rglob("*.jpg")):
+                out.write(file, file.relative_to(jpeg_folder))
+            if archive.stem == "bomb":
+                out.writestr("notes.txt", bomb)
+    with tarfile.open(archives[2], "w:gz", compresslevel=1) as out:
+        item = tarfile.TarInfo("notes.txt")
+        item.size = len(bomb)
+        out.addfile(item, io.BytesIO(bomb))
+        out.add(jpeg_folder, "set")
+    plain, *bombs = [peak_memory("data", "info", "--data", "image-folder", "--data-dir", archive)
+                     for archive in archives]
+    for peak in bombs:
+        assert peak < plain + len(bomb) / 4, (peak, plain)
+
+
+def test_images_that_unpack_to_more_than_the_archive_can_honestly_hold(tmp_path):
+    archive = tmp_path / "images.zip"
+    with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as out:
+        for split, count in (("train", 5), ("test", 1)):
+            for i in range(count):
+                out.writestr(f"{split}/cat/{i}.png", bytes(60_000_000))
+    err = adagp("data", "info", "--data", "image-folder", "--data-dir", archive, code=3).stderr
+    assert str(archive) in err and "unpacks to more than" in err
+
+
+def test_class_names_stay_inside_and_sets_apart(tmp_path):
+    outside = tmp_path / "a/b/out"
+    for name in ("../../../x", str(tmp_path / "absolute"), ".."):
+        save_file({"images": np.zeros((2, 3, 8, 8), np.uint8), "labels": np.arange(2)},
+                  tmp_path / "p.safetensors", {"classes": json.dumps(["good", name])})
+        err = adagp("data", "make", "--data", "packed", "--data-dir", tmp_path / "p.safetensors",
+                    "-o", outside, code=3).stderr
+        assert repr(name) in err and "cannot be the name of a folder" in err
+    assert {p.name for p in tmp_path.iterdir()} == {"p.safetensors"}
+    adagp("data", "make", *SMALL, "-o", outside)
+    before = sorted(outside.rglob("*"))
+    err = adagp("data", "make", *SMALL, "--seed", "5", "-o", outside, code=2).stderr
+    assert str(outside) in err and "choose another folder" in err
+    assert sorted(outside.rglob("*")) == before
+
+
 def train_from(weights, tmp_path, *more, code=3):
     return adagp("train", *DATA, "--batch", "20", "--epochs", "1", "--weights", weights,
                  *(more or NET), "-o", tmp_path / "run", code=code).stderr
@@ -108,6 +169,19 @@ def test_weights_file(finished, tmp_path):
         file.write_bytes(damaged)
         for err in (train_from(file, tmp_path / name), adagp("eval", file, *DATA, code=3).stderr):
             assert str(file) in err, (name, err)
+
+
+def test_weights_that_claim_more_classes_than_they_have(finished, tmp_path):
+    file = tmp_path / "claim.safetensors"
+    with safe_open(finished / "weights.safetensors", "np") as weights:
+        metadata = weights.metadata()
+    # Another program's file: without our checksums of the header.
+    metadata = {k: v for k, v in metadata.items() if not k.startswith("adagp.crc32c")}
+    for classes in (11, 10**12, 2**63 - 1):
+        save_file(load_file(finished / "weights.safetensors"), file,
+                  {**metadata, "classes": str(classes)})
+        err = adagp("eval", file, *DATA, code=3).stderr
+        assert str(file) in err and ("fc.weight" in err or f"{classes} classes" in err), err
 
 
 def test_weights_of_another_network(finished, tmp_path):

@@ -109,6 +109,9 @@ def test_measured_costs_of_a_file(tmp_path):
     as_json.write_text(json.dumps([{"name": n, "forward": f, "backward": 2 * f, "output_bytes": 8}
                                    for n, f in (("a", 1), ("b", 1), ("c", 2))]))
     assert run_json("--costs", as_json, "--stages", 2, "--micro-batches", 2)["makespan"] == 18
+    for file in (table, as_json):  # an editor's byte order mark
+        file.write_bytes(b"\xef\xbb\xbf" + file.read_bytes())
+        assert run_json("--costs", file, "--stages", 2, "--micro-batches", 2)["makespan"] == 18
     # Forward 2, 8 bytes at 4 per step and 1 of latency, forward 2.
     slow = run_json("--costs", table, "--stages", 2, "--micro-batches", 1, "--phases", "gp",
                     "--latency", 1, "--bandwidth", 4)

@@ -5,6 +5,7 @@
 #include <filesystem>
 
 #include "adagp/accel/dataflow/dataflow.h"
+#include "adagp/core/byte_order_mark.h"
 #include "adagp/core/error.h"
 #include "adagp/core/text.h"
 
@@ -101,11 +102,9 @@ Array Accelerator::second_array() const {
 }
 
 Accelerator parse_accelerator(std::string_view text, const std::string& file_name) {
-  constexpr std::string_view kMark = "\xEF\xBB\xBF";
-  if (text.starts_with(kMark)) text.remove_prefix(kMark.size());
   Accelerator accelerator;
   accelerator.name = std::filesystem::path(file_name).stem().string();
-  bind(accelerator).load_toml(text, file_name);
+  bind(accelerator).load_toml(core::without_byte_order_mark(text), file_name);
   check(accelerator);
   return accelerator;
 }

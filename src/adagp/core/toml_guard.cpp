@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "adagp/core/byte_order_mark.h"
 #include "adagp/core/error.h"
 #include "adagp/core/text.h"
 
@@ -25,7 +26,7 @@ void refuse_unsafe_toml(std::string_view text, const std::string& file_name) {
     }
     return std::min(at + end.size(), text.size());
   };
-  size_t at = text.starts_with("\xEF\xBB\xBF") ? 3 : 0;  // a byte order mark is allowed
+  size_t at = text.size() - without_byte_order_mark(text).size();
   while (at < text.size()) {
     const char c = text[at];
     if (c == '#') {

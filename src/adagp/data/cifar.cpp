@@ -1,11 +1,11 @@
 #include "adagp/data/cifar.h"
 
 #include <algorithm>
-#include <sstream>
 
 #include "adagp/core/error.h"
 #include "adagp/core/files.h"
 #include "adagp/core/text.h"
+#include "adagp/data/class_names.h"
 #include "adagp/data/dataset.h"
 #include "adagp/data/splits.h"
 
@@ -69,12 +69,7 @@ fs::path cifar_folder(const Config& config, const CifarFlavour& flavour) {
 
 std::vector<std::string> cifar_class_names(const fs::path& file, int64_t classes) {
   std::vector<std::string> names;
-  if (fs::exists(file)) {
-    std::istringstream lines(core::read_file(file));
-    for (std::string line; std::getline(lines, line);) {
-      if (auto name = core::trim(line); !name.empty()) names.push_back(std::move(name));
-    }
-  }
+  if (fs::exists(file)) names = parse_class_names(core::read_file(file));
   if (static_cast<int64_t>(names.size()) == classes) return names;
   names.clear();
   for (int64_t i = 0; i < classes; ++i) names.push_back(std::to_string(i));

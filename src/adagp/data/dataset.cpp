@@ -3,6 +3,7 @@
 #include "adagp/core/error.h"
 #include "adagp/core/text.h"
 #include "adagp/data/cifar.h"
+#include "adagp/data/class_names.h"
 #include "adagp/data/folder.h"
 #include "adagp/data/packed.h"
 #include "adagp/data/synthetic.h"
@@ -75,7 +76,9 @@ Splits open(const Config& config) {
   if (config.limit < 0 || config.test_limit < 0) {
     throw UsageError("data.limit, data.test_limit: expected 0 (all) or more");
   }
-  return entry.open(config);
+  Splits splits = entry.open(config);
+  check_class_names(splits.classes, "data: " + config.name + ": " + config.dir);
+  return splits;
 }
 
 ResidentDataset::ResidentDataset(at::Tensor images, std::vector<int64_t> labels)

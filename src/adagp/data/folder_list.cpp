@@ -8,6 +8,7 @@
 #include "adagp/core/files.h"
 #include "adagp/core/text.h"
 #include "adagp/data/folder.h"
+#include "adagp/data/folder_walk.h"
 #include "adagp/io/archive.h"
 #include "adagp/io/image.h"
 
@@ -24,23 +25,38 @@ struct Placed {
   std::string leading, split, class_name;
 };
 
-std::optional<Placed> place(const std::string& path) {
+std::vector<std::string> parts_of(const std::string& path) {
   std::vector<std::string> parts;
   for (auto& part : core::split(path, '/')) {
     if (!part.empty() && part != ".") parts.push_back(std::move(part));
   }
+  return parts;
+}
+
+bool is_split(const std::string& name) {
+  return name == "train" || name == "test" || name == "val";
+}
+
+std::optional<Placed> place(const std::string& path) {
+  const auto parts = parts_of(path);
   if (parts.empty() || parts.back().starts_with(".") || !io::is_image_name(parts.back())) {
     return std::nullopt;
   }
   std::string leading;
   for (size_t i = 0; i + 2 < parts.size(); ++i) {
     if (parts[i] == "__MACOSX") return std::nullopt;  // resource forks, no images
-    if (parts[i] == "train" || parts[i] == "test" || parts[i] == "val") {
-      return Placed{leading, parts[i], parts[i + 1]};
-    }
+    if (is_split(parts[i])) return Placed{leading, parts[i], parts[i + 1]};
     leading += parts[i] + "/";
   }
   return std::nullopt;
+}
+
+// "train/cat" for "leading/train/cat/more"; as much of it as there is.
+std::string half_and_class(const std::string& path) {
+  const auto parts = parts_of(path);
+  const auto split = std::find_if(parts.begin(), parts.end(), is_split);
+  if (split == parts.end()) return "";
+  return split + 1 == parts.end() ? *split : *split + "/" + *(split + 1);
 }
 
 struct Found {
@@ -49,26 +65,26 @@ struct Found {
 };
 
 std::vector<Found> find_in_archive(const fs::path& archive) {
-  std::vector<Found> found;
-  io::for_each_member(archive, [&](const std::string& name, std::string bytes) {
-    if (auto placed = place(name)) {
-      found.push_back(
-          {std::move(*placed), {archive.filename().string() + ":" + name, std::move(bytes)}});
-    }
-  });
-  return found;
+  std::map<std::string, Found> found;  // of members with one name the last counts, as in unpacking
+  io::for_each_member(
+      archive,
+      [&](const std::string& name, std::string bytes) {
+        found[core::join(parts_of(name), "/")] = {
+            *place(name), {archive.filename().string() + ":" + name, std::move(bytes)}};
+      },
+      [](const std::string& name) { return place(name).has_value(); });
+  std::vector<Found> out;
+  for (auto& [name, one] : found) out.push_back(std::move(one));
+  return out;
 }
 
 std::vector<Found> find_in_folder(const fs::path& folder) {
   std::vector<Found> found;
-  const auto options = fs::directory_options::follow_directory_symlink |
-                       fs::directory_options::skip_permission_denied;
-  for (const auto& entry : fs::recursive_directory_iterator(folder, options)) {
-    auto placed = place(entry.path().lexically_relative(folder).generic_string());
-    if (placed && entry.is_regular_file()) {
-      found.push_back({std::move(*placed), {entry.path().string(), ""}});
-    }
-  }
+  walk_folder(folder, {half_and_class,
+                       [](const std::string& relative) { return place(relative).has_value(); },
+                       [&](const fs::path& file, const std::string& relative) {
+                         found.push_back({*place(relative), {file.string(), ""}});
+                       }});
   return found;
 }
 

@@ -18,6 +18,8 @@ namespace {
 
 namespace fs = core::fs;
 
+constexpr int64_t kMostUnnamed = 1 << 20;  // classes that get their number as a name
+
 [[noreturn]] void throw_packed(const io::SafeTensors& file, const std::string& what) {
   throw DataError("data: packed: " + file.file_name() + ": " + what);
 }
@@ -41,7 +43,8 @@ std::shared_ptr<const Dataset> read_half(const io::SafeTensors& file, const std:
                                          int64_t limit) {
   const auto& images = file.entry(prefix + "images");
   const auto& labels = file.entry(prefix + "labels");
-  const bool shaped = images.shape.size() == 4 && images.shape[1] == 3 && images.shape[0] > 0;
+  const bool shaped = images.shape.size() == 4 && images.shape[1] == 3 &&
+                      std::find(images.shape.begin(), images.shape.end(), 0) == images.shape.end();
   if (images.dtype != "U8" || !shaped) {
     throw_packed(file,
                  core::cat(images.name, " is ", images.dtype, " ", at::IntArrayRef(images.shape),
@@ -67,6 +70,10 @@ void settle_classes(Splits& splits, const std::string& path) {
       highest = std::max(highest, label);
       if (label < 0) throw DataError(core::cat("data: packed: ", path, ": label ", label, " < 0"));
     }
+  }
+  if (splits.classes.empty() && highest >= kMostUnnamed) {
+    throw DataError(core::cat("data: packed: ", path, ": label ", highest, ", expected less than ",
+                              kMostUnnamed, " where metadata names no classes"));
   }
   if (splits.classes.empty()) {
     for (int64_t i = 0; i <= highest; ++i) splits.classes.push_back(std::to_string(i));

@@ -2,14 +2,13 @@
 
 #include <algorithm>
 
+#include "adagp/core/byte_order_mark.h"
 #include "adagp/core/error.h"
 #include "adagp/core/text.h"
 #include "adagp/data/vocabulary.h"
 
 namespace adagp::data {
 namespace {
-
-constexpr const char* kByteOrderMark = "\xef\xbb\xbf";
 
 void check_line(const std::string& line, const std::string& where) {
   const size_t bad = find_invalid_utf8(line);
@@ -57,9 +56,10 @@ size_t find_invalid_utf8(const std::string& text) {
 
 TextFile parse_text(std::string name, const std::string& bytes) {
   TextFile file{std::move(name), {}};
-  for (size_t at = bytes.starts_with(kByteOrderMark) ? 3 : 0; at < bytes.size();) {
+  for (size_t at = 0; at < bytes.size();) {
     const size_t end = std::min(bytes.find('\n', at), bytes.size());
-    std::string line = bytes.substr(at, end - at);
+    // Not only at the start: files that begin with one may have been joined.
+    std::string line(core::without_byte_order_mark(std::string_view(bytes).substr(at, end - at)));
     if (line.ends_with('\r')) line.pop_back();
     check_line(line, core::cat(file.name, ":", file.lines.size() + 1));
     file.lines.push_back(std::move(line));

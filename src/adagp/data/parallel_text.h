@@ -11,8 +11,9 @@ struct TextFile {
   std::string name;  // for messages
   std::vector<std::string> lines;
 };
-// One sentence of UTF-8 per line; a byte-order mark, carriage returns and the last line's missing
-// end are forgiven. Throws DataError with the line for other bytes and for a line without a word.
+// One sentence of UTF-8 per line; byte order marks where a line begins (of files that were joined),
+// carriage returns and the last line's missing end are forgiven. Throws DataError with the line for
+// other bytes and for a line without a word.
 TextFile parse_text(std::string name, const std::string& bytes);
 // Throws DataError when the files are not of the same number of lines, or have none.
 void check_parallel(const TextFile& source, const TextFile& target);

@@ -25,10 +25,15 @@ Files read_text_files(const core::fs::path& path, const std::vector<std::string>
       if (core::fs::exists(path / name)) files[name] = core::read_file(path / name);
     }
   } else {
-    io::for_each_member(path, [&](const std::string& member, std::string bytes) {
-      const std::string name = core::fs::path(member).filename().string();
-      if (wanted(name)) files[name] = std::move(bytes);
-    });
+    const auto name_of = [](const std::string& member) {
+      return core::fs::path(member).filename().string();
+    };
+    io::for_each_member(
+        path,
+        [&](const std::string& member, std::string bytes) {
+          files[name_of(member)] = std::move(bytes);
+        },
+        [&](const std::string& member) { return wanted(name_of(member)); });
   }
   return files;
 }

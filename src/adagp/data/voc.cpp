@@ -7,10 +7,12 @@
 #include "adagp/core/error.h"
 #include "adagp/core/log.h"
 #include "adagp/core/text.h"
+#include "adagp/data/class_names.h"
 #include "adagp/data/detection.h"
 #include "adagp/data/splits.h"
 #include "adagp/data/threads.h"
 #include "adagp/data/voc_list.h"
+#include "adagp/data/write.h"
 #include "adagp/io/image.h"
 
 namespace adagp::data {
@@ -58,11 +60,9 @@ std::vector<std::string> choose_sets(const fs::path& devkit, const std::vector<s
 std::vector<std::string> read_classes(const fs::path& devkit) {
   const fs::path file = devkit / "classes.txt";
   if (!fs::exists(file)) return voc_classes();
-  std::vector<std::string> classes;
-  for (const std::string& line : core::split(core::read_file(file), '\n')) {
-    if (const std::string name = core::trim(line); !name.empty()) classes.push_back(name);
-  }
+  std::vector<std::string> classes = parse_class_names(core::read_file(file));
   if (classes.empty()) throw DataError(file.string() + ": empty, expected one class a line");
+  check_class_names(classes, file.string());
   return classes;
 }
 
@@ -136,6 +136,8 @@ DetectionSplits open_voc(const Config& config) {
 
 void write_voc(const DetectionSplits& splits, const std::string& dir) {
   const fs::path devkit = fs::path(dir) / "VOCdevkit", folder = devkit / "VOC2007";
+  check_class_names(splits.classes, "data: voc");
+  refuse_filled(dir);
   for (const char* part : {"Annotations", "JPEGImages", "ImageSets/Main"}) {
     core::make_folder(folder / part);
   }

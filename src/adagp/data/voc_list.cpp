@@ -1,9 +1,13 @@
 #include "adagp/data/voc_list.h"
 
 #include <algorithm>
+#include <cmath>
+#include <iterator>
 
+#include "adagp/core/byte_order_mark.h"
 #include "adagp/core/error.h"
 #include "adagp/core/text.h"
+#include "adagp/data/class_names.h"
 #include "adagp/data/dataset.h"
 
 namespace adagp::data {
@@ -21,10 +25,16 @@ std::vector<VocId> ids_of(const fs::path& devkit, const std::vector<std::string>
   for (const std::string& set : sets) {
     const fs::path file = set_file(devkit, set);
     const fs::path year = file.parent_path().parent_path().parent_path();
-    for (const std::string& line : core::split(core::read_file(file), '\n')) {
+    const std::string text = core::read_file(file);
+    for (const std::string& line : core::split(core::without_byte_order_mark(text), '\n')) {
       // Lists of one class have "000012 -1": the number is not ours to read.
       const std::string name = core::trim(core::split(core::trim(line), ' ').front());
-      if (!name.empty()) ids.push_back({year, name});
+      if (name.empty()) continue;
+      if (!is_plain_file_name(name)) {
+        throw DataError(file.string() + ": lists '" + name +
+                        "', expected the name of a picture of this folder");
+      }
+      ids.push_back({year, name});
     }
   }
   return ids;
@@ -36,7 +46,7 @@ fs::path image_of(const VocId& id, const VocAnnotation& annotation) {
   if (!annotation.filename.empty()) names.insert(names.begin(), annotation.filename);
   for (const std::string& name : names) {
     // A file name only: an annotation must not lead out of the folder.
-    if (fs::path(name).filename() == name && fs::exists(folder / name)) return folder / name;
+    if (is_plain_file_name(name) && fs::exists(folder / name)) return folder / name;
   }
   throw DataError(core::cat((folder / names.front()).string(),
                             ": no such file, but the set lists its picture; complete the folder or "
@@ -67,6 +77,11 @@ std::string BadBoxes::summary() const {
 std::vector<core::LabelledBox> checked_objects(const VocAnnotation& annotation,
                                                const std::vector<std::string>& classes,
                                                const std::string& path, BadBoxes& bad) {
+  constexpr int64_t kLongestSide = 65535;  // of an image whose size is not said, or cannot be
+  const auto side = [](int64_t pixels) {
+    return static_cast<double>(pixels > 0 ? std::min(pixels, kLongestSide) : kLongestSide);
+  };
+  const core::Box whole{0, 0, side(annotation.width), side(annotation.height)};
   std::vector<core::LabelledBox> out;
   for (const VocObject& o : annotation.objects) {
     const std::string box = core::cat(path, ": object '", o.name, "': box ", o.xmin, ",", o.ymin,
@@ -77,6 +92,11 @@ std::vector<core::LabelledBox> checked_objects(const VocAnnotation& annotation,
                                              core::suggestion(o.name, classes)));
       continue;
     }
+    const double edge[] = {o.xmin, o.ymin, o.xmax, o.ymax};
+    if (!std::all_of(std::begin(edge), std::end(edge), [](double e) { return std::isfinite(e); })) {
+      bad.note("not finite", box + " is not finite, expected numbers of pixels");
+      continue;
+    }
     if (o.xmax < o.xmin || o.ymax < o.ymin) {
       bad.note("inverted", box + " is inverted, expected xmin <= xmax and ymin <= ymax");
       continue;
@@ -85,11 +105,7 @@ std::vector<core::LabelledBox> checked_objects(const VocAnnotation& annotation,
       bad.note("without area", box + " has no area");
       continue;
     }
-    core::Box edges{o.xmin - 1, o.ymin - 1, o.xmax, o.ymax};
-    if (annotation.width > 0 && annotation.height > 0) {
-      edges = core::intersection(edges, {0, 0, static_cast<double>(annotation.width),
-                                         static_cast<double>(annotation.height)});
-    }
+    const core::Box edges = core::intersection({o.xmin - 1, o.ymin - 1, o.xmax, o.ymax}, whole);
     if (edges.right - edges.left < 1 || edges.bottom - edges.top < 1) {
       bad.note("outside", core::cat(box, " is outside of its image of ", annotation.width, "x",
                                     annotation.height));

@@ -12,6 +12,7 @@
 #include "adagp/core/text.h"
 #include "adagp/data/augment.h"
 #include "adagp/data/cifar.h"
+#include "adagp/data/class_names.h"
 #include "adagp/data/threads.h"
 #include "adagp/io/image.h"
 #include "adagp/io/tensors.h"
@@ -68,7 +69,24 @@ at::Tensor packed_planes(const Dataset& half, int64_t height, int64_t width) {
 
 }  // namespace
 
+void refuse_filled(const std::string& dir) {
+  std::error_code error;
+  const auto status = fs::status(dir, error);
+  if (!fs::exists(status)) return;
+  if (!fs::is_directory(status)) {
+    throw UsageError("data: " + dir + ": is a file, expected a folder to write");
+  }
+  if (fs::is_empty(dir, error) && !error) return;
+  throw UsageError("data: " + dir + ": " +
+                   (error ? "cannot be read: " + error.message()
+                          : "there is something in the folder already, and two data sets in one "
+                            "folder would be mixed") +
+                   "; choose another folder, or remove this one");
+}
+
 void write_folder(const Splits& splits, const std::string& dir) {
+  check_folder_names(splits.classes, "data: --format folder");
+  refuse_filled(dir);
   write_pngs(*splits.train, splits.classes, fs::path(dir) / "train");
   write_pngs(*splits.test, splits.classes, fs::path(dir) / "test");
 }
@@ -88,6 +106,8 @@ void write_cifar10(const Splits& splits, const std::string& dir) {
   constexpr int64_t kFiles = 5;
   const int64_t count = splits.train->size();
   if (count < kFiles) throw UsageError("data: the cifar10 format needs at least 5 training images");
+  check_class_names(splits.classes, "data: --format cifar10");
+  refuse_filled(dir);
   core::make_folder(dir);
   for (int64_t i = 0; i < kFiles; ++i) {
     core::write_file(fs::path(dir) / core::cat("data_batch_", i + 1, ".bin"),
@@ -99,6 +119,7 @@ void write_cifar10(const Splits& splits, const std::string& dir) {
 }
 
 void write_packed(const Splits& splits, const std::string& path) {
+  check_class_names(splits.classes, "data: --format packed");
   const io::TensorMap tensors{
       {"images", packed_planes(*splits.train, splits.height, splits.width)},
       {"labels", at::tensor(splits.train->labels(), at::kLong)},

@@ -1,6 +1,5 @@
 #include "adagp/io/image.h"
 
-#include <cstring>
 #include <memory>
 
 #ifdef ADAGP_HAVE_TURBOJPEG
@@ -51,6 +50,14 @@ std::unique_ptr<void, JpegClose>& decompressor() {
   return handle;
 }
 
+// The accurate transform: training data should not depend on the processor. A progressive file of
+// thousands of scans takes minutes to decode; none needs more than some ten.
+#ifdef TJFLAG_LIMITSCANS
+constexpr int kFlags = TJFLAG_ACCURATEDCT | TJFLAG_LIMITSCANS;
+#else
+constexpr int kFlags = TJFLAG_ACCURATEDCT;
+#endif
+
 Decoded decode_jpeg(std::string_view bytes, const std::string& name, const PixelsFor& pixels_for,
                     const WantedFor& wanted_for) {
   void* handle = decompressor().get();
@@ -69,7 +76,7 @@ Decoded decode_jpeg(std::string_view bytes, const std::string& name, const Pixel
       0) {
     meet_error("header cannot be read");
   }
-  check_image_size(width, height, name);
+  check_image_size(width, height, bytes.size(), name);
   const ImageSize whole{height, width};
   const tjscalingfactor factor{1, wanted_for(whole).reduction};
   const ImageSize size{TJSCALED(height, factor), TJSCALED(width, factor)};
@@ -77,10 +84,9 @@ Decoded decode_jpeg(std::string_view bytes, const std::string& name, const Pixel
   const int format = inks ? TJPF_CMYK : TJPF_RGB;
   std::vector<uint8_t> cmyk(inks ? static_cast<size_t>(size.height * size.width * 4) : 0);
   uint8_t* rgb = pixels_for(size);
-  // The accurate transform: training data should not depend on the processor.
   if (tjDecompress2(handle, data, bytes.size(), inks ? cmyk.data() : rgb,
                     static_cast<int>(size.width), 0, static_cast<int>(size.height), format,
-                    TJFLAG_ACCURATEDCT) != 0) {
+                    kFlags) != 0) {
     meet_error("cannot be decoded");
   }
   if (trouble) decompressor().reset();
@@ -110,14 +116,20 @@ bool is_image_name(const std::string& name) {
   return small.ends_with(".jpg") || small.ends_with(".jpeg") || small.ends_with(".png");
 }
 
-void check_image_size(int64_t width, int64_t height, const std::string& name) {
+void check_image_size(int64_t width, int64_t height, size_t file_bytes, const std::string& name) {
   constexpr int64_t kMaxSide = 65535, kMaxPixels = int64_t{1} << 27;
-  if (width > 0 && height > 0 && width <= kMaxSide && height <= kMaxSide &&
-      width * height <= kMaxPixels) {
-    return;
+  // PNG reaches this with one bit a pixel (a byte of deflate stands for at most 1032 bytes); JPEG
+  // spends at least a bit on 64 pixels.
+  constexpr int64_t kMostPerByte = 8 * 1032;
+  const std::string claim = cat(name, ": the image claims ", width, " x ", height, " pixels");
+  if (width < 1 || height < 1 || width > kMaxSide || height > kMaxSide ||
+      width * height > kMaxPixels) {
+    throw DataError(cat(claim, "; the limit is ", kMaxSide, " a side and ", kMaxPixels, " in all"));
   }
-  throw DataError(cat(name, ": the image claims ", width, " x ", height, " pixels; the limit is ",
-                      kMaxSide, " a side and ", kMaxPixels, " in all"));
+  if (width * height / kMostPerByte > static_cast<int64_t>(file_bytes)) {
+    throw DataError(cat(claim, ", which no file of ", file_bytes,
+                        " bytes can hold: it is cut off or corrupt; replace it"));
+  }
 }
 
 Decoded decode_image(std::string_view bytes, const std::string& name, const PixelsFor& pixels_for,
@@ -127,9 +139,7 @@ Decoded decode_image(std::string_view bytes, const std::string& name, const Pixe
     return partly ? *partly : decode_jpeg(bytes, name, pixels_for, wanted_for);
   }
   if (bytes.starts_with("\x89PNG\r\n\x1a\n")) {
-    const Image image = decode_png(bytes, name);
-    const ImageSize size{image.height, image.width};
-    std::memcpy(pixels_for(size), image.rgb.data(), image.rgb.size());
+    const ImageSize size = decode_png(bytes, name, pixels_for);
     return {size, 1, {0, 0, size.height, size.width}};
   }
   throw DataError(cat(name, ": neither JPEG nor PNG (", bytes.size(),

@@ -112,7 +112,7 @@ std::optional<Decoded> decode_jpeg_part(std::string_view bytes, const std::strin
   const size_t mark = bytes.rfind("\xff\xd9");
   if (mark == bytes.npos || mark < pixels_at) return {};
 
-  check_image_size(reader.info.image_width, reader.info.image_height, name);
+  check_image_size(reader.info.image_width, reader.info.image_height, bytes.size(), name);
   Decoded decoded{{reader.info.image_height, reader.info.image_width}, 1, {}};
   const Wanted wanted = wanted_for(decoded.whole);
   decoded.reduction = wanted.reduction;

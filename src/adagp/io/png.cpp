@@ -67,7 +67,7 @@ bool have_png() {
   return true;
 }
 
-Image decode_png(std::string_view bytes, const std::string& name) {
+ImageSize decode_png(std::string_view bytes, const std::string& name, const PixelsFor& pixels_for) {
   PngReader reader;
   reader.left = bytes;
   reader.png = png_create_read_struct(PNG_LIBPNG_VER_STRING, &reader, png_failed, png_ignore);
@@ -80,18 +80,15 @@ Image decode_png(std::string_view bytes, const std::string& name) {
   };
   if (!png_begin(reader)) fail();
 
-  Image out;
-  out.width = png_get_image_width(reader.png, reader.info);
-  out.height = png_get_image_height(reader.png, reader.info);
-  check_image_size(out.width, out.height, name);
-  const auto stride = static_cast<size_t>(out.width) * 3;
-  if (png_get_rowbytes(reader.png, reader.info) != stride) fail();
-  out.rgb.resize(stride * static_cast<size_t>(out.height));
-  for (int64_t y = 0; y < out.height; ++y) {
-    reader.rows.push_back(out.rgb.data() + stride * static_cast<size_t>(y));
-  }
+  const ImageSize size{png_get_image_height(reader.png, reader.info),
+                       png_get_image_width(reader.png, reader.info)};
+  check_image_size(size.width, size.height, bytes.size(), name);
+  const int64_t stride = size.width * 3;
+  if (png_get_rowbytes(reader.png, reader.info) != static_cast<size_t>(stride)) fail();
+  uint8_t* rgb = pixels_for(size);
+  for (int64_t y = 0; y < size.height; ++y) reader.rows.push_back(rgb + stride * y);
   if (!png_finish(reader)) fail();
-  return out;
+  return size;
 }
 
 void write_png(const std::string& path, const Image& image) {
@@ -120,7 +117,7 @@ bool have_png() {
   return false;
 }
 
-Image decode_png(std::string_view, const std::string& name) {
+ImageSize decode_png(std::string_view, const std::string& name, const PixelsFor&) {
   throw DataError(name +
                   ": this program was built without libpng; install libpng-dev and build again");
 }

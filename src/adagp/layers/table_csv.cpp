@@ -6,6 +6,7 @@
 #include <set>
 #include <sstream>
 
+#include "adagp/core/byte_order_mark.h"
 #include "adagp/core/error.h"
 #include "adagp/core/foreign_text.h"
 #include "adagp/core/text.h"
@@ -176,11 +177,9 @@ std::string to_csv(const Table& table) {
 }
 
 Table from_csv(const std::string& text, const std::string& file_name) {
-  static const std::string kByteOrderMark = "\xEF\xBB\xBF";
   Table table;
   std::set<std::string> names;
-  std::istringstream lines(text.starts_with(kByteOrderMark) ? text.substr(kByteOrderMark.size())
-                                                            : text);
+  std::istringstream lines(std::string(core::without_byte_order_mark(text)));
   std::string line;
   for (int number = 1; std::getline(lines, line); ++number) {
     const Complain complain = [&](const std::string& what) {

@@ -1,5 +1,6 @@
 #include "adagp/scalesim/text_lines.h"
 
+#include "adagp/core/byte_order_mark.h"
 #include "adagp/core/error.h"
 #include "adagp/core/text.h"
 
@@ -11,9 +12,7 @@ std::string Place::str() const {
 
 std::vector<Line> lines_of(const std::string& text) {
   std::vector<Line> lines;
-  const std::string_view mark = "\xEF\xBB\xBF";
-  std::string_view rest = text;
-  if (rest.starts_with(mark)) rest.remove_prefix(mark.size());
+  std::string_view rest = core::without_byte_order_mark(text);
   int number = 0;
   while (!rest.empty()) {
     const size_t end = rest.find('\n');

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "adagp/accel/cost.h"
+#include "adagp/core/byte_order_mark.h"
 #include "adagp/core/error.h"
 #include "adagp/core/files.h"
 #include "adagp/core/text.h"
@@ -168,7 +169,7 @@ std::vector<PipelineItem> accelerator_items(const Options& options, int micro_ba
 }
 
 std::vector<PipelineItem> read_items(const std::string& file) {
-  const std::string text = core::read_file(file);
+  const std::string text(core::without_byte_order_mark(core::read_file(file)));
   const std::string start = core::trim(text).substr(0, 1);
   auto items =
       start == "[" || start == "{" ? items_from_json(text, file) : items_from_csv(text, file);

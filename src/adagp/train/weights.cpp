@@ -50,6 +50,16 @@ Misfit misfit(const io::TensorMap& own, const io::TensorMap& given) {
   return out;
 }
 
+void refuse_misfit(const io::TensorMap& own, const io::TensorMap& tensors,
+                   const std::string& source) {
+  const Misfit found = misfit(own, tensors);
+  if (found.count() == 0) return;
+  throw DataError(source + ": does not fit the network" + listed("missing", found.missing) +
+                  listed("unexpected", found.unexpected) +
+                  listed("of another shape", found.misshapen) +
+                  "; check the network's name, form and number of classes");
+}
+
 // Classes of the network's first head, by the rows of its weight; 0: unknown.
 int64_t classes_in(const models::Net& net, const models::Entry& entry,
                    const io::TensorMap& tensors) {
@@ -75,13 +85,7 @@ void load_state_dict(torch::nn::Module& net, const io::TensorMap& tensors,
                      const std::string& source) {
   const at::NoGradGuard no_grad;
   io::TensorMap own = state_dict(net);
-  const Misfit found = misfit(own, tensors);
-  if (found.count() > 0) {
-    throw DataError(source + ": does not fit the network" + listed("missing", found.missing) +
-                    listed("unexpected", found.unexpected) +
-                    listed("of another shape", found.misshapen) +
-                    "; check the network's name, form and number of classes");
-  }
+  refuse_misfit(own, tensors, source);
   for (auto& [name, tensor] : own) {
     const auto given = tensors.find(name);
     if (given != tensors.end()) tensor.copy_(given->second);
@@ -117,6 +121,22 @@ std::vector<std::string> load_all_but_other_heads(models::Net& net, const io::Te
   return kept;
 }
 
+void check_fits(const std::string& name, const models::Options& options,
+                const io::TensorMap& tensors, const std::string& source) {
+  int64_t numbers = 0;
+  for (const auto& [key, tensor] : tensors) numbers += tensor.numel();
+  const bool translation = models::find(name).task == models::TaskKind::kTranslation;
+  const int64_t layers = options.transformer.encoder_layers + options.transformer.decoder_layers;
+  if (options.classes > numbers || (translation && layers > static_cast<int64_t>(tensors.size()))) {
+    throw DataError(core::cat(source, ": says that its network has ", options.classes, " classes",
+                              translation ? core::cat(" and ", layers, " layers") : "",
+                              ", but its ", tensors.size(), " tensors hold ", numbers,
+                              " numbers in all: the file is damaged or of another network"));
+  }
+  const nn::ShapeOnlyScope shapes;
+  refuse_misfit(state_dict(*models::build(name, options)), tensors, source);
+}
+
 std::map<std::string, std::string> to_metadata(const ModelTag& tag) {
   return {{"model", tag.name},
           {"form", tag.form},
@@ -125,6 +145,8 @@ std::map<std::string, std::string> to_metadata(const ModelTag& tag) {
 }
 
 namespace {
+
+constexpr int64_t kLargestSize = 1 << 16;  // of a Transformer, each
 
 // One table for both directions.
 std::vector<std::pair<std::string, int64_t*>> numbers_of(models::TransformerOptions& sizes) {
@@ -151,9 +173,9 @@ void read_metadata(const std::map<std::string, std::string>& metadata,
     const auto found = metadata.find(key);
     long long number = 0;
     if (found == metadata.end()) continue;
-    if (!core::parse_integer(found->second, number) || number < 1) {
-      throw DataError("weights file: " + key + " = '" + found->second +
-                      "', expected a whole number from 1");
+    if (!core::parse_integer(found->second, number) || number < 1 || number > kLargestSize) {
+      throw DataError(core::cat("weights file: ", key, " = '", found->second,
+                                "', expected a whole number from 1 to ", kLargestSize));
     }
     *value = number;
   }

@@ -23,6 +23,10 @@ void load_state_dict(torch::nn::Module& net, const io::TensorMap& tensors,
 std::vector<std::string> load_all_but_other_heads(models::Net& net, const io::TensorMap& tensors,
                                                   const std::string& source);
 
+// The same refusals before anything is allocated, for a network whose sizes a file claims.
+void check_fits(const std::string& name, const models::Options& options,
+                const io::TensorMap& tensors, const std::string& source);
+
 // What a weights file says of its network, so that it can be rebuilt from the file alone.
 struct ModelTag {
   std::string name, form;

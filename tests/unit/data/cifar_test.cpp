@@ -91,6 +91,13 @@ TEST(Cifar, OpensTheFolderOrItsParent) {
   core::write_file(temp / "cifar-10-batches-bin/batches.meta.txt",
                    "airplane\nautomobile\nbird\ncat\ndeer\ndog\nfrog\nhorse\nship\ntruck\n\n");
   EXPECT_EQ(open_at("cifar10", temp.path().string()).classes[9], "truck");
+  core::write_file(temp / "cifar-10-batches-bin/batches.meta.txt",
+                   "\xef\xbb\xbf"
+                   "0\n1\n2\n3\n4\n5\n6\n7\n8\n../9\n");
+  EXPECT_EQ(open_at("cifar10", temp.path().string()).classes[0], "0");
+  core::write_file(temp / "cifar-10-batches-bin/batches.meta.txt",
+                   "cat\ncat\n2\n3\n4\n5\n6\n7\n8\n9\n");
+  expect_part(message_of<DataError>([&] { open_at("cifar10", temp.path().string()); }), "'cat'");
 }
 
 TEST(Cifar, OpensCifar100WithFineLabels) {

@@ -1,5 +1,7 @@
 #include "adagp/data/folder.h"
 
+#include <unistd.h>
+
 #include <cstdlib>
 
 #include "adagp/core/error.h"
@@ -86,6 +88,94 @@ TEST_F(Folder, ArchivesHoldTheSameDataSet) {
   // Half of the compressed stream.
   fs::resize_file(temp_ / "a.tar.gz", fs::file_size(temp_ / "a.tar.gz") / 2);
   EXPECT_THROW(open_at("a.tar.gz"), DataError);
+}
+
+TEST_F(Folder, LinksInAnArchiveBringTheImageTheyLeadTo) {
+  if (!io::have_archive()) GTEST_SKIP() << "built without libarchive";
+  put_usual("set");
+  put("set/pool.png", 33);
+  fs::create_hard_link(temp_ / "set/pool.png", temp_ / "set/train/cat/hard.png");
+  fs::create_symlink("../../pool.png", temp_ / "set/train/cat/symbolic.png");
+  const std::string in = "cd '" + temp_.path().string() + "' && ";
+  // The name of the pool comes first, so that the image of train/ is the link.
+  ASSERT_EQ(std::system((in + "tar czf a.tar.gz set/pool.png set/train set/test").c_str()), 0);
+  EXPECT_EQ(greys(*open_at("a.tar.gz").train),
+            (std::vector<int>{20, 21, 22, 23, 24, 10, 11, 12, 33, 33}));
+}
+
+TEST_F(Folder, OfMembersWithOneNameTheLastCounts) {
+  if (!io::have_archive()) GTEST_SKIP() << "built without libarchive";
+  put_usual("set");
+  const std::string in = "cd '" + temp_.path().string() + "' && ";
+  ASSERT_EQ(std::system((in + "tar cf a.tar set").c_str()), 0);
+  put("set/train/cat/1.png", 77);
+  ASSERT_EQ(std::system((in + "tar rf a.tar ./set/train/cat/1.png").c_str()), 0);
+  EXPECT_EQ(greys(*open_at("a.tar").train), (std::vector<int>{20, 21, 22, 23, 24, 10, 77, 12}));
+}
+
+TEST_F(Folder, LinksToFoldersAreFollowedButNeverInCircles) {
+  put_usual("set");
+  const auto expected = greys(*open_at("set").train);
+  fs::create_directory_symlink("../..", temp_ / "set/train/cat/up");
+  fs::create_directory_symlink(".", temp_ / "set/train/ant/here");
+  fs::create_directory_symlink("..", temp_ / "set/test/round");
+  fs::create_symlink("itself", temp_ / "set/train/itself");
+  EXPECT_EQ(greys(*open_at("set").train), expected);
+  EXPECT_EQ(open_at("set").test->size(), 2);
+  // Another folder's images, once however many links lead there; a half that is a link.
+  put("elsewhere/1.png", 50);
+  put("elsewhere/deep/2.png", 51);
+  fs::create_directory_symlink(temp_ / "elsewhere", temp_ / "set/train/cat/more");
+  fs::create_directory_symlink(temp_ / "elsewhere", temp_ / "set/train/cat/again");
+  fs::remove_all(temp_ / "set/test");
+  fs::create_directory_symlink("train", temp_ / "set/test");
+  const Splits splits = open_at("set");
+  EXPECT_EQ(greys(*splits.train), (std::vector<int>{20, 21, 22, 23, 24, 10, 11, 12, 50, 51}));
+  EXPECT_EQ(greys(*splits.test), greys(*splits.train));
+}
+
+// Without the rights that root has.
+class AsNobody {
+ public:
+  AsNobody() {
+    if (::geteuid() == 0) changed_ = ::seteuid(65534) == 0;
+  }
+  ~AsNobody() {
+    if (changed_ && ::seteuid(0) != 0) std::abort();
+  }
+
+ private:
+  bool changed_ = false;
+};
+
+TEST_F(Folder, WhatCannotBeReadIsAnErrorThatNamesIt) {
+  put_usual("set");
+  put("set/train/cat/closed/1.png", 1);
+  fs::create_directories(temp_ / "set/lost+found");
+  const auto allow = [&](const std::string& name, fs::perms perms) {
+    fs::permissions(temp_ / name, perms);
+  };
+  constexpr auto kOpen = fs::perms(0755), kClosed = fs::perms::none, kList = fs::perms(0444);
+  fs::permissions(temp_.path(), kOpen);
+  allow("set/lost+found", kClosed);  // beside the data set
+  {
+    const AsNobody nobody;
+    EXPECT_EQ(open_at("set").train->size(), 9);
+  }
+  for (const auto perms : {kClosed, kList}) {
+    allow("set/train/cat/closed", perms);
+    std::string message;
+    {
+      const AsNobody nobody;
+      message = message_of<DataError>([&] { open_at("set"); });
+    }
+    expect_part(message, "train/cat/closed");
+    expect_part(message, "cannot be read: Permission denied");
+  }
+  allow("set/train/cat/closed", kOpen);
+  fs::create_symlink("gone.png", temp_ / "set/train/cat/link.png");
+  expect_part(message_of<DataError>([&] { open_at("set"); }),
+              "train/cat/link.png: a link to a file that is not there");
 }
 
 TEST_F(Folder, ALimitIsSpreadOverClassesAndDecodesNothingElse) {

@@ -1,5 +1,7 @@
 #include "adagp/data/packed.h"
 
+#include <nlohmann/json.hpp>
+
 #include "adagp/core/error.h"
 #include "adagp/core/files.h"
 #include "adagp/data/write.h"
@@ -109,7 +111,56 @@ TEST(Packed, WrongContentIsADataError) {
   expect_part(message({{"images", planes}, {"labels", labels}}, {{"classes", "a,b"}}),
               "not a JSON array");
   expect_part(message({{"images", planes}, {"labels", at::tensor({0L, -1L})}}), "label -1");
+  // A name for each label up to the highest would take all memory.
+  expect_part(message({{"images", planes}, {"labels", at::tensor({0L, 1000000000000L})}}),
+              "label 1000000000000, expected less than");
+  expect_part(message({{"images", planes.narrow(2, 0, 0)}, {"labels", labels}}),
+              "expected U8 [N, 3, H, W]");
   expect_part(message_of<DataError>([&] { open_packed_at(temp / "none"); }), "no such file");
+}
+
+// Class names come from other people's files; written as folders they must stay inside.
+TEST(Packed, ClassNamesDoNotLeadOutOfTheFolder) {
+  const TempFolder temp;
+  const fs::path file = temp / "x.safetensors", folder = temp / "out" / "set";
+  const auto open_with = [&](const std::string& name) {
+    io::save_tensors(file, {{"images", some_planes(2)}, {"labels", at::tensor({0L, 1L})}},
+                     {{"classes", nlohmann::json{"good", name}.dump()}});
+    return open_packed_at(file);
+  };
+  const std::string long_name(256, 'x');
+  for (const std::string& name :
+       {std::string("../../../x"), (temp / "abs").string(), std::string(".."), std::string("."),
+        std::string("a/b"), std::string("a\\b"), long_name}) {
+    const Splits splits = open_with(name);  // it may be learnt all the same
+    expect_part(message_of<DataError>([&] { write_folder(splits, folder.string()); }),
+                "'" + name + "' cannot be the name of a folder");
+    EXPECT_FALSE(fs::exists(temp / "out")) << name;
+  }
+  for (const std::string name : {"", "a\nb", "\x1b[31m", "\x7f"}) {
+    expect_part(message_of<DataError>([&] { open_with(name); }), "class 1, '");
+  }
+  expect_part(message_of<DataError>([&] { open_with("good"); }), "'good', has the name of another");
+}
+
+TEST(Packed, AFilledFolderIsNotWrittenInto) {
+  Config config;
+  config.synthetic_train = config.synthetic_test = 10;
+  const Splits splits = open(config);
+  const TempFolder temp;
+  const std::string folder = (temp / "set").string();
+  write_cifar10(splits, folder);
+  const auto refused = [&](const std::function<void()>& write) {
+    expect_part(message_of<UsageError>(write), folder + ": there is something in the folder");
+  };
+  refused([&] { write_cifar10(splits, folder); });
+  if (!io::have_png()) GTEST_SKIP() << "built without libpng";
+  refused([&] { write_folder(splits, folder); });
+  EXPECT_FALSE(fs::exists(temp / "set/train"));
+  fs::remove_all(folder);
+  fs::create_directory(folder);
+  write_folder(splits, folder);
+  refused([&] { write_folder(splits, folder); });
 }
 
 TEST(Packed, CutOffFilesAreDataErrors) {

@@ -73,6 +73,23 @@ TEST(Translation, ForgivesCarriageReturnsByteOrderMarkAndAMissingEnd) {
   EXPECT_EQ(file.lines, (std::vector<std::string>{"a b", "c"}));
 }
 
+// As after `cat a.en b.en`, where an editor put a mark before each; on both sides, in all files.
+TEST(Translation, ByteOrderMarksOfJoinedFilesChangeNothing) {
+  const TextFolder plain, marked;
+  const auto expected = open_translation_data(plain.config, plain.options);
+  const std::string mark = "\xef\xbb\xbf";
+  write(marked.folder / "train.en", mark + "a b\n" + mark + "a c\nb b c\n");
+  write(marked.folder / "train.de", "x y\nx x\n" + mark + "y x\n");
+  write(marked.folder / "val.en", mark + "b a d\n");
+  write(marked.folder / "val.de", mark + "y q\n");
+  const auto data = open_translation_data(marked.config, marked.options);
+  EXPECT_EQ(data.source.words(), expected.source.words());
+  EXPECT_EQ(data.target.words(), expected.target.words());
+  EXPECT_EQ(data.train.source, expected.train.source);
+  EXPECT_EQ(data.train.target, expected.train.target);
+  EXPECT_EQ(data.test.reference, expected.test.reference);
+}
+
 TEST(Translation, NamesTheLineOfWhatIsWrong) {
   {
     const TextFolder f;

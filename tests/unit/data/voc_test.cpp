@@ -1,5 +1,7 @@
 // Pascal VOC folders: written and read back, read by torchvision, and with every kind of mistake.
 
+#include <limits>
+
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
@@ -132,6 +134,54 @@ TEST(VocObjects, EachKindOfBadBoxIsNamedCountedAndLeftOut) {
       message_of<DataError>([&] { checked_objects(annotation, classes, "a.xml", strict); });
   expect_part(message, "unknown class 'dgo'");
   expect_part(message, "data.bad_boxes");
+}
+
+TEST_F(Voc, CoordinatesThatAreNotFiniteAreNoBoxInAnyMode) {
+  const auto annotation = year() / "Annotations/000001.xml";
+  for (const char* value : {"nan", "-nan", "inf", "-inf"}) {
+    for (const char* key : {"xmin", "ymin", "xmax", "ymax"}) {
+      std::string text = to_xml({"000001.jpg", 64, 64, {{"disc", 5, 6, 20, 22, false}}});
+      const size_t at = text.find("<" + std::string(key) + ">") + 6;
+      text.replace(at, text.find('<', at) - at, value);
+      core::write_file(annotation, text);
+      config_.bad_boxes = "skip";
+      EXPECT_EQ(open_detection(config_).train->size(), 5) << value << " " << key;
+      config_.bad_boxes = "refuse";
+      expect_part(message_of<DataError>([&] { open_detection(config_); }), "000001.xml");
+    }
+  }
+  BadBoxes bad;
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  // A size that is not said bounds nothing, but stays a number of pixels.
+  const auto objects = checked_objects(
+      {"a.jpg", 0, 0, {{"cat", nan, 5, 20, 20, false}, {"cat", 1, 1, 1e300, 20, false}}}, {"cat"},
+      "a.xml", bad);
+  EXPECT_EQ(bad.count, (std::map<std::string, int64_t>{{"not finite", 1}}));
+  EXPECT_EQ(objects, (std::vector<core::LabelledBox>{{{0, 0, 65535, 20}, 0, false}}));
+}
+
+TEST_F(Voc, ByteOrderMarksAreNoPartOfNames) {
+  for (const auto& file :
+       {year() / "ImageSets/Main/trainval.txt", folder_ / "VOCdevkit/classes.txt"}) {
+    core::write_file(file, "\xef\xbb\xbf" + core::read_file(file));
+  }
+  const auto read = open_detection(config_);
+  EXPECT_EQ(read.classes, drawn_.classes);
+  EXPECT_EQ(read.train->size(), 6);
+}
+
+TEST_F(Voc, NamesInListsStayInTheFolder) {
+  core::write_file(year() / "ImageSets/Main/trainval.txt", "000001\n../../../x\n");
+  expect_part(message_of<DataError>([&] { open_detection(config_); }), "lists '../../../x'");
+  core::write_file(folder_ / "VOCdevkit/classes.txt", "disc\nring\ndisc\n");
+  expect_part(message_of<DataError>([&] { open_detection(config_); }), "'disc'");
+}
+
+TEST_F(Voc, AFilledFolderIsNotWrittenInto) {
+  const std::string before = core::read_file(year() / "Annotations/000001.xml");
+  expect_part(message_of<UsageError>([&] { write_voc(drawn_, folder_.path().string()); }),
+              "something in the folder already");
+  EXPECT_EQ(core::read_file(year() / "Annotations/000001.xml"), before);
 }
 
 TEST_F(Voc, PicturesWithoutABoxAreLeftOutOrRefused) {

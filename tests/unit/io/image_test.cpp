@@ -118,6 +118,23 @@ TEST(Image, AbsurdSizesAreRefusedBeforeAnyAllocation) {
       << rejection_of(bomb, "bomb.jpg");
 }
 
+// 12000 x 11000 pixels, 396 MB of RGB, in files of a few dozen bytes.
+TEST(Image, SizesThatTheFileCannotHoldAreRefusedBeforeAnyAllocation) {
+  std::string png("\x89PNG\r\n\x1a\n\0\0\0\x0dIHDR\0\0\x2e\xe0\0\0\x2a\xf8\x08\x02\0\0\0", 29);
+  png += std::string("\xc5\xed\xbf\x43", 4) + std::string("\0\0\0\0IDAT\x35\xaf\x06\x1e", 12);
+  const std::string jpeg(
+      "\xff\xd8\xff\xc0\x00\x11\x08\x2a\xf8\x2e\xe0\x03\x01\x11\x00\x02\x11\x00\x03\x11\x00"
+      "\xff\xda\x00\x0c\x03\x01\x00\x02\x00\x03\x00\x00\x3f\x00\xff\xd9",
+      37);
+  const std::string expected = "12000 x 11000 pixels, which no file of";
+  if (have_png()) {
+    EXPECT_NE(rejection_of(png, "x").find(expected), std::string::npos) << rejection_of(png, "x");
+  }
+  if (have_jpeg()) {
+    EXPECT_NE(rejection_of(jpeg, "x").find(expected), std::string::npos) << rejection_of(jpeg, "x");
+  }
+}
+
 TEST(Image, OtherBytesAreNamed) {
   EXPECT_NE(rejection_of("", "empty.jpg").find("empty.jpg: neither JPEG nor PNG"),
             std::string::npos);

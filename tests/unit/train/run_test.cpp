@@ -211,5 +211,23 @@ TEST(Weights, AnotherNumberOfClassesLeavesTheHeadAsItIs) {
   EXPECT_TRUE(load_all_but_other_heads(*same, weights, "file").empty());
 }
 
+// Refused by arithmetic on shapes: any of these would take all memory or hours when built.
+TEST(Weights, SizesThatAFileClaimsAreCheckedBeforeTheyAreAllocated) {
+  Config c = small::config();
+  const io::TensorMap weights = state_dict(*build_net(c, *small::task()));
+  models::Options options = small::task()->model_options(c);
+  EXPECT_NO_THROW(check_fits(c.model.name, options, weights, "w"));
+  for (const int64_t classes : {int64_t{7}, int64_t{1} << 40, INT64_MAX}) {
+    options.classes = classes;
+    EXPECT_THROW(check_fits(c.model.name, options, weights, "w"), DataError) << classes;
+  }
+  options.classes = 10;
+  options.transformer.encoder_layers = int64_t{1} << 30;
+  EXPECT_THROW(check_fits("transformer", options, weights, "w"), DataError);
+  models::TransformerOptions sizes;
+  EXPECT_THROW(read_metadata({{"transformer.longest", "1000000000000"}}, sizes), DataError);
+  EXPECT_NO_THROW(read_metadata({{"transformer.longest", "5000"}}, sizes));
+}
+
 }  // namespace
 }  // namespace adagp::train

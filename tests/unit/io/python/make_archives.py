@@ -30,6 +30,10 @@ for ending, mode in {".tar": "w", ".tar.gz": "w:gz", ".tar.xz": "w:xz", ".tar.bz
             item = tarfile.TarInfo(name)
             item.size = len(data)
             archive.addfile(item, io.BytesIO(data))
+        for name, target in {"hard": "./folder/small.txt", "folder/chain": "hard"}.items():
+            item = tarfile.TarInfo(name)
+            item.type, item.linkname = tarfile.LNKTYPE, target
+            archive.addfile(item)
 
 with zipfile.ZipFile(folder / "a.zip", "w", zipfile.ZIP_DEFLATED) as archive:
     for name, data in members.items():
