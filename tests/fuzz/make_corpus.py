@@ -1,8 +1,11 @@
 #!/usr/bin/env python3
 """Writes the seeds of the fuzz targets, small valid files of each kind, into corpus/ beside it."""
 
+import gzip
 import json
 import struct
+import tarfile
+import zipfile
 from io import BytesIO
 from pathlib import Path
 
@@ -156,3 +159,26 @@ seed("pt2", "attention", program(
     {"q": (2, 4, 5, 8), "w": (8, 8), "t": (8, 8), "a": (2, 4, 5, 8), "y": (2, 4, 5, 8)}, {"w": "l.weight", "q": ""},
     node("scaled_dot_product_attention.default", "a", query="q", key="q", value="q"),
     node("t.default", "t", self="w"), node("matmul.default", "y", self="a", other="t")))
+
+with tarfile.open(fileobj=(target := BytesIO()), mode="w", format=tarfile.USTAR_FORMAT) as out:
+    item = tarfile.TarInfo("train/cat/1.png")
+    item.size = 5
+    out.addfile(item, BytesIO(b"bytes"))
+    for name, kind, to in (("hard", tarfile.LNKTYPE, "train/cat/1.png"), ("train/soft", tarfile.SYMTYPE, "cat/1.png")):
+        item = tarfile.TarInfo(name)
+        item.type, item.linkname = kind, to
+        out.addfile(item)
+seed("archive", "links.tar", target.getvalue()[:4096])  # its end mark is the last 1,024 bytes
+seed("archive", "links.tar.gz", gzip.compress(target.getvalue(), mtime=0))
+with zipfile.ZipFile(target := BytesIO(), "w", zipfile.ZIP_DEFLATED) as out:
+    for name in ("a.txt", "folder/b.txt"):
+        out.writestr(zipfile.ZipInfo(name), b"bytes " * 9, zipfile.ZIP_DEFLATED)
+seed("archive", "two.zip", target.getvalue())
+
+OBJECT = ("<object><name>{}</name><difficult>1</difficult><bndbox><xmin>{}</xmin><ymin>2</ymin><xmax>9.5</xmax>"
+          "<ymax>20</ymax></bndbox></object>")
+seed("voc", "boxes", ("<annotation><filename>1.jpg</filename><size><width>64</width><height>48</height></size>"
+                      + OBJECT.format("cat", 1) + OBJECT.format("dog", "nan") + "</annotation>").encode())
+seed("voc", "no-size", ("<annotation>" + OBJECT.format("dog", "-1e300") + "</annotation>").encode())
+seed("text", "sentences", "\ufeffa b\r\n\ufeffein Wört\n".encode())
+seed("text", "classes", b"cat\ndog\n../x\n")
