@@ -10,18 +10,30 @@
 namespace adagp::data {
 namespace {
 
-bool is_control(char c) {
-  return static_cast<unsigned char>(c) < 0x20 || c == 0x7f;
+bool is_ascii(unsigned char c) {
+  return c >= 0x20 && c < 0x7f;
 }
 
-// For messages: what a terminal would obey is shown as '?'.
+// Of ASCII, and those that UTF-8 writes as C2 80 to C2 9F.
+bool has_controls(std::string_view name) {
+  for (size_t i = 0; i < name.size(); ++i) {
+    const auto c = static_cast<unsigned char>(name[i]);
+    if (c < 0x20 || c == 0x7f) return true;
+    if (c == 0xc2 && i + 1 < name.size() && static_cast<unsigned char>(name[i + 1]) < 0xa0) {
+      return true;
+    }
+  }
+  return false;
+}
+
+// For messages: where a terminal would obey something, only ASCII is shown.
 std::string shown(std::string_view name) {
   std::string out(name);
-  const bool text = core::broken_utf8(name) == std::string_view::npos;
-  std::replace_if(
-      out.begin(), out.end(),
-      [&](char c) { return is_control(c) || (!text && static_cast<unsigned char>(c) >= 0x80); },
-      '?');
+  if (has_controls(name) || core::broken_utf8(name) != std::string_view::npos) {
+    std::replace_if(
+        out.begin(), out.end(), [](char c) { return !is_ascii(static_cast<unsigned char>(c)); },
+        '?');
+  }
   return "'" + out + "'";
 }
 
@@ -36,9 +48,7 @@ void check_class_names(const std::vector<std::string>& names, const std::string&
     };
     if (name.empty()) refuse("has no name");
     if (core::broken_utf8(name) != std::string_view::npos) refuse("is not UTF-8");
-    if (std::any_of(name.begin(), name.end(), is_control)) {
-      refuse("has control characters in its name");
-    }
+    if (has_controls(name)) refuse("has control characters in its name");
     if (!seen.insert(name).second) {
       refuse("has the name of another class; names must differ");
     }

@@ -69,8 +69,8 @@ std::vector<Found> find_in_archive(const fs::path& archive) {
   io::for_each_member(
       archive,
       [&](const std::string& name, std::string bytes) {
-        found[core::join(parts_of(name), "/")] = {
-            *place(name), {archive.filename().string() + ":" + name, std::move(bytes)}};
+        const std::string path = core::join(parts_of(name), "/");
+        found[path] = {*place(path), {archive.filename().string() + ":" + path, std::move(bytes)}};
       },
       [](const std::string& name) { return place(name).has_value(); });
   std::vector<Found> out;

@@ -137,7 +137,7 @@ TEST(Packed, ClassNamesDoNotLeadOutOfTheFolder) {
                 "'" + name + "' cannot be the name of a folder");
     EXPECT_FALSE(fs::exists(temp / "out")) << name;
   }
-  for (const std::string name : {"", "a\nb", "\x1b[31m", "\x7f"}) {
+  for (const std::string name : {"", "a\nb", "\x1b[31m", "\x7f", "\xc2\x9b"}) {
     expect_part(message_of<DataError>([&] { open_with(name); }), "class 1, '");
   }
   expect_part(message_of<DataError>([&] { open_with("good"); }), "'good', has the name of another");
