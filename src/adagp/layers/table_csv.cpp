@@ -179,7 +179,7 @@ std::string to_csv(const Table& table) {
 Table from_csv(const std::string& text, const std::string& file_name) {
   Table table;
   std::set<std::string> names;
-  std::istringstream lines(std::string(core::without_byte_order_mark(text)));
+  std::istringstream lines{std::string(core::without_byte_order_mark(text))};
   std::string line;
   for (int number = 1; std::getline(lines, line); ++number) {
     const Complain complain = [&](const std::string& what) {
