@@ -25,6 +25,29 @@ std::string times(const Sizes& sizes) {
   return core::join(parts, "x");
 }
 
+std::string batch_text(const FoundTable& found) {
+  if (!found.exported_batch) return "";
+  if (!found.note.empty()) return found.note + "\n";
+  return core::cat("exported with a batch of ", *found.exported_batch,
+                   ", which is divided out of all sizes\n");
+}
+
+// Rows without depth or dilation show the sizes they have always had.
+std::string with_depth(int64_t depth, int64_t usual, const std::string& sizes) {
+  return depth == usual ? sizes : core::cat(depth, "x", sizes);
+}
+
+std::string kernel_text(const layers::Row& row) {
+  const std::string kernel = with_depth(row.depth.kernel, 1, times(row.kernel));
+  if (row.dilation == decltype(row.dilation){1, 1} && row.depth.dilation == 1) return kernel;
+  return kernel + " dilated " + with_depth(row.depth.dilation, 1, times(row.dilation));
+}
+
+std::string map_text(const std::array<int64_t, 3>& sizes, int64_t depth) {
+  if (depth == 1) return times(sizes);
+  return times(std::array<int64_t, 4>{sizes[0], depth, sizes[1], sizes[2]});
+}
+
 std::string layers_text(const FoundTable& found) {
   using report::Align;
   const layers::Table& table = found.table;
@@ -40,8 +63,10 @@ std::string layers_text(const FoundTable& found) {
                        {"weights"}});
   size_t products = 0;
   for (const layers::Row& row : table.rows) {
-    lines.add_row({row.name, row.op, times(row.input), times(row.output), times(row.kernel),
-                   times(row.stride), times(row.padding), std::to_string(row.groups),
+    lines.add_row({row.name, row.op, map_text(row.input, row.depth.input),
+                   map_text(row.output, row.depth.output), kernel_text(row),
+                   with_depth(row.depth.stride, 1, times(row.stride)),
+                   with_depth(row.depth.padding, 0, times(row.padding)), std::to_string(row.groups),
                    core::grouped(row.macs), core::grouped(row.weights)});
     products += layers::is_product(row) ? 1 : 0;
   }
@@ -56,16 +81,23 @@ std::string layers_text(const FoundTable& found) {
   if (found.parameters) out += ", " + core::grouped(*found.parameters) + " parameters";
   out += core::cat(", ", core::fixed(static_cast<double>(layers::total_macs(table)) / 1e9, 3),
                    " GMACs for one example\n");
-  for (const auto& [op, count] : found.unknown) {
-    out += core::cat("without a row: ", op, ", ", count, count == 1 ? " time\n" : " times\n");
+  out += batch_text(found);
+  for (const layers::Uncounted& one : table.uncounted) {
+    const std::string macs = !one.macs        ? "MACs unknown"
+                             : *one.macs == 0 ? "no MACs"
+                                              : core::grouped(*one.macs) + " MACs";
+    out += core::cat("without a row: ", one.name, " (", one.op, "), ", one.times,
+                     one.times == 1 ? " time, " : " times, ", macs, "\n");
   }
-  return out;
+  const std::string missing = layers::missing_text(table);
+  return missing.empty() ? out : out + missing + "\n";
 }
 
 std::string layers_json(const FoundTable& found) {
   auto out = nlohmann::ordered_json::parse(layers::to_json(found.table));
   if (found.parameters) out["parameters"] = *found.parameters;
-  if (!found.unknown.empty()) out["unknown"] = found.unknown;
+  if (found.exported_batch) out["exported_batch"] = *found.exported_batch;
+  if (!found.note.empty()) out["note"] = found.note;
   return out.dump(2) + "\n";
 }
 
@@ -74,13 +106,14 @@ FoundTable exported_table(const LayersArgs& args) {
   if (exported.table.rows.empty()) {
     throw DataError(args.pt2 + ": has no operation that a layer table could show");
   }
-  // The text and JSON list them; a CSV table has no place for them.
+  // The text and JSON say it themselves; rows of a CSV table are easily overlooked.
   if (args.csv) {
-    for (const auto& [op, count] : exported.unknown) {
-      core::log_warning(core::cat(args.pt2, ": no row for ", op, " (", count, "x)"));
+    const std::string missing = layers::missing_text(exported.table);
+    for (const std::string& text : {missing, exported.note}) {
+      if (!text.empty()) core::log_warning(args.pt2 + ": " + text);
     }
   }
-  return {std::move(exported.table), exported.parameters, std::move(exported.unknown)};
+  return {std::move(exported.table), exported.parameters, exported.batch, exported.note};
 }
 
 std::string layers_output(const LayersArgs& args) {

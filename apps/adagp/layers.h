@@ -2,7 +2,6 @@
 // What the files of `adagp layers` share. No torch here.
 
 #include <cstdint>
-#include <map>
 #include <optional>
 #include <string>
 
@@ -21,7 +20,8 @@ struct LayersArgs {
 struct FoundTable {
   layers::Table table;
   std::optional<int64_t> parameters;
-  std::map<std::string, int64_t> unknown;  // operations without a row
+  std::optional<int64_t> exported_batch;  // of a network that Python exported
+  std::string note;                       // about that batch
 };
 
 // Of --model: built from shapes, or in a program without LibTorch an embedded one.

@@ -22,7 +22,7 @@ FoundTable model_table(const LayersArgs& args) {
     const auto known = zoo::inputs(args.model);
     input = known.empty() ? "imagenet" : known.back();  // imagenet, where there is one
   }
-  return {zoo::layer_table(args.model, input), {}, {}};
+  return {zoo::layer_table(args.model, input), {}, {}, {}};
 }
 
 std::string model_coverage(const LayersArgs&) {

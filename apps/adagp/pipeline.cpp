@@ -82,6 +82,9 @@ void add_accelerator(CLI::App& command, study::PipelineOptions& options) {
   study::Options& machine = options.accelerator;
   command.add_option("--model", machine.models, "Cycles of a network on accelerators instead");
   command.add_option("--table", machine.table, "The same of a layer table (CSV)");
+  command
+      .add_option("--pt2", machine.pt2, "The same of a network saved by Python's torch.export.save")
+      ->type_name("FILE");
   command.add_option("--input", machine.inputs, "imagenet, cifar, ...")->capture_default_str();
   command.add_option("--batch", machine.batches, "Batch size, of all micro-batches (default 128)");
   command.add_option("--accelerator", machine.accelerators, "Preset or TOML file")

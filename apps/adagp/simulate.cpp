@@ -45,7 +45,12 @@ std::string run_heading(const study::Study& study) {
     text += core::cat("; ", point.run.epochs, " epochs, schedule ", point.run.schedule.str());
     if (single) text += core::cat(", ", point.run.batches_per_epoch, " batches an epoch");
   }
-  return text + "\n\n";
+  return text + "\n" + study::missing_lines(study) + "\n";
+}
+
+void warn_of_missing(const study::Study& study) {
+  const std::string lines = study::missing_lines(study);
+  if (!lines.empty()) core::log_warning(core::trim(lines));
 }
 
 void print_one(const SimulateArgs& args, const study::Study& study) {
@@ -107,6 +112,7 @@ int run_simulate(const SimulateArgs& args) {
           "--json or --csv and no --explain");
     }
     const accel::Point& point = study.points[0];
+    warn_of_missing(study);
     put(accel::explain(*point.plan, point.accelerator, *point.dataflow, args.explain));
     return 0;
   }
@@ -119,6 +125,8 @@ int run_simulate(const SimulateArgs& args) {
       }
     });
   }
+  // Text and JSON say it themselves; CSV has columns of it, which are easily overlooked.
+  if (args.csv) warn_of_missing(study);
   single ? print_one(args, study) : print_many(args, study);
   return 0;
 }
@@ -128,6 +136,10 @@ void add_inputs(CLI::App& command, study::Options& options) {
   command.add_option("--input", options.inputs, "imagenet, cifar, cifar100, ...")
       ->capture_default_str();
   command.add_option("--table", options.table, "A layer table (CSV) instead of a model");
+  command
+      .add_option("--pt2", options.pt2,
+                  "A network saved by Python's torch.export.save instead of a model")
+      ->type_name("FILE");
   command.add_option("--topology", options.topology, "A SCALE-Sim topology instead of a model");
   command.add_option("--topology-kind", options.topology_kind, "conv or gemm")
       ->capture_default_str();

@@ -13,7 +13,7 @@ namespace {
 constexpr int kLossPasses = 4;
 
 const VectorRule& rule_of(const layers::Row& row) {
-  std::vector<std::string> known = {"conv2d", "linear", "matmul"};
+  std::vector<std::string> known = {"conv2d", "conv3d", "conv_transpose", "linear", "matmul"};
   for (const VectorRule& rule : vector_rules()) {
     if (row.op == rule.op) return rule;
     known.emplace_back(rule.op);
@@ -80,22 +80,31 @@ int64_t widest_of(const layers::Table& table, const PlanOptions& options) {
   return widest;
 }
 
-int64_t words_of(const layers::Row& row, const std::array<int64_t, 3>& shape, int64_t batch) {
+int64_t words_of(const layers::Row& row, const std::array<int64_t, 3>& shape, int64_t depth,
+                 int64_t batch) {
   for (const int64_t side : shape) {
     if (side < 1) {
       throw DataError(
           core::cat("layer '", row.name, "': a size is ", side, ", expected at least 1"));
     }
   }
-  return mul(batch, shape[0], shape[1], shape[2]);
+  return mul(mul(batch, depth), shape[0], shape[1], shape[2]);
+}
+
+int64_t words_in(const layers::Row& row, int64_t batch) {
+  return words_of(row, row.input, row.depth.input, batch);
+}
+
+int64_t words_out(const layers::Row& row, int64_t batch) {
+  return words_of(row, row.output, row.depth.output, batch);
 }
 
 LayerPlan plan_row(const layers::Row& row, const PlanOptions& options, bool first, int64_t widest) {
   LayerPlan layer;
   layer.name = row.name;
   layer.op = row.op;
-  const int64_t in = words_of(row, row.input, options.batch);
-  const int64_t out = words_of(row, row.output, options.batch);
+  const int64_t in = words_in(row, options.batch);
+  const int64_t out = words_out(row, options.batch);
   if (layers::is_product(row)) {
     plan_product(row, options, first, widest, layer);
   } else {
@@ -170,9 +179,9 @@ Plan make_plan(const layers::Table& table, const PlanOptions& options) {
   const layers::Row& last = table.rows.back();
   if (options.vector_passes) {
     int64_t& loss = plan.layers.back().vector_backward;
-    loss = add(loss, mul(kLossPasses, words_of(last, last.output, options.batch)));
+    loss = add(loss, mul(kLossPasses, words_out(last, options.batch)));
   }
-  plan.input_words = words_of(table.rows.front(), table.rows.front().input, options.batch);
+  plan.input_words = words_in(table.rows.front(), options.batch);
   add_once_per_batch(options, plan);
   find_repeated(plan);
   return plan;

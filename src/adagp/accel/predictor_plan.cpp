@@ -102,7 +102,8 @@ void check_predictor(const predictor::Config& config) {
 }
 
 int64_t predictor_width(const predictor::Config& config, const layers::Row& row) {
-  const int64_t filter = mul(row.input[0] / row.groups, row.kernel[0], row.kernel[1]);
+  const int64_t filter =
+      mul(row.input[0] / row.groups, row.depth.kernel, mul(row.kernel[0], row.kernel[1]));
   return config.kind == "remap" ? std::min(config.remap_outputs, mul(row.output[0], filter))
                                 : filter;
 }
@@ -120,7 +121,7 @@ PredictorPlan plan_predictor(const predictor::Config& config, const layers::Row&
   PredictorPlan plan;
   append_products(net, samples, width, plan.forward, plan.backward);
   append_products(net, samples, widest, plan.forward_full, plan.backward_full);
-  plan.reorganised = mul(batch, row.output[0], row.output[1], row.output[2]);
+  plan.reorganised = mul(batch, row.output[0], layers::pixels_out(row));
   plan.vector_forward = mul(samples, net.activations, net.passes);
   if (net.mean_first) plan.vector_forward = add(plan.vector_forward, mul(samples, net.features));
   plan.vector_backward = add(plan.vector_forward, row.weights);

@@ -5,12 +5,26 @@
 
 #include "adagp/accel/checked.h"
 #include "adagp/core/text.h"
+#include "adagp/layers/table_check.h"
 
 namespace adagp::accel {
 namespace {
 
 [[noreturn]] void reject_row(const layers::Row& row, const std::string& what) {
   throw DataError("layer '" + row.name + "': " + what);
+}
+
+void check_axis(const layers::Axis& axis, SizeRule rule) {
+  const int64_t expected = output_size(rule, axis.input, axis.span(), axis.stride, axis.padding);
+  // Padding to the input's own size is uneven for windows of even span: one point less.
+  const bool uneven = rule == SizeRule::kFloor && axis.stride == 1 && axis.padding > 0 &&
+                      axis.span() % 2 == 0 && axis.output == expected - 1;
+  if (axis.output == expected || uneven) return;
+  const char* side = axis.name[0] == 'd' ? "depth" : axis.name[0] == 'h' ? "height" : "width";
+  throw DataError(
+      core::cat("output ", side, " is ", axis.output, ", but input ", axis.input, ", filter ",
+                axis.kernel, axis.dilation > 1 ? core::cat(", dilation ", axis.dilation) : "",
+                ", stride ", axis.stride, " and padding ", axis.padding, " give ", expected));
 }
 
 void check_row(const layers::Row& row, int64_t batch, SizeRule rule) {
@@ -28,19 +42,15 @@ void check_row(const layers::Row& row, int64_t batch, SizeRule rule) {
     reject_row(row, core::cat("groups ", row.groups, " do not divide the channels ", row.input[0],
                               " and ", row.output[0]));
   }
-  for (size_t i = 0; i < 2; ++i) {
-    int64_t expected = 0;
-    try {
-      expected = output_size(rule, row.input[i + 1], row.kernel[i], row.stride[i], row.padding[i]);
-    } catch (const DataError& e) {
-      reject_row(row, e.what());
+  try {
+    if (row.op == "conv_transpose") {
+      const std::string error = layers::shape_error(row);
+      if (!error.empty()) throw DataError(error);
+      return;
     }
-    if (row.output[i + 1] != expected) {
-      reject_row(row,
-                 core::cat("output ", sides[i + 1], " is ", row.output[i + 1], ", but input ",
-                           row.input[i + 1], ", filter ", row.kernel[i], ", stride ", row.stride[i],
-                           " and padding ", row.padding[i], " give ", expected));
-    }
+    for (const layers::Axis& axis : layers::axes_of(row)) check_axis(axis, rule);
+  } catch (const DataError& e) {
+    reject_row(row, e.what());
   }
 }
 
@@ -59,12 +69,15 @@ Work matmul_work(const layers::Row& row, int64_t batch) {
   return work;
 }
 
+// Depth becomes more images of more channels: every output slice is a plain convolution of
+// channels x kernel depth.
 Work layer_work(const layers::Row& row, int64_t batch) {
+  const layers::Axis height = layers::axes_of(row)[1];
   Work work;
   work.groups = row.groups;
   Conv& conv = work.conv;
-  conv.batch = batch;
-  conv.channels = row.input[0] / row.groups;
+  conv.batch = mul(batch, row.depth.output);
+  conv.channels = mul(row.input[0] / row.groups, row.depth.kernel);
   conv.filters = row.output[0] / row.groups;
   conv.in_h = row.input[1];
   conv.in_w = row.input[2];
@@ -72,11 +85,26 @@ Work layer_work(const layers::Row& row, int64_t batch) {
   conv.out_w = row.output[2];
   conv.filter_h = row.kernel[0];
   conv.filter_w = row.kernel[1];
-  conv.halo = std::max<int64_t>(0, row.kernel[0] - row.stride[0]);
-  work.gemm = {mul(batch, conv.out_h, conv.out_w), mul(conv.filter_h, conv.filter_w, conv.channels),
-               conv.filters};
-  work.tensors = {mul(batch, row.input[0], conv.in_h, conv.in_w),
+  conv.halo = std::max<int64_t>(0, height.span() - height.stride);
+  work.gemm = {mul(conv.batch, conv.out_h, conv.out_w),
+               mul(conv.filter_h, conv.filter_w, conv.channels), conv.filters};
+  work.tensors = {mul(batch, row.input[0], layers::pixels_in(row)),
                   mul(row.groups, work.gemm.k, work.gemm.n), mul(row.output[0], work.gemm.m)};
+  return work;
+}
+
+// The convolution of which a transposed one is the input gradient: from its output to its input.
+layers::Row mirrored(layers::Row row) {
+  row.op = "conv3d";
+  std::swap(row.input, row.output);
+  std::swap(row.depth.input, row.depth.output);
+  return row;
+}
+
+Work transposed_work(const layers::Row& row, int64_t batch) {
+  const layers::Row mirror = mirrored(row);
+  Work work = input_gradient_work(layer_work(mirror, batch), mirror);
+  work.pass = Pass::kForward;
   return work;
 }
 
@@ -102,7 +130,9 @@ int64_t output_size(SizeRule rule, int64_t in, int64_t filter, int64_t stride, i
 Work forward_work(const layers::Row& row, int64_t batch, SizeRule rule) {
   check_row(row, batch, rule);
   try {
-    Work work = row.op == "matmul" ? matmul_work(row, batch) : layer_work(row, batch);
+    Work work = row.op == "matmul"           ? matmul_work(row, batch)
+                : row.op == "conv_transpose" ? transposed_work(row, batch)
+                                             : layer_work(row, batch);
     macs(work);  // the largest product of them
     return work;
   } catch (const Overflow& e) {
@@ -116,14 +146,17 @@ Work input_gradient_work(const Work& forward, const layers::Row& row) {
   work.gemm = {forward.gemm.m, forward.gemm.n, forward.gemm.k};
   work.tensors = {forward.tensors.output, forward.tensors.filter, forward.tensors.input};
   const Conv& f = forward.conv;
+  const layers::Axis height = layers::axes_of(row)[1];
   work.conv.channels = f.filters;
   work.conv.filters = f.channels;
   work.conv.out_h = f.in_h;
   work.conv.out_w = f.in_w;
   work.conv.in_h = f.out_h;
   work.conv.in_w = f.out_w;
-  // A strided layer's gradient is spread out with zeros that are not read.
-  work.conv.halo = ceil_div(f.filter_h - 1, row.stride[0]);
+  // A strided layer's gradient is spread out with zeros that are not read; that of a transposed
+  // layer is a plain convolution.
+  work.conv.halo = row.op == "conv_transpose" ? std::max<int64_t>(0, height.span() - height.stride)
+                                              : ceil_div(height.span() - 1, height.stride);
   return work;
 }
 
@@ -132,13 +165,17 @@ Work weight_gradient_work(const Work& forward, const layers::Row& row) {
   work.pass = Pass::kWeightGradient;
   work.gemm = {forward.gemm.k, forward.gemm.m, forward.gemm.n};
   work.tensors = {forward.tensors.input, forward.tensors.output, forward.tensors.filter};
-  const Conv& f = forward.conv;
+  // Of a transposed layer the gradient of the output slides over the input.
+  const Conv f = row.op == "conv_transpose" ? input_gradient_work(forward, row).conv : forward.conv;
   work.conv.batch = f.channels;
   work.conv.channels = f.batch;
   work.conv.out_h = f.filter_h;
   work.conv.out_w = f.filter_w;
   work.conv.filter_h = f.out_h;
   work.conv.filter_w = f.out_w;
+  work.conv.in_h = f.in_h;
+  work.conv.in_w = f.in_w;
+  work.conv.filters = f.filters;
   work.conv.halo = std::min(f.in_h, mul(f.out_h - 1, row.stride[0]));
   return work;
 }

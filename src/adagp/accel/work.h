@@ -10,8 +10,11 @@
 // As convolutions, for row stationary:
 //   input gradient   C and M swapped, output size = input size
 //   weight gradient  filter E x F, output R x S, channels = batch, one image per input channel
-// Attention's activation-activation product (op "matmul") has no weights: every example and head is
-// a group, and both gradients are input gradients.
+// A third axis (conv3d) is folded: batch x output depth images of channels x kernel depth. Dilation
+// changes which pixels a window sees, not how many. A transposed convolution is the input gradient
+// of the convolution from its output to its input: M = input pixels x batch, K = C/groups, N =
+// R*S*filters/groups. Attention's activation-activation product (op "matmul") has no weights: every
+// example and head is a group, and both gradients are input gradients.
 
 #include <cstdint>
 
@@ -66,7 +69,7 @@ enum class SizeRule {
 // Throws DataError when a size is not positive or the filter is larger than the padded input.
 int64_t output_size(SizeRule rule, int64_t in, int64_t filter, int64_t stride, int64_t padding);
 
-// The forward product of a row ("conv2d", "linear" or "matmul") for `batch` examples. Throws
+// The forward product of a row (of layers::is_product) for `batch` examples. Throws
 // DataError naming the row for sizes below 1, a filter larger than the padded input, an output that
 // is not what `rule` gives, groups that do not divide the channels, and products beyond 64 bits.
 Work forward_work(const layers::Row& row, int64_t batch, SizeRule rule = SizeRule::kFloor);

@@ -2,7 +2,6 @@
 // The layer table of a network that Python's torch.export.save wrote, read without torch: the
 // archive's models/model.json lists the operations with the sizes of every tensor.
 
-#include <map>
 #include <string>
 
 #include "adagp/core/files.h"
@@ -11,15 +10,16 @@
 namespace adagp::layers {
 
 struct Exported {
-  Table table;             // products and vector operations
+  Table table;             // products and vector operations, and what has no row
   int64_t parameters = 0;  // numbers in all parameters
   int64_t batch = 1;       // examples in the exported input
-  // Operations on activations for which there is no row: name in torch -> how often.
-  std::map<std::string, int64_t> unknown;
+  std::string note;        // how the batch was found, where that is not the first size; else ""
 };
 
-// `batch`: examples in the exported input; 0: the first size of its first tensor.
-// Throws DataError naming the file when it is not such an archive.
+// `batch`: examples in the exported input; 0: the first size of its first tensor, or 1 where that
+// has no batch dimension. A network exported with a dynamic batch takes any. Throws DataError
+// naming the file when it is not such an archive or when its first size is not the batch,
+// UsageError when `batch` is not the export's.
 Exported read_pt2(const core::fs::path& path, int64_t batch = 0);
 // The same of models/model.json; `file_name` is for messages, `model` names the table.
 Exported parse_pt2(const std::string& json, const std::string& model, const std::string& file_name,

@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "adagp/core/text.h"
+#include "adagp/layers/table_json.h"
 #include "adagp/report/table.h"
 #include "adagp/study/output.h"
 
@@ -121,6 +122,8 @@ ordered_json to_json(const Study& study, size_t run, const Details& details, boo
     out["peak_activation_bytes"] = details.inference.peak_bytes;
     out["total"] = to_json(details.inference.total);
   }
+  const layers::Table& table = *study.cases[run].table;
+  if (!table.uncounted.empty()) out["uncounted"] = layers::uncounted_json(table);
   if (!per_layer) return out;
   out["layers"] = ordered_json::array();
   for (size_t i = 0; i < details.layers.size(); ++i) {
@@ -204,6 +207,13 @@ std::string layer_table(const Study& study, size_t run, const Details& details, 
     total.update_backprop += cost.update_backprop;
     total.predictor_forward += cost.predictor_forward;
     total.predictor_backward += cost.predictor_backward;
+  }
+  for (const layers::Uncounted& left_out : study.cases[run].table->uncounted) {
+    if (left_out.macs == 0) continue;
+    std::vector<std::string> cells(columns.size());
+    cells[0] = left_out.name;
+    cells[1] = "not simulated: " + left_out.op;
+    table.add_row(std::move(cells));
   }
   add({"total", "", "", "", "", ""}, total, "", "");
   return csv ? table.csv() : table.console();

@@ -148,6 +148,15 @@ std::vector<Row> rows_of(const std::vector<Front>& fronts) {
   return rows;
 }
 
+std::string missing_lines(const Study& study) {
+  std::string lines;
+  for (const layers::Table& table : study.tables) {
+    const std::string text = layers::missing_text(table);
+    if (!text.empty()) lines += table.model + ": " + text + "\n";
+  }
+  return lines + (study.note.empty() ? "" : study.note + "\n");
+}
+
 std::string common_places(const Study& study) {
   const auto varies = varying_places(study);
   const auto cells = place_cells(study, 0);
@@ -210,7 +219,8 @@ void write_csv(const Study& study, const std::vector<Row>& rows, const Sink& sin
   for (const char* title :
        {"design", "cycles", "vector_cycles", "stall_cycles", "total_cycles", "time_s", "energy_j",
         "energy_mac_j", "energy_registers_j", "energy_array_j", "energy_buffer_j", "energy_dram_j",
-        "energy_vector_j", "energy_leakage_j", "speedup", "energy_ratio", "memory_energy_ratio"}) {
+        "energy_vector_j", "energy_leakage_j", "speedup", "energy_ratio", "memory_energy_ratio",
+        "missing_share", "missing_unknown"}) {
     titles.emplace_back(title);
   }
   std::vector<report::Column> columns;
@@ -230,6 +240,9 @@ void write_csv(const Study& study, const std::vector<Row>& rows, const Sink& sin
                                  n.energy.leakage, n.speedup, n.energy_ratio, n.memory_ratio}) {
         cells.push_back(core::shortest(value));
       }
+      const layers::Missing missing = layers::missing(*study.cases[rows[i].run].table);
+      cells.push_back(core::shortest(missing.share));
+      cells.push_back(std::to_string(missing.unknown));
       table.add_row(std::move(cells));
     }
     const std::string text = table.csv();

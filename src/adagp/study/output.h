@@ -29,6 +29,8 @@ struct Front {
 std::vector<Front> pareto_fronts(const Study& study, const std::string& values);
 std::vector<Row> rows_of(const std::vector<Front>& fronts);
 
+// What the study's tables leave out of their networks' MACs, a line each; "" when nothing.
+std::string missing_lines(const Study& study);
 // What all runs have in common, for the heading: "model resnet8, input cifar, batch 128".
 std::string common_places(const Study& study);
 // Columns of what varies in the study (also where `rows` are a part of it), then the numbers.

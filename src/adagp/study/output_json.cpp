@@ -1,5 +1,6 @@
 #include <nlohmann/json.hpp>
 
+#include "adagp/layers/table_json.h"
 #include "adagp/study/output.h"
 
 namespace adagp::study {
@@ -72,6 +73,7 @@ ordered_json describe(const Study& study, size_t run) {
                       {"array", array_text(point.accelerator.array)},
                       {"pes", point.accelerator.array.pes()},
                       {"dataflow", point.dataflow->name}};
+  out["missing"] = layers::missing_json(layers::missing(*one.table));
   if (!point.designs.empty()) {
     out["second_array"] = array_text(point.accelerator.second_array());  // of design max
     out["epochs"] = point.run.epochs;

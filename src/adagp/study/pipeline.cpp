@@ -4,6 +4,7 @@
 
 #include "adagp/core/error.h"
 #include "adagp/core/text.h"
+#include "adagp/study/output.h"
 #include "adagp/study/ranges.h"
 
 namespace adagp::study {
@@ -55,7 +56,8 @@ void check_options(const PipelineOptions& options) {
 }
 
 bool with_accelerator(const PipelineOptions& options) {
-  return !options.accelerator.models.empty() || !options.accelerator.table.empty();
+  const Options& network = options.accelerator;
+  return !network.models.empty() || !network.table.empty() || !network.pt2.empty();
 }
 
 // Items of the network, where costs are not the same for all stages.
@@ -111,12 +113,18 @@ PipelineRun run_one(const PipelineOptions& options, const pipeline::Request& req
   return run;
 }
 
-int64_t epoch_batches(const PipelineOptions& options) {
-  if (options.batches_per_epoch) return *options.batches_per_epoch;
-  if (options.accelerator.models.empty()) return 1000;
+// What the network's table says of all runs.
+void describe_network(const PipelineOptions& options, PipelineStudy& study) {
+  study.batches_per_epoch = options.batches_per_epoch.value_or(1000);
+  if (!with_accelerator(options)) return;
   Options one = options.accelerator;
   one.designs = "baseline";
-  return make_study(one).points[0].run.batches_per_epoch;
+  const Study network = make_study(one);
+  study.missing = layers::missing(*network.cases[0].table);
+  study.missing_lines = missing_lines(network);
+  if (!options.batches_per_epoch && !options.accelerator.models.empty()) {
+    study.batches_per_epoch = network.points[0].run.batches_per_epoch;
+  }
 }
 
 }  // namespace
@@ -145,7 +153,7 @@ PipelineStudy run_pipelines(const PipelineOptions& options) {
   const auto training = schedule::Schedule::parse(options.training, options.epochs);
   study.training = training.str();
   study.epochs = options.epochs;
-  study.batches_per_epoch = epoch_batches(options);
+  describe_network(options, study);
   for (const auto& name : names) {
     const bool chunked = pipeline::find_schedule(name).chunked;
     for (const int64_t devices : stages) {

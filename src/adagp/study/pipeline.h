@@ -48,6 +48,8 @@ struct PipelineStudy {
   std::string unit;      // of times
   std::string training;  // the schedule, written out
   int64_t epochs = 0, batches_per_epoch = 0;
+  layers::Missing missing;    // what the network's table leaves out
+  std::string missing_lines;  // the same in words; "" when nothing
   std::vector<PipelineRun> runs;
   std::vector<std::string> skipped;  // of several: what a schedule cannot do, and why
 };

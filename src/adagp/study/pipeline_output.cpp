@@ -6,6 +6,7 @@
 
 #include "adagp/core/error.h"
 #include "adagp/core/text.h"
+#include "adagp/layers/table_json.h"
 #include "adagp/pipeline/gantt.h"
 #include "adagp/report/table.h"
 #include "adagp/study/output.h"
@@ -81,7 +82,7 @@ std::string device_table(const PipelineRun& run) {
 
 std::string one_text(const PipelineStudy& study, bool gantt) {
   const PipelineRun& run = study.runs[0];
-  std::string text = heading(study, run) + "\n";
+  std::string text = heading(study, run) + study.missing_lines + "\n";
   if (gantt) {
     text += gantt_text(events_of(run), run.layout.devices) +
             "\nF forward, G forward of a GP batch, B backward (I input, W weight gradient), "
@@ -98,27 +99,39 @@ std::string one_text(const PipelineStudy& study, bool gantt) {
 }
 
 report::Table runs_table(const PipelineStudy& study, bool exact) {
-  report::Table table({{"schedule", Align::kLeft},
-                       {"stages"},
-                       {"micro-batches"},
-                       {"phases", Align::kLeft},
-                       {"batches"},
-                       {"makespan"},
-                       {"utilisation"},
-                       {"peak stash"},
-                       {"synchronisations"},
-                       {"1:1 limit"},
-                       {core::cat(study.epochs, " epochs")}});
+  std::vector<report::Column> columns{{"schedule", Align::kLeft},
+                                      {"stages"},
+                                      {"micro-batches"},
+                                      {"phases", Align::kLeft},
+                                      {"batches"},
+                                      {"makespan"},
+                                      {"utilisation"},
+                                      {"peak stash"},
+                                      {"synchronisations"},
+                                      {"1:1 limit"},
+                                      {core::cat(study.epochs, " epochs")}};
+  if (exact) columns.insert(columns.end(), {{"missing_share"}, {"missing_unknown"}});
+  report::Table table(columns);
   const auto number = [&](double value, int digits) {
     return exact ? core::shortest(value) : core::fixed(value, digits);
   };
   for (const PipelineRun& run : study.runs) {
-    table.add_row({run.layout.schedule, std::to_string(run.layout.devices),
-                   std::to_string(run.layout.micro_batches), phases_text(run.sequence.cycle),
-                   std::to_string(run.sequence.batches), core::shortest(run.result.makespan),
-                   number(mean_utilisation(run.result), 3), std::to_string(most_stash(run.result)),
-                   std::to_string(run.result.synchronisations), number(run.steady_limit, 3),
-                   number(run.training.speedup(), 3)});
+    std::vector<std::string> cells{run.layout.schedule,
+                                   std::to_string(run.layout.devices),
+                                   std::to_string(run.layout.micro_batches),
+                                   phases_text(run.sequence.cycle),
+                                   std::to_string(run.sequence.batches),
+                                   core::shortest(run.result.makespan),
+                                   number(mean_utilisation(run.result), 3),
+                                   std::to_string(most_stash(run.result)),
+                                   std::to_string(run.result.synchronisations),
+                                   number(run.steady_limit, 3),
+                                   number(run.training.speedup(), 3)};
+    if (exact) {
+      cells.push_back(core::shortest(study.missing.share));
+      cells.push_back(std::to_string(study.missing.unknown));
+    }
+    table.add_row(std::move(cells));
   }
   return table;
 }
@@ -138,6 +151,7 @@ ordered_json run_json(const PipelineStudy& study, const PipelineRun& run) {
   out["chunks"] = run.layout.chunks();
   out["busy"] = run.result.busy;
   out["messages"] = run.result.messages;
+  out["missing"] = layers::missing_json(study.missing);
   out["steady_speedup"] = run.steady_limit;
   out["training"] = {{"schedule", study.training},
                      {"epochs", study.epochs},
@@ -179,8 +193,9 @@ std::string pipeline_text(const PipelineStudy& study, bool gantt) {
   if (gantt) {
     throw UsageError(core::cat("pipeline: --gantt is for one run, got ", study.runs.size()));
   }
-  std::string text = core::cat("times in ", study.unit, "; speed-ups over BP alone, schedule ",
-                               study.training, "\n\n", runs_table(study, false).console());
+  std::string text =
+      core::cat("times in ", study.unit, "; speed-ups over BP alone, schedule ", study.training,
+                "\n", study.missing_lines, "\n", runs_table(study, false).console());
   if (!study.skipped.empty()) {
     text += core::cat("\nleft out, ", study.skipped.size(),
                       " in all; the first: ", study.skipped.front(), "\n");

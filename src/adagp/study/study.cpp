@@ -6,6 +6,7 @@
 #include "adagp/core/error.h"
 #include "adagp/core/files.h"
 #include "adagp/core/text.h"
+#include "adagp/layers/pt2.h"
 #include "adagp/scalesim/topology.h"
 #include "adagp/study/ranges.h"
 #include "adagp/zoo/zoo.h"
@@ -26,18 +27,29 @@ struct Source {
 };
 
 std::vector<Source> read_sources(const Options& options, Study& study) {
-  const int given = !options.models.empty() + !options.table.empty() + !options.topology.empty();
+  const int given = !options.models.empty() + !options.table.empty() + !options.pt2.empty() +
+                    !options.topology.empty();
   if (given != 1) {
     throw UsageError(std::string("simulate: ") + (given == 0 ? "nothing to simulate" : "too much") +
-                     ": give one of --model, --table and --topology");
+                     ": give one of --model, --table, --pt2 and --topology");
   }
   std::vector<Source> sources;
   const auto add = [&](layers::Table table, const std::string& input, accel::SizeRule rule) {
     study.tables.push_back(std::move(table));
     sources.push_back({&study.tables.back(), study.tables.back().model, input, rule});
   };
-  if (!options.table.empty()) {
-    layers::Table table = layers::from_csv(core::read_file(options.table), options.table);
+  if (!options.table.empty() || !options.pt2.empty()) {
+    layers::Table table;
+    if (options.pt2.empty()) {
+      table = layers::from_csv(core::read_file(options.table), options.table);
+    } else {
+      layers::Exported exported = layers::read_pt2(options.pt2);
+      table = std::move(exported.table);
+      study.note = exported.note;
+      if (table.rows.empty()) {
+        throw DataError(options.pt2 + ": has no operation that could be simulated");
+      }
+    }
     const std::string input = table.input;
     add(std::move(table), input, accel::SizeRule::kFloor);
   } else if (!options.topology.empty()) {
@@ -224,7 +236,7 @@ Study make_study(const Options& options) {
     if (!options.inference) run = run_of(options, ready.source->input, ready.plan->batch);
     for (const accel::Accelerator& machine : machines) {
       study.cases.push_back({ready.source->model, ready.source->input, machine.name,
-                             ready.plan->batch, ready.predictor, ready.plan});
+                             ready.plan->batch, ready.predictor, ready.plan, ready.source->table});
       study.points.push_back(
           {ready.plan, &accel::find_dataflow(machine.dataflow), machine, designs, run});
     }

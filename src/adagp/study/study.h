@@ -19,6 +19,7 @@ struct Options {
   std::string models;               // names, or "all"
   std::string inputs = "imagenet";  // imagenet, cifar, cifar100, ...
   std::string table;                // a layer table (CSV) instead of a model
+  std::string pt2;                  // a network that torch.export.save wrote instead of a model
   std::string topology;             // a SCALE-Sim topology instead of a model
   std::string topology_kind = "conv";
   std::string accelerators = "adagp-180";
@@ -41,6 +42,7 @@ struct Case {
   int64_t batch = 1;
   predictor::Config predictor;
   const accel::Plan* plan = nullptr;
+  const layers::Table* table = nullptr;
 };
 
 struct Study {
@@ -49,6 +51,8 @@ struct Study {
   std::vector<Case> cases;
   std::vector<accel::Point> points;         // as `cases`
   std::vector<accel::PointResult> results;  // as `cases`, after run()
+  // What its reader has to say of a network that Python exported; "" mostly.
+  std::string note;
 };
 
 // Reads tables and makes the plans. Throws UsageError and DataError.

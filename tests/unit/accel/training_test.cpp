@@ -40,6 +40,80 @@ TEST(Passes, ThreeProductsOfAConvolution) {
   EXPECT_EQ(second.update_backprop, 32 * 4 * 9);
 }
 
+// Dilation changes which pixels a window sees, not the products.
+TEST(Passes, ADilatedConvolutionIsThePlainOneOfItsOutput) {
+  layers::Row dilated = test::conv("a", 3, 8, 4, 3, 1, 2);
+  dilated.dilation = {2, 2};
+  dilated.output = {4, 8, 8};
+  layers::complete(dilated);
+  const layers::Row plain = test::conv("a", 3, 8, 4, 3, 1, 1);
+  const Work work = forward_work(dilated, 5), same = forward_work(plain, 5);
+  EXPECT_EQ(work.gemm, same.gemm);
+  EXPECT_EQ(work.tensors, same.tensors);
+  EXPECT_EQ(work.conv.halo, 5 - 1);  // rows that the windows of two neighbouring outputs share
+  EXPECT_EQ(input_gradient_work(work, dilated).gemm, input_gradient_work(same, plain).gemm);
+  EXPECT_EQ(weight_gradient_work(work, dilated).gemm, weight_gradient_work(same, plain).gemm);
+  dilated.output = {4, 9, 8};
+  EXPECT_THROW(forward_work(dilated, 5), DataError);
+}
+
+// One channel of three frames of one pixel, a kernel over two frames: y0 = a x0 + b x1,
+// y1 = a x1 + b x2.
+TEST(Passes, ThreeProductsOfTheSmallestFilm) {
+  layers::Row row;
+  row.name = "film";
+  row.op = "conv3d";
+  row.input = row.output = {1, 1, 1};
+  row.depth = {3, 2, 2, 1, 0, 1};
+  layers::complete(row);
+  const Work forward = forward_work(row, 1);
+  expect_gemm(forward, 2, 2, 1);
+  expect_gemm(input_gradient_work(forward, row), 2, 1, 2);
+  expect_gemm(weight_gradient_work(forward, row), 2, 2, 1);
+  EXPECT_EQ(forward.tensors, (Tensors{3, 2, 2}));
+  EXPECT_EQ(input_gradient_work(forward, row).tensors, (Tensors{2, 2, 3}));
+  EXPECT_EQ(weight_gradient_work(forward, row).tensors, (Tensors{3, 2, 2}));
+  EXPECT_EQ(macs(forward), row.macs);
+  EXPECT_EQ(macs(forward), 4);
+  // Row stationary: an image per output frame, a channel per frame of the kernel.
+  EXPECT_EQ(forward.conv.batch, 2);
+  EXPECT_EQ(forward.conv.channels, 2);
+  const Plan plan = plan_of({row, test::linear("fc", 2, 2)}, 3);
+  EXPECT_EQ(plan.layers[0].kept_words, 3 * 2);
+  EXPECT_EQ(plan.layers[0].predictor.weights, 9 * 16 + 256 * 2);
+}
+
+// One channel, 2x2 pixels become 4x4: every pixel times every one of 2x2 weights.
+TEST(Passes, ATransposedConvolutionIsTheGradientOfAPlainOne) {
+  layers::Row up;
+  up.name = "up";
+  up.op = "conv_transpose";
+  up.input = {3, 2, 2};
+  up.output = {2, 4, 4};
+  up.kernel = up.stride = {2, 2};
+  layers::complete(up);
+  const Plan plan = plan_of({test::conv("a", 3, 2, 3, 1, 1, 0), up}, 5);
+  const LayerPlan& layer = plan.layers[1];
+  // X [pixels, 3] x W [3, 2 * 4]; dY [pixels, 8] x W^T [8, 3]; X^T [3, pixels] x dY [pixels, 8].
+  expect_gemm(layer.forward, 5 * 4, 3, 8);
+  expect_gemm(*layer.input_gradient, 5 * 4, 8, 3);
+  expect_gemm(*layer.weight_gradient, 3, 5 * 4, 8);
+  EXPECT_EQ(layer.forward.tensors, (Tensors{5 * 3 * 4, 24, 5 * 2 * 16}));
+  EXPECT_EQ(layer.input_gradient->tensors, (Tensors{5 * 2 * 16, 24, 5 * 3 * 4}));
+  EXPECT_EQ(layer.weight_gradient->tensors, (Tensors{5 * 3 * 4, 5 * 2 * 16, 24}));
+  for (const Work& w : {layer.forward, *layer.input_gradient, *layer.weight_gradient}) {
+    EXPECT_EQ(macs(w), 5 * up.macs);
+  }
+  EXPECT_EQ(up.macs, 4 * 3 * 2 * 4);
+  // The plain convolution from 4x4 to 2x2, whose three products on rows these are.
+  const layers::Row down = test::conv("down", 2, 4, 3, 2, 2, 0);
+  const Work plain = forward_work(down, 5);
+  EXPECT_EQ(layer.forward.conv, input_gradient_work(plain, down).conv);
+  EXPECT_EQ(layer.input_gradient->conv, plain.conv);
+  EXPECT_EQ(layer.weight_gradient->conv, weight_gradient_work(plain, down).conv);
+  EXPECT_EQ(layer.predictor.weights, 9 * 16 + 256 * 3 * 4);
+}
+
 layers::Row attention_scores() {
   layers::Row row;  // two heads: [7, 8] x [8, 7] each
   row.name = "scores";

@@ -53,6 +53,13 @@ Row find(const Table& table, const std::string& name) {
   return {};
 }
 
+const Uncounted* find_uncounted(const Table& table, const std::string& name) {
+  for (const Uncounted& one : table.uncounted) {
+    if (one.name == name) return &one;
+  }
+  return nullptr;
+}
+
 using Shape = std::array<int64_t, 3>;
 
 TEST(Pt2, RowsAreWhatHooksInPythonSee) {
@@ -71,7 +78,7 @@ TEST(Pt2, RowsAreWhatHooksInPythonSee) {
       EXPECT_EQ(rows[i].weights, layer["weights"]) << name << " " << rows[i].name;
     }
     EXPECT_EQ(found.parameters, expected["parameters"]) << name;
-    EXPECT_TRUE(found.unknown.empty()) << name << " " << found.unknown.begin()->first;
+    EXPECT_TRUE(found.table.uncounted.empty()) << name << " " << found.table.uncounted[0].name;
     // Written as CSV it is a table like any other.
     EXPECT_EQ(to_csv(from_csv(to_csv(found.table), name)), to_csv(found.table));
   }
@@ -143,8 +150,11 @@ TEST(Pt2, AttentionByHand) {
     EXPECT_EQ(count(found.table, "layer_norm"), 4) << name;
     EXPECT_EQ(count(found.table, "add"), 4) << name;
     // No row of ours, and not forgotten.
-    ASSERT_EQ(found.unknown.count("torch.ops.aten.erfinv.default"), 1u) << name;
-    EXPECT_EQ(found.unknown.at("torch.ops.aten.erfinv.default"), 1);
+    const Uncounted* erfinv = find_uncounted(found.table, "erfinv");
+    ASSERT_NE(erfinv, nullptr) << name;
+    EXPECT_EQ(erfinv->op, "torch.ops.aten.erfinv.default");
+    EXPECT_EQ(erfinv->macs, 0);
+    EXPECT_EQ(missing_text(found.table), "") << name;
   }
 }
 
@@ -171,8 +181,121 @@ TEST(Pt2, WhatElseNetworksHave) {
   EXPECT_EQ(find(found.table, "matrix").macs, 8 * 6 * 9);
   EXPECT_EQ(find(found.table, "wave/matmul").macs, 8 * 6 * 8);
   EXPECT_EQ(find(found.table, "wave/matmul2").macs, 8 * 8 * 8);  // a constant is no weight
-  EXPECT_EQ(found.unknown.size(), 1u);
-  EXPECT_EQ(found.unknown.count("torch.ops.aten.conv_transpose2d.input"), 1u);
+  EXPECT_EQ(find(found.table, "dilated").dilation, (std::array<int64_t, 2>{2, 2}));
+  const Row up = find(found.table, "up");
+  EXPECT_EQ(up.op, "conv_transpose");
+  EXPECT_EQ(up.output, (Shape{1, 9, 9}));
+  EXPECT_EQ(up.weights, 3 * 1 * 2 * 2);
+  EXPECT_EQ(up.macs, 3 * 1 * 2 * 2 * 8 * 8);  // every input pixel meets every weight
+  EXPECT_TRUE(found.table.uncounted.empty());
+}
+
+// T = 5 steps of 3 -> 4 with 4 gates: one product of the sequence, then one a step; the first of
+// them with a state of zeros.
+TEST(Pt2, RecurrentLayersAreAProductAStep) {
+  for (const std::string name : {"lstm", "lstm-core"}) {
+    const Exported found = read(name);
+    EXPECT_EQ(found.batch, 2);
+    EXPECT_EQ(find(found.table, "lstm.weight_ih_l0").macs, 5 * 16 * 3) << name;
+    EXPECT_EQ(find(found.table, "lstm.weight_ih_l0").input, (Shape{3, 1, 5})) << name;
+    EXPECT_EQ(find(found.table, "lstm.weight_hh_l0").macs, 16 * 4) << name;
+    EXPECT_EQ(find(found.table, "lstm.weight_hh_l0").input, (Shape{4, 1, 1})) << name;
+    EXPECT_EQ(find(found.table, "lstm.weight_hh_l0#5").macs, 16 * 4) << name;
+    EXPECT_EQ(total_macs(found.table), 5 * 16 * (3 + 4)) << name;
+    EXPECT_EQ(total_weights(found.table), 16 * (3 + 4)) << name;
+  }
+}
+
+// Four frames of an example are slices that a picture's kernel does not join.
+TEST(Pt2, SeveralImagesOfAnExampleAreItsDepth) {
+  const Exported found = read("frames");
+  const Row picture = find(found.table, "picture");
+  EXPECT_EQ(picture.op, "conv3d");
+  EXPECT_EQ(picture.depth, (Depth{4, 4, 1, 1, 0, 1}));
+  EXPECT_EQ(picture.macs, 4 * 2 * 3 * 9 * 6 * 6);
+  const Row film = find(found.table, "film");
+  EXPECT_EQ(film.depth, (Depth{4, 2, 3, 1, 0, 1}));
+  EXPECT_EQ(film.macs, 2 * 6 * 6 * 5 * 2 * 3);
+}
+
+std::string usage_error(const std::string& name, int64_t batch) {
+  try {
+    read_pt2(exported() / (name + ".pt2"), batch);
+  } catch (const UsageError& error) {
+    return error.what();
+  } catch (const DataError& error) {
+    return std::string("data: ") + error.what();
+  }
+  return "accepted";
+}
+
+TEST(Pt2, ABatchThatIsNotTheExportsIsRefused) {
+  EXPECT_EQ(usage_error("frames", 2), "accepted");
+  for (const int64_t other : {1, 3, 4, 7}) {
+    const std::string error = usage_error("frames", other);
+    EXPECT_NE(error.find("exported with a batch of 2"), std::string::npos) << other << error;
+  }
+  // A dynamic batch is any batch; the table is of one example in any case.
+  for (const int64_t batch : {0, 1, 2, 64}) {
+    const Exported found = read_pt2(exported() / "dynamic.pt2", batch);
+    EXPECT_EQ(total_macs(found.table), 4 * 16 * 27 + 64 * 5) << batch;
+    EXPECT_EQ(found.table.input, "3x6x6");
+  }
+}
+
+TEST(Pt2, AnInputWithoutABatchIsSaidSo) {
+  for (const std::string name : {"alone", "alone-core", "features"}) {
+    const Exported found = read(name);
+    EXPECT_EQ(found.batch, 1) << name;
+    EXPECT_NE(found.note.find("no batch dimension"), std::string::npos) << name;
+    EXPECT_EQ(total_macs(found.table), name == "features" ? 6 * 5 : 4 * 16 * 27) << name;
+    EXPECT_EQ(found.table.input, name == "features" ? "6" : "3x6x6");
+    EXPECT_EQ(usage_error(name, 1), "accepted") << name;
+    EXPECT_NE(usage_error(name, 2), "accepted") << name;
+  }
+  // The sequence comes first: its length, 7, is no batch, and that is found out.
+  const std::string error = usage_error("sequence-first", 0);
+  EXPECT_NE(error.find("data: "), std::string::npos) << error;
+  EXPECT_NE(error.find("7x2x8"), std::string::npos) << error;
+  const Exported found = read_pt2(exported() / "sequence-first.pt2", 2);
+  EXPECT_NE(found.note.find("not the first size"), std::string::npos);
+  EXPECT_EQ(found.table.input, "7x8");
+  EXPECT_EQ(total_macs(found.table), 7 * 8 * 24 + 2 * 2 * 7 * 4 * 7 + 7 * 8 * 8);
+}
+
+TEST(Pt2, WhatHasNoRowIsNamedWithItsMacs) {
+  const Table table = read("strange").table;
+  // Weights times weights: once a batch, whatever its size.
+  const Uncounted* merged = find_uncounted(table, "inner/matmul");
+  ASSERT_NE(merged, nullptr);
+  EXPECT_EQ(merged->macs, 4 * 2 * 4);
+  EXPECT_NE(merged->op.find("once a batch"), std::string::npos);
+  const Uncounted* unknown = find_uncounted(table, "inner/fft_fft");
+  ASSERT_NE(unknown, nullptr);
+  EXPECT_FALSE(unknown->macs);
+  const Missing all = missing(table);
+  EXPECT_EQ(all.macs, 32);
+  EXPECT_EQ(all.unknown, 1);
+  EXPECT_DOUBLE_EQ(all.share, 32.0 / (32 + 3 * 4 * 4));
+  EXPECT_NE(missing_text(table).find("at least 40.0 %"), std::string::npos) << missing_text(table);
+  const Table back = from_csv(to_csv(table), "strange");
+  EXPECT_EQ(to_csv(back), to_csv(table));
+  EXPECT_EQ(missing_text(back), missing_text(table));
+}
+
+// Millions of numbers that say nothing: refused, not read into memory.
+TEST(Pt2, MoreValuesThanAnyNetworkHasAreRefused) {
+  std::string text = R"({"graph_module": {"graph": {"nodes": [)";
+  text.reserve(size_t{5} << 20);
+  for (int i = 0; i < 4'200'000; ++i) text += "1,";
+  try {
+    parse_pt2(text + "1]}}}", "m", "m.pt2");
+    FAIL() << "accepted";
+  } catch (const DataError& error) {
+    EXPECT_NE(std::string(error.what()).find("m.pt2: models/model.json: has more than"),
+              std::string::npos)
+        << error.what();
+  }
 }
 
 TEST(Pt2, AnythingElseIsRefusedByName) {

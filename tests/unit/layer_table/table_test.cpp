@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "adagp/core/error.h"
+#include "adagp/core/text.h"
 
 namespace adagp::layers {
 namespace {
@@ -100,6 +101,76 @@ TEST(LayerTable, ProductsOfActivationsHaveNoWeights) {
   EXPECT_EQ(to_csv(from_csv(to_csv(table), "t.csv")), to_csv(table));
 }
 
+// A film of 2 channels, 5 frames of 7x7, seen through 3x3x3 windows with gaps of one pixel.
+Row film() {
+  Row row;
+  row.name = "film";
+  row.op = "conv3d";
+  row.input = {2, 7, 7};
+  row.output = {4, 3, 3};
+  row.kernel = {3, 3};
+  row.dilation = {2, 2};
+  row.depth = {5, 3, 3, 1, 0, 1};
+  complete(row);
+  return row;
+}
+
+// Twice as large: every pixel becomes 2x2.
+Row up() {
+  Row row;
+  row.name = "up";
+  row.op = "conv_transpose";
+  row.input = {4, 3, 3};
+  row.output = {6, 6, 6};
+  row.kernel = row.stride = {2, 2};
+  row.groups = 2;
+  complete(row);
+  return row;
+}
+
+TEST(LayerTable, DepthDilationAndTransposition) {
+  EXPECT_EQ(film().weights, 4 * 2 * 27);
+  EXPECT_EQ(film().macs, 4 * 2 * 27 * 3 * 3 * 3);
+  EXPECT_EQ(film().input_bytes, 4 * 2 * 5 * 7 * 7);
+  EXPECT_EQ(film().output_bytes, 4 * 4 * 3 * 3 * 3);
+  EXPECT_EQ(up().weights, 4 * 6 / 2 * 4);
+  EXPECT_EQ(up().macs, 4 * 6 / 2 * 4 * 9);  // input pixels
+  Table table = example();
+  const std::string header = to_csv(table).substr(0, to_csv(table).find('\n'));
+  EXPECT_EQ(header.find("dilation"), std::string::npos);  // only where a row needs them
+  table.rows.push_back(up());
+  EXPECT_EQ(to_csv(table).substr(0, header.size() + 1), header + "\n");
+  table.rows.push_back(film());
+  const Table back = from_csv(to_csv(table), "t.csv");
+  EXPECT_EQ(to_csv(back), to_csv(table));
+  EXPECT_EQ(back.rows[3].depth, film().depth);
+  EXPECT_EQ(back.rows[3].dilation, film().dilation);
+  EXPECT_EQ(back.rows[0].depth, Depth{});
+}
+
+TEST(LayerTable, UncountedOperationsStayWithTheTable) {
+  Table table = example();
+  EXPECT_EQ(missing_text(table), "");
+  table.uncounted = {{"a/mul", "torch.ops.aten.mul.Tensor", 0, 12}};
+  EXPECT_EQ(missing_text(table), "");  // it has no MACs
+  table.uncounted.push_back({"b/odd", "torch.ops.my.odd, \"new\"", total_macs(table), 2});
+  EXPECT_DOUBLE_EQ(missing(table).share, 0.5);
+  EXPECT_EQ(missing_text(table), "50.0 % of the network's MACs are missing: b/odd (" +
+                                     core::grouped(total_macs(table)) + " MACs)");
+  table.uncounted.push_back({"c/fft", "torch.ops.aten.fft", {}, 3});
+  EXPECT_EQ(missing(table).unknown, 3);
+  const Table back = from_csv(to_csv(table), "t.csv");
+  EXPECT_EQ(to_csv(back), to_csv(table));
+  EXPECT_EQ(missing_text(back), missing_text(table));
+  EXPECT_EQ(back.uncounted[1].op, table.uncounted[1].op);
+  EXPECT_EQ(back.uncounted[1].times, 2);
+  const auto json = nlohmann::json::parse(to_json(table));
+  EXPECT_EQ(json["missing"]["share"], 0.5);
+  EXPECT_EQ(json["missing"]["unknown_operations"], 3);
+  EXPECT_EQ(json["uncounted"][1]["macs"], total_macs(table));
+  EXPECT_TRUE(json["uncounted"][2]["macs"].is_null());
+}
+
 TEST(LayerTable, VectorOperationsKeepTheirParameters) {
   Row norm;
   norm.name = "conv1/batch_norm";
@@ -172,6 +243,9 @@ TEST(LayerTable, JsonHoldsEveryRowAndTheTotals) {
 
 TEST(LayerTable, ErrorsNameFileAndLine) {
   const std::string good = to_csv(example());
+  Table with_depth = example();
+  with_depth.rows = {up(), film()};
+  const std::string wide = to_csv(with_depth);
   struct Case {
     std::string text, expected;
   };
@@ -200,6 +274,15 @@ TEST(LayerTable, ErrorsNameFileAndLine) {
       {good + good.substr(good.find("\"alex,net\"", good.find("fc,linear") - 30)),
        "t.csv:4: column 3 (name) is 'fc', which an earlier line has too"},
       {good + "\"open,y\n", "t.csv:4: a quote is not closed"},
+      {with(wide, "up,conv_transpose,4,3,3,6,6,6,", "up,conv_transpose,4,3,3,6,9,6,"),
+       "out_h is 9, but input, kernel, stride and padding of a conv_transpose give 6 to 7"},
+      {with(wide, ",2,2,5,3,3,1,0,1", ",3,2,5,3,3,1,0,1"), "out_h is 3"},
+      {with(wide, ",2,2,5,3,3,1,0,1", ",9,2,5,3,3,1,0,1"),
+       "kernel_h is 3 with dilation 9, more than the padded input's 7"},
+      {with(wide, ",2,2,5,3,3,1,0,1", ",2,2,5,3,0,1,0,1"), "(kernel_d) is 0, expected at least 1"},
+      {with(wide, "film,conv3d", "film,conv2d"), "a conv2d has no depth"},
+      {good + "\"alex,net\",\"tokens:4,7\",a,uncounted,,,,,,,,,,,,,,5,,,,\n",
+       "t.csv:4: an uncounted operation needs the columns times and operator"},
   };
   for (const Case& c : cases) {
     EXPECT_NE(error_of(c.text).find(c.expected), std::string::npos)

@@ -57,6 +57,58 @@ class Odd(nn.Module):
         return x.transpose(1, 2) @ self.matrix, y
 
 
+class Sequence(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.lstm = nn.LSTM(3, 4, batch_first=True)
+
+    def forward(self, x):
+        return self.lstm(x)[0]
+
+
+class Frames(nn.Module):
+    """A picture network over every frame, then one that joins three frames."""
+
+    def __init__(self):
+        super().__init__()
+        self.picture = nn.Conv2d(3, 2, 3, padding=1)
+        self.film = nn.Conv3d(2, 5, (3, 1, 1))
+
+    def forward(self, x):  # [B, T, 3, H, W]
+        y = self.picture(x.flatten(0, 1)).unflatten(0, x.shape[:2])
+        return self.film(y.transpose(1, 2))
+
+
+class Strange(nn.Module):
+    """A weight that is itself a product of weights, and an operation nobody counts."""
+
+    def __init__(self):
+        super().__init__()
+        self.inner = Merged()
+
+    def forward(self, x):
+        return self.inner(x)
+
+
+class Merged(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.a = nn.Parameter(torch.randn(4, 2))
+        self.b = nn.Parameter(torch.randn(2, 4))
+
+    def forward(self, x):
+        return torch.fft.fft(nn.functional.linear(x, self.a @ self.b)).real
+
+
+class SequenceFirst(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.attend = nn.MultiheadAttention(8, 2)
+
+    def forward(self, x):
+        return self.attend(x, x, x, need_weights=False)[0]
+
+
 def look(model, inputs):
     """Calls of weight layers with shapes without the batch, by PyTorch's own hooks."""
     calls, batch = [], inputs[0].shape[0]
@@ -87,10 +139,10 @@ def look(model, inputs):
     return calls
 
 
-def export(name, model, *inputs, training=False, decompose=False, hooks=True):
+def export(name, model, *inputs, training=False, decompose=False, hooks=True, dynamic=None):
     model.train(training)
     calls = look(model, inputs) if hooks else []
-    program = torch.export.export(model, inputs)
+    program = torch.export.export(model, inputs, dynamic_shapes=dynamic)
     if decompose:
         program = program.run_decompositions()
     torch.export.save(program, str(FOLDER / f"{name}.pt2"))
@@ -113,6 +165,18 @@ def main():
     export("encoder-core", Encoder(), words, decompose=True, hooks=False)
     export("cross", CrossAttention(), torch.zeros(2, 5, 12), torch.zeros(2, 7, 12), hooks=False)
     export("odd", Odd(), torch.zeros(2, 4, 16), hooks=False)
+    export("lstm", Sequence(), torch.zeros(2, 5, 3), hooks=False)
+    export("lstm-core", Sequence(), torch.zeros(2, 5, 3), decompose=True, hooks=False)
+    export("frames", Frames(), torch.zeros(2, 4, 3, 6, 6), hooks=False)
+    conv = nn.Conv2d(3, 4, 3)
+    head = nn.Sequential(conv, nn.Flatten(), nn.Linear(64, 5))
+    export("dynamic", head, torch.zeros(2, 3, 6, 6), hooks=False,
+           dynamic=({0: torch.export.Dim("batch")},))
+    export("alone", conv, torch.zeros(3, 6, 6), hooks=False)
+    export("alone-core", conv, torch.zeros(3, 6, 6), decompose=True, hooks=False)
+    export("features", nn.Linear(6, 5), torch.zeros(6), hooks=False)
+    export("sequence-first", SequenceFirst(), torch.zeros(7, 2, 8), hooks=False)
+    export("strange", Strange(), torch.zeros(2, 3, 4), hooks=False)
 
 
 if __name__ == "__main__":
