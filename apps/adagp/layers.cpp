@@ -25,13 +25,6 @@ std::string times(const Sizes& sizes) {
   return core::join(parts, "x");
 }
 
-std::string batch_text(const FoundTable& found) {
-  if (!found.exported_batch) return "";
-  if (!found.note.empty()) return found.note + "\n";
-  return core::cat("exported with a batch of ", *found.exported_batch,
-                   ", which is divided out of all sizes\n");
-}
-
 // Rows without depth or dilation show the sizes they have always had.
 std::string with_depth(int64_t depth, int64_t usual, const std::string& sizes) {
   return depth == usual ? sizes : core::cat(depth, "x", sizes);
@@ -81,7 +74,7 @@ std::string layers_text(const FoundTable& found) {
   if (found.parameters) out += ", " + core::grouped(*found.parameters) + " parameters";
   out += core::cat(", ", core::fixed(static_cast<double>(layers::total_macs(table)) / 1e9, 3),
                    " GMACs for one example\n");
-  out += batch_text(found);
+  if (found.exported_batch) out += found.batch_note + "\n";
   for (const layers::Uncounted& one : table.uncounted) {
     const std::string macs = !one.macs        ? "MACs unknown"
                              : *one.macs == 0 ? "no MACs"
@@ -97,7 +90,7 @@ std::string layers_json(const FoundTable& found) {
   auto out = nlohmann::ordered_json::parse(layers::to_json(found.table));
   if (found.parameters) out["parameters"] = *found.parameters;
   if (found.exported_batch) out["exported_batch"] = *found.exported_batch;
-  if (!found.note.empty()) out["note"] = found.note;
+  if (found.exported_batch) out["batch_note"] = found.batch_note;
   return out.dump(2) + "\n";
 }
 
@@ -109,9 +102,8 @@ FoundTable exported_table(const LayersArgs& args) {
   // The text and JSON say it themselves; rows of a CSV table are easily overlooked.
   if (args.csv) {
     const std::string missing = layers::missing_text(exported.table);
-    for (const std::string& text : {missing, exported.note}) {
-      if (!text.empty()) core::log_warning(args.pt2 + ": " + text);
-    }
+    if (!missing.empty()) core::log_warning(args.pt2 + ": " + missing);
+    core::log_info(args.pt2 + ": " + exported.note);
   }
   return {std::move(exported.table), exported.parameters, exported.batch, exported.note};
 }

@@ -21,7 +21,7 @@ struct FoundTable {
   layers::Table table;
   std::optional<int64_t> parameters;
   std::optional<int64_t> exported_batch;  // of a network that Python exported
-  std::string note;                       // about that batch
+  std::string batch_note;                 // about that batch
 };
 
 // Of --model: built from shapes, or in a program without LibTorch an embedded one.

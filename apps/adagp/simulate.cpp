@@ -45,6 +45,7 @@ std::string run_heading(const study::Study& study) {
     text += core::cat("; ", point.run.epochs, " epochs, schedule ", point.run.schedule.str());
     if (single) text += core::cat(", ", point.run.batches_per_epoch, " batches an epoch");
   }
+  if (!study.batch_note.empty()) text += "\n" + study.batch_note;
   return text + "\n" + study::missing_lines(study) + "\n";
 }
 

@@ -78,6 +78,7 @@ def test_an_exported_network_is_simulated_directly(tmp_path):
     torch.export.save(torch.export.export(Net(), (torch.zeros(2, 3, 8, 8),)), str(file))
     flags = ["--examples", 100, "--batch", 4, "--json"]
     direct = json.loads(simulate("--pt2", file, *flags).stdout)
+    assert "a batch of 2" in direct.pop("batch_note")
     adagp("layers", "--pt2", file, "--all", "--csv", "-o", tmp_path / "net.csv")
     assert direct == json.loads(simulate("--table", tmp_path / "net.csv", *flags).stdout)
     assert direct["missing"]["unknown_operations"] == 1

@@ -129,6 +129,10 @@ Exported parse_pt2(const std::string& json, const std::string& model, const std:
     BatchFinder finder(graph, std::max<int64_t>(0, batch));
     Reading reading = finder.find();
     const bool whole = reading.batch == 1 && !finder.note.empty();
+    if (finder.note.empty()) {
+      finder.note = core::cat("exported with a batch of ", reading.batch,
+                              ", the first size of its input, which is divided out of all sizes");
+    }
     Exported out;
     out.batch = reading.batch;
     out.note = finder.note;

@@ -13,7 +13,7 @@ struct Exported {
   Table table;             // products and vector operations, and what has no row
   int64_t parameters = 0;  // numbers in all parameters
   int64_t batch = 1;       // examples in the exported input
-  std::string note;        // how the batch was found, where that is not the first size; else ""
+  std::string note;        // which size was taken for the batch, in a sentence
 };
 
 // `batch`: examples in the exported input; 0: the first size of its first tensor, or 1 where that

@@ -35,10 +35,12 @@ bool RowReader::weight_product(const Node& node, const Value& weight, const Valu
 
 bool RowReader::activation_product(const Node& node, Sizes sizes) {
   if (sizes.k < 1 || sizes.n < 1 || sizes.groups < 1 || sizes.m < 1) return false;
+  // A stack of products has the examples in it; one alone may have them in its rows or columns.
   int64_t* const parts[] = {&sizes.groups, &sizes.m, &sizes.n};
+  int64_t* const* const end = sizes.groups > 1 ? parts + 1 : std::end(parts);
   int64_t* const* const divided = std::find_if(
-      std::begin(parts), std::end(parts), [&](const int64_t* part) { return *part % batch_ == 0; });
-  if (divided == std::end(parts) || !result(node).activation) {
+      std::begin(parts), end, [&](const int64_t* part) { return *part % batch_ == 0; });
+  if (divided == end || !result(node).activation) {
     once_a_batch(node, product_of({sizes.m, sizes.k, sizes.n, sizes.groups}));
     return true;
   }

@@ -20,6 +20,9 @@ bool RowReader::recurrent(const Node& node) {
   const int64_t steps = input->size(batch_first ? 1 : 0);
   const int64_t sequences = alone ? 1 : input->size(batch_first ? 0 : 1);
   if (sequences == 1 && batch_ > 1) unbatched = true;
+  // The network's own input: its sequences are the examples, and what comes first may be the steps.
+  const bool own = !graph_.inputs.empty() && node.tensor("input") == graph_.inputs.front();
+  if (own && sequences != batch_ && undivided.empty()) undivided = node.outputs.at(0);
   const auto params = node.tensors("params"), states = node.tensors("hx");
   // An LSTM may project its state: then its two states differ in width.
   const bool projects =

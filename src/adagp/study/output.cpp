@@ -154,7 +154,7 @@ std::string missing_lines(const Study& study) {
     const std::string text = layers::missing_text(table);
     if (!text.empty()) lines += table.model + ": " + text + "\n";
   }
-  return lines + (study.note.empty() ? "" : study.note + "\n");
+  return lines;
 }
 
 std::string common_places(const Study& study) {

@@ -73,6 +73,7 @@ ordered_json describe(const Study& study, size_t run) {
                       {"array", array_text(point.accelerator.array)},
                       {"pes", point.accelerator.array.pes()},
                       {"dataflow", point.dataflow->name}};
+  if (!study.batch_note.empty()) out["batch_note"] = study.batch_note;
   out["missing"] = layers::missing_json(layers::missing(*one.table));
   if (!point.designs.empty()) {
     out["second_array"] = array_text(point.accelerator.second_array());  // of design max

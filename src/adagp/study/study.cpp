@@ -45,7 +45,7 @@ std::vector<Source> read_sources(const Options& options, Study& study) {
     } else {
       layers::Exported exported = layers::read_pt2(options.pt2);
       table = std::move(exported.table);
-      study.note = exported.note;
+      study.batch_note = exported.note;
       if (table.rows.empty()) {
         throw DataError(options.pt2 + ": has no operation that could be simulated");
       }

@@ -51,8 +51,7 @@ struct Study {
   std::vector<Case> cases;
   std::vector<accel::Point> points;         // as `cases`
   std::vector<accel::PointResult> results;  // as `cases`, after run()
-  // What its reader has to say of a network that Python exported; "" mostly.
-  std::string note;
+  std::string batch_note;  // of a network that Python exported: which size was its batch
 };
 
 // Reads tables and makes the plans. Throws UsageError and DataError.

@@ -263,6 +263,13 @@ TEST(Pt2, AnInputWithoutABatchIsSaidSo) {
   EXPECT_EQ(total_macs(found.table), 7 * 8 * 24 + 2 * 2 * 7 * 4 * 7 + 7 * 8 * 8);
 }
 
+// Steps first, as torch's default has it: 2 steps of 4 sequences are not 2 examples.
+TEST(Pt2, StepsOfARecurrentLayerAreNoBatch) {
+  const std::string error = usage_error("steps-first", 0);
+  EXPECT_NE(error.find("2x4x3"), std::string::npos) << error;
+  EXPECT_EQ(total_macs(read_pt2(exported() / "steps-first.pt2", 4).table), 2 * 12 * (3 + 4));
+}
+
 TEST(Pt2, WhatHasNoRowIsNamedWithItsMacs) {
   const Table table = read("strange").table;
   // Weights times weights: once a batch, whatever its size.

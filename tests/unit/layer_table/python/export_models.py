@@ -167,6 +167,7 @@ def main():
     export("odd", Odd(), torch.zeros(2, 4, 16), hooks=False)
     export("lstm", Sequence(), torch.zeros(2, 5, 3), hooks=False)
     export("lstm-core", Sequence(), torch.zeros(2, 5, 3), decompose=True, hooks=False)
+    export("steps-first", nn.GRU(3, 4), torch.zeros(2, 4, 3), hooks=False)
     export("frames", Frames(), torch.zeros(2, 4, 3, 6, 6), hooks=False)
     conv = nn.Conv2d(3, 4, 3)
     head = nn.Sequential(conv, nn.Flatten(), nn.Linear(64, 5))
