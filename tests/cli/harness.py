@@ -2,6 +2,7 @@
 
 import json
 import os
+import resource
 import signal
 import subprocess
 import time
@@ -9,7 +10,21 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 BIN = os.environ.get("ADAGP_BIN", str(ROOT / "build/bin/adagp"))
-PATIENCE = 120  # seconds before a hanging program is an error
+
+
+def slowness(clock):
+    """How many times longer than on a usual desktop machine a fixed piece of work takes here; at least
+    1. By time.process_time other programs do not count, by time.perf_counter they do."""
+    began = clock()
+    words = {}
+    for i in range(60_000):
+        words[str(i * 7919 % 65_536)] = i
+    usual = 0.025
+    return max(1, (clock() - began) / usual, float(os.environ.get("ADAGP_TEST_SLOW", 1)))
+
+
+# Seconds before a hanging program is an error. Nothing that works takes so long.
+PATIENCE = 600 * slowness(time.perf_counter)
 
 
 def sets(**values):
@@ -39,6 +54,19 @@ def adagp(*args, code=0, env=None, **options):
         f"{' '.join(map(str, args))}\nexit code {done.returncode}, expected {code}\n"
         f"stdout: {done.stdout}\nstderr: {done.stderr}")
     return done
+
+
+def processor_seconds(*command):
+    """What a command and its children compute, in seconds of a usual machine: a promise about speed,
+    whatever else runs beside it. Returns what it printed, too."""
+    def used():
+        usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+        return usage.ru_utime + usage.ru_stime
+    before = used()
+    done = subprocess.run(list(map(str, command)), env=environment(), text=True, capture_output=True,
+                          timeout=PATIENCE)
+    assert done.returncode == 0, done.stderr
+    return (used() - before) / slowness(time.process_time), done
 
 
 def start(*args, **options):

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from harness import ROOT
+from harness import PATIENCE, ROOT
 
 sys.path.insert(0, str(ROOT / "bench/gpu"))
 import report  # noqa: E402
@@ -140,7 +140,7 @@ def test_pytorch_side_reports_a_failed_mode_and_goes_on(tmp_path):
     done = subprocess.run(
         [sys.executable, str(ROOT / "bench/gpu/pytorch_bench.py"), "--device", "cpu",
          "--batch", "2", "--steps", "2", "--models", "resnet18", "--modes", "eager-graph,eager",
-         "--json", str(tmp_path / "out.json")], capture_output=True, text=True, timeout=120)
+         "--json", str(tmp_path / "out.json")], capture_output=True, text=True, timeout=PATIENCE)
     assert done.returncode == 0, done.stderr
     result = json.loads(done.stdout)
     assert result == json.loads((tmp_path / "out.json").read_text())

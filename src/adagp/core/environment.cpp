@@ -15,10 +15,10 @@ namespace adagp::core {
 namespace {
 
 constexpr std::string_view kPrefix = "ADAGP_";
-// Of the build and the tests.
-constexpr std::array<std::string_view, 6> kOtherVariables{"ADAGP_BIN",      "ADAGP_CUDA",
-                                                          "ADAGP_DEPS_DIR", "ADAGP_KERNELS",
-                                                          "ADAGP_PYTHON",   "ADAGP_TORCH_DIR"};
+// Of the build, the tests and the processes of a run.
+constexpr std::array<std::string_view, 9> kOtherVariables{
+    "ADAGP_BIN",       "ADAGP_CUDA",         "ADAGP_DEPS_DIR",     "ADAGP_KERNELS",  "ADAGP_PYTHON",
+    "ADAGP_TORCH_DIR", "ADAGP_STORE_SECRET", "ADAGP_STORE_SOCKET", "ADAGP_TEST_SLOW"};
 
 std::string environment_name(const std::string& key) {
   std::string name(kPrefix);

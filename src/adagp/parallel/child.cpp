@@ -47,17 +47,20 @@ class Environment {
   std::vector<std::string> entries_;
 };
 
-Environment environment_of(int rank, int processes, int port) {
+Environment environment_of(int rank, int processes, const StoreAccess& store) {
   const unsigned cores = std::max(1U, std::thread::hardware_concurrency());
   Environment environment;
   for (const char* name : {"RANK", "LOCAL_RANK"}) environment.set(name, std::to_string(rank));
   for (const char* name : {"WORLD_SIZE", "LOCAL_WORLD_SIZE"}) {
     environment.set(name, std::to_string(processes));
   }
-  environment.set("MASTER_ADDR", "127.0.0.1");
-  environment.set("MASTER_PORT", std::to_string(port));
-  environment.set("TORCHELASTIC_USE_AGENT_STORE", "True");  // the store is in this process
-  environment.set("TORCHELASTIC_RESTART_COUNT", std::nullopt);
+  // Others of this machine cannot read these: /proc/PID/environ is the user's own.
+  environment.set("ADAGP_STORE_SOCKET", store.socket);
+  environment.set("ADAGP_STORE_SECRET", store.secret);
+  for (const char* name : {"MASTER_ADDR", "MASTER_PORT", "TORCHELASTIC_USE_AGENT_STORE",
+                           "TORCHELASTIC_RESTART_COUNT"}) {
+    environment.set(name, std::nullopt);
+  }
   if (std::getenv("OMP_NUM_THREADS") == nullptr) {
     environment.set("OMP_NUM_THREADS",
                     std::to_string(std::max(1U, cores / static_cast<unsigned>(processes))));
@@ -89,12 +92,13 @@ void write_line(const Child& child, const std::string& line) {
 
 }  // namespace
 
-Child start_child(const std::vector<std::string>& arguments, int rank, int processes, int port) {
+Child start_child(const std::vector<std::string>& arguments, int rank, int processes,
+                  const StoreAccess& store) {
   std::vector<std::string> words = arguments;
   std::vector<char*> pointers;
   for (auto& word : words) pointers.push_back(word.data());
   pointers.push_back(nullptr);
-  Environment environment = environment_of(rank, processes, port);
+  Environment environment = environment_of(rank, processes, store);
   const auto variables = environment.pointers();
   int ends[2] = {-1, -1};
   if (rank > 0 && pipe2(ends, O_CLOEXEC) != 0) cannot_start(rank, "pipe");

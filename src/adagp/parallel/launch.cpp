@@ -17,7 +17,8 @@
 #include "adagp/core/log.h"
 #include "adagp/core/text.h"
 #include "adagp/parallel/child.h"
-#include "adagp/parallel/store_host.h"
+#include "adagp/parallel/process_state.h"
+#include "adagp/parallel/store_server.h"
 
 namespace adagp::parallel {
 namespace {
@@ -26,9 +27,14 @@ using Clock = std::chrono::steady_clock;
 
 // Signals come out of a pipe, so that one poll() waits for them and for the children's output.
 int g_signal_pipe[2] = {-1, -1};
+// SIGINT and SIGTERM so far. The third ends this process whatever it is doing, and the kernel then
+// ends the children.
+volatile std::sig_atomic_t g_asked_to_end = 0;
 
 void on_signal(int signal) {
   const int saved = errno;
+  if (signal != SIGCHLD) g_asked_to_end = g_asked_to_end + 1;
+  if (g_asked_to_end > 2) _exit(128 + signal);
   const auto byte = static_cast<unsigned char>(signal);
   [[maybe_unused]] const auto written = write(g_signal_pipe[1], &byte, 1);
   errno = saved;
@@ -40,6 +46,7 @@ class Signals {
     if (pipe2(g_signal_pipe, O_CLOEXEC | O_NONBLOCK) != 0) {
       throw Error(core::cat("parallel: no pipe for signals: ", std::strerror(errno)));
     }
+    g_asked_to_end = 0;
     struct sigaction action {};
     action.sa_handler = on_signal;
     action.sa_flags = SA_RESTART;
@@ -70,7 +77,8 @@ class Family {
       : grace_(std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(grace))) {
     try {
       for (int rank = 0; rank < processes; ++rank) {
-        children_.push_back(start_child(arguments, rank, processes, host_.port()));
+        children_.push_back(
+            start_child(arguments, rank, processes, {host_.endpoint.socket, host_.secret}));
       }
     } catch (...) {
       send(SIGKILL);
@@ -83,13 +91,11 @@ class Family {
     while (alive()) {
       wait_for_news();
       while (const auto signal = signals_.next()) {
-        if (*signal == SIGCHLD) continue;
-        passed_ = true;
-        send(*signal);
+        if (*signal != SIGCHLD) pass_on(*signal);
       }
       for (auto& child : children_) forward_errors(child);
       reap(WNOHANG);
-      if (deadline_ && Clock::now() >= *deadline_ && alive()) give_up();
+      if (deadline_ && Clock::now() >= *deadline_ && alive()) at_deadline();
     }
     for (auto& child : children_) forward_errors(child);
     return code_;
@@ -104,6 +110,39 @@ class Family {
     for (const auto& child : children_) {
       if (child.pid > 0) kill(child.pid, signal);
     }
+  }
+
+  void pass_on(int signal) {
+    send(signal);
+    send(SIGCONT);  // a stopped process would never see it
+    // The first asks them to save what they have; the second ends those who do not hear it.
+    at_once_ = passed_ != 0;
+    set_deadline(at_once_ ? kAtOnce : grace_);
+    passed_ = signal;
+  }
+
+  void set_deadline(Clock::duration time) {
+    deadline_ = Clock::now() + time;
+    processor_time_ = processor_time();
+    watched_ = time;
+  }
+
+  // Of those who are left.
+  double processor_time() const {
+    double used = 0;
+    for (const auto& child : children_) {
+      if (child.pid > 0) used += process_state(child.pid).processor_time;
+    }
+    return used;
+  }
+
+  // After one signal, processes that compute are on their way to the end of a batch or of an
+  // evaluation, and to a checkpoint. Those who do next to nothing are stuck.
+  void at_deadline() {
+    const double share =
+        (processor_time() - processor_time_) / std::chrono::duration<double>(watched_).count();
+    if (code_ == 0 && !at_once_ && share > kBusy) return set_deadline(grace_);
+    give_up();
   }
 
   void wait_for_news() {
@@ -126,7 +165,7 @@ class Family {
       child.pid = -1;
       const int code = code_of(child, status);
       if (code == 0) continue;
-      if (code_ == 0) deadline_ = Clock::now() + grace_;
+      if (code_ == 0 && !at_once_) set_deadline(grace_);
       // 1 often means "another one failed", and that one may end a moment later.
       if (code_ == 0 || code_ == 1) code_ = code;
     }
@@ -141,7 +180,7 @@ class Family {
       return WEXITSTATUS(status);
     }
     const int signal = WTERMSIG(status);
-    if (passed_ && (signal == SIGINT || signal == SIGTERM)) return 128 + signal;
+    if (passed_ != 0 && (killed_ || signal == SIGINT || signal == SIGTERM)) return 128 + passed_;
     if (!killed_) {
       core::log_error(core::cat("process of rank ", child.rank, " was killed by signal ", signal,
                                 " (", strsignal(signal), ")"));
@@ -154,21 +193,30 @@ class Family {
     for (const auto& child : children_) {
       if (child.pid > 0) ranks.push_back(std::to_string(child.rank));
     }
-    core::log_error(
-        core::cat("after the first failure rank ", core::join(ranks, ", "), " did not stop within ",
-                  core::shortest(std::chrono::duration<double>(grace_).count()), " s: killed"));
+    const double seconds = std::chrono::duration<double>(watched_).count();
+    core::log_error(core::cat(
+        "after ", passed_ == 0 ? "the first failure" : strsignal(passed_), " rank ",
+        core::join(ranks, ", "), " did not stop within ", core::shortest(seconds), " s: killed"));
     killed_ = true;
     deadline_.reset();
     send(SIGKILL);
   }
 
+  static constexpr Clock::duration kAtOnce = std::chrono::seconds(1);
+  static constexpr double kBusy = 0.1;  // of one processor
+
   Signals signals_;
   StoreHost host_;
   Clock::duration grace_;
   std::vector<Child> children_;
-  std::optional<Clock::time_point> deadline_;  // for those left after the first failure
+  // For those left after the first failure or a signal: when, how long that is, and what they had
+  // computed by then.
+  std::optional<Clock::time_point> deadline_;
+  Clock::duration watched_{};
+  double processor_time_ = 0;
   int code_ = 0;
-  bool passed_ = false, killed_ = false;
+  int passed_ = 0;  // the last signal that was passed on
+  bool at_once_ = false, killed_ = false;
 };
 
 }  // namespace

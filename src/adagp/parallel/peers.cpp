@@ -4,11 +4,10 @@
 
 #include <algorithm>
 #include <array>
-#include <fstream>
-#include <iterator>
 #include <thread>
 
 #include "adagp/core/text.h"
+#include "adagp/parallel/process_state.h"
 
 namespace adagp::parallel {
 namespace {
@@ -21,17 +20,6 @@ constexpr milliseconds kLookLimit{1500};   // for the fault to show: processes d
 
 std::string seconds_text(milliseconds time) {
   return core::shortest(std::chrono::duration<double>(time).count());
-}
-
-// State letter and start time of a process, or empty when there is none.
-std::pair<char, std::string> process_state(long long pid) {
-  std::ifstream file(core::cat("/proc/", pid, "/stat"));
-  const std::string text{std::istreambuf_iterator<char>(file), {}};
-  const size_t name_end = text.rfind(')');  // the name may hold anything
-  if (name_end == std::string::npos || name_end + 2 >= text.size()) return {'\0', ""};
-  const auto fields = core::split(text.substr(name_end + 2), ' ');
-  constexpr size_t kStartTime = 22 - 3;  // as proc(5) counts, from the state on
-  return {fields[0][0], fields.size() > kStartTime ? fields[kStartTime] : ""};
 }
 
 std::string pack(const Peer& peer) {
@@ -76,7 +64,7 @@ Peer this_process() {
   const auto length = readlink("/proc/self/ns/pid", text.data(), text.size());
   if (length > 0) self.space = std::string(text.data(), static_cast<size_t>(length));
   self.pid = getpid();
-  self.started = process_state(self.pid).second;
+  self.started = process_state(self.pid).started;
   return self;
 }
 
@@ -105,8 +93,8 @@ Peers::Peers(StorePtr store, const Place& place, Peer self, milliseconds timeout
   const std::string who = missing->empty() ? core::cat("not all of them came (", reason, ")")
                                            : core::cat(world_ - static_cast<int>(missing->size()),
                                                        " came, ", list(*missing), " did not");
-  throw PeerError(core::cat(prefix(), "waiting for ", world_, " processes at ", place.master, ":",
-                            place.port, ": within ", seconds_text(timeout_), " s ", who,
+  throw PeerError(core::cat(prefix(), "waiting for ", world_, " processes at ",
+                            place.store_address(), ": within ", seconds_text(timeout_), " s ", who,
                             "; check that WORLD_SIZE processes were started, and how those ended"));
 }
 
@@ -163,8 +151,7 @@ Peers::Findings Peers::look() const {
     }
     const Peer& peer = all_[rank];
     const bool here = beside(rank);
-    const auto [state, started] =
-        here ? process_state(peer.pid) : std::pair<char, std::string>{'?', ""};
+    const auto [state, started, used] = here ? process_state(peer.pid) : ProcessState{'?', "", 0};
     const bool gone =
         state == '\0' || state == 'Z' || state == 'X' || (here && started != peer.started);
     if (gone) {

@@ -50,7 +50,23 @@ class Variables {
   std::vector<std::string> seen_, complaints_;
 };
 
+std::string secret_from_environment() {
+  constexpr size_t kShortest = 16;
+  const char* value = std::getenv("ADAGP_STORE_SECRET");
+  const std::string secret = value == nullptr ? "" : value;
+  if (value != nullptr && secret.size() < kShortest) {
+    throw UsageError(core::cat("parallel: ADAGP_STORE_SECRET has ", secret.size(),
+                               " characters, expected at least ", kShortest,
+                               "; 'openssl rand -hex 16' makes a good one"));
+  }
+  return secret;
+}
+
 }  // namespace
+
+std::string Place::store_address() const {
+  return socket.empty() ? core::cat(master, ":", port) : "the launcher's socket";
+}
 
 Place place_from_environment() {
   constexpr long long kMost = 1 << 20, kPorts = 65535;
@@ -59,8 +75,14 @@ Place place_from_environment() {
   place.rank = variables.number("RANK", 0, kMost);
   place.world = variables.number("WORLD_SIZE", 1, kMost);
   place.local_rank = variables.number("LOCAL_RANK", 0, kMost);
-  place.master = variables.text("MASTER_ADDR");
-  place.port = variables.number("MASTER_PORT", 1, kPorts);
+  if (const char* socket = std::getenv("ADAGP_STORE_SOCKET")) {
+    place.socket = socket;
+    place.master = "127.0.0.1";
+  } else {
+    place.master = variables.text("MASTER_ADDR");
+    place.port = variables.number("MASTER_PORT", 1, kPorts);
+  }
+  place.secret = secret_from_environment();
   if (!variables.complaints() && place.rank >= place.world) {
     variables.complain(core::cat("RANK=", place.rank, " is not below WORLD_SIZE=", place.world));
   }

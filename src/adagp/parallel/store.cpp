@@ -1,14 +1,10 @@
 #include "adagp/parallel/store.h"
 
-#include <arpa/inet.h>
-#include <netinet/in.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
-#include <cerrno>
 #include <cstdlib>
-#include <cstring>
 #include <future>
+#include <mutex>
 #include <regex>
 #include <thread>
 
@@ -16,15 +12,141 @@
 #include <torch/csrc/distributed/c10d/TCPStore.hpp>
 
 #include "adagp/core/error.h"
+#include "adagp/core/log.h"
 #include "adagp/core/text.h"
-#include "adagp/parallel/store_host.h"
+#include "adagp/parallel/store_client.h"
+#include "adagp/parallel/store_server.h"
 
 namespace adagp::parallel {
 namespace {
 
+using std::chrono::milliseconds;
+
 std::string variable(const char* name) {
   const char* value = std::getenv(name);
   return value == nullptr ? "" : value;
+}
+
+std::string text_of(const std::vector<uint8_t>& bytes) {
+  return {bytes.begin(), bytes.end()};
+}
+
+std::vector<uint8_t> bytes_of(const std::string& text) {
+  return {text.begin(), text.end()};
+}
+
+// Our store behind c10d's interface. Operations wait for the store as long as the run's timeout.
+class OwnStore : public c10d::Store {
+ public:
+  OwnStore(Endpoint endpoint, std::string secret, milliseconds timeout,
+           std::shared_ptr<StoreServer> server)
+      : Store(timeout),
+        endpoint_(std::move(endpoint)),
+        secret_(std::move(secret)),
+        server_(std::move(server)),
+        client_(endpoint_, secret_, timeout) {}
+
+  c10::intrusive_ptr<Store> clone() override {
+    return c10::make_intrusive<OwnStore>(endpoint_, secret_, timeout_, server_);
+  }
+  void set(const std::string& key, const std::vector<uint8_t>& value) override {
+    const std::lock_guard guard(lock_);
+    client_.set(key, text_of(value), timeout_);
+  }
+  std::vector<uint8_t> compareSet(const std::string& key, const std::vector<uint8_t>& expected,
+                                  const std::vector<uint8_t>& wanted) override {
+    const std::lock_guard guard(lock_);
+    return bytes_of(client_.compare_set(key, text_of(expected), text_of(wanted), timeout_));
+  }
+  std::vector<uint8_t> get(const std::string& key) override {
+    const std::lock_guard guard(lock_);
+    await({key}, timeout_);
+    return bytes_of(client_.get(key, timeout_).value_or(""));
+  }
+  int64_t add(const std::string& key, int64_t value) override {
+    const std::lock_guard guard(lock_);
+    return client_.add(key, value, timeout_);
+  }
+  bool deleteKey(const std::string& key) override {
+    const std::lock_guard guard(lock_);
+    return client_.remove(key, timeout_);
+  }
+  bool check(const std::vector<std::string>& keys) override {
+    const std::lock_guard guard(lock_);
+    return client_.check(keys, timeout_);
+  }
+  int64_t getNumKeys() override {
+    const std::lock_guard guard(lock_);
+    return client_.count(timeout_);
+  }
+  void wait(const std::vector<std::string>& keys) override { wait(keys, timeout_); }
+  void wait(const std::vector<std::string>& keys, const milliseconds& timeout) override {
+    const std::lock_guard guard(lock_);
+    await(keys, timeout);
+  }
+  bool hasExtendedApi() const override { return true; }
+  void append(const std::string& key, const std::vector<uint8_t>& value) override {
+    const std::lock_guard guard(lock_);
+    client_.append(key, text_of(value), timeout_);
+  }
+  std::vector<std::vector<uint8_t>> multiGet(const std::vector<std::string>& keys) override {
+    std::vector<std::vector<uint8_t>> values;
+    for (const auto& key : keys) values.push_back(get(key));
+    return values;
+  }
+  void multiSet(const std::vector<std::string>& keys,
+                const std::vector<std::vector<uint8_t>>& values) override {
+    for (size_t i = 0; i < keys.size(); ++i) set(keys[i], values.at(i));
+  }
+
+ private:
+  void await(const std::vector<std::string>& keys, milliseconds timeout) {
+    if (client_.wait(keys, timeout)) return;
+    C10_THROW_ERROR(DistStoreError,
+                    core::cat("not there within ",
+                              core::shortest(std::chrono::duration<double>(timeout).count()),
+                              " s: ", core::join(keys, ", ")));
+  }
+
+  Endpoint endpoint_;
+  std::string secret_;
+  std::shared_ptr<StoreServer> server_;  // in the process of rank 0
+  std::mutex lock_;
+  StoreClient client_;
+};
+
+// What all processes of the run know and nobody else: see docs/multidevice.md.
+std::string shared_secret(const Place& place) {
+  if (!place.secret.empty()) return place.secret;
+  const std::string id = variable("TORCHELASTIC_RUN_ID");
+  return id == "none" ? "" : id;
+}
+
+Endpoint endpoint_of(const Place& place) {
+  if (!place.socket.empty()) return {place.socket, "", 0};
+  if (!on_this_machine(place.master)) return {"", place.master, place.port};
+  return {core::cat("adagp-store-", geteuid(), "-", place.port), "", 0};
+}
+
+std::shared_ptr<StoreServer> serve(const Place& place, const Endpoint& endpoint,
+                                   const std::string& secret) {
+  const std::string how = "such as 'openssl rand -hex 16' prints, the same for all processes";
+  if (secret.empty() && endpoint.socket.empty()) {
+    core::log_warning(core::cat("parallel: whoever reaches ", place.store_address(),
+                                " can disturb this run; set ADAGP_STORE_SECRET to a secret ", how));
+  }
+  try {
+    return std::make_shared<StoreServer>(listen_at(endpoint, !secret.empty()), secret);
+  } catch (const Error& error) {
+    throw Error(core::cat(
+        "parallel: rank 0 of ", place.world, ": cannot offer a store at ", place.store_address(),
+        ": ", error.what(), "; choose a free MASTER_PORT and as MASTER_ADDR the address of the ",
+        "network interface that the others reach rank 0 by, the same for all processes",
+        secret.empty() && endpoint.socket.empty()
+            ? core::cat("; or set ADAGP_STORE_SECRET to a secret ", how,
+                        ", and it may listen on all interfaces")
+            : ""));
+  }
 }
 
 // c10d asks the name server for the name of every address it connects to. Where that one does not
@@ -33,31 +155,20 @@ void ask_names_briefly() {
   setenv("RES_OPTIONS", "timeout:1 attempts:1", 0);
 }
 
-// A listening socket whose port the system chose.
-int listen_on_loopback(int& port) {
-  const auto fail = [](const char* what) {
-    throw Error(core::cat("parallel: no port on 127.0.0.1 for the processes: ", what, ": ",
-                          std::strerror(errno)));
-  };
-  const int descriptor = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  if (descriptor < 0) fail("socket");
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  socklen_t size = sizeof address;
-  auto* generic = reinterpret_cast<sockaddr*>(&address);
-  if (bind(descriptor, generic, size) != 0) fail("bind");
-  if (listen(descriptor, SOMAXCONN) != 0) fail("listen");
-  if (getsockname(descriptor, generic, &size) != 0) fail("getsockname");
-  port = ntohs(address.sin_port);
-  return descriptor;
+StorePtr torchrun_store(const Place& place, milliseconds timeout) {
+  if (on_this_machine(place.master)) ask_names_briefly();
+  // c10d does not say whether it met nobody or somebody who is silent.
+  std::string reason;
+  const auto deadline = std::chrono::steady_clock::now() + timeout;
+  if (!connect_to({"", place.master, place.port}, deadline, reason).open()) throw Error(reason);
+  c10d::TCPStoreOptions options;
+  options.port = static_cast<uint16_t>(place.port);
+  options.waitWorkers = false;
+  options.timeout = timeout;
+  return c10::make_intrusive<c10d::TCPStore>(place.master, options);
 }
 
 }  // namespace
-
-bool on_this_machine(const std::string& host) {
-  return host == "localhost" || host == "127.0.0.1" || host == "::1";
-}
 
 std::string reason_of(const std::exception& error) {
   const auto* torch_error = dynamic_cast<const c10::Error*>(&error);
@@ -70,7 +181,7 @@ std::string reason_of(const std::exception& error) {
   return text.size() <= kLongest ? text : text.substr(0, kLongest) + "...";
 }
 
-bool within(std::chrono::milliseconds limit, std::function<void()> work) {
+bool within(milliseconds limit, std::function<void()> work) {
   auto finished = std::make_shared<std::promise<void>>();
   auto future = finished->get_future();
   std::thread([finished, work = std::move(work)]() mutable {
@@ -84,58 +195,43 @@ bool within(std::chrono::milliseconds limit, std::function<void()> work) {
   return future.wait_for(limit) == std::future_status::ready;
 }
 
-StorePtr open_store(const Place& place, std::chrono::milliseconds timeout) {
+StorePtr open_store(const Place& place, milliseconds timeout) {
   struct Attempt {
     StorePtr store;
     std::string reason;
   };
-  if (on_this_machine(place.master)) ask_names_briefly();
-  c10d::TCPStoreOptions options;
-  options.port = static_cast<uint16_t>(place.port);
-  options.isServer = place.rank == 0 && variable("TORCHELASTIC_USE_AGENT_STORE") != "True";
-  options.waitWorkers = false;
-  options.timeout = timeout;
+  // torchrun's agent has a store; so has our launcher, on a socket.
+  const bool torchrun = place.socket.empty() && variable("TORCHELASTIC_USE_AGENT_STORE") == "True";
+  const Endpoint endpoint = endpoint_of(place);
+  const std::string secret = shared_secret(place);
+  std::shared_ptr<StoreServer> server;
+  if (!torchrun && place.socket.empty() && place.rank == 0) {
+    server = serve(place, endpoint, secret);
+  }
   auto attempt = std::make_shared<Attempt>();
-  const bool finished = within(timeout + std::chrono::seconds(1), [attempt, options, place] {
+  const auto connect = [attempt, torchrun, place, endpoint, secret, timeout, server] {
     try {
-      attempt->store = c10::make_intrusive<c10d::TCPStore>(place.master, options);
+      attempt->store = torchrun ? torchrun_store(place, timeout)
+                                : c10::make_intrusive<OwnStore>(endpoint, secret, timeout, server);
     } catch (const std::exception& error) {
       attempt->reason = reason_of(error);
     }
-  });
-  const std::string address = core::cat(place.master, ":", place.port);
-  const std::string who = core::cat("parallel: rank ", place.rank, " of ", place.world, ": ");
-  if (finished && options.isServer && attempt->store == nullptr) {
-    throw Error(core::cat(who, "cannot offer a store at ", address, ": ", attempt->reason,
-                          "; choose a free MASTER_PORT, the same for all processes"));
-  }
-  if (!finished || attempt->store == nullptr) {
+  };
+  const bool finished = within(timeout + std::chrono::seconds(1), connect);
+  const StorePtr store = finished ? attempt->store : nullptr;
+  if (store == nullptr) {
+    const std::string silent = torchrun ? "something listens there and does not answer as a store"
+                                        : "the name server does not answer";
     throw Error(core::cat(
-        who, "no store at ", address, " within ",
-        core::shortest(std::chrono::duration<double>(timeout).count()), " s: ",
-        finished ? attempt->reason : "something listens there and does not answer as a store",
+        "parallel: rank ", place.rank, " of ", place.world, ": no store at ", place.store_address(),
+        " within ", core::shortest(std::chrono::duration<double>(timeout).count()),
+        " s: ", finished ? attempt->reason : silent,
         "; check that the process of rank 0 (or the launcher) runs at that address, that "
         "MASTER_ADDR and MASTER_PORT are the same for all processes, and that no firewall is "
         "between"));
   }
   return c10::make_intrusive<c10d::PrefixStore>(
-      core::cat("adagp/", variable("TORCHELASTIC_RESTART_COUNT")), attempt->store);
-}
-
-StoreHost::StoreHost() {
-  ask_names_briefly();
-  c10d::TCPStoreOptions options;
-  options.masterListenFd = listen_on_loopback(port_);  // the store closes it
-  options.port = static_cast<uint16_t>(port_);
-  options.isServer = true;
-  options.waitWorkers = false;
-  options.useLibUV = false;  // the other kind takes no socket
-  try {
-    store_ = std::make_shared<c10::intrusive_ptr<c10d::TCPStore>>(
-        c10::make_intrusive<c10d::TCPStore>("127.0.0.1", options));
-  } catch (const std::exception& error) {
-    throw Error(core::cat("parallel: no store on 127.0.0.1:", port_, ": ", reason_of(error)));
-  }
+      core::cat("adagp/", variable("TORCHELASTIC_RESTART_COUNT")), store);
 }
 
 }  // namespace adagp::parallel

@@ -1,5 +1,5 @@
 #pragma once
-// The store through which the processes of a run find each other.
+// The store through which the processes of a run find each other, as c10d wants it.
 
 #include <chrono>
 #include <functional>
@@ -7,13 +7,11 @@
 #include <torch/csrc/distributed/c10d/Store.hpp>
 
 #include "adagp/parallel/place.h"
+#include "adagp/parallel/socket.h"
 
 namespace adagp::parallel {
 
 using StorePtr = c10::intrusive_ptr<c10d::Store>;
-
-// Whether a host's name is the loopback interface's.
-bool on_this_machine(const std::string& host);
 
 // What an exception says, without backtraces and places in other people's sources.
 std::string reason_of(const std::exception& error);
@@ -23,8 +21,8 @@ std::string reason_of(const std::exception& error);
 // touches; what it throws is dropped.
 bool within(std::chrono::milliseconds limit, std::function<void()> work);
 
-// The run's store: the launcher's, or one in the process of rank 0. Keys of a restarted run are
-// apart from those before. Throws Error with the address when it is not reached in time.
+// The run's store: our launcher's, torchrun's, or one in the process of rank 0. Keys of a restarted
+// run are apart from those before. Throws Error with the address when it is not reached in time.
 StorePtr open_store(const Place& place, std::chrono::milliseconds timeout);
 
 }  // namespace adagp::parallel

@@ -6,6 +6,7 @@
 
 #include "adagp/core/error.h"
 #include "adagp/parallel/group.h"
+#include "adagp/parallel/process_state.h"
 #include "unit/parallel/processes.h"
 
 namespace adagp::parallel {
@@ -128,20 +129,49 @@ TEST(Launch, SignalsArePassedOn) {
   }
 }
 
+TEST(Launch, ASignalEndsStuckProcesses) {
+  for (const int signal : {SIGINT, SIGTERM}) {
+    Process parent({"launch", "2", "end", "sleep", "wait"}, {});
+    ASSERT_TRUE(parent.says(1, "pid")) << parent.errors();
+    kill(parent.pid(), signal);
+    EXPECT_EQ(parent.wait(), 128 + signal) << parent.errors();
+    EXPECT_TRUE(has(parent.errors(), "rank 0 did not stop within 1 s: killed")) << parent.errors();
+  }
+}
+
+TEST(Launch, ASignalReachesStoppedProcesses) {
+  Process parent({"launch", "1", "end", "stop"}, {});
+  ASSERT_TRUE(parent.says(1, "threads")) << parent.errors();
+  const pid_t child = std::atoi(parent.out().substr(4).c_str());
+  ASSERT_TRUE(testing::becomes_true([&] { return process_state(child).state == 'T'; }));
+  kill(parent.pid(), SIGTERM);
+  EXPECT_EQ(parent.wait(), 128 + SIGTERM) << parent.errors();
+  EXPECT_FALSE(has(parent.errors(), "killed")) << parent.errors();
+}
+
+TEST(Launch, TheSecondSignalEndsBusyProcesses) {
+  Process parent({"launch", "1", "end", "spin"}, {});
+  ASSERT_TRUE(parent.says(1, "threads")) << parent.errors();
+  const pid_t child = std::atoi(parent.out().substr(4).c_str());
+  kill(parent.pid(), SIGTERM);
+  // Longer than the second that idle processes are given: it computes, and may be about to save.
+  const double begun = process_state(child).processor_time;
+  ASSERT_TRUE(
+      testing::becomes_true([&] { return process_state(child).processor_time > begun + 1.5; }));
+  kill(parent.pid(), SIGINT);  // the other signal: the process itself counts them apart
+  EXPECT_EQ(parent.wait(), 128 + SIGINT) << parent.errors();
+}
+
 TEST(Launch, ChildrenEndWithTheirParent) {
   Process parent({"launch", "1", "end", "wait"}, {});
   ASSERT_TRUE(parent.says(1, "threads")) << parent.errors();
   const pid_t child = std::atoi(parent.out().substr(4).c_str());
   kill(parent.pid(), SIGKILL);
   EXPECT_EQ(parent.wait(), 128 + SIGKILL);
-  bool gone = false;
-  for (int i = 0; i < 500 && !gone; ++i) {
-    std::this_thread::sleep_for(std::chrono::milliseconds(10));
-    std::ifstream file("/proc/" + std::to_string(child) + "/stat");
-    std::string text{std::istreambuf_iterator<char>(file), {}};
-    gone = text.empty() || has(text, ") Z ");
-  }
-  EXPECT_TRUE(gone);
+  EXPECT_TRUE(testing::becomes_true([&] {
+    const char state = process_state(child).state;
+    return state == '\0' || state == 'Z';
+  }));
 }
 
 }  // namespace

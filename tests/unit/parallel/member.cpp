@@ -23,7 +23,7 @@ namespace {
 constexpr int kFaultyBatch = 3;
 
 void sleep_long() {
-  std::this_thread::sleep_for(std::chrono::minutes(2));
+  std::this_thread::sleep_for(std::chrono::minutes(20));
 }
 
 void commit_fault(const std::string& fault) {
@@ -71,8 +71,8 @@ int join_and_work(const std::string& victim, const std::string& fault, const std
   return 0;
 }
 
-// Without a group: rank R ends with the R-th code; "kill" and "sleep" do that; "wait" waits for a
-// signal as a training run does.
+// Without a group: rank R ends with the R-th code; "kill", "sleep" and "spin" do that; "wait" waits
+// for a signal as a training run does, "stop" stops itself first.
 int end_as_told(const std::vector<std::string>& codes) {
   core::catch_signals();
   const int rank = place_from_environment().rank;
@@ -83,7 +83,11 @@ int end_as_told(const std::vector<std::string>& codes) {
   std::fflush(stderr);
   if (code == "kill") raise(SIGKILL);
   if (code == "sleep") sleep_long();
-  for (int i = 0; code == "wait" && i < 2000; ++i) {
+  if (code == "stop") raise(SIGSTOP);
+  const auto until = std::chrono::steady_clock::now() + std::chrono::minutes(20);
+  while (code == "spin" && std::chrono::steady_clock::now() < until) {
+  }
+  while ((code == "wait" || code == "stop") && std::chrono::steady_clock::now() < until) {
     if (core::pending_signal() != 0) return 128 + core::pending_signal();
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
   }

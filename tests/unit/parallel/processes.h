@@ -7,15 +7,14 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <chrono>
 #include <csignal>
 #include <fstream>
 #include <iterator>
 #include <map>
 #include <string>
-#include <thread>
 #include <vector>
 
+#include "unit/patience.h"
 #include "unit/temp_folder.h"
 
 namespace adagp::testing {
@@ -52,28 +51,18 @@ class Process {
   Process& operator=(const Process&) = delete;
 
   pid_t pid() const { return pid_; }
-  // Exit code, or 128 + signal; -1 when it does not end within `seconds`.
-  int wait(double seconds = 30) {
-    const auto until = std::chrono::steady_clock::now() + std::chrono::duration<double>(seconds);
-    while (std::chrono::steady_clock::now() < until) {
-      int status = 0;
-      if (waitpid(pid_, &status, WNOHANG) == pid_) {
-        pid_ = -1;
-        return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-      }
-      std::this_thread::sleep_for(std::chrono::milliseconds(5));
-    }
-    return -1;
+  // Exit code, or 128 + signal; -1 when it does not end.
+  int wait() {
+    int status = 0;
+    if (!becomes_true([&] { return waitpid(pid_, &status, WNOHANG) == pid_; })) return -1;
+    pid_ = -1;
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
   }
   std::string out() const { return read(1); }
   std::string errors() const { return read(2); }
   // Waits until standard output or error (1, 2) holds `text`.
-  bool says(int stream, const std::string& text, double seconds = 20) const {
-    for (int i = 0; i < seconds * 100; ++i) {
-      if (read(stream).find(text) != std::string::npos) return true;
-      std::this_thread::sleep_for(std::chrono::milliseconds(10));
-    }
-    return false;
+  bool says(int stream, const std::string& text) const {
+    return becomes_true([&] { return read(stream).find(text) != std::string::npos; });
   }
 
  private:

@@ -2,13 +2,13 @@
 
 #include <gtest/gtest.h>
 
-#include <chrono>
 #include <map>
 #include <random>
 #include <tuple>
 
 #include "adagp/core/error.h"
 #include "adagp/pipeline/simulate.h"
+#include "unit/patience.h"
 
 namespace adagp::pipeline {
 namespace {
@@ -248,16 +248,16 @@ TEST(PipelineSimulate, StashOfEachDevice) {
   EXPECT_EQ(stash("gpipe", 8, "gp"), (std::vector<int>{0, 0, 0, 0}));
 }
 
-// The promise is 1 ms; a mean over many hides that others use the machine.
+// The promise is 1 ms on a usual machine.
 TEST(PipelineSimulate, FourByFourTakesLessThanAMillisecond) {
-  const auto start = std::chrono::steady_clock::now();
   constexpr int kTimes = 100;
-  for (int i = 0; i < kTimes; ++i) {
-    const Layout layout = make_layout({"chimera", 4, 4});
-    EXPECT_EQ(simulate(layout, uniform_costs(layout, {}), parse_phases("gp-bp")).makespan, 20);
-  }
-  const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - start;
-  EXPECT_LT(taken.count() / kTimes, 1e-3);
+  const double taken = adagp::testing::processor_seconds([] {
+    for (int i = 0; i < kTimes; ++i) {
+      const Layout layout = make_layout({"chimera", 4, 4});
+      EXPECT_EQ(simulate(layout, uniform_costs(layout, {}), parse_phases("gp-bp")).makespan, 20);
+    }
+  });
+  EXPECT_LT(taken / kTimes, 1e-3 * adagp::testing::slowness());
 }
 
 TEST(PipelineSimulate, CostsOfOtherStagesAreRefused) {
