@@ -29,7 +29,6 @@ import torch
 
 MODES = ("eager", "eager-graph", "compile", "compile-graph")
 MODELS = ("vgg13_bn", "resnet18", "resnet50")
-WARM_UP = 5  # steps; the first of them compiles and lets cuDNN choose
 
 
 def build(name, form):
@@ -130,11 +129,11 @@ def captured(work, stream):
     return replay
 
 
-def prepared(work, graph):
+def prepared(work, graph, warm_up):
     """(callable, first result): compiled, warm and, with `graph`, captured."""
     if not graph:
         first = float(work().float().mean())
-        for _ in range(WARM_UP - 1):
+        for _ in range(warm_up - 1):
             work()
         return work, first
     # Warm-up and capture share one side stream: backward runs where forward ran, and work on the
@@ -143,11 +142,11 @@ def prepared(work, graph):
     stream.wait_stream(torch.cuda.current_stream())
     with torch.cuda.stream(stream):
         first = float(work().float().mean())
-        for _ in range(WARM_UP - 1):
+        for _ in range(warm_up - 1):
             work()
     torch.cuda.current_stream().wait_stream(stream)
     replay = captured(work, stream)
-    for _ in range(WARM_UP):
+    for _ in range(warm_up):
         replay()
     return replay, first
 
@@ -187,7 +186,7 @@ def measure(name, mode, args, report):
     work = Work(name, mode, args)
     if work.device.type == "cuda":
         report({"gpu": torch.cuda.get_device_name(work.device)})
-    step, first_loss = prepared(work.step, work.graph)
+    step, first_loss = prepared(work.step, work.graph, args.warm_up)
     # All modes begin with the same weights: a loss that differs shows a mode that does other work.
     report({"loss_first": first_loss, "bp_setup_s": round(time.perf_counter() - start, 1)})
     report(spread("bp", milliseconds(step, args.steps, work.device)))
@@ -198,7 +197,7 @@ def measure(name, mode, args, report):
     if args.no_forward:
         return
     start = time.perf_counter()
-    forward, _ = prepared(work.forward, work.graph)
+    forward, _ = prepared(work.forward, work.graph, args.warm_up)
     report({"fw_setup_s": round(time.perf_counter() - start, 1)})
     report(spread("fw", milliseconds(forward, args.steps, work.device)))
 
@@ -254,6 +253,8 @@ def arguments(argv=None):
     parser.add_argument("--input", choices=("cifar", "imagenet"), default="cifar")
     parser.add_argument("--batch", type=int, default=256)
     parser.add_argument("--steps", type=int, default=100, help="timed steps of each kind")
+    parser.add_argument("--warm-up", type=int, default=5,
+                        help="steps before; the first compiles and lets cuDNN choose")
     parser.add_argument("--device", default="cuda")
     parser.add_argument("--time-limit", type=float, default=600,
                         help="seconds for one mode of one model")

@@ -10,8 +10,10 @@ that) and a python3 with torch and torchvision.
 
 import argparse
 import datetime
+import importlib.util
 import json
 import os
+import runpy
 import shlex
 import subprocess
 import sys
@@ -43,13 +45,22 @@ def commit():
     return (name + (" with local changes" if changed else "")) if name else "unknown"
 
 
+def torch_version():
+    """Of the package this Python would import; importing it takes seconds."""
+    found = importlib.util.find_spec("torch")
+    try:
+        return runpy.run_path(str(Path(found.origin).with_name("version.py")))["__version__"]
+    except (AttributeError, KeyError, OSError):
+        return ""
+
+
 def machine(args):
     """What the numbers belong to: date, device, versions."""
     name, _, driver = said("nvidia-smi", "--query-gpu=name,driver_version",
                            "--format=csv,noheader").partition("\n")[0].partition(", ")
     nvcc = said("nvcc", "--version") or said("/usr/local/cuda/bin/nvcc", "--version")
     release = [line for line in nvcc.splitlines() if "release" in line]
-    torch = said(sys.executable, "-c", "import torch; print(torch.__version__)")
+    torch = torch_version()
     return {
         "date": datetime.date.today().isoformat(),
         "device": name,

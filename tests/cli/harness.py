@@ -23,8 +23,9 @@ def slowness(clock):
     return max(1, (clock() - began) / usual, float(os.environ.get("ADAGP_TEST_SLOW", 1)))
 
 
+SLOWNESS = slowness(time.perf_counter)
 # Seconds before a hanging program is an error. Nothing that works takes so long.
-PATIENCE = 600 * slowness(time.perf_counter)
+PATIENCE = 600 * SLOWNESS
 
 
 def sets(**values):

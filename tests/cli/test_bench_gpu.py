@@ -139,8 +139,9 @@ def test_pytorch_side_reports_a_failed_mode_and_goes_on(tmp_path):
     pytest.importorskip("torchvision")
     done = subprocess.run(
         [sys.executable, str(ROOT / "bench/gpu/pytorch_bench.py"), "--device", "cpu",
-         "--batch", "2", "--steps", "2", "--models", "resnet18", "--modes", "eager-graph,eager",
-         "--json", str(tmp_path / "out.json")], capture_output=True, text=True, timeout=PATIENCE)
+         "--batch", "2", "--steps", "2", "--warm-up", "1", "--models", "resnet18",
+         "--modes", "eager-graph,eager", "--json", str(tmp_path / "out.json")],
+        capture_output=True, text=True, timeout=PATIENCE)
     assert done.returncode == 0, done.stderr
     result = json.loads(done.stdout)
     assert result == json.loads((tmp_path / "out.json").read_text())

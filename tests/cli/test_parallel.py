@@ -1,20 +1,23 @@
 """Several processes train what one process would train."""
 
+import functools
 import os
 import re
 import signal
 import socket
 import subprocess
 import sys
-import time
+import tempfile
 from contextlib import suppress
+from pathlib import Path
 
 import numpy as np
 import pytest
 from safetensors.numpy import load_file
 
-from harness import (BIN, PATIENCE, adagp, checkpoints, environment, finish, newest_step,
-                     records, sets, start, summary, wait_until)
+from harness import (BIN, PATIENCE, SLOWNESS, adagp, checkpoints, environment, finish, newest_step,
+                     sets, start, summary, wait_until)
+from parting import distance, losses, nudge
 
 DATA = ["--data", "synthetic", "--threads", "1",
         *sets(data__synthetic_size=8, data__synthetic_train=120, data__synthetic_test=40)]
@@ -55,24 +58,29 @@ def alone(tmp_path_factory):
     return folder
 
 
-def losses(folder):
-    return [(r["step"], np.nan if r["loss"] is None else r["loss"]) for r in records(folder)
-            if r["kind"] == "train"]
+def beginnings(run, folder):
+    """Two files of weights that are a rounding error apart, for runs like `run`."""
+    adagp("train", *run, "--method", "bp", "-o", folder / "begin")
+    plain = folder / "begin/weights.safetensors"
+    return plain, nudge(plain, folder / "nudged.safetensors")
 
 
-def assert_alike(folder, reference, tolerance=1e-5, buffers=True):
+@functools.cache
+def ten_batches():
+    """How far another order of additions may lead in ten batches (parting.py); about 1e-5."""
+    def apart(run, folder):
+        folders = [folder / "a", folder / "b"]
+        for weights, made in zip(beginnings(run, folder), folders):
+            adagp("train", *run, "--method", "adagp", "--weights", weights, "-o", made)
+        return distance(*folders)
+
+    with tempfile.TemporaryDirectory() as top:
+        return 10 * max(apart(run, Path(top) / str(i)) for i, run in enumerate((NORMS, PLAIN)))
+
+
+def assert_alike(folder, reference, tolerance=None, buffers=True):
     """The same losses and weights, up to the order of additions in fp32."""
-    ours, theirs = losses(folder), losses(reference)
-    assert [step for step, _ in ours] == [step for step, _ in theirs]
-    np.testing.assert_allclose([x for _, x in ours], [x for _, x in theirs], rtol=tolerance)
-    a, b = (load_file(f / "weights.safetensors") for f in (folder, reference))
-    assert a.keys() == b.keys()
-    for name in a:
-        if not buffers and ("running" in name or "batches" in name):
-            continue
-        size = max(1e-3, float(np.abs(b[name]).max()))
-        np.testing.assert_allclose(a[name], b[name], atol=tolerance * size, rtol=tolerance,
-                                   err_msg=name)
+    assert distance(folder, reference, buffers) <= (tolerance or ten_batches())
     one, two = summary(folder), summary(reference)
     assert (one["bp_batches"], one["gp_batches"]) == (two["bp_batches"], two["gp_batches"])
 
@@ -156,7 +164,7 @@ def test_copies_may_average_the_predicted_gradients(tmp_path):
         adagp("train", *PLAIN, "--method", "adagp", "--parallel", spec, "-o", folder / name)
     ours, theirs = (dict(losses(folder / name)) for name in ("gradients", "summaries"))
     bp = range(1, 6)
-    np.testing.assert_allclose([ours[s] for s in bp], [theirs[s] for s in bp], rtol=1e-5)
+    np.testing.assert_allclose([ours[s] for s in bp], [theirs[s] for s in bp], rtol=ten_batches())
     # The mean of two predictions is not the prediction of the mean, but near it.
     a, b = (load_file(folder / name / "weights.safetensors") for name in ("gradients", "summaries"))
     assert any((a[name] != b[name]).any() for name in a)
@@ -178,10 +186,24 @@ def test_under_torchrun(tmp_path, alone):
     assert_alike(folder, alone(*NORMS, "--method", "adagp", *sets(accumulate=4)))
 
 
-@pytest.mark.parametrize("then", [1, 2])
-def test_a_checkpoint_of_four_stages_resumes_on_fewer(tmp_path, alone, then):
-    folder = tmp_path / "run"
+@pytest.fixture(scope="module")
+def sixty_batches(alone, tmp_path_factory):
+    """A run long enough to be stopped, what one process makes of it, and how far another order of
+    additions may lead away from that (parting.py)."""
     run = [*longer(NORMS, 12), "--method", "adagp", *sets(checkpoint_every="3ba", accumulate=4)]
+    plain, nudged = ([*run, "--weights", weights]
+                     for weights in beginnings(NORMS, tmp_path_factory.mktemp("beginnings")))
+    reference = alone(*plain)
+    allowed = 60 * distance(alone(*nudged), reference)
+    # The bound tells something: a run that sees other batches is much farther away.
+    assert 10 * allowed < distance(alone(*plain, "--seed", "1"), reference)
+    return plain, reference, allowed
+
+
+@pytest.mark.parametrize("then", [1, 2])
+def test_a_checkpoint_of_four_stages_resumes_on_fewer(tmp_path, sixty_batches, then):
+    folder = tmp_path / "run"
+    run, reference, allowed = sixty_batches
     process = start("train", *run, "--parallel", "pipeline=gpipe,local=4", "-o", folder)
     assert wait_until(lambda: newest_step(folder) >= 3, process)
     process.send_signal(signal.SIGTERM)
@@ -190,8 +212,7 @@ def test_a_checkpoint_of_four_stages_resumes_on_fewer(tmp_path, alone, then):
     how = [] if then == 1 else ["--parallel", f"pipeline=gpipe,local={then}"]
     done = adagp("train", *run, *how, "-o", folder)
     assert "resumed after batch" in done.stderr
-    # Differences in the last digit grow over 60 batches.
-    assert_alike(folder, alone(*run), tolerance=1e-3)
+    assert_alike(folder, reference, allowed)
 
 
 def children(process):
@@ -199,65 +220,84 @@ def children(process):
     return [int(pid) for pid in found.stdout.split()]
 
 
-def test_a_killed_rank_stops_the_others_and_the_run_goes_on(tmp_path, alone):
+def waited(text):
+    """The seconds of "(waited 1.5 s" in an error of a rank."""
+    return float(re.search(r"\(waited ([0-9.]+) s", text)[1])
+
+
+def test_a_killed_rank_stops_the_others_and_the_run_goes_on(tmp_path, sixty_batches):
     folder = tmp_path / "run"
-    run = [*longer(NORMS, 8), "--method", "adagp", *sets(checkpoint_every="2ba", accumulate=2)]
-    command = ["train", *run, "--parallel", "pipeline=dapple,local=2,timeout=10", "-o", folder]
+    run, reference, allowed = sixty_batches
+    command = ["train", *run, "--parallel", "pipeline=dapple,local=2,timeout=300", "-o", folder]
     process = start(*command)
-    assert wait_until(lambda: newest_step(folder) >= 4, process)
-    victim = children(process)[-1]
-    began = time.monotonic()
-    os.kill(victim, signal.SIGKILL)
+    assert wait_until(lambda: newest_step(folder) >= 3, process)
+    os.kill(children(process)[-1], signal.SIGKILL)
     _, err = finish(process)
-    assert time.monotonic() - began < 10
     assert process.returncode == 1
     assert re.search(r"rank 0 of 2: .*rank 1 \(pid", err), err
+    assert waited(err) < 150, err  # at once, not after the timeout
     assert checkpoints(folder)
     adagp(*command)
-    assert_alike(folder, alone(*run))
+    assert_alike(folder, reference, allowed)
 
 
-def test_torchrun_restarts_and_the_run_resumes(tmp_path, alone):
+def test_torchrun_restarts_and_the_run_resumes(tmp_path, sixty_batches):
     folder = tmp_path / "run"
-    run = [*longer(NORMS, 40), "--method", "adagp",
-           *sets(checkpoint_every="2ba", accumulate=2, log_every="100ba")]
+    run, reference, allowed = sixty_batches
     command = [sys.executable, "-m", "torch.distributed.run", "--no-python", "--nproc-per-node=2",
-               "--standalone", "--max-restarts=2", BIN, "train", *run, "--parallel",
-               "pipeline=gpipe,timeout=10", "-o", str(folder)]
+               "--standalone", "--max-restarts=2", BIN, "train", *map(str, run), "--parallel",
+               "pipeline=gpipe,timeout=300", "-o", str(folder)]
     process = subprocess.Popen(command, env=environment(), text=True, stdout=subprocess.PIPE,
                                stderr=subprocess.PIPE)
-    assert wait_until(lambda: newest_step(folder) >= 4, process)
+    assert wait_until(lambda: newest_step(folder) >= 3, process)
     os.kill(children(process)[-1], signal.SIGKILL)
     out, err = finish(process)
     assert process.returncode == 0, err
     assert "resumed after batch" in err
-    # 200 batches let differences in the last digit grow; a lost or repeated batch makes larger ones.
-    assert_alike(folder, alone(*run), tolerance=1e-3)
+    assert_alike(folder, reference, allowed)
 
 
 def test_a_rank_that_hangs_is_named(tmp_path):
-    run = [*longer(NORMS, 400), "--method", "bp", *sets(log_every="1000ba")]
-    process = start("train", *run, "--parallel", "pipeline=gpipe,local=2,timeout=3",
+    run = [*longer(NORMS, 4000), "--method", "bp", *sets(log_every="1000ba")]
+    timeout = round(5 * SLOWNESS)
+    process = start("train", *run, "--parallel", f"pipeline=gpipe,local=2,timeout={timeout}",
                     "-o", tmp_path / "run")
     assert wait_until(lambda: len(children(process)) == 2 and newest_step(tmp_path / "run") > 0,
                       process)
     hung = children(process)[1]
     os.kill(hung, signal.SIGSTOP)
-    began = time.monotonic()
     try:
         _, err = finish(process)
     finally:
         with suppress(ProcessLookupError):  # the launcher has already done it
             os.kill(hung, signal.SIGKILL)
     assert process.returncode == 1
-    assert time.monotonic() - began < 20
     assert re.search(r"rank 1.*stopped", err), err
+    assert waited(err) > 0.9 * timeout, err
 
 
-def test_ctrl_c_saves_once_for_all(tmp_path, alone):
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_ends_a_run_whose_ranks_are_stopped(tmp_path, how):
+    run = [*longer(NORMS, 4000), "--method", "bp", *sets(log_every="1000ba")]
+    process = start("train", *run, "--parallel", "pipeline=gpipe,local=2,timeout=300",
+                    "-o", tmp_path / "run")
+    assert wait_until(lambda: len(children(process)) == 2 and newest_step(tmp_path / "run") > 0,
+                      process)
+    ranks = children(process)
+    for rank in ranks:
+        os.kill(rank, signal.SIGSTOP)
+    process.send_signal(how)
+    _, err = finish(process)
+    assert process.returncode == 128 + how, err
+    assert "saved after batch" in err
+    assert not [rank for rank in ranks if os.path.exists(f"/proc/{rank}")]
+
+
+def test_ctrl_c_saves_once_for_all(tmp_path, sixty_batches):
     folder = tmp_path / "run"
-    run = [*longer(NORMS, 12), "--method", "adagp", *sets(checkpoint_every="1ep", accumulate=2)]
-    command = ["train", *run, "--parallel", "pipeline=gpipe,local=2", "-o", folder]
+    run, reference, allowed = sixty_batches
+    command = ["train", *run, *sets(checkpoint_every="1ep"), "--parallel", "pipeline=gpipe,local=2",
+               "-o", folder]
     process = start(*command)
     assert wait_until(lambda: newest_step(folder) >= 5, process)
     process.send_signal(signal.SIGINT)
@@ -265,7 +305,7 @@ def test_ctrl_c_saves_once_for_all(tmp_path, alone):
     assert process.returncode == 130, err
     assert "saved after batch" in err
     adagp(*command)
-    assert_alike(folder, alone(*run))
+    assert_alike(folder, reference, allowed)
 
 
 @pytest.mark.parametrize("spec,message", [
@@ -291,7 +331,8 @@ def test_an_unreachable_master_is_named(tmp_path):
            "MASTER_PORT": "9"}
     done = adagp("train", *NORMS, "--parallel", "data,timeout=2", "-o", tmp_path / "run", code=1,
                  env=env)
-    assert "127.0.0.1:9" in done.stderr, done.stderr
+    assert "127.0.0.1:9" in done.stderr and "nobody answers there" in done.stderr, done.stderr
+    assert "something listens" not in done.stderr
 
 
 def test_other_options_on_one_rank_are_refused(tmp_path):
@@ -303,7 +344,7 @@ def test_other_options_on_one_rank_are_refused(tmp_path):
         env = environment(RANK=str(rank), WORLD_SIZE="2", LOCAL_RANK=str(rank),
                           MASTER_ADDR="127.0.0.1", MASTER_PORT=str(port))
         return subprocess.Popen([BIN, "train", *map(str, NORMS), *extra, "--parallel",
-                                 "data,timeout=20", "-o", str(tmp_path / "run")], env=env,
+                                 "data,timeout=300", "-o", str(tmp_path / "run")], env=env,
                                 text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     processes = [one(0), one(1, "--set", "optim.lr=0.7")]
     for process in processes:

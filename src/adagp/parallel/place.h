@@ -11,8 +11,8 @@ struct Place {
   int local_rank = 0;  // on its machine: which GPU
   std::string master;  // host of the store
   int port = 0;
-  std::string socket;  // of this program's own launcher; empty: the store is at host and port
-  std::string secret;  // that the store wants to have proved; empty: none was given
+  std::string socket{};  // of this program's own launcher; empty: the store is at host and port
+  std::string secret{};  // that the store wants to have proved; empty: none was given
 
   std::string store_address() const;  // for messages
 };

@@ -211,8 +211,11 @@ StorePtr open_store(const Place& place, milliseconds timeout) {
   auto attempt = std::make_shared<Attempt>();
   const auto connect = [attempt, torchrun, place, endpoint, secret, timeout, server] {
     try {
-      attempt->store = torchrun ? torchrun_store(place, timeout)
-                                : c10::make_intrusive<OwnStore>(endpoint, secret, timeout, server);
+      if (torchrun) {
+        attempt->store = torchrun_store(place, timeout);
+      } else {
+        attempt->store = c10::make_intrusive<OwnStore>(endpoint, secret, timeout, server);
+      }
     } catch (const std::exception& error) {
       attempt->reason = reason_of(error);
     }

