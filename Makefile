@@ -9,6 +9,10 @@ START := $(shell date +%s)
 CMAKE_ARGS ?=
 # ci: the same with warnings as errors.
 PRESET ?= release
+# Another LibTorch, which set-up installs: make build ADAGP_TORCH_VERSION=2.15.0
+ADAGP_TORCH_VERSION ?=
+export ADAGP_TORCH_VERSION
+options = $(strip $(1) $(CMAKE_ARGS) -DADAGP_TORCH_VERSION=$(ADAGP_TORCH_VERSION))
 BENCH_ARGS ?=
 FUZZ_SECONDS ?= 30
 # A file that includes torch takes up to 3 GB to compile.
@@ -18,20 +22,23 @@ JOBS ?= $(shell awk -v n=$$(nproc) '/MemAvailable/ {j = int($$2 / 3e6)} END {pri
 # CMAKE_ARGS changed; ninja itself runs it again when a CMake file did.
 define configure
 @args=$(2)/.cmake-args; \
-if [ ! -f $(2)/build.ninja ] || [ "$$(cat $$args 2>/dev/null)" != '$(strip $(1) $(3) $(CMAKE_ARGS))' ]; then \
-  cmake --preset $(1) $(3) $(CMAKE_ARGS) && echo '$(strip $(1) $(3) $(CMAKE_ARGS))' > $$args; fi
+if [ ! -f $(2)/build.ninja ] || [ "$$(cat $$args 2>/dev/null)" != '$(1) $(call options,$(3))' ]; then \
+  cmake --preset $(1) $(call options,$(3)) && echo '$(1) $(call options,$(3))' > $$args; fi
 endef
 ninja = @ninja -j $(JOBS) -C $(1) $(2)
 
 .PHONY: build run test test-asan test-gpu test-sim bench bench-gpu bench-sim bench-parallel layers fuzz sim-only format \
-  lint lint-all setup offline-bundle clean help
+  cross lint lint-all setup offline-bundle clean help
 
 build: ## the program, build/bin/adagp (default)
 	@scripts/setup.sh --auto
 	$(call configure,$(PRESET),build)
 	$(call ninja,build,adagp)
 
-run: build ## build, then the demo: backprop, ADA-GP and the controls side by side
+run: ## build, then the demo: backprop, ADA-GP and the controls side by side
+	@[ -x build/bin/adagp ] || echo "make run: three steps: set-up (it says what it installs before it does)," \
+	  "the build (some ten minutes on two cores; ninja counts its steps), the demo (three minutes)"
+	@$(MAKE) build
 	@OMP_WAIT_POLICY=$${OMP_WAIT_POLICY:-passive} \
 	  build/bin/adagp compare configs/recipes/demo.toml -o runs/demo
 
@@ -99,6 +106,10 @@ sim-only: ## the torch-free parts alone, build/sim-only/bin/adagp
 	@scripts/setup.sh --sim
 	$(call configure,sim-only,build/sim-only)
 	$(call ninja,build/sim-only,adagp)
+
+cross: ## compile all that needs no LibTorch for the other CPU (aarch64 or x86_64)
+	@scripts/setup.sh --sim
+	@JOBS=$(JOBS) scripts/cross_check.sh
 
 format: ## clang-format every source file in place
 	@scripts/setup.sh --sim --lint

@@ -1,11 +1,32 @@
-# The version of the torch package in `folder`, "2.11.0+cu130", or "" when it does not say.
+# The version of the torch package in `folder`, or "" when it does not say: "2.11.0+cu130" of a wheel
+# (version.py) or of a zip of LibTorch (build-version), "2.11.0" of the headers alone.
 function(adagp_torch_version folder result)
   set(_version "")
+  set(_header ${folder}/include/torch/headeronly/version.h)
   if(EXISTS ${folder}/version.py)
     file(STRINGS ${folder}/version.py _lines REGEX "^__version__ *=")
     if(_lines MATCHES "'([^']+)'")
       set(_version ${CMAKE_MATCH_1})
     endif()
+  elseif(EXISTS ${folder}/build-version)
+    file(STRINGS ${folder}/build-version _version LIMIT_COUNT 1)
+  elseif(EXISTS ${_header})
+    file(STRINGS ${_header} _lines REGEX "^#define TORCH_VERSION_(MAJOR|MINOR|PATCH) ")
+    string(REGEX MATCHALL "[0-9]+" _numbers "${_lines}")
+    string(REPLACE ";" "." _version "${_numbers}")
   endif()
   set(${result} "${_version}" PARENT_SCOPE)
+endfunction()
+
+# Whether two versions may be the same LibTorch: where one says nothing of its build, the numbers decide.
+function(adagp_same_torch one other result)
+  if(NOT "${one}" MATCHES "\\+" OR NOT "${other}" MATCHES "\\+")
+    string(REGEX REPLACE "\\+.*" "" one "${one}")
+    string(REGEX REPLACE "\\+.*" "" other "${other}")
+  endif()
+  if("${one}" STREQUAL "${other}" OR "${one}" STREQUAL "" OR "${other}" STREQUAL "")
+    set(${result} TRUE PARENT_SCOPE)
+  else()
+    set(${result} FALSE PARENT_SCOPE)
+  endif()
 endfunction()

@@ -41,13 +41,3 @@ adagp_optional(jpeg jpeglib.h jpeg)  # parts of JPEG files; libjpeg-turbo's own 
 adagp_optional(png png.h png)
 adagp_optional(archive archive.h archive)
 adagp_optional(pugixml pugixml.hpp pugixml)
-
-# LibTorch has gloo's code but not its headers, which runs of several processes need on the CPU.
-find_path(ADAGP_GLOO_INCLUDE gloo/algorithm.h HINTS ${ADAGP_DEPS_DIR}/include)
-add_library(adagp_gloo INTERFACE)
-if(ADAGP_GLOO_INCLUDE)
-  target_compile_definitions(adagp_gloo INTERFACE USE_C10D_GLOO=1)
-  message(STATUS "gloo: ${ADAGP_GLOO_INCLUDE}/gloo")
-else()
-  message(STATUS "gloo: not found, built without it")
-endif()

@@ -28,11 +28,6 @@ install(DIRECTORY ${CMAKE_SOURCE_DIR}/src/adagp DESTINATION ${CMAKE_INSTALL_INCL
 
 set(_package ${CMAKE_INSTALL_LIBDIR}/cmake/adagp)
 install(EXPORT adagp NAMESPACE adagp:: FILE adagpTargets.cmake DESTINATION ${_package})
-set(ADAGP_TORCH_VERSION "")
-if(ADAGP_TORCH)
-  include(AdagpTorchVersion)
-  adagp_torch_version(${ADAGP_TORCH_DIR} ADAGP_TORCH_VERSION)
-endif()
 configure_package_config_file(${CMAKE_SOURCE_DIR}/cmake/adagpConfig.cmake.in
   ${CMAKE_BINARY_DIR}/adagpConfig.cmake INSTALL_DESTINATION ${_package})
 write_basic_package_version_file(${CMAKE_BINARY_DIR}/adagpConfigVersion.cmake

@@ -28,6 +28,25 @@ if(NOT EXISTS ${ADAGP_TORCH_DIR}/lib/libtorch_cpu.so)
     "or build without the engine: -DADAGP_TORCH=OFF")
 endif()
 
+# Which version it is: too old a one fails in the middle of the build, with messages that do not say why.
+include(AdagpTorchVersion)
+adagp_torch_version(${ADAGP_TORCH_DIR} ADAGP_FOUND_TORCH)
+string(REGEX MATCH "^[0-9]+\\.[0-9]+\\.[0-9]+" _numbers "${ADAGP_FOUND_TORCH}")
+set(_oldest 2.11.0)
+set(_newest_tried 2.15.0)
+if(ADAGP_TORCH_VERSION AND _numbers AND NOT _numbers VERSION_EQUAL ADAGP_TORCH_VERSION)
+  message(FATAL_ERROR "ADAGP_TORCH_VERSION=${ADAGP_TORCH_VERSION}, but ${ADAGP_TORCH_DIR} is LibTorch ${ADAGP_FOUND_TORCH}: "
+    "'make build ADAGP_TORCH_VERSION=${ADAGP_TORCH_VERSION}' installs and takes it, "
+    "or pass -DADAGP_TORCH_DIR=<folder of that torch package>")
+elseif(_numbers AND _numbers VERSION_LESS _oldest)
+  message(FATAL_ERROR "${ADAGP_TORCH_DIR} is LibTorch ${ADAGP_FOUND_TORCH}; adagp needs ${_oldest} or newer: run "
+    "scripts/setup.sh, or pass -DADAGP_TORCH_DIR=<folder of a newer torch package>")
+elseif(NOT _numbers)
+  message(STATUS "LibTorch: ${ADAGP_TORCH_DIR} does not say its version; ${_oldest} to ${_newest_tried} were tried")
+elseif(_numbers VERSION_GREATER _newest_tried)
+  message(STATUS "LibTorch: ${ADAGP_FOUND_TORCH} is newer than those that were tried, ${_oldest} to ${_newest_tried}")
+endif()
+
 # LibTorch uses the shared libstdc++. A compiler that only has the static one gives the program a
 # second copy of the library's state, and it aborts in the destructors at exit.
 execute_process(COMMAND ${CMAKE_CXX_COMPILER} -print-file-name=libstdc++.so
@@ -49,7 +68,11 @@ target_link_options(adagp_torch INTERFACE LINKER:--allow-shlib-undefined)
 # The wheel's CUDA half is linked only where it can be used: it makes every start slower, and the
 # slim set of packages has no cuDNN to load it with.
 set(ADAGP_WITH_CUDA OFF)
-if(ADAGP_CUDA STREQUAL "ON" OR (ADAGP_CUDA STREQUAL "AUTO" AND EXISTS /dev/nvidia0))
+set(_no_gpu 1)
+if(ADAGP_CUDA STREQUAL "AUTO")
+  execute_process(COMMAND ${CMAKE_SOURCE_DIR}/scripts/have_gpu.sh RESULT_VARIABLE _no_gpu)
+endif()
+if(ADAGP_CUDA STREQUAL "ON" OR _no_gpu EQUAL 0)
   if(NOT EXISTS ${ADAGP_TORCH_DIR}/lib/libtorch_cuda.so)
     message(FATAL_ERROR "ADAGP_CUDA=${ADAGP_CUDA}, but ${ADAGP_TORCH_DIR}/lib has no libtorch_cuda.so")
   endif()
@@ -76,4 +99,4 @@ if(ADAGP_WITH_CUDA)
 endif()
 set(CMAKE_BUILD_RPATH ${ADAGP_TORCH_DIR}/lib)
 set(CMAKE_INSTALL_RPATH ${ADAGP_TORCH_DIR}/lib)
-message(STATUS "LibTorch: ${ADAGP_TORCH_DIR} (CUDA: ${ADAGP_WITH_CUDA})")
+message(STATUS "LibTorch: ${ADAGP_TORCH_DIR} (${ADAGP_FOUND_TORCH}, CUDA: ${ADAGP_WITH_CUDA})")

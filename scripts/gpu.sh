@@ -15,11 +15,6 @@ units='^unit\.(cuda|data|nn|models|optim|predictor|metrics|train)$'
 
 say() { echo "gpu: $*" >&2; }
 
-have_gpu() {
-  if command -v nvidia-smi >/dev/null; then nvidia-smi -L 2>/dev/null | grep -q '^GPU '; return; fi
-  compgen -G '/dev/nvidia[0-9]*' >/dev/null
-}
-
 have_headers() {
   local header
   for header in CLI/CLI.hpp toml++/toml.h nlohmann/json.hpp fmt/core.h spdlog/spdlog.h \
@@ -48,7 +43,7 @@ args() {
 }
 
 ready() {
-  have_gpu || { say "no NVIDIA GPU on this machine (nvidia-smi lists none)"; exit 1; }
+  scripts/have_gpu.sh || { say "no NVIDIA GPU on this machine (nvidia-smi lists none)"; exit 1; }
   local folder
   folder=$(deps)
   [[ -z $folder ]] || export ADAGP_DEPS_DIR=$folder

@@ -9,24 +9,25 @@
 #   --lint   also clang-format and clang-tidy
 #   --fuzz   also clang with libFuzzer
 #
+# ADAGP_TORCH_VERSION=2.15.0 takes another LibTorch than 2.11.0.
 # ADAGP_DEPS_DIR=<folder with include/> replaces the distribution packages on machines without them.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
+torch_version=${ADAGP_TORCH_VERSION:-2.11.0}
 tools=(cmake==4.4.4 ninja==1.13.2)
-torch=(torch==2.11.0)
-torch_loads=('nvidia-cuda-runtime==13.0.*' 'nvidia-cuda-cupti==13.0.*')  # what libtorch_cpu.so links
+torch=("torch==$torch_version")
 tests=(torchvision==0.26.0 timm==1.0.30 numpy safetensors tensorboard pytest pillow sacrebleu scalesim==3.0.0)
-
-# package:what shows that it is there (a header with a slash or .h, else a command)
-required=(build-essential:g++ libcli11-dev:CLI/CLI.hpp libtomlplusplus-dev:toml++/toml.h
-  libfmt-dev:fmt/core.h libspdlog-dev:spdlog/spdlog.h nlohmann-json3-dev:nlohmann/json.hpp libgtest-dev:gtest/gtest.h)
-optional=(libbenchmark-dev:benchmark/benchmark.h libturbojpeg0-dev:turbojpeg.h libjpeg-dev:jpeglib.h
-  libpng-dev:png.h libarchive-dev:archive.h libpugixml-dev:pugixml.hpp
-  libgloo-dev:gloo/algorithm.h ccache:ccache mold:mold git:git)
+[[ $torch_version == 2.11.0 ]] || tests[0]='torchvision>=0.26.0'  # pip takes the one that fits torch
 
 say() { echo "setup: $*" >&2; }
 die() { say "$*"; exit 1; }
+source scripts/setup_packages.sh
+
+[[ $torch_version =~ ^[0-9]+\.[0-9]+\.[0-9]+$ ]] ||
+  die "ADAGP_TORCH_VERSION='$torch_version': expected three numbers, such as 2.11.0"
+printf '2.11.0\n%s\n' "$torch_version" | sort -CV ||
+  die "ADAGP_TORCH_VERSION=$torch_version: LibTorch 2.11.0 or newer is needed"
 
 want=auto
 for arg in "$@"; do
@@ -40,70 +41,8 @@ for arg in "$@"; do
 done
 for_tests=$([[ $want == full ]] && echo yes || echo no)
 if [[ $want == auto ]]; then
-  if [[ -e /dev/nvidia0 ]]; then want=full; else want=slim; fi  # libtorch_cuda.so loads cuDNN etc.
+  if scripts/have_gpu.sh; then want=full; else want=slim; fi  # libtorch_cuda.so loads cuDNN etc.
 fi
-
-# ---------------------------------------------------------------- distribution packages
-
-present() {
-  local probe=$1 dir
-  case $probe in
-    libclang_rt) compgen -G '/usr/lib/llvm-*/lib/clang/*/lib/*/libclang_rt.fuzzer*' >/dev/null ;;
-    */* | *.h | *.hpp)
-      for dir in ${ADAGP_DEPS_DIR:+"$ADAGP_DEPS_DIR/include"} \
-          ${ADAGP_DEPS_DIR:+"$ADAGP_DEPS_DIR/googletest/googletest/include"} \
-          ${CPATH:+${CPATH//:/ }} /usr/include /usr/local/include; do
-        [[ -e $dir/$probe ]] && return 0
-      done
-      return 1 ;;
-    *) command -v "$probe" >/dev/null ;;
-  esac
-}
-
-# Prints the packages among package:probe arguments whose probe fails.
-missing() {
-  local entry
-  for entry in "$@"; do present "${entry#*:}" || echo "${entry%%:*}"; done
-}
-
-apt_install() {
-  local root=() found=() package
-  for package in "$@"; do
-    # Installed although the probe looked elsewhere: nothing to do.
-    [[ $(dpkg-query -W -f='${Status}' "$package" 2>/dev/null) == *" installed" ]] ||
-      found+=("$package")
-  done
-  [[ ${#found[@]} -eq 0 ]] && return 0
-  command -v apt-get >/dev/null || return 1
-  if [[ $(id -u) -ne 0 ]]; then
-    command -v sudo >/dev/null || return 1
-    root=(sudo)
-    [[ -t 0 ]] || root=(sudo -n)  # no terminal to ask for a password on
-    "${root[@]}" true 2>/dev/null || return 1
-  fi
-  local apt=(${root[@]+"${root[@]}"} env DEBIAN_FRONTEND=noninteractive apt-get -qq -o Dpkg::Use-Pty=0)
-  say "installing ${found[*]}"
-  # Package lists may be old or absent: refresh them only when that is what is in the way.
-  "${apt[@]}" install -y --no-install-recommends "${found[@]}" >/dev/null 2>&1 ||
-    { "${apt[@]}" update >/dev/null 2>&1 &&
-      "${apt[@]}" install -y --no-install-recommends "${found[@]}" >/dev/null; }
-}
-
-packages() {
-  local needed nice
-  mapfile -t needed < <(missing "${required[@]}")
-  mapfile -t nice < <(missing "${optional[@]}")
-  [[ ${#needed[@]} -eq 0 && ${#nice[@]} -eq 0 ]] && return 0
-  if [[ ${#needed[@]} -gt 0 ]] && ! apt_install "${needed[@]}"; then
-    say "these packages are missing and could not be installed from here:"
-    say "  apt-get install ${needed[*]} ${nice[*]-}"
-    say "(Debian and Ubuntu names; run it as root, or put copies of the headers under"
-    die "\$ADAGP_DEPS_DIR/include)"
-  fi
-  [[ ${#nice[@]} -eq 0 || -n ${ADAGP_DEPS_DIR:-} ]] && return 0
-  apt_install "${nice[@]}" ||
-    say "continuing without ${nice[*]} ('adagp doctor' says what that costs)"
-}
 
 # ---------------------------------------------------------------- .venv
 
@@ -120,7 +59,7 @@ fingerprint() {
   local set
   case $1 in
     sim) set="${tools[*]}" ;;
-    slim) set="${tools[*]} ${torch[*]} ${torch_loads[*]}" ;;
+    slim) set="${tools[*]} ${torch[*]} cudart cupti" ;;
     full) set="${tools[*]} ${torch[*]} ${tests[*]}" ;;
   esac
   printf '%s %s' "$1" "$(cksum <<<"$set" | tr ' ' -)"
@@ -136,7 +75,8 @@ venv_works() {
 
 venv_complete() {
   [[ -e $stamp && ! -e $unfinished && -x $venv/bin/cmake && -x $venv/bin/ninja ]] || return 1
-  grep -qxF "$(fingerprint "$want")" "$stamp" || return 1
+  grep -qxF "$(fingerprint "$want")" "$stamp" ||
+    { [[ $want == slim ]] && grep -qxF "$(fingerprint full)" "$stamp"; } || return 1
   [[ $want == sim ]] || compgen -G "$venv/lib/python3*/site-packages/torch/lib/libtorch_cpu.so" \
     >/dev/null || return 1
   venv_works
@@ -148,7 +88,7 @@ own_torch() {
   # 3.22 is what CMakePresets.json needs.
   printf '3.22\n%s\n' "$(cmake --version 2>/dev/null | awk 'NR==1 {print $3}')" | sort -CV || return 1
   [[ $want == sim ]] && return 0
-  python3 - "${torch[0]#torch==}" 2>/dev/null <<'PY'
+  python3 - "$torch_version" 2>/dev/null <<'PY'
 import importlib.metadata, importlib.util, pathlib, sys
 where = importlib.util.find_spec("torch").submodule_search_locations[0]
 same = importlib.metadata.version("torch").split("+")[0] == sys.argv[1]
@@ -165,8 +105,7 @@ raise SystemExit(not all(map(find_spec, names)))' 2>/dev/null
 check_python() {
   python3 -ISc 'import sys; sys.exit(sys.version_info < (3, 10))' 2>/dev/null ||
     die "python3 3.10 or newer is needed, got: $(python3 -V 2>&1 || true)"
-  python3 -ISc 'import ensurepip, venv' 2>/dev/null || apt_install python3-venv ||
-    die "python3 cannot make a virtual environment: apt-get install python3-venv"
+  present venv || die "python3 cannot make a virtual environment: apt-get install python3-venv"
 }
 
 empty_venv() {
@@ -186,6 +125,13 @@ pip_install() {
     grep -q 'Installing collected packages' "$log" 2>/dev/null || rm -f "$unfinished"
     return 1
   fi
+}
+
+# What libtorch_cpu.so loads beside the wheel: CUDA's runtime and CUPTI, of the CUDA it was built with.
+torch_loads() {
+  local cuda
+  cuda=$(sed -n "s/^cuda.*= '\(.*\)'$/\1/p" "$venv"/lib/python3*/site-packages/torch/version.py)
+  [[ -z $cuda ]] || printf '%s\n' "nvidia-cuda-runtime==$cuda.*" "nvidia-cuda-cupti==$cuda.*"
 }
 
 make_venv() {
@@ -209,10 +155,13 @@ make_venv() {
     sim) say "installing CMake and Ninja into $venv"
       pip_install "${tools[@]}" || return 1
       done_sets=(sim) ;;
-    slim) say "installing CMake, Ninja and LibTorch (slim set, over 1 GB) into $venv: about a minute"
-      pip_install "${tools[@]}" && pip_install --no-deps "${torch[@]}" "${torch_loads[@]}" || return 1
+    slim) say "installing CMake, Ninja and LibTorch into $venv"
+      local loads
+      pip_install "${tools[@]}" && pip_install --no-deps "${torch[@]}" || return 1
+      mapfile -t loads < <(torch_loads)
+      [[ ${#loads[@]} -eq 0 ]] || pip_install --no-deps "${loads[@]}" || return 1
       done_sets=(sim slim) ;;
-    full) say "installing CMake, Ninja, LibTorch and the tests' packages (5 GB) into $venv: minutes"
+    full) say "installing CMake, Ninja, LibTorch and the tests' packages into $venv"
       pip_install "${tools[@]}" "${torch[@]}" "${tests[@]}" || return 1
       done_sets=(sim slim full) ;;
   esac
@@ -222,11 +171,47 @@ make_venv() {
   venv_complete || die "$venv is still not complete after its installation: remove it and run this again"
 }
 
-packages
-venv_complete && exit 0
-if [[ ! -e $venv ]] && own_torch; then
-  if [[ $for_tests == no ]] || own_tests; then
-    [[ $want == sim ]] || say "using the torch ${torch[0]#torch==} of $(command -v python3); no $venv made"
+# Says what is about to be installed, before anything is.
+announce() {
+  local how=$1 number=$((${#needed[@]} + ${#nice[@]}))
+  say "this machine lacks things that the build needs; they are installed now:"
+  if [[ $number -gt 0 ]]; then
+    say "* $number packages of the distribution and what they stand on (apt-get, $how);"
+    say "  on a bare system about 500 MB and two minutes: ${needed[*]-} ${nice[*]-}"
+  fi
+  [[ $make == no ]] && return
+  case $want in
+    sim) say "* CMake and Ninja from PyPI into $venv: 100 MB, seconds" ;;
+    slim) say "* CMake, Ninja and LibTorch $torch_version from PyPI into $venv: 600 MB to download," \
+      "1.4 GB on disk, one to five minutes" ;;
+    full) say "* CMake, Ninja, LibTorch $torch_version, CUDA's libraries and the tests' Python packages from" \
+      "PyPI into $venv: 3 GB to download, 5 GB on disk, two to ten minutes" ;;
+  esac
+}
+
+# Whether .venv is to be made or mended, and whether a torch of the machine's own is left without it.
+make=no own=no
+if ! venv_complete; then
+  if [[ ! -e $venv ]] && own_torch; then own=yes; fi
+  [[ $own == yes ]] && { [[ $for_tests == no ]] || own_tests; } || make=yes
+fi
+[[ $make == no ]] || required+=(python3:python3)
+if [[ $make == yes ]]; then
+  if [[ $own == yes ]]; then optional+=(python3-venv:venv); else required+=(python3-venv:venv); fi
+fi
+mapfile -t needed < <(missing "${required[@]}")
+without=build/.packages-without  # removed by make clean
+mapfile -t nice < <(missing "${optional[@]}" | grep -vxFf <(cat "$without" 2>/dev/null) || true)
+# Copies of the headers: a machine without packages, where nothing more is asked for.
+[[ -z ${ADAGP_DEPS_DIR:-} ]] || nice=()
+how=$(rights) || { [[ ${#needed[@]} -gt 0 ]] || nice=(); }
+if [[ ${#needed[@]} -gt 0 || ${#nice[@]} -gt 0 || $make == yes ]]; then
+  announce "${how:-not possible here}"
+  install_packages
+fi
+if [[ $own == yes ]]; then
+  if [[ $make == no ]]; then
+    [[ $want == sim ]] || say "using the torch $torch_version of $(command -v python3); no $venv made"
     exit 0
   fi
   (make_venv) && exit 0
@@ -234,4 +219,5 @@ if [[ ! -e $venv ]] && own_torch; then
   say "using the torch of $(command -v python3); tests that need what it lacks of ${tests[*]} cannot run"
   exit 0
 fi
-make_venv || die "pip failed (see above and $venv/.adagp-pip.log); run it again when the cause is gone"
+[[ $make == no ]] || make_venv ||
+  die "pip failed (see above and $venv/.adagp-pip.log); run it again when the cause is gone"

@@ -1,7 +1,9 @@
 // adagp doctor: what this build can do on this machine, and what to do about what it cannot.
 
 #include <dlfcn.h>
+#include <link.h>
 
+#include <cstdlib>
 #include <fstream>
 #include <iomanip>
 #include <memory>
@@ -19,6 +21,7 @@
 #include <nlohmann/json.hpp>
 
 #include "adagp/core/files.h"
+#include "adagp/core/nvpl.h"
 #include "adagp/core/output.h"
 #include "adagp/core/text.h"
 #include "adagp/cuda/types.h"
@@ -120,6 +123,39 @@ Check cpu_check() {
       core::cat(at::get_num_threads(), " threads of ", std::thread::hardware_concurrency(),
                 " hardware threads, ", at::get_cpu_capability());
   return {"CPU", Health::kOk, value, ""};
+}
+
+// Whether a library with `part` in its name is loaded.
+bool is_loaded(const char* part) {
+  struct Search {
+    const char* part;
+    bool found = false;
+  } search{part};
+  dl_iterate_phdr(
+      [](dl_phdr_info* library, size_t, void* data) {
+        auto& wanted = *static_cast<Search*>(data);
+        wanted.found =
+            wanted.found || std::string(library->dlpi_name).find(wanted.part) != std::string::npos;
+        return 0;
+      },
+      &search);
+  return search.found;
+}
+
+// LibTorch's wheels for aarch64 multiply matrices with NVPL.
+void add_nvpl_check(std::vector<Check>& checks) {
+  if (!is_loaded("libnvpl_blas")) return;
+  const char* chosen = std::getenv("NVPL_BLAS_DEBUG_CPU_TYPE");
+  std::string value =
+      core::cat("NVPL, kernels chosen by ",
+                chosen == nullptr ? "itself" : core::cat("NVPL_BLAS_DEBUG_CPU_TYPE=", chosen));
+  if (core::caches_have_no_size()) {
+    value += ", because this machine tells no cache sizes and NVPL's tuned kernels hang then";
+  }
+  checks.push_back({"BLAS", Health::kOk, value,
+                    chosen == nullptr
+                        ? "if a run hangs, set NVPL_BLAS_DEBUG_CPU_TYPE=1 (docs/troubleshooting.md)"
+                        : ""});
 }
 
 std::string cuda_name(int64_t version) {
@@ -237,12 +273,14 @@ std::vector<Check> examine() {
 #endif
   checks.push_back({"LibTorch", Health::kOk, TORCH_VERSION, ""});
   checks.push_back(cpu_check());
+  add_nvpl_check(checks);
   checks.push_back(try_backward("training on the CPU", at::kCPU));
   add_gpu_checks(checks);
   const auto backends = parallel::backends();
-  checks.push_back(library_check(
-      "several processes (" + (backends.empty() ? "gloo" : core::join(backends, ", ")) + ")",
-      !backends.empty(), "no --parallel on CPUs", "libgloo-dev"));
+  const std::string no_gloo = parallel::why_no_gloo();
+  checks.push_back({"several processes", no_gloo.empty() ? Health::kOk : Health::kWarn,
+                    backends.empty() ? "not built in" : core::join(backends, ", ") + " built in",
+                    no_gloo.empty() ? "" : "no --parallel on CPUs: " + no_gloo});
   checks.push_back(library_check("JPEG (TurboJPEG)", io::have_jpeg(), "no .jpg images in data sets",
                                  "libturbojpeg0-dev"));
   checks.push_back(library_check("parts of JPEG files (libjpeg-turbo)", io::have_jpeg_parts(),

@@ -7,6 +7,7 @@
 
 #include "adagp/core/error.h"
 #include "adagp/core/log.h"
+#include "adagp/core/nvpl.h"
 #include "adagp/core/output.h"
 #include "adagp/core/text.h"
 #include "commands.h"
@@ -135,6 +136,7 @@ int run(int argc, char** argv) {
 int main(int argc, char** argv) {
   using adagp::core::log_error;
   adagp::core::open_standard_streams();
+  adagp::core::avoid_nvpl_hang();
   try {
     const int code = adagp::apps::run(argc, argv);
     adagp::core::flush_stdout();

@@ -1,6 +1,7 @@
 #include "adagp/accel/plan.h"
 
 #include <algorithm>
+#include <array>
 #include <set>
 
 #include "adagp/accel/checked.h"

@@ -7,6 +7,8 @@
 #include <cerrno>
 #include <chrono>
 #include <cmath>
+#include <cstring>
+#include <iterator>
 #include <limits>
 
 #include "adagp/core/error.h"

@@ -1,4 +1,7 @@
 #include "adagp/core/error.h"
+
+#include <cstring>
+
 #include "adagp/core/text.h"
 #include "adagp/io/events.h"
 #include "adagp/io/wire.h"

@@ -1,6 +1,7 @@
 #include "adagp/layers/pt2.h"
 
 #include <algorithm>
+#include <array>
 #include <optional>
 
 #include "adagp/core/error.h"

@@ -1,6 +1,7 @@
 #include "adagp/core/error.h"
 #include "adagp/core/text.h"
 #include "adagp/parallel/backend.h"
+#include "adagp/parallel/group.h"
 
 #ifdef USE_C10D_GLOO
 #include <algorithm>
@@ -22,6 +23,10 @@ constexpr std::chrono::seconds kPatience{5};  // for processes of a busy machine
 
 bool have_gloo() {
   return true;
+}
+
+std::string why_no_gloo() {
+  return "";
 }
 
 BackendPtr make_gloo(const BackendRequest& request) {
@@ -55,10 +60,19 @@ bool have_gloo() {
   return false;
 }
 
+std::string why_no_gloo() {
+#ifdef ADAGP_GLOO_UNFIT
+  return "the gloo headers found when it was built do not fit this LibTorch; install a libgloo-dev "
+         "of its time (gloo_probe.log in the build folder says what is wrong) and build in a new "
+         "folder";
+#else
+  return "gloo's headers were not found when it was built; install libgloo-dev, then: rm "
+         "build/CMakeCache.txt build/build.ninja && make";
+#endif
+}
+
 BackendPtr make_gloo(const BackendRequest&) {
-  throw UsageError(
-      "parallel: this program was built without gloo's headers; install libgloo-dev and build "
-      "again");
+  throw UsageError("parallel: this program was built without gloo: " + why_no_gloo());
 }
 
 #endif

@@ -75,5 +75,7 @@ std::unique_ptr<Group> join(const Place& place, const GroupOptions& options, at:
 
 // What this program was built with: "gloo", "nccl".
 std::vector<std::string> backends();
+// Why gloo is not among them, and what to do about it; "" when it is.
+std::string why_no_gloo();
 
 }  // namespace adagp::parallel

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <optional>
 
 #include "adagp/core/text.h"
 #include "adagp/report/budget.h"

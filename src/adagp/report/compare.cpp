@@ -107,6 +107,11 @@ Table people_table(const Comparison& comparison) {
   return table;
 }
 
+std::string words_below(const Comparison& comparison) {
+  const std::string plain = in_plain_words(comparison);
+  return "\n" + verdict(comparison) + "\n" + (plain.empty() ? "" : "\n" + plain + "\n");
+}
+
 }  // namespace
 
 Comparison compare(const std::vector<RunRecord>& runs, const Metric& metric) {
@@ -159,11 +164,11 @@ std::string to_json(const Comparison& comparison) {
 }
 
 std::string to_markdown(const Comparison& comparison) {
-  return people_table(comparison).markdown() + "\n" + verdict(comparison) + "\n";
+  return people_table(comparison).markdown() + words_below(comparison);
 }
 
 std::string to_console(const Comparison& comparison) {
-  return people_table(comparison).console() + "\n" + verdict(comparison) + "\n";
+  return people_table(comparison).console() + words_below(comparison);
 }
 
 std::string to_csv(const Comparison& comparison) {

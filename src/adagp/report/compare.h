@@ -10,6 +10,8 @@
 
 namespace adagp::report {
 
+constexpr int64_t kEnoughSeeds = 3;  // with fewer in common nothing is concluded
+
 // What one finished run contributes.
 struct RunRecord {
   std::string method;
@@ -65,12 +67,16 @@ Comparison compare(const std::vector<RunRecord>& runs, const Metric& metric = {}
 // paragraph for each, with an empty line between.
 std::string verdict(const Comparison& comparison);
 
+// Two sentences for a newcomer: adagp's time and score beside backprop's, then whether predicting
+// pays: against backprop of equal seconds, else against skip. "" without adagp or bp.
+std::string in_plain_words(const Comparison& comparison);
+
 // {"metric", "methods": {name: {"<metric>_mean", "<metric>_sd", "n", "seconds_mean", "speedup",
 // "bp_batches", "gp_batches", "cosine_mean"}}, "pairs": [{"method", "against", "n", "mean", "low",
 // "high"}], "verdict": text}; a number that does not exist is null.
 std::string to_json(const Comparison& comparison);
-std::string to_markdown(const Comparison& comparison);  // table and verdict
-std::string to_console(const Comparison& comparison);   // table and verdict
+std::string to_markdown(const Comparison& comparison);  // table, verdict, plain words
+std::string to_console(const Comparison& comparison);   // the same for a terminal
 std::string to_csv(const Comparison& comparison);       // the fields of MethodRow, unrounded
 
 }  // namespace adagp::report

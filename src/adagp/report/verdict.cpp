@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <map>
 
 #include "adagp/core/text.h"
@@ -8,8 +9,6 @@
 
 namespace adagp::report {
 namespace {
-
-constexpr int64_t kEnoughSeeds = 3;
 
 // Pairs with the same number of common seeds, most seeds first.
 using PairsBySeeds = std::map<int64_t, std::vector<PairedRow>, std::greater<>>;

@@ -1,5 +1,6 @@
 #include "adagp/study/output.h"
 
+#include <algorithm>
 #include <unordered_map>
 
 #include "adagp/core/error.h"

@@ -1,6 +1,7 @@
 // Fig. 20: pipelines over four devices, by counting steps and with the networks' own cycles.
 
 #include <algorithm>
+#include <optional>
 
 #include "adagp/core/text.h"
 #include "adagp/study/paper_parts.h"

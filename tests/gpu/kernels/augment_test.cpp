@@ -1,4 +1,7 @@
 #include "adagp/cuda/augment.h"
+
+#include <algorithm>
+
 #include "gpu/kernels/device_array.h"
 
 namespace adagp::test {

@@ -1,4 +1,6 @@
+#include <algorithm>
 #include <array>
+#include <cmath>
 #include <limits>
 
 #include "adagp/cuda/loss.h"

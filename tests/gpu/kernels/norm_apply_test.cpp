@@ -2,6 +2,9 @@
 
 #include "gpu/kernels/norm_fixture.h"
 
+#include <algorithm>
+#include <cmath>
+
 #include "adagp/core/error.h"
 
 namespace adagp::test {

@@ -1,6 +1,8 @@
 #pragma once
 // Inputs of the norm kernels, on the host for the twin and on the device for the kernel.
 
+#include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <memory>
 #include <ostream>

@@ -2,6 +2,7 @@
 
 #include "gpu/kernels/norm_fixture.h"
 
+#include <cmath>
 #include <memory>
 
 #include "adagp/core/error.h"

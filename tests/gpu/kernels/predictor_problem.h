@@ -2,6 +2,8 @@
 // A predictor with layers of given shapes, twice: on the host for the twins, on the device for the
 // kernels. Both are drawn from the same seed.
 
+#include <algorithm>
+#include <cmath>
 #include <memory>
 #include <vector>
 

@@ -2,6 +2,8 @@
 
 #include "gpu/kernels/predictor_problem.h"
 
+#include <cmath>
+
 namespace adagp::test {
 namespace {
 

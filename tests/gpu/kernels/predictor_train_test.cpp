@@ -2,6 +2,9 @@
 
 #include "gpu/kernels/predictor_problem.h"
 
+#include <algorithm>
+#include <cmath>
+
 namespace adagp::test {
 namespace {
 

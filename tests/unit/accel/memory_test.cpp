@@ -1,6 +1,7 @@
 // Off-chip traffic, stalls and energy.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <limits>
 
 #include "adagp/accel/cost.h"

@@ -3,6 +3,10 @@
 // places on A x B physical ones, one MAC per PE and clock, partial sums of a column go up.
 
 #include "adagp/accel/row_stationary.h"
+
+#include <algorithm>
+#include <functional>
+
 #include "unit/accel/pe_grid.h"
 
 namespace adagp::test {

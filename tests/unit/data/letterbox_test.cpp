@@ -1,5 +1,6 @@
 // Do boxes go where the pixels go?
 
+#include <algorithm>
 #include <vector>
 
 #include <gtest/gtest.h>

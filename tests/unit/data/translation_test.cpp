@@ -1,5 +1,6 @@
 #include "adagp/data/translation.h"
 
+#include <algorithm>
 #include <fstream>
 #include <set>
 

@@ -1,5 +1,7 @@
 #include "adagp/layers/pt2.h"
 
+#include <array>
+
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 

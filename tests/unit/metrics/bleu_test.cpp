@@ -1,5 +1,6 @@
 #include "adagp/metrics/bleu.h"
 
+#include <cmath>
 #include <fstream>
 
 #include <gtest/gtest.h>

@@ -1,5 +1,6 @@
 // Is the cut the best one? Against all cuts there are.
 
+#include <algorithm>
 #include <random>
 
 #include <gtest/gtest.h>

@@ -128,6 +128,36 @@ TEST(Verdict, SaysRightAfterwardsWhatBackpropDoesInTheSameSeconds) {
   EXPECT_FALSE(says(text, "skip from equal-time")) << text;
 }
 
+TEST(PlainWords, TellATimeAScoreAndWhetherItPays) {
+  // Backprop takes 120 s, adagp 90: three quarters.
+  const auto with = [](const std::vector<double>& same_time) {
+    std::vector<RunRecord> runs;
+    add_runs(runs, "bp", {90, 91, 92});
+    add_runs(runs, "adagp", {82.0, 83.1, 83.9});
+    for (auto& run : runs) run.seconds = run.method == "bp" ? 120 : 90;
+    if (!same_time.empty()) add_runs(runs, "equal-time", same_time);
+    return runs;
+  };
+  const auto text = [](const std::vector<RunRecord>& runs) {
+    return in_plain_words(compare(runs));
+  };
+  EXPECT_EQ(
+      text(with({85.0, 86.1, 86.9})),
+      "In plain words: training with predicted gradients (adagp) took 75 % of the time of "
+      "plain backprop (bp) and reached 83.00 % top-1; backprop reached 91.00 %. Backprop that "
+      "stops after adagp's seconds (equal-time) reached 86.00 %: here predicting gradients "
+      "does not pay.");
+  EXPECT_TRUE(says(text(with({80.0, 81.1, 81.9})), ": here predicting gradients pays."));
+  EXPECT_TRUE(says(text(with({70.0, 95.0, 84.0})), "cannot tell")) << "an interval with zero in it";
+  EXPECT_TRUE(says(text(with({85.0})), "cannot tell")) << "one seed";
+  auto runs = with({});
+  EXPECT_TRUE(text(runs).ends_with("backprop reached 91.00 %.")) << text(runs);
+  add_runs(runs, "skip", {80, 81, 82});
+  EXPECT_TRUE(says(text(runs), "(skip) reached 81.00 %: here predicting does more"));
+  EXPECT_TRUE(to_console(compare(runs)).ends_with(text(runs) + "\n"));
+  EXPECT_EQ(in_plain_words(compare({})), "");
+}
+
 TEST(Verdict, SaysWhenAdagpIsWorseThanSkip) {
   std::vector<RunRecord> runs;
   add_runs(runs, "skip", {82.0, 83.1, 83.9});

@@ -3,6 +3,7 @@
 
 #include "adagp/scalesim/reports.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include <gtest/gtest.h>

@@ -1,5 +1,7 @@
 #include "adagp/scalesim/topology.h"
 
+#include <array>
+
 #include <gtest/gtest.h>
 
 #include "adagp/core/error.h"

@@ -118,7 +118,7 @@ TEST(ControllerBounds, WhatNoLongerPaysIsLoweredThenDroppedThenLeftAlone) {
   Controller controller(o);
   std::vector<std::string> decided;
   std::vector<int64_t> at;
-  int64_t batch = 0, windows = 0;
+  int64_t windows = 0;
   while (decided.size() < 5) {
     const Window w = controller.window();
     // Good at first, at k = 2 the better; then neither better nor worse in every second window, and
@@ -129,7 +129,6 @@ TEST(ControllerBounds, WhatNoLongerPaysIsLoweredThenDroppedThenLeftAlone) {
       if (decided.size() == 2) rate = ++windows % 2 == 0 ? 2 : 0;
       if (decided.size() > 2) rate = 0;
     }
-    batch += w.batches;
     for (const Decision& d : controller.finish(1, rate, 0)) {
       decided.push_back(d.what + " " + std::to_string(d.tried) + " " + std::to_string(d.k));
       at.push_back(d.batch);

@@ -1,5 +1,6 @@
 // Are examples kept as often as the rules say, and do the weights make up for those left out?
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <numeric>
