@@ -10,7 +10,9 @@
 #include "adagp/report/budget.h"
 #include "adagp/report/compare.h"
 #include "adagp/train/budget.h"
+#include "adagp/train/build.h"
 #include "adagp/train/compare.h"
+#include "adagp/train/methods.h"
 #include "commands.h"
 #include "resume_advice.h"
 #include "train_flags.h"
@@ -56,6 +58,20 @@ void fail_if_any(const std::vector<std::string>& diverged) {
                                 core::join(diverged, "\n  ")));
 }
 
+// One configuration for each method.
+std::vector<train::Config> runs_of(const train::Config& config,
+                                   const std::vector<std::string>& methods) {
+  train::check_names(config);
+  std::vector<train::Config> runs;
+  for (const std::string& method : methods) {
+    if (method.find_first_of("@[") != std::string::npos) return {};  // refused in a moment
+    train::find_method(method);
+    runs.push_back(config);
+    runs.back().method = method;
+  }
+  return runs;
+}
+
 int run_budget(CompareArguments& arguments) {
   train::BudgetOptions options = arguments.budget;
   if (arguments.methods_given) options.methods = arguments.options.methods;
@@ -63,9 +79,10 @@ int run_budget(CompareArguments& arguments) {
   options.seeds = arguments.options.seeds;
   options.folder = arguments.output;
   options.overwrite = arguments.options.overwrite;
-  const auto result = with_resume_advice(options.overwrite, kRunsNotRedone, [&] {
-    return train::compare_budgets(arguments.flags.resolve(), options);
-  });
+  const train::Config config = arguments.flags.resolve_run();
+  warn_unused(arguments.flags.given(), train::budget_runs(config, options));
+  const auto result = with_resume_advice(options.overwrite, kRunsNotRedone,
+                                         [&] { return train::compare_budgets(config, options); });
   core::print_result(
       (arguments.json ? report::to_json(result.report) : report::to_console(result.report)) + "\n",
       arguments.json);
@@ -78,8 +95,10 @@ int run_compare(CompareArguments& arguments) {
   core::catch_signals();
   if (arguments.by_budget) return run_budget(arguments);
   arguments.options.folder = arguments.output;
+  const train::Config config = arguments.flags.resolve_run();
+  warn_unused(arguments.flags.given(), runs_of(config, arguments.options.methods));
   const auto result = with_resume_advice(arguments.options.overwrite, kRunsNotRedone, [&] {
-    return train::compare_methods(arguments.flags.resolve(), arguments.options);
+    return train::compare_methods(config, arguments.options);
   });
   core::print_result(
       (arguments.json ? report::to_json(result.table) : report::to_console(result.table)) + "\n",

@@ -1,5 +1,6 @@
 // adagp eval: accuracy of a run or of a weights file.
 
+#include <cmath>
 #include <memory>
 
 #include "adagp/core/error.h"
@@ -8,9 +9,11 @@
 #include "adagp/core/special_files.h"
 #include "adagp/core/text.h"
 #include "adagp/train/build.h"
+#include "adagp/train/divergence.h"
 #include "adagp/train/session.h"
 #include "adagp/train/task.h"
 #include "adagp/train/weights.h"
+#include "adagp/train/weights_settings.h"
 #include "commands.h"
 #include "train_flags.h"
 
@@ -29,7 +32,11 @@ core::fs::path weights_file(const EvalArguments& arguments) {
   if (!core::fs::exists(what)) throw DataError(what.string() + ": no such run folder or file");
   if (!core::fs::is_directory(what)) return what;
   const auto file = what / (arguments.best ? "best.safetensors" : "weights.safetensors");
-  if (!core::fs::exists(file)) throw DataError(file.string() + ": not there: is the run finished?");
+  if (!core::fs::exists(file)) {
+    throw DataError(file.string() + ": not there: is the run finished? The command that began it " +
+                    "finishes it" +
+                    (arguments.best ? "" : "; --best takes its best weights so far"));
+  }
   core::require_regular_file(file);
   return file;
 }
@@ -43,6 +50,8 @@ train::Config starting_point(const EvalArguments& arguments, const core::fs::pat
     config = train::read_config(arguments.what);
     config.device = "auto";  // it need not be the machine of the training
   }
+  config.weights.clear();
+  train::read_settings(metadata, file.string(), config);
   config.model.name = tag.name;
   config.model.form = tag.form.empty() ? "auto" : tag.form;
   config.model.classes = tag.classes;
@@ -60,14 +69,49 @@ void fill_from_shapes(train::Config& config, const io::TensorMap& tensors) {
   if (config.model.classes == 0) config.model.classes = tag.classes;
 }
 
+// Says what had to be guessed: other pixels give another score.
+void tell_guesses(const train::Config& given, const train::Config& resolved,
+                  const train::Task& task, const core::fs::path& file) {
+  if (task.kind() == models::TaskKind::kTranslation) return;
+  if (!given.data.mean.empty() && !given.data.std.empty()) return;
+  const auto numbers = [](const std::vector<double>& values) {
+    std::vector<std::string> texts;
+    for (const double value : values) texts.push_back(core::shortest(value));
+    return "[" + core::join(texts, ",") + "]";
+  };
+  core::log_warning(core::cat(
+      file.string(),
+      ": does not say how its images were normalised; assumed as usual for data set '",
+      resolved.data.name, "': --set data.mean=", numbers(resolved.data.mean),
+      " --set data.std=", numbers(resolved.data.std), ", images of ", task.input_name(resolved)));
+}
+
+// Weights that are finite can still give numbers that are not: looks for the batch and the layer.
+[[noreturn]] void refuse_broken(train::Session& session, data::BatchSource& source, double loss,
+                                const core::fs::path& file) {
+  session.net->eval();
+  std::string where;
+  source.seek(0, 0);
+  for (int64_t i = 0; i < source.batches_per_epoch(); ++i) {
+    where = train::describe_divergence(*session.net, source.next().inputs);
+    if (where.find("not finite") != std::string::npos) break;
+  }
+  throw DivergedError(core::cat(
+      file.string(), ": the network's answers are not finite (loss ", loss, "), ", where,
+      ": the training that wrote the weights diverged, or they belong to other inputs (check "
+      "data.mean, data.std)"));
+}
+
 int run_eval(const EvalArguments& arguments) {
   const auto file = weights_file(arguments);
   const io::TensorFile weights = io::load_tensors(file);
   train::Config config = arguments.flags.resolve(starting_point(arguments, file, weights.metadata));
+  config.weights.clear();
   if (config.model.name.empty()) {
     throw UsageError(file.string() + ": does not name its network; add --model");
   }
   fill_from_shapes(config, weights.tensors);
+  warn_unused(arguments.flags.given(), {config}, train::why_unused_in_evaluation);
 
   if (config.precision == "bf16" && !train::choose_device(config.device).is_cuda()) {
     core::log_warning("no GPU here: evaluated in fp32");
@@ -80,8 +124,11 @@ int run_eval(const EvalArguments& arguments) {
                      models::task_name(task->kind()));
   }
   task->check(weights.metadata, file.string());
+  const train::Config given = config;
   task->resolve(config);
   config.weights.clear();
+  tell_guesses(given, config, *task, file);
+  train::compare_image_sizes(weights.metadata, file.string(), config, *task);
   train::check_fits(config.model.name, task->model_options(config), weights.tensors, file.string());
   auto net = train::build_net(config, *task);
   train::load_state_dict(*net, weights.tensors, file.string());
@@ -91,6 +138,7 @@ int run_eval(const EvalArguments& arguments) {
   train::EvaluationRequest request;
   request.keep_logits = !arguments.logits.empty();
   const auto found = task->evaluate(session, *source, nullptr, request);
+  if (!std::isfinite(found.loss)) refuse_broken(session, *source, found.loss, file);
   if (request.keep_logits) {
     io::save_tensors(core::behind_links(arguments.logits), {{"logits", found.logits}});
   }

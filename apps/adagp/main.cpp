@@ -7,6 +7,7 @@
 
 #include "adagp/core/error.h"
 #include "adagp/core/log.h"
+#include "adagp/core/message.h"
 #include "adagp/core/nvpl.h"
 #include "adagp/core/output.h"
 #include "adagp/core/text.h"
@@ -145,9 +146,7 @@ int main(int argc, char** argv) {
     log_error(error.what());
     return error.exit_code();
   } catch (const std::exception& error) {
-    // LibTorch's messages carry a stack trace after their first line.
-    const std::string text = error.what();
-    log_error(text.substr(0, text.find("\nException raised from")));
+    log_error(adagp::core::plain_message(error));
     return 1;
   }
 }

@@ -6,6 +6,7 @@
 #include "adagp/core/log.h"
 #include "adagp/core/output.h"
 #include "adagp/core/text.h"
+#include "adagp/parallel/place.h"
 #include "adagp/train/build.h"
 #include "adagp/train/dry_run.h"
 #include "adagp/train/methods.h"
@@ -25,8 +26,13 @@ struct TrainArguments {
 };
 
 int run_train(const TrainArguments& arguments) {
-  train::Config config = arguments.flags.resolve();
+  train::Config config = arguments.flags.resolve_run();
   if (!arguments.method.empty()) config.method = arguments.method;
+  train::check_names(config);
+  // Processes that were started by another one leave it to that one.
+  if (arguments.parallel.empty() || !parallel::launched()) {
+    warn_unused(arguments.flags.given(), {config});
+  }
   if (arguments.dry_run) {
     const auto plan = train::dry_run(config);
     core::print_result((arguments.json ? plan.to_json().dump(2) : plan.text()) + "\n",

@@ -1,7 +1,14 @@
 #include "train_flags.h"
 
+#include <cstdlib>
+
+#include "adagp/core/environment.h"
 #include "adagp/core/error.h"
 #include "adagp/core/files.h"
+#include "adagp/core/log.h"
+#include "adagp/core/text.h"
+#include "adagp/train/weights.h"
+#include "adagp/train/weights_settings.h"
 
 namespace adagp::apps {
 
@@ -38,23 +45,75 @@ void TrainFlags::declare(CLI::App& command, bool with_recipe) {
       ->allow_extra_args(false);
 }
 
-train::Config TrainFlags::resolve(train::Config config) const {
+void TrainFlags::fill(train::Config& config, Environment environment) const {
   core::Binding binding;
   train::bind(binding, config);
   if (!recipe_.empty()) {
-    std::string text;
     try {
-      text = core::read_file(recipe_);
+      if (!recipe_text_) recipe_text_ = core::read_file(recipe_);
     } catch (const Error& error) {
       throw UsageError(std::string("recipe: ") + error.what());
     }
-    binding.load_toml(text, recipe_);
+    binding.load_toml(*recipe_text_, recipe_);
   }
-  binding.load_environment();
+  if (environment == Environment::kWhole) {
+    binding.load_environment();
+  } else {
+    for (const std::string key : {"weights", "model.name"}) {
+      const std::string variable = core::environment_name(key);
+      if (const char* value = std::getenv(variable.c_str())) binding.set(key, value, variable);
+    }
+  }
   for (const auto& assignment : sets_) binding.set(assignment);
   for (const auto& [key, given] : flags_) binding.set(key, given.second, given.first);
   if (deterministic_) config.deterministic = true;
+}
+
+train::Config TrainFlags::resolve(train::Config config) const {
+  fill(config, Environment::kWhole);
   return config;
+}
+
+train::Config TrainFlags::resolve_run() const {
+  train::Config said;
+  said.model.name.clear();
+  fill(said, Environment::kNetwork);
+  if (said.weights.empty()) return resolve();
+  const auto metadata = train::metadata_of(said.weights);
+  const train::ModelTag tag = train::from_metadata(metadata);
+  // Of another network than the one that was asked for it says nothing of use.
+  if (tag.name.empty() || (!said.model.name.empty() && said.model.name != tag.name)) {
+    return resolve();
+  }
+  train::Config start;
+  start.model.name = tag.name;
+  if (!tag.form.empty()) start.model.form = tag.form;
+  start.model.width_divisor = tag.width_divisor;
+  train::read_metadata(metadata, start.model.transformer);
+  return resolve(start);
+}
+
+std::vector<train::GivenKey> TrainFlags::given() const {
+  std::vector<train::GivenKey> out;
+  for (const auto& [key, flag] : flags_) out.push_back({key, flag.first});
+  for (const auto& assignment : sets_) {
+    const std::string key = core::trim(assignment.substr(0, assignment.find('=')));
+    out.push_back({key, "--set " + key});
+  }
+  train::Config unused;
+  core::Binding binding;
+  train::bind(binding, unused);
+  for (const auto& key : binding.keys()) {
+    const std::string variable = core::environment_name(key);
+    if (std::getenv(variable.c_str()) != nullptr) out.push_back({key, variable});
+  }
+  return out;
+}
+
+void warn_unused(const std::vector<train::GivenKey>& given, const std::vector<train::Config>& runs,
+                 train::WhyUnused why) {
+  const std::string sentence = train::unused_keys(given, runs, why);
+  if (!sentence.empty()) core::log_warning(sentence);
 }
 
 }  // namespace adagp::apps

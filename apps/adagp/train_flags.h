@@ -2,12 +2,14 @@
 // The flags that train, compare and others share, each the short form of a configuration key.
 
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include <CLI/CLI.hpp>
 
 #include "adagp/train/config.h"
+#include "adagp/train/unused_keys.h"
 
 namespace adagp::apps {
 
@@ -17,15 +19,27 @@ class TrainFlags {
   void declare(CLI::App& command, bool with_recipe);
   // flag > --set > ADAGP_* > recipe > `config`. Throws UsageError.
   train::Config resolve(train::Config config = {}) const;
+  // The same of a run to train; behind all of it stands what the weights file it begins from says
+  // of its network.
+  train::Config resolve_run() const;
+  // What flags, --set and the environment set: a recipe may serve several methods.
+  std::vector<train::GivenKey> given() const;
 
  private:
+  enum class Environment { kWhole, kNetwork };  // kNetwork: weights and model.name alone
+  void fill(train::Config& config, Environment environment) const;
   void flag(CLI::App& command, const std::string& names, const std::string& key,
             const std::string& about);
 
   std::string recipe_;
+  mutable std::optional<std::string> recipe_text_;  // a pipe can be read once
   std::map<std::string, std::pair<std::string, std::string>> flags_;  // key -> flag, text
   std::vector<std::string> sets_;
   bool deterministic_ = false;
 };
+
+// Warns of keys that none of these runs reads.
+void warn_unused(const std::vector<train::GivenKey>& given, const std::vector<train::Config>& runs,
+                 train::WhyUnused why = train::why_unused);
 
 }  // namespace adagp::apps

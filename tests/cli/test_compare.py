@@ -24,7 +24,8 @@ def compared(tmp_path_factory):
 def test_json_has_the_promised_fields_and_the_runs_numbers(compared):
     folder, _ = compared
     result = json.loads((folder / "compare.json").read_text())
-    assert set(result) == {"metric", "methods", "pairs", "verdict"}
+    assert set(result) == {"about", "conditions", "metric", "methods", "pairs", "verdict"}
+    assert result["conditions"]["test_examples"] == 50
     assert list(result["methods"]) == METHODS
     for method, row in result["methods"].items():
         assert set(row) == FIELDS
@@ -44,7 +45,8 @@ def test_json_has_the_promised_fields_and_the_runs_numbers(compared):
 def test_table_on_stdout_and_the_rest_on_stderr(compared):
     folder, done = compared
     lines = done.stdout.splitlines()
-    assert lines[0].split()[0] == "method"
+    assert lines[0].startswith("resnet8 on synthetic, cpu") and "50 test examples" in lines[0]
+    assert lines[2].split()[0] == "method"
     first_words = [line.split()[0] for line in lines if line]
     assert [word for word in first_words if word in METHODS] == METHODS
     assert "epoch" not in done.stdout and "run 1 of 6" not in done.stdout
@@ -54,7 +56,7 @@ def test_table_on_stdout_and_the_rest_on_stderr(compared):
     assert verdict in done.stdout and verdict in (folder / "compare.md").read_text()
     rows = list(csv.DictReader((folder / "compare.csv").read_text().splitlines()))
     assert [row["method"] for row in rows] == METHODS
-    assert set(rows[0]) == FIELDS | {"method"}
+    assert set(rows[0]) == FIELDS | {"method", "train_examples", "test_examples"}
 
 
 def test_same_command_again_trains_nothing(compared):

@@ -1,8 +1,9 @@
 """A GP step holds what a forward pass holds, plus the summaries and one layer's gradient."""
 
 import json
+import resource
 
-from harness import adagp
+from harness import DATA, adagp, sets
 
 WEIGHTS = 9_413_066 * 4 / 2**20  # MiB of vgg13_bn in CIFAR form
 
@@ -23,3 +24,19 @@ def test_gp_step_needs_the_memory_of_a_forward_pass():
     assert peak["gp"] - peak["fw"] <= 1.6 * WEIGHTS, peak
     # The measure can fail: a step that keeps its activations is far above.
     assert peak["bp"] > 1.3 * peak["fw"], peak
+
+
+def test_too_little_memory_is_one_sentence(tmp_path):
+    """What to lower, and no trace of the library's insides."""
+    def limit():
+        resource.setrlimit(resource.RLIMIT_DATA, (3 * 2**29, 3 * 2**29))
+
+    # The first layer's output of the batch alone is 2 GiB.
+    huge = ["--model", "vgg11", "--batch", "8192", "--device", "cpu", *DATA,
+            *sets(data__synthetic_train=8192, data__synthetic_test=10, data__synthetic_size=32)]
+    err = adagp("train", *huge, "--epochs", "1", "--method", "bp", "-o", tmp_path / "run", code=1,
+                preexec_fn=limit).stderr
+    assert "frame #" not in err and "enforce fail" not in err, err
+    assert len(err.splitlines()[-1]) < 400
+    for word in ("out of memory", "BP step", "batch 8192", "--batch 4096", "accumulate=2"):
+        assert word in err, f"'{word}' is not in: {err}"

@@ -53,3 +53,25 @@ def test_a_run_repeats_from_its_own_config(tmp_path, finished):
     adagp("train", finished / "config.toml", "-o", tmp_path / "run")
     ours = (tmp_path / "run/weights.safetensors").read_bytes()
     assert ours == (finished / "weights.safetensors").read_bytes()
+
+
+def test_keys_without_effect_are_named(tmp_path):
+    """Those given by hand, once; a recipe may serve several methods."""
+    plain = ["train", *TINY, "--epochs", "1"]
+    err = adagp(*plain, "--method", "bp", "--schedule", "1:1", *sets(predictor__kind="remap"),
+                "-o", tmp_path / "bp", env={"ADAGP_EMA_DECAY": "0.5"}).stderr
+    warnings = [line for line in err.splitlines() if "changes nothing" in line]
+    assert len(warnings) == 1
+    for word in ("--schedule", "--set predictor.kind", "ADAGP_EMA_DECAY", "method bp"):
+        assert word in warnings[0]
+    assert "--batch" not in warnings[0]
+
+    recipe = tmp_path / "recipe.toml"
+    recipe.write_text("method = 'bp'\nschedule = '1:1'\n")
+    for quiet in ([recipe, "-o", tmp_path / "recipe"],
+                  ["--method", "skip", "--schedule", "1:1", "-o", tmp_path / "skip"]):
+        assert "changes nothing" not in adagp(*plain, *quiet).stderr
+    compare = ["compare", *TINY, "--epochs", "1", "--seeds", "1", "--schedule", "1:1",
+               *sets(predictor__kind="remap")]
+    err = adagp(*compare, "--methods", "bp,skip", "-o", tmp_path / "compare").stderr
+    assert "changes nothing here: --set predictor.kind (method bp, method skip)" in err

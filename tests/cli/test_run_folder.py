@@ -60,6 +60,16 @@ def test_a_finished_run_is_extended(tmp_path):
     assert "epoch" not in adagp(*command, "--epochs", "4", "-o", tmp_path / "run").stderr
 
 
+def test_summary_says_what_the_score_is_of(tmp_path):
+    adagp("train", *TINY, "--epochs", "1", "--method", "bp", "-o", tmp_path / "run",
+          *sets(data__limit=100, data__test_limit=30, data__synthetic_noise=2))
+    told = summary(tmp_path / "run")
+    assert (told["data_limit"], told["data_test_limit"]) == (100, 30)
+    assert (told["train_examples"], told["test_examples"]) == (100, 30)
+    assert told["input"] == "8x8" and not told["from_weights"]
+    assert told["settings"] == {"data.synthetic_noise": "2.0", "model.width_divisor": "4"}
+
+
 def test_overwrite_starts_anew(tmp_path, finished):
     folder = tmp_path / "run"
     adagp("train", *TINY, "--epochs", "1", "-o", folder)

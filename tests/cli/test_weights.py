@@ -1,12 +1,13 @@
 """Weights travel to PyTorch and back: the same logits there and here."""
 
+import json
 import subprocess
 import sys
 
 import numpy as np
 import pytest
 
-from harness import ROOT, TINY, adagp, sets
+from harness import DATA, ROOT, TINY, adagp, sets, summary
 
 torch = pytest.importorskip("torch")
 torchvision = pytest.importorskip("torchvision")
@@ -213,3 +214,87 @@ def test_weights_script_keeps_tied_and_strided_tensors(tmp_path):
     back = load_file(tmp_path / "w.safetensors")
     assert torch.equal(back["a"], shared) and torch.equal(back["b"], shared)
     assert torch.equal(back["c"], shared.t())
+
+
+OTHER_EYES = sets(data__mean="[0.1,0.2,0.3]", data__std="[0.5,0.6,0.7]", data__image_size=6)
+
+
+@pytest.fixture(scope="module")
+def other_eyes(tmp_path_factory):
+    """A run on pixels and sizes that are not those of its data, and its exported weights."""
+    folder = tmp_path_factory.mktemp("eyes")
+    adagp("train", *TINY, *OTHER_EYES, "--epochs", "2", "--method", "bp", "-o", folder / "run")
+    adagp("export", folder / "run", "-o", folder / "w.safetensors")
+    return folder
+
+
+def evaluated(*args):
+    done = adagp("eval", *args, "--threads", "1", "--json")
+    return json.loads(done.stdout), done.stderr
+
+
+def test_exported_weights_evaluate_as_the_run_did(other_eyes):
+    told = summary(other_eyes / "run")
+    alone, err = evaluated(other_eyes / "w.safetensors")
+    assert (alone["loss"], alone["top1"]) == (told["loss"], told["top1"])
+    assert "assumed" not in err
+    assert evaluated(other_eyes / "run")[0]["loss"] == told["loss"]
+    # What is said on the command line comes first.
+    other, _ = evaluated(other_eyes / "w.safetensors", *sets(data__mean=0.5))
+    assert other["loss"] != told["loss"]
+
+
+def test_an_old_file_says_what_is_assumed(other_eyes, tmp_path):
+    with safe_open(other_eyes / "w.safetensors", "pt") as file:
+        kept = {key: file.metadata()[key] for key in ("model", "form", "classes", "width_divisor")}
+    save_file(load_file(other_eyes / "w.safetensors"), tmp_path / "old.safetensors", kept)
+    _, err = evaluated(tmp_path / "old.safetensors", *DATA)
+    assert "does not say how its images were normalised" in err and "--set data.mean=[" in err
+    again, err = evaluated(tmp_path / "old.safetensors", *DATA, *OTHER_EYES)
+    assert "assumed" not in err
+    assert again["loss"] == summary(other_eyes / "run")["loss"]
+    # Metadata that cannot be.
+    save_file(load_file(other_eyes / "w.safetensors"), tmp_path / "bad.safetensors",
+              {**kept, "data.image_size": "1000000000"})
+    err = adagp("eval", tmp_path / "bad.safetensors", code=3).stderr
+    assert "bad.safetensors" in err and "1000000000" in err
+
+
+def test_training_goes_on_with_the_weights_network_and_pixels(other_eyes, tmp_path):
+    """Neither network nor normalisation are named again; images of another size are told."""
+    done = adagp("train", *DATA, "--batch", "20", "--epochs", "1", "--method", "bp", "--weights",
+                 other_eyes / "w.safetensors", "-o", tmp_path / "run")
+    config = (tmp_path / "run/config.toml").read_text()
+    assert "mean = [0.1, 0.2, 0.3]" in config and 'name = "resnet8"' in config.replace("'", '"')
+    assert "trained on images of 6x6, used on 8x8" in done.stderr
+    assert summary(tmp_path / "run")["from_weights"]
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf")])
+def test_weights_that_are_not_finite_are_refused(value, other_eyes, tmp_path):
+    state = load_file(other_eyes / "w.safetensors")
+    name = "layer1.0.conv1.weight"
+    state[name].view(-1)[3] = value
+    with safe_open(other_eyes / "w.safetensors", "pt") as file:
+        save_file(state, tmp_path / "broken.safetensors", file.metadata())
+    done = adagp("eval", tmp_path / "broken.safetensors", code=3)
+    assert done.stdout == ""
+    for word in ("broken.safetensors", f"'{name}'", "1 of", "not finite"):
+        assert word in done.stderr
+    if value == value:
+        return
+    done = adagp("train", *TINY, "--weights", tmp_path / "broken.safetensors", "--epochs", "1",
+                 "-o", tmp_path / "run", code=3)
+    assert f"'{name}'" in done.stderr
+
+
+def test_answers_that_are_not_finite_are_refused(other_eyes, tmp_path):
+    """Every weight is finite, and the network overflows all the same."""
+    state = load_file(other_eyes / "w.safetensors")
+    for name in state:
+        if name.endswith("conv1.weight"):
+            state[name].mul_(1e30)
+    with safe_open(other_eyes / "w.safetensors", "pt") as file:
+        save_file(state, tmp_path / "huge.safetensors", file.metadata())
+    done = adagp("eval", tmp_path / "huge.safetensors", code=4)
+    assert done.stdout == "" and "not finite" in done.stderr and "layer '" in done.stderr

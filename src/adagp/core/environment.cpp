@@ -1,5 +1,7 @@
 // The environment as a source of configuration: ADAGP_OPTIM_LR for "optim.lr".
 
+#include "adagp/core/environment.h"
+
 #include <unistd.h>
 
 #include <algorithm>
@@ -21,15 +23,6 @@ constexpr std::array<std::string_view, 10> kOtherVariables{
     "ADAGP_PYTHON",       "ADAGP_TORCH_DIR", "ADAGP_TORCH_VERSION", "ADAGP_STORE_SECRET",
     "ADAGP_STORE_SOCKET", "ADAGP_TEST_SLOW"};
 
-std::string environment_name(const std::string& key) {
-  std::string name(kPrefix);
-  for (const char c : key) {
-    name +=
-        c == '.' || c == '-' ? '_' : static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
-  }
-  return name;
-}
-
 std::vector<std::string> variables_of_process() {
   std::vector<std::string> names;
   for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry) {
@@ -40,6 +33,15 @@ std::vector<std::string> variables_of_process() {
 }
 
 }  // namespace
+
+std::string environment_name(const std::string& key) {
+  std::string name(kPrefix);
+  for (const char c : key) {
+    name +=
+        c == '.' || c == '-' ? '_' : static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
+  }
+  return name;
+}
 
 void Binding::load_environment() {
   for (const auto& field : fields_) {

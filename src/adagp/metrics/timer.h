@@ -8,8 +8,11 @@
 #include <string>
 #include <vector>
 
+#include "adagp/core/stopped_time.h"
+
 namespace adagp::metrics {
 
+// Leaves out the time in which the process was stopped, where a core::StoppedTimeWatch lives.
 class Stopwatch {
  public:
   double seconds() const;  // since construction or restart
@@ -18,6 +21,7 @@ class Stopwatch {
  private:
   using Clock = std::chrono::steady_clock;
   Clock::time_point start_ = Clock::now();
+  double stopped_before_ = core::stopped_seconds();
 };
 
 // Durations of steps, apart by phase ("bp", "gp", "data", ...): totals over everything, medians

@@ -61,6 +61,7 @@ struct TargetRow {
 
 struct BudgetReport {
   std::string about;  // a line: which network, data and device; empty: not told
+  Conditions conditions;
   Metric metric;
   std::vector<BudgetRun> runs;
   std::vector<Curve> by_cost, by_seconds;  // of bp, one for each batch size with enough budgets
@@ -79,11 +80,11 @@ BudgetReport budget_report(std::vector<BudgetRun> runs, const Metric& metric, in
 // errors, which below, which cannot be told; and that several are asked at once.
 std::string verdict(const BudgetReport& report);
 
-// {"about", "metric", "rows": [{"method", "batch", "epochs", "n", "<metric>_mean", "<metric>_sd",
-// "cost_mean", "seconds_mean", "counted", "clock", "best_counted", "best_clock": each {"points",
-// "error", "batch"}}], "curves": {"cost", "seconds": [...]}, "targets": [{"target", "score",
-// "method", "batch", "seconds", "seconds_bound", "ratio", "ratio_bound"}], "runs": [...], "notes",
-// "verdict"}; what does not exist is null.
+// {"about", "conditions", "metric", "rows": [{"method", "batch", "epochs", "n", "<metric>_mean",
+// "<metric>_sd", "cost_mean", "seconds_mean", "counted", "clock", "best_counted", "best_clock":
+// each {"points", "error", "batch"}}], "curves": {"cost", "seconds": [...]}, "targets": [{"target",
+// "score", "method", "batch", "seconds", "seconds_bound", "ratio", "ratio_bound"}], "runs": [...],
+// "notes", "verdict"}; what does not exist is null.
 std::string to_json(const BudgetReport& report);
 std::string to_markdown(const BudgetReport& report);  // rows, targets, controls, notes, verdict
 std::string to_console(const BudgetReport& report);   // the same

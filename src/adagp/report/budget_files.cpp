@@ -121,6 +121,7 @@ std::string to_json(const BudgetReport& report) {
   const std::string& metric = report.metric.name;
   ordered_json out;
   out["about"] = report.about;
+  out["conditions"] = report.conditions.to_json();
   out["metric"] = metric;
   out["rows"] = ordered_json::array();
   for (const BudgetRow& row : report.rows) out["rows"].push_back(row_json(row, metric));

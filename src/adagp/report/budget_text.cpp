@@ -84,7 +84,8 @@ constexpr const char* kLegend =
     "was not measured there.";
 
 std::string assemble(const BudgetReport& report, std::string (Table::*write)() const) {
-  std::string out = report.about.empty() ? "" : report.about + "\n\n";
+  std::string out = heading(report.about, report.conditions);
+  if (!out.empty()) out += "\n\n";
   out += (rows_table(report).*write)() + "\n" + kLegend + "\n";
   if (!report.targets.empty()) out += "\n" + (targets_table(report).*write)();
   if (!report.by_seconds.empty()) out += "\n" + (controls_table(report).*write)();

@@ -156,6 +156,8 @@ std::string to_json(const Comparison& comparison) {
                      {"high", pair.points.high}});
   }
   nlohmann::ordered_json out;
+  out["about"] = comparison.about;
+  out["conditions"] = comparison.conditions.to_json();
   out["metric"] = comparison.metric.name;
   out["methods"] = methods;
   out["pairs"] = pairs;
@@ -163,12 +165,26 @@ std::string to_json(const Comparison& comparison) {
   return out.dump(2) + "\n";
 }
 
+std::string heading(const std::string& about, const Conditions& conditions) {
+  const std::string under = conditions.text();
+  return about + (about.empty() || under.empty() ? "" : ": ") + under;
+}
+
+namespace {
+
+std::string above_table(const Comparison& comparison) {
+  const std::string line = heading(comparison.about, comparison.conditions);
+  return line.empty() ? "" : line + "\n\n";
+}
+
+}  // namespace
+
 std::string to_markdown(const Comparison& comparison) {
-  return people_table(comparison).markdown() + words_below(comparison);
+  return above_table(comparison) + people_table(comparison).markdown() + words_below(comparison);
 }
 
 std::string to_console(const Comparison& comparison) {
-  return people_table(comparison).console() + words_below(comparison);
+  return above_table(comparison) + people_table(comparison).console() + words_below(comparison);
 }
 
 std::string to_csv(const Comparison& comparison) {
@@ -180,12 +196,15 @@ std::string to_csv(const Comparison& comparison) {
                {"speedup"},
                {"bp_batches"},
                {"gp_batches"},
-               {"cosine_mean"}});
+               {"cosine_mean"},
+               {"train_examples"},
+               {"test_examples"}});
   for (const MethodRow& row : comparison.methods) {
     table.add_row({row.method, exact_number(row.score_mean), exact_number(row.score_sd),
                    core::cat(row.n), exact_number(row.seconds_mean), exact_number(row.speedup),
                    core::cat(row.bp_batches), core::cat(row.gp_batches),
-                   exact_number(row.cosine_mean)});
+                   exact_number(row.cosine_mean), core::cat(comparison.conditions.train_examples),
+                   core::cat(comparison.conditions.test_examples)});
   }
   return table.csv();
 }

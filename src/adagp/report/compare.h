@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "adagp/report/conditions.h"
 #include "adagp/report/stats.h"
 
 namespace adagp::report {
@@ -53,6 +54,8 @@ struct Metric {
 };
 
 struct Comparison {
+  std::string about;  // a line: which network, data and device; empty: not told
+  Conditions conditions;
   Metric metric;
   std::vector<MethodRow> methods;  // in order of first appearance
   std::vector<PairedRow> pairs;    // against bp first, then against skip; without bp against skip
@@ -71,12 +74,17 @@ std::string verdict(const Comparison& comparison);
 // pays: against backprop of equal seconds, else against skip. "" without adagp or bp.
 std::string in_plain_words(const Comparison& comparison);
 
-// {"metric", "methods": {name: {"<metric>_mean", "<metric>_sd", "n", "seconds_mean", "speedup",
-// "bp_batches", "gp_batches", "cosine_mean"}}, "pairs": [{"method", "against", "n", "mean", "low",
-// "high"}], "verdict": text}; a number that does not exist is null.
+// {"about", "conditions": {...}, "metric", "methods": {name: {"<metric>_mean", "<metric>_sd", "n",
+// "seconds_mean", "speedup", "bp_batches", "gp_batches", "cosine_mean"}}, "pairs": [{"method",
+// "against", "n", "mean", "low", "high"}], "verdict": text}; a number that does not exist is null.
 std::string to_json(const Comparison& comparison);
-std::string to_markdown(const Comparison& comparison);  // table, verdict, plain words
-std::string to_console(const Comparison& comparison);   // the same for a terminal
-std::string to_csv(const Comparison& comparison);       // the fields of MethodRow, unrounded
+// About, conditions, table, verdict, plain words.
+std::string to_markdown(const Comparison& comparison);
+std::string to_console(const Comparison& comparison);  // the same for a terminal
+// The fields of MethodRow, unrounded, and how many examples there were.
+std::string to_csv(const Comparison& comparison);
+
+// "vgg8s on synthetic, cpu: 500 training and 100 test examples of 32x32".
+std::string heading(const std::string& about, const Conditions& conditions);
 
 }  // namespace adagp::report

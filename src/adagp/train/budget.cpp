@@ -204,6 +204,12 @@ BudgetSpec parse_budget_spec(const std::string& text, const std::vector<int64_t>
   return spec;
 }
 
+std::vector<Config> budget_runs(const Config& config, const BudgetOptions& options) {
+  std::vector<Config> out;
+  for (Job& job : all_jobs(config, options)) out.push_back(std::move(job.config));
+  return out;
+}
+
 BudgetResult compare_budgets(const Config& config, const BudgetOptions& options) {
   check_names(config);
   const std::vector<Job> jobs = all_jobs(config, options);
@@ -222,6 +228,7 @@ BudgetResult compare_budgets(const Config& config, const BudgetOptions& options)
   BudgetResult result;
   std::vector<report::BudgetRun> runs;
   std::string about;
+  report::Conditions conditions;
   size_t number = 0;
   for (const Job& job : jobs) {
     const std::string what =
@@ -236,6 +243,7 @@ BudgetResult compare_budgets(const Config& config, const BudgetOptions& options)
       about =
           core::cat(s.model, " on ", s.data, ", ", s.device, ", ", s.precision, ", ", options.seeds,
                     options.seeds == 1 ? " seed" : " seeds", " from ", config.seed);
+      conditions = s.conditions;
     } catch (const DivergedError& error) {
       core::log_error(error.what());
       result.diverged.push_back(job.folder + ": " + error.what());
@@ -250,6 +258,7 @@ BudgetResult compare_budgets(const Config& config, const BudgetOptions& options)
     if (!has_control) continue;
     result.report = report::budget_report(runs, metric, config.batch, targets);
     result.report.about = about;
+    result.report.conditions = conditions;
     write(result.report, options.folder);
   }
   if (result.report.runs.empty()) throw DivergedError("no run of bp was finished");

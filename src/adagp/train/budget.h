@@ -42,6 +42,9 @@ struct BudgetResult {
   std::vector<std::string> diverged;  // what those runs said
 };
 
+// The configurations of all runs, resolved as far as the texts go. Throws UsageError.
+std::vector<Config> budget_runs(const Config& config, const BudgetOptions& options);
+
 // Runs what is not finished yet, in <folder>/<label>-e<epochs>-b<batch>-seed<n>, all seeds of a
 // round before the next, and keeps budget.md, .json, .csv and .svg there up to date. The same call
 // on an interrupted folder goes on.

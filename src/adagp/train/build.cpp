@@ -18,6 +18,7 @@
 #include "adagp/train/step_times.h"
 #include "adagp/train/trainer.h"
 #include "adagp/train/weights.h"
+#include "adagp/train/weights_settings.h"
 
 namespace adagp::train {
 void check_names(const Config& config) {
@@ -44,6 +45,7 @@ std::shared_ptr<models::Net> build_net(const Config& config, const Task& task) {
                                 ": made for another number of classes: all is loaded but ",
                                 core::join(kept, ", "), "; the new head is initialised at random"));
     }
+    compare_image_sizes(file.metadata, config.weights, config, task);
   }
   return net;
 }

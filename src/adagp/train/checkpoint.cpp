@@ -21,7 +21,9 @@ void require_finite(const Snapshot& snapshot) {
     if (name.starts_with("probes.") || !tensor.is_floating_point()) continue;
     if (at::isfinite(tensor).all().item<bool>()) continue;
     throw DivergedError(core::cat("diverged: '", name, "' is not finite after batch ",
-                                  snapshot.step, " of the run; checkpoints made before are kept"));
+                                  snapshot.step,
+                                  " of the run; checkpoints made before are kept; lower optim.lr "
+                                  "or set clip"));
   }
 }
 

@@ -77,6 +77,10 @@ class Classification : public Task {
                                           options);
   }
 
+  Metadata metadata(const Config&) const override {
+    return {{"class_names", class_names_text(splits_.classes)}};
+  }
+
   bool plans_epochs() const override { return true; }
   at::Tensor losses(const models::Tensors& outputs, const data::Tensors& targets) const override {
     return softmax_losses(outputs[0], targets[0]);

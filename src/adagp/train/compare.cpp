@@ -6,6 +6,7 @@
 #include "adagp/core/error.h"
 #include "adagp/core/log.h"
 #include "adagp/core/text.h"
+#include "adagp/train/conditions.h"
 #include "adagp/train/equal_time.h"
 #include "adagp/train/methods.h"
 #include "adagp/train/runs.h"
@@ -104,6 +105,7 @@ CompareResult compare_methods(const Config& config, const CompareOptions& option
   }
   int64_t number = 0;
   CompareResult result;
+  std::string about;
   std::vector<report::RunRecord> runs;
   for (int64_t seed = config.seed; seed < config.seed + options.seeds; ++seed) {
     std::map<std::string, Summary> of_seed;
@@ -126,11 +128,18 @@ CompareResult compare_methods(const Config& config, const CompareOptions& option
         result.diverged.push_back(name + ": " + error.what());
         continue;
       }
-      runs.push_back(record_of(of_seed[method]));
+      const Summary& s = of_seed[method];
+      runs.push_back(record_of(s));
+      about = core::cat(s.model, " on ", s.data, ", ", s.device, ", ", s.precision, ", ", s.epochs,
+                        s.epochs == 1 ? " epoch" : " epochs", " of batch ", s.batch);
     }
   }
   const Figure& figure = task->figures().front();
   result.table = report::compare(runs, {figure.name, figure.label, figure.percent});
+  Config resolved = config;
+  task->resolve(resolved);
+  result.table.about = about;
+  result.table.conditions = conditions_of(resolved, *task);
   core::write_file(options.folder / "compare.md", report::to_markdown(result.table));
   core::write_file(options.folder / "compare.json", report::to_json(result.table));
   core::write_file(options.folder / "compare.csv", report::to_csv(result.table));

@@ -274,7 +274,8 @@ void validate(const Config& config) {
   }
   if (config.batch % config.accumulate != 0) {
     throw UsageError("accumulate = " + std::to_string(config.accumulate) +
-                     ": does not divide batch = " + std::to_string(config.batch));
+                     ": does not divide batch = " + std::to_string(config.batch) +
+                     "; micro-batches are equal parts of a batch");
   }
   optim::make_policy(config.policy, config.optim.lr, 1000, 10);
 }

@@ -3,6 +3,7 @@
 #include "adagp/data/detection.h"
 
 #include <algorithm>
+#include <limits>
 
 #include <ATen/ATen.h>
 #include <nlohmann/json.hpp>
@@ -122,7 +123,9 @@ class Detection : public Task {
     const Yolo& head = yolo(config);
     metrics::MeanAp precision(config.model.classes);
     at::Tensor hits = at::zeros({3}, at::kDouble);
+    bool finite = true;  // the loss does not see every output
     const auto see = [&](const data::Batch& batch, const models::Tensors& outputs) {
+      for (const auto& map : outputs) finite = finite && at::isfinite(map).all().item<bool>();
       hits += head.hits(outputs, batch.targets[0]).cpu();
       const auto answers = head.answers(outputs, config.detection.confidence, kCandidates);
       const at::Tensor objects = batch.targets[0].cpu(), difficult = batch.targets[1].cpu();
@@ -145,7 +148,7 @@ class Detection : public Task {
       throw DataError("the test pictures show no object that counts: raise data.test_limit");
     }
     Evaluation out;
-    out.loss = seen.tally.loss();
+    out.loss = finite ? seen.tally.loss() : std::numeric_limits<double>::quiet_NaN();
     out.figures = {{"map50", 100 * value.area},
                    {"map50_11", 100 * value.eleven},
                    {"class_accuracy", 100 * hits[0].item<double>() / objects},
@@ -155,7 +158,7 @@ class Detection : public Task {
   }
 
   Metadata metadata(const Config&) const override {
-    return {{"class_names", nlohmann::json(splits_.classes).dump()}};
+    return {{"class_names", class_names_text(splits_.classes)}};
   }
 
  private:

@@ -1,6 +1,7 @@
 #include "adagp/train/image_task.h"
 
 #include <ATen/ATen.h>
+#include <nlohmann/json.hpp>
 
 #include "adagp/core/error.h"
 #include "adagp/core/text.h"
@@ -13,6 +14,10 @@ void resolve_classes(Config& config, size_t data_classes) {
   if (config.model.classes >= classes) return;
   throw UsageError(core::cat("model.classes = ", config.model.classes, ": the data set has ",
                              classes, "; leave model.classes out, or take weights for as many"));
+}
+
+std::string class_names_text(const std::vector<std::string>& names) {
+  return nlohmann::json(names).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
 models::Options image_model_options(const Config& config) {

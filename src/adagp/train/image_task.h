@@ -12,4 +12,7 @@ models::Options image_model_options(const Config& config);
 at::Tensor random_images(const Config& config, int64_t count, int64_t height, int64_t width,
                          at::Device device);
 
+// A JSON list, for the metadata of a weights file; bytes that are not UTF-8 are replaced.
+std::string class_names_text(const std::vector<std::string>& names);
+
 }  // namespace adagp::train

@@ -21,43 +21,47 @@ const at::Tensor& saved(const std::map<std::string, at::Tensor>& state, const st
 
 const std::vector<MethodEntry>& method_table() {
   static const std::vector<MethodEntry> table{
-      {"bp", "plain backprop on every batch", Cheap::kNone, false, backprop_method()},
+      {"bp", "plain backprop on every batch", Cheap::kNone, false, "", backprop_method()},
       {"adagp", "ADA-GP: GP batches take predicted gradients", Cheap::kScheduled, true,
-       adagp_method()},
-      {"skip", "control: GP batches are dropped", Cheap::kScheduled, false, skip_method()},
+       "head probe_every", adagp_method()},
+      {"skip", "control: GP batches are dropped", Cheap::kScheduled, false, "", skip_method()},
       {"zero", "control: gradient 0 in GP batches; momentum and decay act", Cheap::kScheduled,
-       false, zero_method()},
+       false, "head probe_every", zero_method()},
       {"ema", "control: running mean of the true gradients in GP batches", Cheap::kScheduled, false,
-       ema_method()},
+       "head probe_every ema.", ema_method()},
       {"small-batch", "control: exact backprop on a quarter of each GP batch", Cheap::kScheduled,
-       false, small_batch_method()},
+       false, "small_batch.", small_batch_method()},
       {"wrong-input", "control: adagp whose predictor is fed the batch before", Cheap::kScheduled,
-       true, wrong_input_method()},
+       true, "head probe_every", wrong_input_method()},
       {"equal-time", "control: backprop for as long as adagp took, learning rate fully decayed",
-       Cheap::kNone, false, backprop_method()},
+       Cheap::kNone, false, "equal_time.", backprop_method()},
       {"progressive", "exact: the run begins with small images and ends with whole ones",
-       Cheap::kNone, false, progressive_method()},
+       Cheap::kNone, false, "low_res.sizes low_res.shares low_res.scale_batch low_res.scale_lr",
+       progressive_method()},
       {"low-res", "exact: GP batches are backprop on smaller images", Cheap::kScheduled, false,
+       "low_res.sizes low_res.scale_batch low_res.scale_lr low_res.move_statistics",
        low_res_method()},
       {"selective", "exact: in GP batches only the examples with the largest losses go backward",
-       Cheap::kScheduled, false, selective_method()},
+       Cheap::kScheduled, false, "selective.", selective_method()},
       {"partial", "exact: in GP batches the backward pass stops after the last blocks",
-       Cheap::kScheduled, false, partial_method()},
+       Cheap::kScheduled, false, "partial.", partial_method()},
       {"freeze", "exact: the first blocks stop learning one after the other", Cheap::kNone, false,
-       freeze_method()},
+       "freeze.", freeze_method()},
       {"control-variate",
        "unbiased: all of a GP batch is predicted for, a part of it corrects the predictions",
-       Cheap::kScheduled, true, control_variate_method()},
+       Cheap::kScheduled, true, "head probe_every control_variate.", control_variate_method()},
       {"auto",
        "measures which of auto.steps pay, and mixes in those alone",
        Cheap::kDecided,
        false,
+       "auto.",
        auto_method(),
        {all_but_heldout_rule, false}},
       {"stored-loss",
        "rule: examples are kept by the rank of the loss they had when last seen",
        Cheap::kNone,
        false,
+       "select. stored_loss.",
        {},
        {stored_loss_rule}},
       {"infobatch",
@@ -65,6 +69,7 @@ const std::vector<MethodEntry>& method_table() {
        "more",
        Cheap::kNone,
        false,
+       "select. infobatch.",
        {},
        {infobatch_rule}},
   };
@@ -94,6 +99,7 @@ const MethodEntry& find_part(const std::string& name) {
 MethodEntry find_method(const std::string& name) {
   MethodEntry step = find_part("bp");
   SelectionRule rule;
+  std::string reads;
   bool has_step = false;
   for (const std::string& part : core::split(name, '+')) {
     const MethodEntry& entry = find_part(part);
@@ -106,6 +112,7 @@ MethodEntry find_method(const std::string& name) {
                        (entry.make ? "kinds of steps" : "rules") +
                        ", expected one kind of step and one rule, as progressive+stored-loss");
     }
+    reads += (reads.empty() ? "" : " ") + entry.reads;
     if (entry.make) step = entry;
     if (entry.select) rule = entry.select;
   }
@@ -114,6 +121,7 @@ MethodEntry find_method(const std::string& name) {
   }
   step.name = name;
   step.select = rule;
+  step.reads = reads;
   return step;
 }
 

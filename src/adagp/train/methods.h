@@ -125,6 +125,9 @@ struct MethodEntry {
   std::string about;
   Cheap cheap = Cheap::kNone;
   bool predicts = false;  // needs the predictor
+  // Keys and groups of keys ("low_res.") that only the methods which name them read, with spaces
+  // between. Beside them scheduled methods read `schedule`, those that predict `predictor.`.
+  std::string reads = "";
   std::function<std::unique_ptr<Method>(Session&)> make = {};
   SelectionRule select = {};  // a rule; its steps are those of the method it is joined with
 };

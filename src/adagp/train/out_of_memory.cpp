@@ -1,10 +1,15 @@
 #include "adagp/train/out_of_memory.h"
 
+#include <sys/resource.h>
+#include <unistd.h>
+
 #include <algorithm>
+#include <utility>
 
 #include <ATen/ATen.h>
 
 #include "adagp/core/error.h"
+#include "adagp/core/message.h"
 #include "adagp/core/text.h"
 #include "adagp/device/kernels.h"
 
@@ -62,6 +67,42 @@ std::string report(const Session& s, const std::string& phase, int64_t examples,
   return out + core::cat(", or --set accumulate=", parts);
 }
 
+// What the process may have, as far as the system tells.
+std::string memory_of_host() {
+  constexpr std::pair<int, const char*> kLimits[] = {{RLIMIT_AS, "-v"}, {RLIMIT_DATA, "-d"}};
+  for (const auto& [which, flag] : kLimits) {
+    rlimit limit{};
+    if (getrlimit(which, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) continue;
+    return core::cat(", and the process may have ",
+                     core::human_bytes(static_cast<double>(limit.rlim_cur)), " in all (ulimit ",
+                     flag, ")");
+  }
+  const double free =
+      static_cast<double>(sysconf(_SC_AVPHYS_PAGES)) * static_cast<double>(sysconf(_SC_PAGESIZE));
+  return free > 0 ? ", and " + core::human_bytes(free) + " are free" : "";
+}
+
+// A host gives out more memory than it has and ends processes later, so trials would tell nothing.
+std::string report_of_host(const Session& s, const std::string& phase, int64_t examples,
+                           double bytes) {
+  const std::string begin = core::cat(
+      "out of memory in ", phase == "evaluation" ? "an " : "a ", phase, " step of batch ", examples,
+      bytes > 0 ? ": " + core::human_bytes(bytes) + " more are needed" + memory_of_host() : "",
+      "; ");
+  if (phase == "evaluation") {
+    return core::cat(begin,
+                     "use smaller batches, --set eval_batch=", std::max<int64_t>(1, examples / 2),
+                     " or less, or a smaller network");
+  }
+  int64_t parts = 2 * s.config.accumulate;
+  while (parts < examples && s.config.batch % parts != 0) parts += s.config.accumulate;
+  const bool divides = s.config.batch % parts == 0;
+  return core::cat(
+      begin, "use a smaller batch, --batch ", std::max<int64_t>(1, examples / 2), " or less, ",
+      divides ? core::cat("or micro-batches, --set accumulate=", parts, " or more, ") : "",
+      "or a smaller network");
+}
+
 }  // namespace
 
 StepResult run_in_memory(Session& s, const std::string& phase, const data::Batch& batch,
@@ -75,6 +116,10 @@ StepResult run_in_memory(Session& s, const std::string& phase, const data::Batch
       throw Error(core::cat("out of GPU memory in a ", phase, " step of batch ", s.config.batch,
                             "; use more processes, --set accumulate=N or a smaller --batch"));
     }
+  } catch (const std::exception& error) {
+    const auto bytes = core::failed_allocation(error);
+    if (!bytes || batch.empty()) throw;
+    throw Error(report_of_host(s, phase, batch.size(), *bytes));
   }
   const int64_t examples = batch.size();
   const Trial trial = try_parts(s, batch, step);

@@ -1,5 +1,5 @@
 #pragma once
-// When a step does not fit into the GPU's memory: what it needs, what there is, what would fit.
+// When a step does not fit into the memory: what it needs, what there is, what would fit.
 
 #include <string>
 
@@ -10,6 +10,8 @@ namespace adagp::train {
 // Runs `work`, a step of `phase` on `batch`. When the GPU's memory does not suffice, `step` is
 // tried on parts of the batch to learn what an example costs, and an Error tells: phase, batch
 // size, needed and free memory, the largest batch that would fit. Training cannot go on after that.
+// When it is the host's memory, an Error tells phase, batch size, what was asked for and what to
+// lower.
 StepResult run_in_memory(Session& session, const std::string& phase, const data::Batch& batch,
                          const StepGraph::Step& step, const std::function<StepResult()>& work);
 

@@ -26,11 +26,13 @@ nlohmann::json Summary::to_json() const {
                      {"best_" + metric, best},
                      {"train_seconds", train_seconds},
                      {"eval_seconds", eval_seconds},
+                     {"stopped_seconds", stopped_seconds},
                      {"bp_batches", bp_batches},
                      {"gp_batches", gp_batches},
                      {"gp_share", gp_share()}};
   for (const auto& [name, value] : figures) out[name] = value;
   out["figures"] = figures;
+  out.update(conditions.to_json());
   out["cost_epochs"] = cost_epochs ? nlohmann::json(*cost_epochs) : nlohmann::json(nullptr);
   out["cosine"] = cosine ? nlohmann::json(*cosine) : nlohmann::json(nullptr);
   out["q"] = q ? nlohmann::json(*q) : nlohmann::json(nullptr);
@@ -58,6 +60,8 @@ Summary Summary::read(const core::fs::path& file) {
     json.at("best_" + s.metric).get_to(s.best);
     json.at("train_seconds").get_to(s.train_seconds);
     json.at("eval_seconds").get_to(s.eval_seconds);
+    if (json.contains("stopped_seconds")) json.at("stopped_seconds").get_to(s.stopped_seconds);
+    s.conditions = report::Conditions::read(json);
     json.at("bp_batches").get_to(s.bp_batches);
     json.at("gp_batches").get_to(s.gp_batches);
     if (json.contains("cost_epochs") && !json.at("cost_epochs").is_null()) {

@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "adagp/core/files.h"
+#include "adagp/report/conditions.h"
 
 namespace adagp::train {
 
@@ -16,11 +17,13 @@ struct Summary {
   std::string method, model, data, device, precision;
   int64_t seed = 0, epochs = 0, batch = 0;
   std::string task, metric;               // "classification", "top1"
+  report::Conditions conditions;          // what the score is of
   double loss = 0;                        // of the last evaluation
   std::map<std::string, double> figures;  // likewise: "top1", "top5" in percent, "bleu", "map50"
   double best = 0;                        // of the metric over all evaluations
   double train_seconds = 0;               // batches alone: without evaluation and checkpoints
   double eval_seconds = 0;
+  double stopped_seconds = 0;  // in neither: the process was stopped, or the machine suspended
   int64_t bp_batches = 0, gp_batches = 0;
   std::optional<double> cost_epochs;  // counted by multiplications, in epochs of plain backprop
   std::optional<double> cosine, q;    // means over probes

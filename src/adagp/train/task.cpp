@@ -7,6 +7,7 @@
 #include "adagp/data/dataset.h"
 #include "adagp/train/out_of_memory.h"
 #include "adagp/train/precision.h"
+#include "adagp/train/weights_settings.h"
 
 namespace adagp::train {
 
@@ -14,7 +15,27 @@ at::Tensor Task::losses(const models::Tensors&, const data::Tensors&) const {
   throw Error(core::cat("task ", models::task_name(kind()), " has no losses by example"));
 }
 
-std::shared_ptr<const Task> open_task(const Config& config) {
+namespace {
+
+std::string a_network_for(const std::string& task) {
+  for (const auto& entry : models::registry()) {
+    if (models::task_name(entry.task) == task) return entry.name;
+  }
+  return "NAME";
+}
+
+std::string a_data_set_for(const std::string& task) {
+  for (const auto& entry : data::registry()) {
+    if (entry.task == task) return entry.name;
+  }
+  return "NAME";
+}
+
+}  // namespace
+
+std::shared_ptr<const Task> open_task(const Config& given) {
+  Config config = given;
+  read_normalisation(config);  // pixels as the weights know them, where nothing else is said
   if (config.data.limit < 0 || config.data.test_limit < 0) {
     throw UsageError("data.limit, data.test_limit: expected 0 (all) or more");
   }
@@ -23,7 +44,9 @@ std::shared_ptr<const Task> open_task(const Config& config) {
   if (entry.task != models::task_name(asked)) {
     throw UsageError(core::cat("network '", config.model.name, "' is for ",
                                models::task_name(asked), ", data set '", entry.name, "' for ",
-                               entry.task, "; see 'adagp list models' and 'adagp list data'"));
+                               entry.task, "; use --model ", a_network_for(entry.task),
+                               " (adagp list models) or --data ",
+                               a_data_set_for(models::task_name(asked)), " (adagp list data)"));
   }
   switch (asked) {
     case models::TaskKind::kDetection:

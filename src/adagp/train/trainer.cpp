@@ -8,6 +8,7 @@
 #include "adagp/core/error.h"
 #include "adagp/core/interrupt.h"
 #include "adagp/core/log.h"
+#include "adagp/core/stopped_time.h"
 #include "adagp/core/text.h"
 #include "adagp/device/kernels.h"
 #include "adagp/train/build.h"
@@ -126,6 +127,8 @@ Summary Trainer::run(RunFolder* folder) {
   rehearse();
   train_source_->seek(at_.epoch, at_.position);
 
+  const core::StoppedTimeWatch watch;
+  stopped_before_ = core::stopped_seconds() + core::suspended_seconds();
   int64_t saved = epochs_in_batches();
   start_estimate();
   start_clock();
@@ -237,6 +240,20 @@ data::Batch Trainer::take_batch(const Moment& moment) {
 void Trainer::stop_clock() {
   device::synchronise(session_.device);
   train_seconds_ += clock_.restart() - probes_.take_seconds();
+  note_stopped();
+}
+
+void Trainer::note_stopped() {
+  constexpr double kWorthTelling = 0.5;
+  const double now = core::stopped_seconds() + core::suspended_seconds();
+  const double seconds = now - stopped_before_;
+  if (seconds < kWorthTelling) return;
+  stopped_before_ = now;
+  stopped_seconds_ += seconds;
+  progress_.clear();
+  core::log_info(core::cat("the process stood still for ", core::human_seconds(seconds),
+                           " (stopped, or the machine suspended): not counted as training time"));
+  if (records_) records_->write({{"kind", "stopped"}, {"step", step_}, {"seconds", seconds}});
 }
 
 void Trainer::check_interval(const Tally::Values& now) {

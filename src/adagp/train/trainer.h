@@ -82,6 +82,8 @@ class Trainer {
   // Training seconds count batches alone; the clock stops, after the device is done, for the rest.
   void start_clock() { clock_.restart(); }
   void stop_clock();
+  // Tells and records how long the process stood still since the last call.
+  void note_stopped();
   const Figure& main_figure() const { return session_.task->figures().front(); }
   Team* team() const { return session_.team.get(); }
   double fraction() const;
@@ -120,6 +122,7 @@ class Trainer {
   int64_t step_ = 0, bp_batches_ = 0, gp_batches_ = 0;
   double macs_ = 0;  // of all batches so far
   double train_seconds_ = 0, eval_seconds_ = 0;
+  double stopped_seconds_ = 0;  // left out of both: the process stood still
   double test_loss_ = 0, best_score_ = -1;
   std::map<std::string, double> figures_;  // of the latest evaluation
   Tally::Values checked_;                  // what check_interval() last saw
@@ -128,6 +131,7 @@ class Trainer {
 
   metrics::Stopwatch clock_, since_start_;  // of batches alone, of everything in this process
   double foreseen_macs_ = 0, work_at_start_ = 0;
+  double stopped_before_ = 0;  // what was noted of this process's standing still
   int64_t timed_batches_ = 0, timed_examples_ = 0;  // since the last line
   int64_t batches_of_last_ = 0;                     // in the epoch of the last batch
   double timed_from_ = 0;

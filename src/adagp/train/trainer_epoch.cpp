@@ -114,10 +114,12 @@ void Trainer::end_epoch(RunFolder* folder) {
   const metrics::Stopwatch watch;
   const Evaluation found = evaluate();
   eval_seconds_ += watch.seconds();
+  note_stopped();
   if (!std::isfinite(found.loss)) {
     progress_.clear();
-    throw DivergedError(core::cat("diverged: test loss ", found.loss, " after ", last_.text(),
-                                  "; checkpoints made before are kept"));
+    throw DivergedError(
+        core::cat("diverged: test loss ", found.loss, " after ", last_.text(),
+                  "; checkpoints made before are kept; lower optim.lr or set clip"));
   }
   figures_ = found.figures;
   test_loss_ = found.loss;

@@ -8,9 +8,11 @@
 #include "adagp/core/log.h"
 #include "adagp/core/text.h"
 #include "adagp/layers/from_model.h"
+#include "adagp/train/conditions.h"
 #include "adagp/train/generators.h"
 #include "adagp/train/trainer.h"
 #include "adagp/train/weights.h"
+#include "adagp/train/weights_settings.h"
 
 namespace adagp::train {
 void Trainer::open_records(RunFolder& folder) {
@@ -51,6 +53,7 @@ Snapshot Trainer::snapshot(const Tally::Values& seen) const {
              {"gp_batches", gp_batches_},
              {"train_seconds", train_seconds_},
              {"eval_seconds", eval_seconds_},
+             {"stopped_seconds", stopped_seconds_},
              {"test_loss", test_loss_},
              {"best_score", best_score_},
              {"figures", figures_},
@@ -90,6 +93,7 @@ void Trainer::restore(const Snapshot& s) {
     s.state.at("gp_batches").get_to(gp_batches_);
     s.state.at("train_seconds").get_to(train_seconds_);
     s.state.at("eval_seconds").get_to(eval_seconds_);
+    stopped_seconds_ = s.state.value("stopped_seconds", 0.0);
     timed_from_ = train_seconds_;
     s.state.at("test_loss").get_to(test_loss_);
     s.state.at("best_score").get_to(best_score_);
@@ -111,6 +115,7 @@ void Trainer::write_weights(const core::fs::path& file) const {
   const Config& c = session_.config;
   auto metadata = to_metadata({c.model.name, c.model.form, c.model.classes, c.model.width_divisor});
   metadata.merge(session_.task->metadata(c));
+  metadata.merge(settings_metadata(c, *session_.task));
   io::save_tensors(file, state_dict(*session_.net), metadata);
 }
 
@@ -127,11 +132,13 @@ Summary Trainer::summary() const {
   s.batch = c.batch;
   s.task = models::task_name(session_.task->kind());
   s.metric = main_figure().name;
+  s.conditions = conditions_of(c, *session_.task);
   s.figures = figures_;
   s.loss = test_loss_;
   s.best = best_score_;
   s.train_seconds = train_seconds_;
   s.eval_seconds = eval_seconds_;
+  s.stopped_seconds = stopped_seconds_;
   s.bp_batches = bp_batches_;
   s.gp_batches = gp_batches_;
   if (const double cost = cost_epochs(); std::isfinite(cost)) s.cost_epochs = cost;

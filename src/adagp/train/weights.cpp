@@ -60,6 +60,18 @@ void refuse_misfit(const io::TensorMap& own, const io::TensorMap& tensors,
                   "; check the network's name, form and number of classes");
 }
 
+// In the network's precision, in which a large double may be infinite.
+void require_finite(const at::Tensor& tensor, const std::string& name, const std::string& source) {
+  if (!tensor.is_floating_point()) return;
+  const at::Tensor broken = at::isfinite(tensor).logical_not_();
+  const auto count = broken.sum().item<int64_t>();
+  if (count == 0) return;
+  throw DataError(core::cat(
+      source, ": tensor '", name, "': ", count, " of ", tensor.numel(),
+      " numbers are not finite (NaN or infinity): the file is damaged, or the training that "
+      "wrote it diverged; use weights from before that"));
+}
+
 // Classes of the network's first head, by the rows of its weight; 0: unknown.
 int64_t classes_in(const models::Net& net, const models::Entry& entry,
                    const io::TensorMap& tensors) {
@@ -86,6 +98,11 @@ void load_state_dict(torch::nn::Module& net, const io::TensorMap& tensors,
   const at::NoGradGuard no_grad;
   io::TensorMap own = state_dict(net);
   refuse_misfit(own, tensors, source);
+  for (const auto& [name, tensor] : own) {
+    const auto given = tensors.find(name);
+    if (given == tensors.end()) continue;
+    require_finite(given->second.to(tensor.scalar_type()), name, source);
+  }
   for (auto& [name, tensor] : own) {
     const auto given = tensors.find(name);
     if (given != tensors.end()) tensor.copy_(given->second);

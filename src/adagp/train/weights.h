@@ -14,7 +14,8 @@ io::TensorMap state_dict(const torch::nn::Module& net);
 
 // Copies in place, keeping layout, device and precision (half and bf16 files become fp32). The
 // count of batches that norms keep may be missing, as in old files. Throws DataError listing the
-// first ten missing, unexpected and misshapen names and their counts; `source` names the file.
+// first ten missing, unexpected and misshapen names and their counts, or naming a tensor that is
+// not finite; `source` names the file.
 void load_state_dict(torch::nn::Module& net, const io::TensorMap& tensors,
                      const std::string& source);
 

@@ -78,8 +78,31 @@ TEST(Compare, TablesForPeopleAndMachines) {
   EXPECT_TRUE(says(to_console(c), "bp      90.50 ± 0.71"));
   EXPECT_TRUE(says(to_csv(c),
                    "method,top1_mean,top1_sd,n,seconds_mean,speedup,bp_batches,gp_batches,"
-                   "cosine_mean\nbp,90.5,0.7071067811865476,2,120,1,1000,0,\n"))
+                   "cosine_mean,train_examples,test_examples\n"
+                   "bp,90.5,0.7071067811865476,2,120,1,1000,0,,0,0\n"))
       << to_csv(c);
+}
+
+TEST(Compare, SaysWhatTheScoresAreOf) {
+  auto c = compare(two_seeds());
+  EXPECT_TRUE(to_markdown(c).starts_with("| method"));  // nothing known, nothing said
+  c.about = "vgg8s on cifar10, cpu";
+  c.conditions.data_limit = 500;
+  c.conditions.train_examples = 500;
+  c.conditions.test_examples = 100;
+  c.conditions.input = "32x32";
+  c.conditions.settings["model.width_divisor"] = "4";
+  const std::string line =
+      "vgg8s on cifar10, cpu: 500 training and 100 test examples of 32x32, data.limit = 500, "
+      "model.width_divisor = 4\n";
+  EXPECT_TRUE(to_markdown(c).starts_with(line)) << to_markdown(c);
+  EXPECT_TRUE(to_console(c).starts_with(line));
+  EXPECT_TRUE(says(to_csv(c), ",500,100\n"));
+  const auto json = nlohmann::json::parse(to_json(c));
+  EXPECT_EQ(json["about"], c.about);
+  EXPECT_EQ(json["conditions"], c.conditions.to_json());
+  EXPECT_EQ(Conditions::read(json["conditions"]).text(), c.conditions.text());
+  EXPECT_EQ(Conditions::read(nlohmann::json::object()).text(), "");  // a file from before
 }
 
 TEST(Verdict, SaysDirectionAndSizeAgainstBpAndSkip) {

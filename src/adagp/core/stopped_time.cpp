@@ -1,0 +1,102 @@
+#include "adagp/core/stopped_time.h"
+
+#include <algorithm>
+#include <chrono>
+#include <ctime>
+#include <system_error>
+
+#include "adagp/core/log.h"
+#include "adagp/core/text.h"
+
+namespace adagp::core {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+constexpr std::chrono::milliseconds kPeriod(100);
+// A sleeping thread of a process that runs is never this late, however busy the machine is.
+constexpr std::chrono::milliseconds kLongestGap(1000);
+
+double in_seconds(Clock::duration duration) {
+  return std::chrono::duration<double>(duration).count();
+}
+
+// Looked at by the watching thread and by everyone who reads a stopwatch.
+class Account {
+ public:
+  void begin() {
+    const std::lock_guard lock(mutex_);
+    if (watchers_++ == 0) seen_ = Clock::now();
+  }
+  void end() {
+    const std::lock_guard lock(mutex_);
+    look();
+    --watchers_;
+  }
+  double stopped() {
+    const std::lock_guard lock(mutex_);
+    look();
+    return stopped_;
+  }
+
+ private:
+  // The process stopped somewhere in the period after it was last seen running.
+  void look() {
+    if (watchers_ == 0) return;
+    const auto now = Clock::now();
+    const auto gap = now - seen_;
+    if (gap > kLongestGap) stopped_ += in_seconds(gap - kPeriod / 2);
+    seen_ = now;
+  }
+
+  std::mutex mutex_;
+  int watchers_ = 0;
+  Clock::time_point seen_;
+  double stopped_ = 0;
+};
+
+Account& account() {
+  static Account instance;
+  return instance;
+}
+
+}  // namespace
+
+StoppedTimeWatch::StoppedTimeWatch() {
+  try {
+    thread_ = std::thread([this] {
+      std::unique_lock lock(mutex_);
+      while (!wake_.wait_for(lock, kPeriod, [this] { return ending_; })) account().stopped();
+    });
+  } catch (const std::system_error& error) {
+    log_warning(cat("no thread can be started to watch the clock (", error.what(),
+                    "): time in which the process is stopped will count as training time"));
+    return;
+  }
+  account().begin();
+}
+
+StoppedTimeWatch::~StoppedTimeWatch() {
+  if (!thread_.joinable()) return;
+  account().end();
+  {
+    const std::lock_guard lock(mutex_);
+    ending_ = true;
+  }
+  wake_.notify_all();
+  thread_.join();
+}
+
+double stopped_seconds() {
+  return account().stopped();
+}
+
+double suspended_seconds() {
+  const auto read = [](clockid_t clock) {
+    timespec time{};
+    if (clock_gettime(clock, &time) != 0) return 0.0;
+    return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
+  };
+  return std::max(0.0, read(CLOCK_BOOTTIME) - read(CLOCK_MONOTONIC));
+}
+
+}  // namespace adagp::core
