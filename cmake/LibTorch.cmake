@@ -33,7 +33,7 @@ include(AdagpTorchVersion)
 adagp_torch_version(${ADAGP_TORCH_DIR} ADAGP_FOUND_TORCH)
 string(REGEX MATCH "^[0-9]+\\.[0-9]+\\.[0-9]+" _numbers "${ADAGP_FOUND_TORCH}")
 set(_oldest 2.11.0)
-set(_newest_tried 2.15.0)
+set(_newest_tried 2.11.0)
 if(ADAGP_TORCH_VERSION AND _numbers AND NOT _numbers VERSION_EQUAL ADAGP_TORCH_VERSION)
   message(FATAL_ERROR "ADAGP_TORCH_VERSION=${ADAGP_TORCH_VERSION}, but ${ADAGP_TORCH_DIR} is LibTorch ${ADAGP_FOUND_TORCH}: "
     "'make build ADAGP_TORCH_VERSION=${ADAGP_TORCH_VERSION}' installs and takes it, "
@@ -42,9 +42,9 @@ elseif(_numbers AND _numbers VERSION_LESS _oldest)
   message(FATAL_ERROR "${ADAGP_TORCH_DIR} is LibTorch ${ADAGP_FOUND_TORCH}; adagp needs ${_oldest} or newer: run "
     "scripts/setup.sh, or pass -DADAGP_TORCH_DIR=<folder of a newer torch package>")
 elseif(NOT _numbers)
-  message(STATUS "LibTorch: ${ADAGP_TORCH_DIR} does not say its version; ${_oldest} to ${_newest_tried} were tried")
+  message(STATUS "LibTorch: ${ADAGP_TORCH_DIR} does not say its version; ${_newest_tried} was tried")
 elseif(_numbers VERSION_GREATER _newest_tried)
-  message(STATUS "LibTorch: ${ADAGP_FOUND_TORCH} is newer than those that were tried, ${_oldest} to ${_newest_tried}")
+  message(STATUS "LibTorch: ${ADAGP_FOUND_TORCH} is newer than what was tried (${_newest_tried}): if it does not compile, use that one")
 endif()
 
 # LibTorch uses the shared libstdc++. A compiler that only has the static one gives the program a

@@ -57,15 +57,18 @@ checkout=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 folder=$(realpath -m "${folder:-/var/tmp/adagp-$suite}")
 [[ $folder != / ]] || die "--folder / is this machine itself"
 
-# In namespaces of its own: however this ends, mounts and processes end with it.
+# In namespaces of its own: however this ends, mounts and processes end with it. The first process of a
+# namespace and unshare itself are deaf to Ctrl-C, so this one listens and kills them all.
 if [[ -z ${ADAGP_FRESH_MACHINE:-} ]]; then
   export ADAGP_FRESH_MACHINE=inside
-  if [[ -n $log ]]; then
-    mkdir -p "$(dirname "$log")"
-    unshare --mount --pid --fork --kill-child -- "${BASH_SOURCE[0]}" "${arguments[@]}" 2>&1 | tee "$log"
-    exit
-  fi
-  exec unshare --mount --pid --fork --kill-child -- "${BASH_SOURCE[0]}" "${arguments[@]}"
+  [[ -z $log ]] || mkdir -p "$(dirname "$log")"
+  unshare --mount --pid --fork --kill-child -- "${BASH_SOURCE[0]}" "${arguments[@]}" \
+    > >(if [[ -n $log ]]; then tee "$log"; else cat; fi) 2>&1 &
+  child=$!
+  trap 'kill -KILL $child 2>/dev/null; die "stopped; $folder can be used again or removed"' INT TERM HUP
+  status=0
+  wait $child || status=$?
+  exit $status
 fi
 
 # ---------------------------------------------------------------- the system

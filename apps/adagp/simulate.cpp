@@ -86,9 +86,9 @@ void print_many(const SimulateArgs& args, const study::Study& study) {
       front ? study::pareto_fronts(study, args.pareto) : std::vector<study::Front>{};
   const auto rows = front ? study::rows_of(fronts) : study::all_rows(study);
   if (!args.plot.empty()) {
-    core::write_output(args.plot,
-                       front ? report::svg(study::front_chart(study, fronts, args.pareto))
-                             : report::svg(study::runs_chart(study, rows)));
+    core::write_output(args.plot, front
+                                      ? report::svg(study::front_chart(study, fronts, args.pareto))
+                                      : report::svg(study::runs_chart(study, rows)));
   }
   if (args.json) {
     study::write_json(study, rows, put_data);

@@ -32,7 +32,7 @@ class TrainFlags {
             const std::string& about);
 
   std::string recipe_;
-  mutable std::optional<std::string> recipe_text_;  // a pipe can be read once
+  mutable std::optional<std::string> recipe_text_;                    // a pipe can be read once
   std::map<std::string, std::pair<std::string, std::string>> flags_;  // key -> flag, text
   std::vector<std::string> sets_;
   bool deterministic_ = false;

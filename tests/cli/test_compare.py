@@ -49,7 +49,7 @@ def test_table_on_stdout_and_the_rest_on_stderr(compared):
     assert lines[2].split()[0] == "method"
     first_words = [line.split()[0] for line in lines if line]
     assert [word for word in first_words if word in METHODS] == METHODS
-    assert "epoch" not in done.stdout and "run 1 of 6" not in done.stdout
+    assert "epoch 1" not in done.stdout and "run 1 of 6" not in done.stdout
     assert "run 1 of 6: bp, seed 0" in done.stderr and "epoch 1/4 done" in done.stderr
     assert "already finished" not in done.stderr
     verdict = json.loads((folder / "compare.json").read_text())["verdict"]

@@ -228,8 +228,16 @@ def other_eyes(tmp_path_factory):
     return folder
 
 
+def save_changed(state, like, path):
+    """With the metadata of another file, less the checksums."""
+    with safe_open(like, "pt") as file:
+        said = {key: value for key, value in file.metadata().items() if "adagp." not in key}
+    save_file(state, path, said)
+
+
 def evaluated(*args):
-    done = adagp("eval", *args, "--threads", "1", "--json")
+    threads = [] if "--threads" in args else ["--threads", "1"]
+    done = adagp("eval", *args, *threads, "--json")
     return json.loads(done.stdout), done.stderr
 
 
@@ -275,8 +283,7 @@ def test_weights_that_are_not_finite_are_refused(value, other_eyes, tmp_path):
     state = load_file(other_eyes / "w.safetensors")
     name = "layer1.0.conv1.weight"
     state[name].view(-1)[3] = value
-    with safe_open(other_eyes / "w.safetensors", "pt") as file:
-        save_file(state, tmp_path / "broken.safetensors", file.metadata())
+    save_changed(state, other_eyes / "w.safetensors", tmp_path / "broken.safetensors")
     done = adagp("eval", tmp_path / "broken.safetensors", code=3)
     assert done.stdout == ""
     for word in ("broken.safetensors", f"'{name}'", "1 of", "not finite"):
@@ -294,7 +301,6 @@ def test_answers_that_are_not_finite_are_refused(other_eyes, tmp_path):
     for name in state:
         if name.endswith("conv1.weight"):
             state[name].mul_(1e30)
-    with safe_open(other_eyes / "w.safetensors", "pt") as file:
-        save_file(state, tmp_path / "huge.safetensors", file.metadata())
+    save_changed(state, other_eyes / "w.safetensors", tmp_path / "huge.safetensors")
     done = adagp("eval", tmp_path / "huge.safetensors", code=4)
     assert done.stdout == "" and "not finite" in done.stderr and "layer '" in done.stderr

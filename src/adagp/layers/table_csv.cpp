@@ -144,8 +144,8 @@ std::string to_csv(const Table& table) {
   const Layout layout = layout_for(table);
   std::string out = csv_header(layout) + "\n";
   const auto start = [&](const std::string& name, const std::string& op) {
-    out += core::csv_cell(table.model) + "," + core::csv_cell(table.input) + "," + core::csv_cell(name) + "," +
-           core::csv_cell(op);
+    out += core::csv_cell(table.model) + "," + core::csv_cell(table.input) + "," +
+           core::csv_cell(name) + "," + core::csv_cell(op);
   };
   for (Row row : table.rows) {
     start(row.name, row.op);

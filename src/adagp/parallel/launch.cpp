@@ -194,9 +194,9 @@ class Family {
       if (child.pid > 0) ranks.push_back(std::to_string(child.rank));
     }
     const double seconds = std::chrono::duration<double>(watched_).count();
-    core::log_error(core::cat(
-        "after ", passed_ == 0 ? "the first failure" : strsignal(passed_), " rank ",
-        core::join(ranks, ", "), " did not stop within ", core::shortest(seconds), " s: killed"));
+    core::log_error(core::cat("after ", passed_ == 0 ? "the first failure" : strsignal(passed_),
+                              " rank ", core::join(ranks, ", "), " did not stop within ",
+                              core::shortest(seconds), " s: killed"));
     killed_ = true;
     deadline_.reset();
     send(SIGKILL);
