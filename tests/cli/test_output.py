@@ -94,6 +94,12 @@ def test_a_run_without_gp_batches_says_so(tmp_path):
         assert len(told) == 1 and "--schedule" in told[0]
 
 
+def test_batches_without_a_forward_pass_have_no_loss(tmp_path):
+    done = adagp("train", *TINY, "--epochs", "2", "--method", "zero", "--schedule", "1ep bp, gp",
+                 *sets(log_every="5ba"), "-o", tmp_path / "run")
+    assert re.search(r"epoch 2 .* loss - top1 - ", done.stderr) and "nan" not in done.stderr
+
+
 def test_dry_run_says_what_it_does_and_takes_any_length(tmp_path):
     done = adagp("train", *TINY, "--epochs", "1000000000", "--dry-run", "--json", cwd=tmp_path)
     for step in ("opening data", "making network", "timing steps"):

@@ -29,10 +29,16 @@ void Trainer::log_interval() {
   const double share = static_cast<double>(gp_batches_) / static_cast<double>(step_);
   const auto cosine = probes_.last_cosine();
 
+  // Batches without a forward pass (skip, zero) have neither.
+  const bool known = seen.count > 0;
+  const auto shown = [&](double value, int digits) {
+    return known ? core::fixed(value, digits) : std::string("-");
+  };
+
   std::string line =
       core::cat("epoch ", epoch + 1, " [", position, "/", batches_of_last_, " ",
-                100 * position / batches_of_last_, "%] loss ", core::fixed(loss, 3), " ",
-                running.empty() ? "" : core::cat(running, " ", core::fixed(right, 1), " "),
+                100 * position / batches_of_last_, "%] loss ", shown(loss, 3), " ",
+                running.empty() ? "" : core::cat(running, " ", shown(right, 1), " "),
                 core::fixed(seconds, 3), " s/it ", core::fixed(per_second, 0), "/s lr ",
                 session_.lr, " phase ", phase_ == schedule::Phase::kPredict ? "GP" : "BP", " gp ",
                 core::fixed(100 * share, 0), "%");
@@ -57,8 +63,8 @@ void Trainer::log_interval() {
     events_->scalar("predictor/loss", record["predictor_loss"].get<double>(), step_);
   }
   records_->write(record);
-  events_->scalar("train/loss", loss, step_);
-  if (!running.empty()) events_->scalar("train/" + running, right, step_);
+  if (known) events_->scalar("train/loss", loss, step_);
+  if (known && !running.empty()) events_->scalar("train/" + running, right, step_);
   events_->scalar("train/lr", session_.lr, step_);
   events_->scalar("train/gp_share", share, step_);
   if (cosine) {
