@@ -32,7 +32,7 @@ std::string BadBoxes::summary() const {
 std::vector<core::LabelledBox> checked_objects(const VocAnnotation& annotation,
                                                const std::vector<std::string>& classes,
                                                const std::string& path, BadBoxes& bad) {
-  static constexpr int64_t kLongestSide = 65535;  // of an image whose size is not said, or cannot be
+  static constexpr int64_t kLongestSide = 65535;  // of an image of unknown size
   const auto side = [](int64_t pixels) {
     return static_cast<double>(pixels > 0 ? std::min(pixels, kLongestSide) : kLongestSide);
   };
