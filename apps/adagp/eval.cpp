@@ -10,6 +10,7 @@
 #include "adagp/core/text.h"
 #include "adagp/train/build.h"
 #include "adagp/train/divergence.h"
+#include "adagp/train/precision.h"
 #include "adagp/train/session.h"
 #include "adagp/train/task.h"
 #include "adagp/train/weights.h"
@@ -50,7 +51,6 @@ train::Config starting_point(const EvalArguments& arguments, const core::fs::pat
     config = train::read_config(arguments.what);
     config.device = "auto";  // it need not be the machine of the training
   }
-  config.weights.clear();
   train::read_settings(metadata, file.string(), config);
   config.model.name = tag.name;
   config.model.form = tag.form.empty() ? "auto" : tag.form;
@@ -113,10 +113,7 @@ int run_eval(const EvalArguments& arguments) {
   fill_from_shapes(config, weights.tensors);
   warn_unused(arguments.flags.given(), {config}, train::why_unused_in_evaluation);
 
-  if (config.precision == "bf16" && !train::choose_device(config.device).is_cuda()) {
-    core::log_warning("no GPU here: evaluated in fp32");
-    config.precision = "fp32";
-  }
+  train::resolve_precision(config);
   train::set_threads(config);
   const auto task = train::open_task(config);
   if (!arguments.logits.empty() && task->kind() != models::TaskKind::kClassification) {
@@ -126,7 +123,6 @@ int run_eval(const EvalArguments& arguments) {
   task->check(weights.metadata, file.string());
   const train::Config given = config;
   task->resolve(config);
-  config.weights.clear();
   tell_guesses(given, config, *task, file);
   train::compare_image_sizes(weights.metadata, file.string(), config, *task);
   train::check_fits(config.model.name, task->model_options(config), weights.tensors, file.string());

@@ -29,8 +29,7 @@ int run_train(const TrainArguments& arguments) {
   train::Config config = arguments.flags.resolve_run();
   if (!arguments.method.empty()) config.method = arguments.method;
   train::check_names(config);
-  // Processes that were started by another one leave it to that one.
-  if (arguments.parallel.empty() || !parallel::launched()) {
+  if (parallel::speaks_for_all()) {
     warn_unused(arguments.flags.given(), {config});
   }
   if (arguments.dry_run) {

@@ -94,4 +94,10 @@ bool launched() {
   return std::getenv("RANK") != nullptr;
 }
 
+bool speaks_for_all() {
+  const char* rank = std::getenv("RANK");
+  if (rank == nullptr) return true;
+  return std::getenv("ADAGP_STORE_SOCKET") == nullptr && std::string(rank) == "0";
+}
+
 }  // namespace adagp::parallel

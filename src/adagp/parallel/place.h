@@ -22,5 +22,8 @@ struct Place {
 Place place_from_environment();
 // Whether RANK is set at all: some launcher started this process.
 bool launched();
+// Whether this process says what one of them is to say before the run: our launcher, which has said
+// it when its processes start, or the first process of another launcher.
+bool speaks_for_all();
 
 }  // namespace adagp::parallel

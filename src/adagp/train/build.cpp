@@ -127,7 +127,11 @@ Summary train(Config config, const TaskPtr& task, std::shared_ptr<models::Net> n
   task->resolve(config);
   RunFolder run(folder, config, overwrite);
   if (run.finished()) return run.summary();
-  const NetMaker own = as_it_came(std::move(net), choose_device(config.device));
+  const at::Device device = choose_device(config.device);
+  if (!device.is_cuda() && config.method != "equal-time") {  // nothing is measured before
+    return Trainer(config, task, std::move(net)).run(run);
+  }
+  const NetMaker own = as_it_came(std::move(net), device);
   return run_in(run, config, task, own, own, false);
 }
 

@@ -9,6 +9,7 @@
 #include "adagp/train/conditions.h"
 #include "adagp/train/equal_time.h"
 #include "adagp/train/methods.h"
+#include "adagp/train/precision.h"
 #include "adagp/train/runs.h"
 
 namespace adagp::train {
@@ -75,6 +76,7 @@ bool is_outdated(Config config, const TaskPtr& task, const core::fs::path& folde
   if (!core::fs::exists(folder / "config.toml")) return false;
   task->resolve(config);
   const Config stored = read_config(folder);
+  if (config.precision != stored.precision) resolve_precision(config, false);
   const std::vector<std::string> keys = differing_keys(config, stored);
   if (keys != std::vector<std::string>{"equal_time.batches"}) return false;
   core::log_info(core::cat(folder.string(), ": had a budget of ", stored.equal_time_batches,

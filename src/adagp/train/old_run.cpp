@@ -94,7 +94,11 @@ void remove_old_run(const core::fs::path& folder) {
 
 void settle_old_run(const core::fs::path& folder) {
   if (is_folder(folder / kAside) && !checkpoint_files(folder / "checkpoint").empty()) {
-    remove_old_run(folder);
+    try {
+      remove_old_run(folder);
+    } catch (const Error& error) {
+      core::log_warning(error.what());
+    }
     return;
   }
   if (!is_folder(folder / kAside) && !is_folder(folder / kMoving)) return;

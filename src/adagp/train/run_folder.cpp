@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <ctime>
 #include <thread>
+#include <utility>
 
 #include <ATen/Parallel.h>
 #include <torch/version.h>
@@ -74,6 +75,7 @@ void refuse_own_inputs(const Config& config, const core::fs::path& folder) {
     const core::fs::path at = core::fs::weakly_canonical(input, ignored);
     for (const std::string& name : run_entries()) {
       const core::fs::path lost = core::fs::weakly_canonical(folder / name, ignored);
+      if (lost.empty()) continue;  // it cannot be read
       if (std::mismatch(lost.begin(), lost.end(), at.begin(), at.end()).first != lost.end())
         continue;
       throw UsageError(core::cat(key, " = '", input.string(),
@@ -191,8 +193,13 @@ void RunFolder::begin(const Config& config, const std::string& device) {
 }
 
 void RunFolder::saved() {
-  if (old_ == Old::kAside) remove_old_run(path());
-  old_ = Old::kNone;
+  // First: from here on the new run counts, even where the old one cannot be removed.
+  if (std::exchange(old_, Old::kNone) != Old::kAside) return;
+  try {
+    remove_old_run(path());
+  } catch (const Error& error) {
+    core::log_warning(error.what());
+  }
 }
 
 void RunFolder::write_environment(const std::string& device) const {

@@ -19,7 +19,8 @@ class RunFolder {
   // the keys) unless `overwrite`: a run that is there is then replaced, not before the new one
   // begins. One with fewer epochs and otherwise the same is left to extend(). What a former start
   // resolved (the budget of equal-time) is taken over into `config`, and a precision that this
-  // machine cannot have is replaced there.
+  // machine cannot have is replaced there (a team replaces it before, so that a run finished in
+  // bf16 elsewhere is shown to a single process alone).
   RunFolder(const core::fs::path& path, Config& config, bool overwrite);
   // A run that was to be replaced comes back when the new one has no checkpoint.
   ~RunFolder();

@@ -64,8 +64,8 @@ Metadata settings_metadata(const Config& config, const Task& task) {
   Metadata out{{"task", models::task_name(task.kind())}};
   // For readers: the program knows no other way.
   if (task.kind() == models::TaskKind::kClassification) {
-    out["resize"] = core::cat("short side to image_size / ", data::AugmentOptions().resize_ratio,
-                              ", then the centre");
+    out["resize"] = core::cat("images of another size: short side to image_size / ",
+                              data::AugmentOptions().resize_ratio, ", then the centre");
   } else if (task.kind() == models::TaskKind::kDetection) {
     out["resize"] = "letterbox";
   }

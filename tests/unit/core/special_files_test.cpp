@@ -7,6 +7,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <thread>
 
 #include "adagp/core/error.h"
@@ -57,9 +58,9 @@ TEST(SpecialFiles, ASignalEndsTheWaitForAPipe) {
   const pid_t child = fork();
   if (child == 0) {
     catch_signals();
-    const FileLock ready(temp / "ready", "ready");
     int code = 1;
     try {
+      const FileLock ready(temp / "ready", "ready");
       read_file(temp / "pipe");
     } catch (const Interrupted& error) {
       code = error.exit_code();
@@ -67,9 +68,12 @@ TEST(SpecialFiles, ASignalEndsTheWaitForAPipe) {
     }
     _exit(code);
   }
-  while (!fs::exists(temp / "ready")) std::this_thread::yield();
-  kill(child, SIGTERM);
   int status = 0;
+  while (!fs::exists(temp / "ready")) {
+    ASSERT_EQ(waitpid(child, &status, WNOHANG), 0) << "the child ended early";
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  kill(child, SIGTERM);
   waitpid(child, &status, 0);
   ASSERT_TRUE(WIFEXITED(status));
   EXPECT_EQ(WEXITSTATUS(status), 128 + SIGTERM);

@@ -97,6 +97,7 @@ void expect_same(const core::fs::path& a, const core::fs::path& b) {
   }
   auto first = Summary::read(a / "summary.json"), second = Summary::read(b / "summary.json");
   first.train_seconds = second.train_seconds = first.eval_seconds = second.eval_seconds = 0;
+  first.stopped_seconds = second.stopped_seconds = 0;
   EXPECT_EQ(first.to_json(), second.to_json());
 }
 
