@@ -54,7 +54,7 @@ check_one() {
   object=$folder/objects/${source//\//-}.o
   # -MG takes headers that are missing for generated ones and names them.
   if "$compiler" "${flags[@]}" "${include[@]}" -M -MG "$source" 2>/dev/null |
-    grep -qE ' (torch|ATen|c10|benchmark)/| cuda_runtime'; then
+    grep -E ' (torch|ATen|c10|benchmark)/| cuda_runtime' >/dev/null; then
     return 0
   fi
   if "$compiler" "${flags[@]}" "${include[@]}" -c "$source" -o "$object" 2>"$object.log"; then

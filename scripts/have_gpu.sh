@@ -9,7 +9,7 @@ set -uo pipefail
 PATH=$PATH:/usr/lib/wsl/lib
 
 if command -v nvidia-smi >/dev/null; then
-  timeout 60 nvidia-smi -L 2>/dev/null | grep -q '^GPU '
+  timeout 60 nvidia-smi -L 2>/dev/null | grep '^GPU ' >/dev/null  # -q would end nvidia-smi by SIGPIPE
   exit
 fi
 # Containers may have the driver's library without the tool.

@@ -9,8 +9,8 @@
 //   hold filter  tn columns of F and whole rows of I pass by     I*ceil(N/tn) + F + O
 //   hold input   tm rows of I stay, F passes by                  I + F*ceil(M/tm) + O
 //   hold output  tm x tn sums stay, both operands pass by        I*ceil(N/tn) + F*ceil(M/tm) + O
-//   spill        tk x tn of F stays, sums leave and come back    I*ceil(N/tn) + F +
-//   O*(2*ceil(K/tk)-1)
+//   spill        tk x tn of F stays, sums leave and come back
+//                                                I*ceil(N/tn) + F + O*(2*ceil(K/tk)-1)
 // Capacity is buffer_bytes, half of it when double buffered; 0 is unbounded, hence "resident".
 // `spill` is the only order in which partial sums leave the chip, and is taken only when no other
 // fits. Groups run one after the other, so capacity is asked of one group.
@@ -24,9 +24,8 @@
 //
 // Stalls, with `dram` and `buffer` the cycles that all DRAM and all buffer bytes take at their
 // bandwidths and `fill` the share of `dram` for the first tiles:
-//   double buffered  time = max(fill + max(compute, buffer), dram): the rest of the DRAM words
-//   passes
-//                    beside the computation
+//   double buffered  time = max(fill + max(compute, buffer), dram): while the array computes, the
+//                    rest of the DRAM words passes
 //   otherwise        time = dram + max(compute, buffer)
 // stall_cycles = time - compute. Without a bandwidth there are no stalls.
 

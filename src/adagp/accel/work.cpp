@@ -44,6 +44,11 @@ void check_row(const layers::Row& row, int64_t batch, SizeRule rule) {
   }
   try {
     if (row.op == "conv_transpose") {
+      for (const layers::Axis& axis : layers::axes_of(row)) {
+        if (axis.kernel < 1 || axis.stride < 1 || axis.dilation < 1 || axis.padding < 0) {
+          throw DataError("kernel, stride and dilation must be at least 1, the padding 0 or more");
+        }
+      }
       const std::string error = layers::shape_error(row);
       if (!error.empty()) throw DataError(error);
       return;

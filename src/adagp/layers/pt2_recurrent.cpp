@@ -50,7 +50,8 @@ bool RowReader::recurrent(const Node& node) {
     Row row;
     row.op = "activation";
     row.name = names_.operation(row.op);
-    row.input = row.output = {node.op() == "lstm" ? gates / 4 * 5 : gates, 1, positions / batch_};
+    row.input =
+        row.output = {node.op() == "lstm" ? gates / 4 * 5 : gates, 1, per_example(positions)};
     add(std::move(row));
   }
   return true;

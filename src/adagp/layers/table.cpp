@@ -86,7 +86,7 @@ Missing missing(const Table& table) {
     if (one.macs) {
       out.macs = sum(out.macs, *one.macs, one.name);
     } else {
-      out.unknown += one.times;
+      out.unknown = sum(out.unknown, one.times, one.name);
     }
   }
   const auto known = static_cast<double>(out.macs);

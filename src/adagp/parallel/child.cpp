@@ -72,6 +72,8 @@ Environment environment_of(int rank, int processes, const StoreAccess& store) {
 [[noreturn]] void become(int rank, pid_t parent, int errors, char* const* arguments,
                          char* const* environment) {
   prctl(PR_SET_PDEATHSIG, SIGTERM);
+  // The launcher's handlers would tell the launcher of this process's signals.
+  for (const int number : {SIGINT, SIGTERM, SIGCHLD}) signal(number, SIG_DFL);
   if (getppid() != parent) _exit(1);
   // A terminal's Ctrl-C comes to us, and through us once to each.
   setpgid(0, 0);

@@ -164,7 +164,10 @@ class Family {
       if (child.pid <= 0 || waitpid(child.pid, &status, options) != child.pid) continue;
       child.pid = -1;
       const int code = code_of(child, status);
-      if (code == 0) continue;
+      if (code == 0) {
+        if (deadline_ && code_ == 0 && !at_once_) set_deadline(grace_);  // of those who are left
+        continue;
+      }
       if (code_ == 0 && !at_once_) set_deadline(grace_);
       // 1 often means "another one failed", and that one may end a moment later.
       if (code_ == 0 || code_ == 1) code_ = code;

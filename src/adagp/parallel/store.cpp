@@ -27,7 +27,7 @@ std::string variable(const char* name) {
   return value == nullptr ? "" : value;
 }
 
-std::string text_of(const std::vector<uint8_t>& bytes) {
+std::string to_text(const std::vector<uint8_t>& bytes) {
   return {bytes.begin(), bytes.end()};
 }
 
@@ -50,44 +50,39 @@ class OwnStore : public c10d::Store {
     return c10::make_intrusive<OwnStore>(endpoint_, secret_, timeout_, server_);
   }
   void set(const std::string& key, const std::vector<uint8_t>& value) override {
-    const std::lock_guard guard(lock_);
-    client_.set(key, text_of(value), timeout_);
+    ask([&] { client_.set(key, to_text(value), timeout_); });
   }
   std::vector<uint8_t> compareSet(const std::string& key, const std::vector<uint8_t>& expected,
                                   const std::vector<uint8_t>& wanted) override {
-    const std::lock_guard guard(lock_);
-    return bytes_of(client_.compare_set(key, text_of(expected), text_of(wanted), timeout_));
+    return ask([&] {
+      return bytes_of(client_.compare_set(key, to_text(expected), to_text(wanted), timeout_));
+    });
   }
   std::vector<uint8_t> get(const std::string& key) override {
-    const std::lock_guard guard(lock_);
-    await({key}, timeout_);
-    return bytes_of(client_.get(key, timeout_).value_or(""));
+    return ask([&] {
+      await({key}, timeout_);
+      return bytes_of(client_.get(key, timeout_).value_or(""));
+    });
   }
   int64_t add(const std::string& key, int64_t value) override {
-    const std::lock_guard guard(lock_);
-    return client_.add(key, value, timeout_);
+    return ask([&] { return client_.add(key, value, timeout_); });
   }
   bool deleteKey(const std::string& key) override {
-    const std::lock_guard guard(lock_);
-    return client_.remove(key, timeout_);
+    return ask([&] { return client_.remove(key, timeout_); });
   }
   bool check(const std::vector<std::string>& keys) override {
-    const std::lock_guard guard(lock_);
-    return client_.check(keys, timeout_);
+    return ask([&] { return client_.check(keys, timeout_); });
   }
   int64_t getNumKeys() override {
-    const std::lock_guard guard(lock_);
-    return client_.count(timeout_);
+    return ask([&] { return client_.count(timeout_); });
   }
   void wait(const std::vector<std::string>& keys) override { wait(keys, timeout_); }
   void wait(const std::vector<std::string>& keys, const milliseconds& timeout) override {
-    const std::lock_guard guard(lock_);
-    await(keys, timeout);
+    ask([&] { await(keys, timeout); });
   }
   bool hasExtendedApi() const override { return true; }
   void append(const std::string& key, const std::vector<uint8_t>& value) override {
-    const std::lock_guard guard(lock_);
-    client_.append(key, text_of(value), timeout_);
+    ask([&] { client_.append(key, to_text(value), timeout_); });
   }
   std::vector<std::vector<uint8_t>> multiGet(const std::vector<std::string>& keys) override {
     std::vector<std::vector<uint8_t>> values;
@@ -100,6 +95,17 @@ class OwnStore : public c10d::Store {
   }
 
  private:
+  // Errors become c10d's, as those of its own stores: whoever asked adds rank, operation and peers.
+  template <typename Ask>
+  auto ask(Ask question) {
+    const std::lock_guard guard(lock_);
+    try {
+      return question();
+    } catch (const Error& error) {
+      C10_THROW_ERROR(DistNetworkError, error.what());
+    }
+  }
+
   void await(const std::vector<std::string>& keys, milliseconds timeout) {
     if (client_.wait(keys, timeout)) return;
     C10_THROW_ERROR(DistStoreError,
@@ -119,7 +125,8 @@ class OwnStore : public c10d::Store {
 std::string shared_secret(const Place& place) {
   if (!place.secret.empty()) return place.secret;
   const std::string id = variable("TORCHELASTIC_RUN_ID");
-  return id == "none" ? "" : id;
+  constexpr size_t kShortest = 16;  // as of ADAGP_STORE_SECRET: job numbers can be guessed
+  return id.size() < kShortest ? "" : id;
 }
 
 Endpoint endpoint_of(const Place& place) {

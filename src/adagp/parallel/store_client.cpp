@@ -18,7 +18,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using std::chrono::milliseconds;
 
-constexpr milliseconds kRetry{20};
+constexpr milliseconds kGreetAgain{20};
 constexpr milliseconds kOnItsWay{5000};  // for an answer that is due
 // A store full of strangers may drop one who would have proved the secret: it is not the proof.
 constexpr int kRefusals = 3;
@@ -48,10 +48,10 @@ StoreClient::StoreClient(const Endpoint& endpoint, std::string secret, milliseco
           "the store there has another secret: it is another run's, or ADAGP_STORE_SECRET "
           "is not the same for all processes");
     }
-    if (greeting == Greeting::kNoStore || Clock::now() + kRetry >= deadline) {
+    if (greeting == Greeting::kNoStore || Clock::now() + kGreetAgain >= deadline) {
       throw Error("something listens there and does not answer as a store of this program");
     }
-    std::this_thread::sleep_for(kRetry);
+    std::this_thread::sleep_for(kGreetAgain);
   }
 }
 

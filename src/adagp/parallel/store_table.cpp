@@ -20,6 +20,12 @@ std::string done_with(int64_t value) {
   return Writer(static_cast<uint8_t>(Status::kDone)).number(value).message();
 }
 
+// What an entry takes, the table's own bookkeeping included.
+size_t size_of(const std::string& key, const std::string& value) {
+  constexpr size_t kBookkeeping = 128;
+  return kBookkeeping + key.size() + value.size();
+}
+
 std::vector<std::string> rest(Reader& reader) {
   std::vector<std::string> keys;
   while (reader.more()) keys.push_back(reader.text());
@@ -35,8 +41,8 @@ bool StoreTable::has(const std::vector<std::string>& keys) const {
 
 bool StoreTable::put(const std::string& key, const std::string& value) {
   const auto old = values_.find(key);
-  const size_t freed = old == values_.end() ? 0 : key.size() + old->second.size();
-  const size_t bytes = bytes_ - freed + key.size() + value.size();
+  const size_t freed = old == values_.end() ? 0 : size_of(key, old->second);
+  const size_t bytes = bytes_ - freed + size_of(key, value);
   if (bytes > most_bytes_) return false;
   bytes_ = bytes;
   values_[key] = value;
@@ -68,7 +74,7 @@ std::optional<std::string> StoreTable::answer(std::string_view request, Wait& wa
     case Op::kRemove: {
       reader.end();
       if (!there) return short_answer(Status::kNo);
-      bytes_ -= key.size() + old.size();
+      bytes_ -= size_of(key, old);
       values_.erase(found);
       return short_answer(Status::kDone);
     }

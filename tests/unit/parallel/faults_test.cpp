@@ -171,9 +171,10 @@ TEST_F(Faults, ThoseWhoDoNotComeAreNamed) {
 }
 
 // Joins with a timeout that is soon over and returns what was said.
-std::string refusal(const Place& place) {
+std::string refusal(const Place& place,
+                    std::chrono::milliseconds timeout = std::chrono::milliseconds(300)) {
   GroupOptions options;
-  options.timeout = std::chrono::milliseconds(300);
+  options.timeout = timeout;
   try {
     join(place, options, at::kCPU);
   } catch (const Error& error) {
@@ -230,7 +231,7 @@ TEST(Unreachable, AStoreOfAnotherRun) {
   if (backends().empty()) GTEST_SKIP() << "built without gloo's headers";
   const StoreHost host;
   const std::string said =
-      refusal({1, 2, 1, "127.0.0.1", 0, host.endpoint.socket, "the secret of another run"});
+      refusal({1, 2, 1, "127.0.0.1", 0, host.endpoint.socket, "the secret of another run"}, kLong);
   EXPECT_TRUE(holds(said, "another secret")) << said;
 }
 

@@ -57,8 +57,8 @@ class Stores : public ::testing::Test {
     std::string reason;
     Descriptor made = connect_to(endpoint_, Clock::now() + kPatience, reason);
     EXPECT_TRUE(made.open()) << reason;
-    EXPECT_EQ(send(made.get(), says.data(), says.size(), MSG_NOSIGNAL),
-              static_cast<ssize_t>(says.size()));
+    // The store may have closed by now: that is what some tests wait for.
+    if (!says.empty()) (void)send(made.get(), says.data(), says.size(), MSG_NOSIGNAL);
     return made;
   }
   // One who knows the secret, speaks by hand from here on.
@@ -276,7 +276,7 @@ TEST_F(Stores, AreNotFullOfStrangers) {
 
 TEST_F(Stores, HoldABoundedAmount) {
   StoreLimits limits;
-  limits.bytes = 1000;
+  limits.bytes = 1100;
   start(limits);
   StoreClient store = client();
   store.set("a", std::string(900, 'a'), kPatience);
@@ -285,6 +285,7 @@ TEST_F(Stores, HoldABoundedAmount) {
   store.set("a", std::string(950, 'a'), kPatience);  // instead of the other
   EXPECT_TRUE(store.remove("a", kPatience));
   store.set("b", std::string(900, 'b'), kPatience);
+  EXPECT_THROW(store.set("c", "", kPatience), Error);  // empty values take room, too
 }
 
 std::string refusal(const std::function<void()>& action) {
