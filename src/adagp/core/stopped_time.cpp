@@ -1,9 +1,11 @@
 #include "adagp/core/stopped_time.h"
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <ctime>
 #include <system_error>
+#include <utility>
 
 #include "adagp/core/log.h"
 #include "adagp/core/text.h"
@@ -13,8 +15,14 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 constexpr std::chrono::milliseconds kPeriod(100);
-// A sleeping thread of a process that runs is never this late, however busy the machine is.
-constexpr std::chrono::milliseconds kLongestGap(1000);
+constexpr std::chrono::milliseconds kGap(1000);              // counts after a SIGCONT
+constexpr std::chrono::milliseconds kUnsignalledGap(10000);  // counts in any case
+
+std::atomic<bool> continued{false};
+
+void note_continued(int) {
+  continued = true;
+}
 
 double in_seconds(Clock::duration duration) {
   return std::chrono::duration<double>(duration).count();
@@ -44,14 +52,26 @@ class Account {
     if (watchers_ == 0) return;
     const auto now = Clock::now();
     const auto gap = now - seen_;
-    if (gap > kLongestGap) stopped_ += in_seconds(gap - kPeriod / 2);
     seen_ = now;
+    if (gap > kUnsignalledGap) {
+      stopped_ += in_seconds(gap - kPeriod / 2);
+    } else if (gap > kGap) {
+      // The signal's handler may run a moment after this.
+      unexplained_ = in_seconds(gap - kPeriod / 2);
+      unexplained_at_ = now;
+    }
+    if (continued.exchange(false)) {
+      stopped_ += std::exchange(unexplained_, 0);
+    } else if (now - unexplained_at_ > kGap) {
+      unexplained_ = 0;
+    }
   }
 
   std::mutex mutex_;
   int watchers_ = 0;
   Clock::time_point seen_;
-  double stopped_ = 0;
+  double stopped_ = 0, unexplained_ = 0;
+  Clock::time_point unexplained_at_;
 };
 
 Account& account() {
@@ -72,12 +92,17 @@ StoppedTimeWatch::StoppedTimeWatch() {
                     "): time in which the process is stopped will count as training time"));
     return;
   }
+  struct sigaction action = {};
+  action.sa_handler = note_continued;
+  action.sa_flags = SA_RESTART;
+  sigaction(SIGCONT, &action, &before_);
   account().begin();
 }
 
 StoppedTimeWatch::~StoppedTimeWatch() {
   if (!thread_.joinable()) return;
   account().end();
+  sigaction(SIGCONT, &before_, nullptr);
   {
     const std::lock_guard lock(mutex_);
     ending_ = true;

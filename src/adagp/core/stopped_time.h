@@ -3,14 +3,16 @@
 // container. Stopwatches leave that time out.
 
 #include <condition_variable>
+#include <csignal>
 #include <mutex>
 #include <thread>
 
 namespace adagp::core {
 
-// While one lives, a thread looks at the clock ten times a second. Where it finds more than a
-// second missing, the whole process did not run, and that time counts as stopped. Nothing is
-// noticed while there is none.
+// While one lives, a thread looks at the clock ten times a second. More than a second missing
+// counts as stopped when SIGCONT came with it, more than ten in any case: a frozen container sends
+// no signal, and on a busy machine the thread may be late by seconds. Nothing is noticed while
+// there is none.
 class StoppedTimeWatch {
  public:
   StoppedTimeWatch();
@@ -23,6 +25,7 @@ class StoppedTimeWatch {
   std::condition_variable wake_;
   bool ending_ = false;
   std::thread thread_;
+  struct sigaction before_ = {};  // what was done on SIGCONT
 };
 
 // Seconds this process was seen to stand still, since it began. Never falls.
