@@ -5,13 +5,14 @@
 # a folder, clones the committed state of this checkout into it, runs `make run` and `make test` there
 # and prints how long each step took and what set-up had to install. Needs root and debootstrap.
 #
-#   --folder DIR    where the system is made, or found again (default: /var/tmp/adagp-SUITE)
-#   --only STEP     setup, run or test alone (repeatable)
-#   --command CMD   runs CMD in the checkout instead of the two commands
+#   --folder DIR    where the system is made, or found again (default: /var/tmp/adagp-SUITE): a new folder,
+#                   an empty one, or one that this script made (it has the file .adagp-begun)
+#   --only STEP     only this step: setup, run or test; may be given several times
+#   --command CMD   runs CMD in the checkout instead of the steps (--only is ignored then)
 #   --ccache DIR    shares a compiler cache with other calls, for repeated runs (times then say little)
-#   --mirror URL    of the packages (default: this machine's for Debian, else debootstrap's)
-#   --anew          removes the folder first
-#   --log FILE      writes everything that is printed there, too
+#   --mirror URL    package mirror (default: this machine's, if it and SUITE are Debian; else debootstrap's)
+#   --anew          empties the folder first; only one that this script made
+#   --log FILE      also writes all output to FILE
 #
 # Package and pip settings (proxy variables, apt's Acquire options, pip.conf, certificates) are those of
 # this machine. Mounts and processes live in namespaces of their own and end with this script.
@@ -80,11 +81,23 @@ host_mirror() {
     grep -v security | sed -n 1p
 }
 
-make_system() {
-  [[ $anew == no ]] || rm -rf --one-file-system "$folder"
-  [[ ! -e $folder/.adagp-complete ]] || return 0
-  rm -rf --one-file-system "$folder"
+# Marks the folder as this script's. What others put there is never removed: a folder that is neither new
+# nor empty and has no mark is refused.
+claim_folder() {
+  [[ ! -e $folder/.adagp-complete && ! -e $folder/.adagp-begun ]] || return 0
+  [[ ! -e $folder || -d $folder ]] || die "--folder $folder: not a folder"
+  [[ ! -d $folder || -z $(ls -A "$folder") ]] ||
+    die "--folder $folder: not made by this script and not empty; choose another, or remove it yourself"
   mkdir -p "$folder"
+}
+
+make_system() {
+  claim_folder
+  [[ $anew == yes || ! -e $folder/.adagp-complete ]] || return 0
+  # The mark stays, so that a removal cut short can be finished.
+  touch "$folder/.adagp-begun" && rm -f "$folder/.adagp-complete" &&
+    find "$folder" -mindepth 1 -maxdepth 1 ! -name .adagp-begun -exec rm -rf --one-file-system {} + ||
+    die "$folder could not be emptied"
   local components=main
   if [[ $(readlink -f "/usr/share/debootstrap/scripts/$suite") == *gutsy ]]; then
     components=main,universe  # an Ubuntu; debootstrap knows its mirror

@@ -174,9 +174,9 @@ make_venv() {
 # Says what is about to be installed, before anything is.
 announce() {
   local how=$1 number=$((${#needed[@]} + ${#nice[@]}))
-  say "this machine lacks things that the build needs; they are installed now:"
+  say "this machine lacks things that the build needs:"
   if [[ $number -gt 0 ]]; then
-    say "* $number packages of the distribution and what they stand on (apt-get, $how);"
+    say "* $number packages of the distribution and their dependencies (apt-get, $how);"
     say "  on a bare system about 500 MB and two minutes: ${needed[*]-} ${nice[*]-}"
   fi
   [[ $make == no ]] && return
@@ -216,8 +216,9 @@ if [[ $own == yes ]]; then
   fi
   (make_venv) && exit 0
   rm -rf "$venv"
-  say "using the torch of $(command -v python3); tests that need what it lacks of ${tests[*]} cannot run"
+  say "using the torch of $(command -v python3); tests that need a package it lacks cannot run" \
+    "(packages: ${tests[*]})"
   exit 0
 fi
 [[ $make == no ]] || make_venv ||
-  die "pip failed (see above and $venv/.adagp-pip.log); run it again when the cause is gone"
+  die "pip failed (see above and $venv/.adagp-pip.log); fix the cause and run the same command again"

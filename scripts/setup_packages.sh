@@ -110,6 +110,6 @@ install_packages() {
     [[ $allowed == yes ]] && apt_install "$package" || left+=("$package")
   done
   [[ ${#left[@]} -gt 0 ]] || return 0
-  say "continuing without ${left[*]} ('adagp doctor' says what that costs)"
+  say "continuing without ${left[*]} ('adagp doctor' says what does not work then)"
   mkdir -p "${without%/*}" && printf '%s\n' "${left[@]}" >>"$without"
 }

@@ -191,8 +191,8 @@ void add_kernel_checks(std::vector<Check>& checks, int usable) {
     const std::string reason = cuda::unusable(i);
     if (reason.empty()) continue;
     checks.push_back({core::cat(name, ", GPU ", i), Health::kWarn, reason,
-                      "build for it: cmake --preset cuda -DCMAKE_CUDA_ARCHITECTURES=native && "
-                      "ninja -C build/cuda adagp"});
+                      "build for it: PATH=$PWD/.venv/bin:$PATH; cmake --preset cuda "
+                      "-DCMAKE_CUDA_ARCHITECTURES=native && ninja -C build/cuda adagp"});
   }
 }
 
@@ -213,8 +213,7 @@ void add_gpu_checks(std::vector<Check>& checks) {
         {"CUDA", Health::kOk, "not built in, and no GPU is here: training on the CPU", ""});
   } else if (!built_in) {
     checks.push_back({"CUDA", Health::kWarn, "not built in, although a GPU is here",
-                      "build with it: scripts/setup.sh --full && cmake --preset cuda && "
-                      "ninja -C build/cuda adagp"});
+                      "build again: make clean && make"});
   } else if (usable == 0) {
     checks.push_back(
         {"CUDA", Health::kWarn, "built in, but LibTorch finds no GPU: training on the CPU",
@@ -288,7 +287,7 @@ std::vector<Check> examine() {
   checks.push_back(
       library_check("PNG (libpng)", io::have_png(), "no .png images in data sets", "libpng-dev"));
   checks.push_back(library_check("archives (libarchive)", io::have_archive(),
-                                 "no data sets inside .tar, .tar.gz, .tar.xz; unpack them",
+                                 "no data sets inside .tar, .tar.gz, .tar.xz, .zip; unpack them",
                                  "libarchive-dev"));
   checks.push_back(library_check("XML (pugixml)", data::have_xml(), "no Pascal VOC annotations",
                                  "libpugixml-dev"));
