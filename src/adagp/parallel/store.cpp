@@ -37,6 +37,18 @@ std::vector<uint8_t> bytes_of(const std::string& text) {
 
 // Our store behind c10d's interface. Operations wait for the store as long as the run's timeout.
 class OwnStore : public c10d::Store {
+ private:
+  // Errors become c10d's, as those of its own stores: whoever asked adds rank, operation and peers.
+  template <typename Ask>
+  auto ask(Ask question) {
+    const std::lock_guard guard(lock_);
+    try {
+      return question();
+    } catch (const Error& error) {
+      C10_THROW_ERROR(DistNetworkError, error.what());
+    }
+  }
+
  public:
   OwnStore(Endpoint endpoint, std::string secret, milliseconds timeout,
            std::shared_ptr<StoreServer> server)
@@ -95,17 +107,6 @@ class OwnStore : public c10d::Store {
   }
 
  private:
-  // Errors become c10d's, as those of its own stores: whoever asked adds rank, operation and peers.
-  template <typename Ask>
-  auto ask(Ask question) {
-    const std::lock_guard guard(lock_);
-    try {
-      return question();
-    } catch (const Error& error) {
-      C10_THROW_ERROR(DistNetworkError, error.what());
-    }
-  }
-
   void await(const std::vector<std::string>& keys, milliseconds timeout) {
     if (client_.wait(keys, timeout)) return;
     C10_THROW_ERROR(DistStoreError,

@@ -27,19 +27,6 @@ using Clock = std::chrono::steady_clock;
 constexpr std::chrono::milliseconds kPause{100};  // of taking connections, without descriptors left
 constexpr int kAcceptedAtOnce = 64;               // before the others are asked again
 
-struct Connection {
-  Descriptor socket;
-  enum class State { kGreeting, kProving, kOpen } state = State::kGreeting;
-  std::string client_nonce, store_nonce;
-  std::string input, output;
-  std::optional<TimePoint> deadline;  // of the greeting, or of the message that has begun
-  // Keys it waits for and until when.
-  std::optional<std::vector<std::string>> awaited;
-  TimePoint awaited_until;
-
-  bool stranger() const { return state != State::kOpen; }
-};
-
 }  // namespace
 
 class StoreServer::Loop {
@@ -64,6 +51,19 @@ class StoreServer::Loop {
   }
 
  private:
+  struct Connection {
+    Descriptor socket;
+    enum class State { kGreeting, kProving, kOpen } state = State::kGreeting;
+    std::string client_nonce, store_nonce;
+    std::string input, output;
+    std::optional<TimePoint> deadline;  // of the greeting, or of the message that has begun
+    // Keys it waits for and until when.
+    std::optional<std::vector<std::string>> awaited;
+    TimePoint awaited_until;
+
+    bool stranger() const { return state != State::kOpen; }
+  };
+
   // False: the object's end.
   bool wait_for_news() {
     std::vector<pollfd> files{{stop_, POLLIN, 0}};
