@@ -35,13 +35,12 @@ void Trainer::log_interval() {
     return known ? core::fixed(value, digits) : std::string("-");
   };
 
-  std::string line =
-      core::cat("epoch ", epoch + 1, " [", position, "/", batches_of_last_, " ",
-                100 * position / batches_of_last_, "%] loss ", shown(loss, 3), " ",
-                running.empty() ? "" : core::cat(running, " ", shown(right, 1), " "),
-                core::fixed(seconds, 3), " s/it ", core::fixed(per_second, 0), "/s lr ",
-                session_.lr, " phase ", phase_ == schedule::Phase::kPredict ? "GP" : "BP", " gp ",
-                core::fixed(100 * share, 0), "%");
+  std::string line = core::cat(
+      "epoch ", epoch + 1, " [", position, "/", batches_of_last_, " ",
+      100 * position / batches_of_last_, "%] loss ", shown(loss, 3), " ",
+      running.empty() ? "" : core::cat(running, " ", shown(right, 1), " "), core::fixed(seconds, 3),
+      " s/it ", core::fixed(per_second, 0), "/s lr ", session_.lr, " phase ",
+      phase_ == schedule::Phase::kPredict ? "GP" : "BP", " gp ", core::fixed(100 * share, 0), "%");
   if (cosine) line += " cos " + core::fixed(*cosine, 3);
   progress_.show(line + time_left(), fraction());
 
