@@ -113,7 +113,7 @@ def test_bf16_on_a_cpu_is_fp32_and_says_so(tmp_path):
     """As with a recipe made for a GPU."""
     args = [*TINY, "--epochs", "2", "--method", "bp", "--precision", "bf16", "--device", "cpu"]
     done = adagp("train", *args, "-o", tmp_path / "run")
-    told = [line for line in done.stderr.splitlines() if "bf16" in line]
+    told = [line for line in done.stderr.splitlines() if "precision = bf16" in line]
     assert len(told) == 1 and "fp32" in told[0] and "GPU" in told[0], done.stderr
     assert summary(tmp_path / "run")["precision"] == "fp32"
     assert 'precision = "fp32"' in (tmp_path / "run/config.toml").read_text().replace("'", '"')
@@ -245,5 +245,5 @@ def test_colour_on_a_terminal_only_and_not_with_no_color(tmp_path):
 
 
 def test_quiet(tmp_path):
-    done = adagp("-q", "train", *TINY, "--epochs", "1", "-o", tmp_path / "run")
+    done = adagp("-q", "train", *TINY, "--epochs", "1", "--method", "bp", "-o", tmp_path / "run")
     assert done.stderr == "" and "top1" in done.stdout
