@@ -63,7 +63,7 @@ def test_recipe_errors_say_file_line_and_column(text, where, what, tmp_path):
     (["--set", "epochs"], ["--set epochs", "key=value"]),
     (["--precision", "fp16"], ["'fp16'", "fp32", "bf16"]),
     ([*TINY, "--device", "cpuu"], ["'cpuu'", "did you mean 'cpu'"]),
-    (["--epochs", "4611686018427387904"], ["--epochs", "expected 1 to 1e"]),
+    (["--epochs", "4611686018427387904"], ["--epochs", "expected 1 to 1000000000"]),
     ([*DATA, *NET, "--batch", "201"], ["201", "200"]),
     ([*TINY, "--method", "equal-time"], ["equal_time.reference", "equal_time.batches"]),
     (["--data", "cifar10"], ["cifar10", "--data-dir"]),
