@@ -13,7 +13,13 @@ namespace {
 using namespace adagp;
 
 accel::Plan small_plan() {
-  layers::Row row{"conv", "conv2d", {4, 6, 6}, {8, 6, 6}, {3, 3}, {1, 1}, {1, 1}};
+  layers::Row row;
+  row.name = "conv";
+  row.op = "conv2d";
+  row.input = {4, 6, 6};
+  row.output = {8, 6, 6};
+  row.kernel = {3, 3};
+  row.stride = row.padding = {1, 1};
   layers::complete(row);
   return accel::make_plan({"fuzz", "6x6", {row}}, {2, {}});
 }
