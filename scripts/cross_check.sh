@@ -21,7 +21,7 @@ for arg in "$@"; do
   case $arg in
     --run) run=yes ;;
     -h | --help) sed -n '2,/^set/{/^set/d;s/^# \{0,1\}//;p}' "$0"; exit 0 ;;
-    -*) die "unknown option '$arg' (see --help)" ;;
+    -*) say "unknown option '$arg' (see --help)" >&2; exit 2 ;;
     *) compiler=$arg ;;
   esac
 done

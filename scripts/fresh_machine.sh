@@ -40,7 +40,7 @@ while [[ $# -gt 0 ]]; do
       shift 2 ;;
     --anew) anew=yes; shift ;;
     -h | --help) usage; exit 0 ;;
-    -*) die "unknown option '$1' (see --help)" ;;
+    -*) say "unknown option '$1' (see --help)" >&2; exit 2 ;;
     *) [[ -z $suite ]] || die "one suite at a time, got '$suite' and '$1'"
       suite=$1; shift ;;
   esac
