@@ -19,7 +19,7 @@
 #include "adagp/core/files.h"
 #include "adagp/core/rng.h"
 #include "adagp/core/text.h"
-#include "adagp/data/loader.h"
+#include "adagp/data/stream/loader.h"
 
 namespace {
 

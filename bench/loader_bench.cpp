@@ -2,7 +2,7 @@
 
 #include <benchmark/benchmark.h>
 
-#include "adagp/data/loader.h"
+#include "adagp/data/stream/loader.h"
 
 namespace {
 

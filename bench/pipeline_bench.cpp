@@ -17,7 +17,7 @@ void simulate_batches(benchmark::State& state, const std::string& schedule, int 
   sequence.batches = batches;
   for (auto _ : state) {
     const Layout layout = make_layout({schedule, devices, micro_batches});
-    const Result result = simulate(layout, uniform_costs(layout, {}), sequence);
+    Result result = simulate(layout, uniform_costs(layout, {}), sequence);
     benchmark::DoNotOptimize(result.makespan);
     state.counters["simulated"] = static_cast<double>(result.simulated_batches);
   }

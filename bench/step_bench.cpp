@@ -9,19 +9,19 @@
 
 #include <ATen/ATen.h>
 
-#include "adagp/train/bp_step.h"
+#include "adagp/method/method.h"
+#include "adagp/step/exact_step.h"
+#include "adagp/task/classification.h"
 #include "adagp/train/build.h"
-#include "adagp/train/classification.h"
-#include "adagp/train/methods.h"
 
 namespace {
 
-using adagp::train::Config;
-using adagp::train::Session;
+using adagp::config::RunConfig;
+using adagp::step::Session;
 
 struct Bench {
   Session session;
-  std::unique_ptr<adagp::train::Method> method;
+  std::unique_ptr<adagp::method::Method> method;
   adagp::data::Batch batch;
 };
 
@@ -31,7 +31,7 @@ Bench& bench_for(const std::string& model, int64_t batch) {
   const std::string key = model + "/" + std::to_string(batch);
   const auto found = cache.find(key);
   if (found != cache.end()) return found->second;
-  Config config;
+  RunConfig config;
   config.model.name = model;
   config.model.form = "cifar";
   config.model.classes = 10;
@@ -41,15 +41,15 @@ Bench& bench_for(const std::string& model, int64_t batch) {
   adagp::data::Splits splits;
   splits.height = splits.width = 32;
   splits.classes.resize(10);
-  const auto task = adagp::train::classification(splits);
-  b.session = make_session(config, task, build_net(config, *task));
+  const auto task = adagp::task::classification(splits);
+  b.session = adagp::step::make_session(config, task, build_net(config, *task));
   b.session.set_lr(1e-6);
   b.session.net->train();
   add_summaries(b.session);
   add_predictor(b.session, 1000);
   b.batch = task->example(config, batch, at::kCPU);
   Bench& made = cache[key] = std::move(b);
-  made.method = adagp::train::find_method("adagp").make(made.session);
+  made.method = adagp::method::find_method("adagp").make(made.session);
   return made;
 }
 
@@ -61,7 +61,7 @@ void forward(benchmark::State& state, const std::string& model, int64_t batch) {
 
 void bp(benchmark::State& state, const std::string& model, int64_t batch) {
   Bench& b = bench_for(model, batch);
-  for (auto _ : state) bp_step(b.session, b.batch);
+  for (auto _ : state) backprop_step(b.session, b.batch);
 }
 
 void bp_train(benchmark::State& state, const std::string& model, int64_t batch) {
@@ -78,7 +78,7 @@ void gp(benchmark::State& state, const std::string& model, int64_t batch) {
 void predict_apply(benchmark::State& state, const std::string& model, int64_t batch) {
   Bench& b = bench_for(model, batch);
   const at::NoGradGuard no_grad;
-  for (auto _ : state) adagp::train::blind_step(b.session, adagp::train::predicted_gradients);
+  for (auto _ : state) adagp::step::blind_step(b.session, adagp::step::predicted_gradients);
 }
 
 [[maybe_unused]] const bool registered = [] {

@@ -11,7 +11,7 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 # Unit tests that use a GPU where one is.
-units='^unit\.(cuda|data|nn|models|optim|predictor|metrics|train)$'
+units='^unit\.(cuda|data|nn|models|optim|predictor|metrics|task|method|train)$'
 
 say() { echo "gpu: $*" >&2; }
 

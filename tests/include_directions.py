@@ -18,38 +18,45 @@ from pathlib import Path
 
 # What each folder may include, beside what those may include. layers/ is two units: the table and
 # the reader of exported networks are torch-free, the rest is the bridge from models. io/archive is a
-# unit of its own, because they need it. predictor/config.h is a unit of its own: sizes that
-# the simulator counts too.
+# unit of its own, because they need it. `options` are the plain structs of OPTIONS, which stand beside
+# what they configure: config/ binds them to keys, the simulator counts the predictor's sizes.
 BELOW = {
     "core": [],
+    "options": [],
     "schedule": ["core"],
+    "config": ["core", "schedule", "options"],
+    "plan": ["config"],
     "archives": ["core"],
     "layer_table": ["core", "archives"],
-    "predictor_sizes": [],
-    "accel": ["layer_table", "schedule", "predictor_sizes"],
+    "accel": ["layer_table", "schedule", "options"],
     "pipeline": ["layer_table", "schedule"],
-    "scalesim": ["layer_table", "accel"],
-    "zoo": ["layer_table", "accel"],
-    "report": ["core", "schedule", "layer_table", "accel", "pipeline"],
-    "study": ["accel", "scalesim", "zoo", "report"],
-    "io": ["core", "archives"],
+    "scalesim": ["accel"],
+    "zoo": ["accel"],
+    "report": ["schedule", "layer_table", "accel", "pipeline"],
+    "study": ["scalesim", "zoo", "report"],
+    "io": ["archives"],
     "cuda": ["core"],
-    "device": ["core", "cuda"],
-    "data": ["io", "device"],
+    "device": ["cuda"],
+    "data": ["io", "device", "options"],
     "nn": ["device"],
-    "models": ["nn"],
+    "models": ["nn", "options"],
     "layers": ["layer_table", "models"],
-    "optim": ["device"],
-    "predictor": ["nn", "optim", "predictor_sizes"],
+    "optim": ["device", "options"],
+    "predictor": ["nn", "optim", "schedule"],
     "metrics": ["core"],
-    "train": ["data", "models", "predictor", "metrics", "schedule", "layers", "report"],
-    "parallel": ["train", "pipeline"],
+    "run": ["config", "report", "io", "models"],
+    "task": ["run", "data", "metrics"],
+    "step": ["task", "predictor"],
+    "method": ["plan", "step", "layers"],
+    "train": ["method"],
+    "experiment": ["train"],
+    "comm": ["models"],
+    "parallel": ["comm", "step", "pipeline", "layers"],
 }
-TORCH_FREE_UNITS = {"core", "schedule", "archives", "layer_table", "predictor_sizes", "accel", "pipeline",
-                    "scalesim", "zoo", "study", "report", "cuda"}
-TORCH_FREE_FILES = re.compile(
-    r"^(optim/(policy\w*|config)\.|data/(config|cifar)\.h"
-    r"|io/(safetensors|crc32c|events|jsonl|image|archive)\.)")
+OPTIONS = {"data/config.h", "models/transformer_options.h", "optim/config.h", "predictor/config.h"}
+TORCH_FREE_UNITS = {"core", "options", "schedule", "config", "plan", "archives", "layer_table", "accel",
+                    "pipeline", "scalesim", "zoo", "study", "report", "cuda"}
+TORCH_FREE_FILES = re.compile(r"^(data/sets/cifar\.h|io/(safetensors|crc32c|events|jsonl|image|archive)\.)")
 # A header comment that makes the promise binds its file.
 CLAIM = re.compile(r"^//.*\b(no torch here|torch-free|without torch)\b", re.I | re.M)
 
@@ -71,8 +78,8 @@ def closure(unit):
 
 def unit_of(path):
     """'layers/table.h' -> 'layer_table', 'io/x.h' -> 'io' (paths below src/adagp)."""
-    if path == "predictor/config.h":
-        return "predictor_sizes"
+    if path in OPTIONS:
+        return "options"
     if path.startswith("io/archive."):
         return "archives"
     folder, _, rest = path.partition("/")

@@ -3,7 +3,7 @@
 #include <memory>
 
 #include "adagp/core/output.h"
-#include "adagp/train/bench.h"
+#include "adagp/experiment/bench.h"
 #include "commands.h"
 #include "train_flags.h"
 
@@ -18,8 +18,8 @@ struct BenchArguments {
 };
 
 int run_bench(const BenchArguments& arguments) {
-  const auto result =
-      train::bench(arguments.flags.resolve(), arguments.input, arguments.repeats, arguments.only);
+  const auto result = experiment::bench(arguments.flags.resolve(), arguments.input,
+                                        arguments.repeats, arguments.only);
   core::print_result((arguments.json ? result.to_json().dump(2) : result.text()) + "\n",
                      arguments.json);
   return 0;

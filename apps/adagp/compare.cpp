@@ -7,12 +7,12 @@
 #include "adagp/core/log.h"
 #include "adagp/core/output.h"
 #include "adagp/core/text.h"
+#include "adagp/experiment/budget.h"
+#include "adagp/experiment/compare.h"
+#include "adagp/method/method.h"
 #include "adagp/report/budget.h"
 #include "adagp/report/compare.h"
-#include "adagp/train/budget.h"
 #include "adagp/train/build.h"
-#include "adagp/train/compare.h"
-#include "adagp/train/methods.h"
 #include "commands.h"
 #include "resume_advice.h"
 #include "train_flags.h"
@@ -26,8 +26,8 @@ constexpr const char* kRunsNotRedone =
 
 struct CompareArguments {
   TrainFlags flags;
-  train::CompareOptions options;
-  train::BudgetOptions budget;
+  experiment::CompareOptions options;
+  experiment::BudgetOptions budget;
   bool by_budget = false, methods_given = false;
   std::string output = "runs/compare";
   bool json = false;
@@ -59,13 +59,13 @@ void fail_if_any(const std::vector<std::string>& diverged) {
 }
 
 // One configuration for each method.
-std::vector<train::Config> runs_of(const train::Config& config,
-                                   const std::vector<std::string>& methods) {
+std::vector<config::RunConfig> runs_of(const config::RunConfig& config,
+                                       const std::vector<std::string>& methods) {
   train::check_names(config);
-  std::vector<train::Config> runs;
+  std::vector<config::RunConfig> runs;
   for (const std::string& method : methods) {
     if (method.find_first_of("@[") != std::string::npos) return {};  // refused in a moment
-    train::find_method(method);
+    method::find_method(method);
     runs.push_back(config);
     runs.back().method = method;
   }
@@ -73,16 +73,17 @@ std::vector<train::Config> runs_of(const train::Config& config,
 }
 
 int run_budget(CompareArguments& arguments) {
-  train::BudgetOptions options = arguments.budget;
+  experiment::BudgetOptions options = arguments.budget;
   if (arguments.methods_given) options.methods = arguments.options.methods;
   if (options.methods.empty()) options.methods = {"bp", "progressive", "stored-loss", "adagp"};
   options.seeds = arguments.options.seeds;
   options.folder = arguments.output;
   options.overwrite = arguments.options.overwrite;
-  const train::Config config = arguments.flags.resolve_run();
-  warn_unused(arguments.flags.given(), train::budget_runs(config, options));
-  const auto result = with_resume_advice(options.overwrite, kRunsNotRedone,
-                                         [&] { return train::compare_budgets(config, options); });
+  const config::RunConfig config = arguments.flags.resolve_run();
+  warn_unused(arguments.flags.given(), experiment::budget_runs(config, options));
+  const auto result = with_resume_advice(options.overwrite, kRunsNotRedone, [&] {
+    return experiment::compare_budgets(config, options);
+  });
   core::print_result(
       (arguments.json ? report::to_json(result.report) : report::to_console(result.report)) + "\n",
       arguments.json);
@@ -95,10 +96,10 @@ int run_compare(CompareArguments& arguments) {
   core::catch_signals();
   if (arguments.by_budget) return run_budget(arguments);
   arguments.options.folder = arguments.output;
-  const train::Config config = arguments.flags.resolve_run();
+  const config::RunConfig config = arguments.flags.resolve_run();
   warn_unused(arguments.flags.given(), runs_of(config, arguments.options.methods));
   const auto result = with_resume_advice(arguments.options.overwrite, kRunsNotRedone, [&] {
-    return train::compare_methods(config, arguments.options);
+    return experiment::compare_methods(config, arguments.options);
   });
   core::print_result(
       (arguments.json ? report::to_json(result.table) : report::to_console(result.table)) + "\n",

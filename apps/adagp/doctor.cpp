@@ -20,15 +20,15 @@
 #include <torch/version.h>
 #include <nlohmann/json.hpp>
 
+#include "adagp/comm/group.h"
 #include "adagp/core/files.h"
 #include "adagp/core/nvpl.h"
 #include "adagp/core/output.h"
 #include "adagp/core/text.h"
 #include "adagp/cuda/types.h"
-#include "adagp/data/voc_annotation.h"
+#include "adagp/data/sets/voc_annotation.h"
 #include "adagp/io/archive.h"
 #include "adagp/io/image.h"
-#include "adagp/parallel/group.h"
 #include "commands.h"
 
 namespace adagp::apps {
@@ -275,8 +275,8 @@ std::vector<Check> examine() {
   add_nvpl_check(checks);
   checks.push_back(try_backward("training on the CPU", at::kCPU));
   add_gpu_checks(checks);
-  const auto backends = parallel::backends();
-  const std::string no_gloo = parallel::why_no_gloo();
+  const auto backends = comm::backends();
+  const std::string no_gloo = comm::why_no_gloo();
   checks.push_back({"several processes", no_gloo.empty() ? Health::kOk : Health::kWarn,
                     backends.empty() ? "not built in" : core::join(backends, ", ") + " built in",
                     no_gloo.empty() ? "" : "no --parallel on CPUs: " + no_gloo});

@@ -8,13 +8,14 @@
 #include "adagp/core/output.h"
 #include "adagp/core/special_files.h"
 #include "adagp/core/text.h"
+#include "adagp/run/precision.h"
+#include "adagp/run/weights.h"
+#include "adagp/step/divergence.h"
+#include "adagp/step/evaluate.h"
+#include "adagp/step/session.h"
+#include "adagp/task/task.h"
+#include "adagp/task/weights_settings.h"
 #include "adagp/train/build.h"
-#include "adagp/train/divergence.h"
-#include "adagp/train/precision.h"
-#include "adagp/train/session.h"
-#include "adagp/train/task.h"
-#include "adagp/train/weights.h"
-#include "adagp/train/weights_settings.h"
 #include "commands.h"
 #include "train_flags.h"
 
@@ -43,35 +44,35 @@ core::fs::path weights_file(const EvalArguments& arguments) {
 }
 
 // What the command line leaves open is as in training, or as the weights file says.
-train::Config starting_point(const EvalArguments& arguments, const core::fs::path& file,
-                             const std::map<std::string, std::string>& metadata) {
-  const train::ModelTag tag = train::from_metadata(metadata);
-  train::Config config;
+config::RunConfig starting_point(const EvalArguments& arguments, const core::fs::path& file,
+                                 const std::map<std::string, std::string>& metadata) {
+  const run::ModelTag tag = run::from_metadata(metadata);
+  config::RunConfig config;
   if (file != arguments.what) {
-    config = train::read_config(arguments.what);
+    config = run::read_config(arguments.what);
     config.device = "auto";  // it need not be the machine of the training
   }
-  train::read_settings(metadata, file.string(), config);
+  task::read_settings(metadata, file.string(), config);
   config.model.name = tag.name;
   config.model.form = tag.form.empty() ? "auto" : tag.form;
   config.model.classes = tag.classes;
   config.model.width_divisor = tag.width_divisor;
-  train::read_metadata(metadata, config.model.transformer);
+  run::read_metadata(metadata, config.model.transformer);
   return config;
 }
 
 // A file without metadata still shows its form and classes in its shapes; the data would only say
 // how large the images are.
-void fill_from_shapes(train::Config& config, const io::TensorMap& tensors) {
+void fill_from_shapes(config::RunConfig& config, const io::TensorMap& tensors) {
   if (config.model.form != "auto" && config.model.classes != 0) return;
-  const train::ModelTag tag = train::from_shapes(config.model.name, tensors);
+  const run::ModelTag tag = run::from_shapes(config.model.name, tensors);
   if (config.model.form == "auto" && !tag.form.empty()) config.model.form = tag.form;
   if (config.model.classes == 0) config.model.classes = tag.classes;
 }
 
 // Says what had to be guessed: other pixels give another score.
-void tell_guesses(const train::Config& given, const train::Config& resolved,
-                  const train::Task& task, const core::fs::path& file) {
+void tell_guesses(const config::RunConfig& given, const config::RunConfig& resolved,
+                  const task::Task& task, const core::fs::path& file) {
   if (task.kind() == models::TaskKind::kTranslation) return;
   if (!given.data.mean.empty() && !given.data.std.empty()) return;
   const auto numbers = [](const std::vector<double>& values) {
@@ -87,13 +88,13 @@ void tell_guesses(const train::Config& given, const train::Config& resolved,
 }
 
 // Weights that are finite can still give numbers that are not: looks for the batch and the layer.
-[[noreturn]] void refuse_broken(train::Session& session, data::BatchSource& source, double loss,
+[[noreturn]] void refuse_broken(step::Session& session, data::BatchSource& source, double loss,
                                 const core::fs::path& file) {
   session.net->eval();
   std::string where;
   source.seek(0, 0);
   for (int64_t i = 0; i < source.batches_per_epoch(); ++i) {
-    where = train::describe_divergence(*session.net, source.next().inputs);
+    where = step::describe_divergence(*session.net, source.next().inputs);
     if (where.find("not finite") != std::string::npos) break;
   }
   throw DivergedError(core::cat(
@@ -105,7 +106,8 @@ void tell_guesses(const train::Config& given, const train::Config& resolved,
 int run_eval(const EvalArguments& arguments) {
   const auto file = weights_file(arguments);
   const io::TensorFile weights = io::load_tensors(file);
-  train::Config config = arguments.flags.resolve(starting_point(arguments, file, weights.metadata));
+  config::RunConfig config =
+      arguments.flags.resolve(starting_point(arguments, file, weights.metadata));
   config.weights.clear();
   if (config.model.name.empty()) {
     throw UsageError(file.string() + ": does not name its network; add --model");
@@ -113,27 +115,27 @@ int run_eval(const EvalArguments& arguments) {
   fill_from_shapes(config, weights.tensors);
   warn_unused(arguments.flags.given(), {config}, train::why_unused_in_evaluation);
 
-  train::resolve_precision(config);
+  run::resolve_precision(config);
   train::set_threads(config);
-  const auto task = train::open_task(config);
+  const auto task = task::open_task(config);
   if (!arguments.logits.empty() && task->kind() != models::TaskKind::kClassification) {
     throw UsageError("--logits: of classification only, and '" + config.data.name + "' is for " +
                      models::task_name(task->kind()));
   }
   task->check(weights.metadata, file.string());
-  const train::Config given = config;
+  const config::RunConfig given = config;
   task->resolve(config);
   tell_guesses(given, config, *task, file);
-  train::compare_image_sizes(weights.metadata, file.string(), config, *task);
-  train::check_fits(config.model.name, task->model_options(config), weights.tensors, file.string());
-  auto net = train::build_net(config, *task);
-  train::load_state_dict(*net, weights.tensors, file.string());
-  train::Session session = train::make_session(config, task, net);
-  const auto use = arguments.split == "train" ? train::Use::kTrainInOrder : train::Use::kTest;
+  task::compare_image_sizes(weights.metadata, file.string(), config, *task);
+  run::check_fits(config.model.name, task->model_options(config), weights.tensors, file.string());
+  auto net = task::build_net(config, *task);
+  run::load_state_dict(*net, weights.tensors, file.string());
+  step::Session session = step::make_session(config, task, net);
+  const auto use = arguments.split == "train" ? task::Use::kTrainInOrder : task::Use::kTest;
   const auto source = task->batches(config, use, session.device);
-  train::EvaluationRequest request;
+  task::EvaluationRequest request;
   request.keep_logits = !arguments.logits.empty();
-  const auto found = task->evaluate(session, *source, nullptr, request);
+  const auto found = step::evaluate(session, *source, nullptr, request);
   if (!std::isfinite(found.loss)) refuse_broken(session, *source, found.loss, file);
   if (request.keep_logits) {
     io::save_tensors(core::behind_links(arguments.logits), {{"logits", found.logits}});

@@ -5,18 +5,18 @@
 
 #include <nlohmann/json.hpp>
 
+#include "adagp/config/run_config.h"
 #include "adagp/core/error.h"
 #include "adagp/core/output.h"
 #include "adagp/core/text.h"
-#include "adagp/data/dataset.h"
+#include "adagp/data/sets/dataset.h"
 #include "adagp/layers/from_model.h"
 #include "adagp/layers/zoo_tables.h"
+#include "adagp/method/method.h"
 #include "adagp/models/model.h"
 #include "adagp/nn/layer.h"
 #include "adagp/predictor/predictor.h"
 #include "adagp/report/table.h"
-#include "adagp/train/config.h"
-#include "adagp/train/methods.h"
 #include "commands.h"
 #include "named.h"
 
@@ -27,7 +27,7 @@ namespace {
 std::vector<std::pair<std::string, NamedLines>> named_tables() {
   std::vector<std::pair<std::string, NamedLines>> tables = {
       {"data", named_lines(data::registry())},
-      {"methods", named_lines(train::method_table())},
+      {"methods", named_lines(method::method_table())},
       {"predictors", named_lines(predictor::registry())},
       {"schedules",
        {{"auto", "the paper's proportions scaled to the length of the run"},
@@ -81,9 +81,9 @@ void print_models(bool json) {
 
 // Every configuration key; docs/configuration.md is this table in Markdown.
 void print_configuration_keys(bool json, bool markdown) {
-  train::Config config;
+  config::RunConfig config;
   core::Binding binding;
-  train::bind(binding, config);
+  config::bind(binding, config);
   print_keys(binding, json, markdown);
 }
 

@@ -2,7 +2,7 @@
 
 #include <memory>
 
-#include "adagp/accel/checked.h"
+#include "adagp/accel/checked_math.h"
 #include "adagp/core/error.h"
 #include "adagp/core/files.h"
 #include "adagp/core/log.h"

@@ -2,14 +2,14 @@
 
 #include <memory>
 
+#include "adagp/comm/rank_info.h"
 #include "adagp/core/interrupt.h"
 #include "adagp/core/log.h"
 #include "adagp/core/output.h"
 #include "adagp/core/text.h"
-#include "adagp/parallel/place.h"
+#include "adagp/experiment/dry_run.h"
+#include "adagp/method/method.h"
 #include "adagp/train/build.h"
-#include "adagp/train/dry_run.h"
-#include "adagp/train/methods.h"
 #include "commands.h"
 #include "resume_advice.h"
 #include "train_flags.h"
@@ -26,14 +26,14 @@ struct TrainArguments {
 };
 
 int run_train(const TrainArguments& arguments) {
-  train::Config config = arguments.flags.resolve_run();
+  config::RunConfig config = arguments.flags.resolve_run();
   if (!arguments.method.empty()) config.method = arguments.method;
   train::check_names(config);
-  if (parallel::speaks_for_all()) {
+  if (comm::speaks_for_all()) {
     warn_unused(arguments.flags.given(), {config});
   }
   if (arguments.dry_run) {
-    const auto plan = train::dry_run(config);
+    const auto plan = experiment::dry_run(config);
     core::print_result((arguments.json ? plan.to_json().dump(2) : plan.text()) + "\n",
                        arguments.json);
     return 0;
@@ -47,11 +47,12 @@ int run_train(const TrainArguments& arguments) {
                           {arguments.parallel, folder, arguments.overwrite, arguments.json});
   }
   core::catch_signals();
-  const train::Summary summary = with_resume_advice(arguments.overwrite, kWithoutOverwrite, [&] {
+  const report::Summary summary = with_resume_advice(arguments.overwrite, kWithoutOverwrite, [&] {
     return train::train(config, folder, arguments.overwrite);
   });
-  core::print_result((arguments.json ? summary.to_json().dump(2) : train::one_line(summary)) + "\n",
-                     arguments.json);
+  core::print_result(
+      (arguments.json ? summary.to_json().dump(2) : report::one_line(summary)) + "\n",
+      arguments.json);
   core::log_info("run folder: " + folder);
   return 0;
 }

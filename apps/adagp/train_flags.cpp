@@ -7,8 +7,8 @@
 #include "adagp/core/files.h"
 #include "adagp/core/log.h"
 #include "adagp/core/text.h"
-#include "adagp/train/weights.h"
-#include "adagp/train/weights_settings.h"
+#include "adagp/run/weights.h"
+#include "adagp/task/weights_settings.h"
 
 namespace adagp::apps {
 
@@ -45,9 +45,9 @@ void TrainFlags::declare(CLI::App& command, bool with_recipe) {
       ->allow_extra_args(false);
 }
 
-void TrainFlags::fill(train::Config& config, Environment environment) const {
+void TrainFlags::fill(config::RunConfig& config, Environment environment) const {
   core::Binding binding;
-  train::bind(binding, config);
+  config::bind(binding, config);
   if (!recipe_.empty()) {
     try {
       if (!recipe_text_) recipe_text_ = core::read_file(recipe_);
@@ -69,27 +69,27 @@ void TrainFlags::fill(train::Config& config, Environment environment) const {
   if (deterministic_) config.deterministic = true;
 }
 
-train::Config TrainFlags::resolve(train::Config config) const {
+config::RunConfig TrainFlags::resolve(config::RunConfig config) const {
   fill(config, Environment::kWhole);
   return config;
 }
 
-train::Config TrainFlags::resolve_run() const {
-  train::Config said;
+config::RunConfig TrainFlags::resolve_run() const {
+  config::RunConfig said;
   said.model.name.clear();
   fill(said, Environment::kNetwork);
   if (said.weights.empty()) return resolve();
-  const auto metadata = train::metadata_of(said.weights);
-  const train::ModelTag tag = train::from_metadata(metadata);
+  const auto metadata = task::metadata_of(said.weights);
+  const run::ModelTag tag = run::from_metadata(metadata);
   // Of another network than the one that was asked for it says nothing of use.
   if (tag.name.empty() || (!said.model.name.empty() && said.model.name != tag.name)) {
     return resolve();
   }
-  train::Config start;
+  config::RunConfig start;
   start.model.name = tag.name;
   if (!tag.form.empty()) start.model.form = tag.form;
   start.model.width_divisor = tag.width_divisor;
-  train::read_metadata(metadata, start.model.transformer);
+  run::read_metadata(metadata, start.model.transformer);
   return resolve(start);
 }
 
@@ -100,9 +100,9 @@ std::vector<train::GivenKey> TrainFlags::given() const {
     const std::string key = core::trim(assignment.substr(0, assignment.find('=')));
     out.push_back({key, "--set " + key});
   }
-  train::Config unused;
+  config::RunConfig unused;
   core::Binding binding;
-  train::bind(binding, unused);
+  config::bind(binding, unused);
   for (const auto& key : binding.keys()) {
     const std::string variable = core::environment_name(key);
     if (std::getenv(variable.c_str()) != nullptr) out.push_back({key, variable});
@@ -110,8 +110,8 @@ std::vector<train::GivenKey> TrainFlags::given() const {
   return out;
 }
 
-void warn_unused(const std::vector<train::GivenKey>& given, const std::vector<train::Config>& runs,
-                 train::WhyUnused why) {
+void warn_unused(const std::vector<train::GivenKey>& given,
+                 const std::vector<config::RunConfig>& runs, train::WhyUnused why) {
   const std::string sentence = train::unused_keys(given, runs, why);
   if (!sentence.empty()) core::log_warning(sentence);
 }

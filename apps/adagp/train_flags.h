@@ -8,7 +8,7 @@
 
 #include <CLI/CLI.hpp>
 
-#include "adagp/train/config.h"
+#include "adagp/config/run_config.h"
 #include "adagp/train/unused_keys.h"
 
 namespace adagp::apps {
@@ -18,16 +18,16 @@ class TrainFlags {
   // Declares the flags on `command`; `recipe` as a positional argument when wanted.
   void declare(CLI::App& command, bool with_recipe);
   // flag > --set > ADAGP_* > recipe > `config`. Throws UsageError.
-  train::Config resolve(train::Config config = {}) const;
+  config::RunConfig resolve(config::RunConfig config = {}) const;
   // The same of a run to train; behind all of it stands what the weights file it begins from says
   // of its network.
-  train::Config resolve_run() const;
+  config::RunConfig resolve_run() const;
   // What flags, --set and the environment set: a recipe may serve several methods.
   std::vector<train::GivenKey> given() const;
 
  private:
   enum class Environment { kWhole, kNetwork };  // kNetwork: weights and model.name alone
-  void fill(train::Config& config, Environment environment) const;
+  void fill(config::RunConfig& config, Environment environment) const;
   void flag(CLI::App& command, const std::string& names, const std::string& key,
             const std::string& about);
 
@@ -39,7 +39,8 @@ class TrainFlags {
 };
 
 // Warns of keys that none of these runs reads.
-void warn_unused(const std::vector<train::GivenKey>& given, const std::vector<train::Config>& runs,
+void warn_unused(const std::vector<train::GivenKey>& given,
+                 const std::vector<config::RunConfig>& runs,
                  train::WhyUnused why = train::why_unused);
 
 }  // namespace adagp::apps

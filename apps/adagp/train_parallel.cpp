@@ -3,17 +3,18 @@
 #include <c10/core/impl/VirtualGuardImpl.h>
 #include <torch/cuda.h>
 
+#include "adagp/comm/launch.h"
+#include "adagp/comm/rank_info.h"
 #include "adagp/core/error.h"
 #include "adagp/core/files.h"
 #include "adagp/core/interrupt.h"
 #include "adagp/core/log.h"
 #include "adagp/core/output.h"
 #include "adagp/core/text.h"
-#include "adagp/parallel/crew.h"
-#include "adagp/parallel/launch.h"
-#include "adagp/parallel/place.h"
+#include "adagp/device/choose_device.h"
+#include "adagp/parallel/process_team.h"
+#include "adagp/run/precision.h"
 #include "adagp/train/build.h"
-#include "adagp/train/precision.h"
 #include "resume_advice.h"
 
 namespace adagp::apps {
@@ -35,7 +36,7 @@ void choose_gpu(int local_rank) {
 }
 
 // Micro-batches are what `accumulate` says, so that one process can repeat the run.
-void choose_micro_batches(train::Config& config, const parallel::Spec& spec, int stages) {
+void choose_micro_batches(config::RunConfig& config, const parallel::Spec& spec, int stages) {
   if (spec.micro_batches > 0) config.accumulate = spec.micro_batches;
   if (spec.micro_batches == 0 && config.accumulate == 1 && stages > 1) config.accumulate = stages;
 }
@@ -46,37 +47,37 @@ std::string parallel_help() {
   return parallel::spec_help();
 }
 
-int train_parallel(train::Config config, const ParallelRun& run) {
+int train_parallel(config::RunConfig config, const ParallelRun& run) {
   const parallel::Spec spec = parallel::parse_spec(run.spec);
-  if (spec.local > 0 && !parallel::launched()) {
+  if (spec.local > 0 && !comm::launched()) {
     train::check_names(config);  // one message, not one from every process
     parallel::shape_of(spec, static_cast<int>(spec.local));
-    return parallel::launch_local(command_line(), static_cast<int>(spec.local), spec.timeout + 5);
+    return comm::launch_local(command_line(), static_cast<int>(spec.local), spec.timeout + 5);
   }
   core::catch_signals();
-  const parallel::Place place = parallel::place_from_environment();
+  const comm::RankInfo place = comm::rank_from_environment();
   if (spec.local > 0 && spec.local != place.world) {
     throw UsageError(core::cat("--parallel local=", spec.local, ", but a launcher has started ",
                                place.world, " processes (WORLD_SIZE); leave local= out"));
   }
   const parallel::Shape shape = parallel::shape_of(spec, place.world);
   choose_gpu(place.local_rank);
-  train::resolve_precision(config, place.rank == 0);
+  run::resolve_precision(config, place.rank == 0);
   choose_micro_batches(config, spec, shape.stages * static_cast<int>(spec.chunks));
 
-  parallel::GroupOptions options;
+  comm::GroupOptions options;
   options.backend = spec.backend;
   options.timeout = std::chrono::milliseconds(static_cast<int64_t>(spec.timeout * 1e3));
-  auto world = parallel::join(place, options, train::choose_device(config.device));
-  const auto maker = [&](const train::Config& resolved, const train::Task& task,
-                         const std::shared_ptr<models::Net>& net) -> std::shared_ptr<train::Team> {
-    return std::make_shared<parallel::Crew>(std::move(world), spec, resolved, task, *net);
+  auto world = comm::join(place, options, device::choose_device(config.device));
+  const auto maker = [&](const config::RunConfig& resolved, const task::Task& task,
+                         const std::shared_ptr<models::Net>& net) -> std::shared_ptr<step::Team> {
+    return std::make_shared<parallel::ProcessTeam>(std::move(world), spec, resolved, task, *net);
   };
-  const train::Summary summary = with_resume_advice(run.overwrite, kWithoutOverwrite, [&] {
+  const report::Summary summary = with_resume_advice(run.overwrite, kWithoutOverwrite, [&] {
     return train::train_together(config, run.folder, run.overwrite, maker);
   });
   if (place.rank > 0) return 0;
-  core::print_result((run.json ? summary.to_json().dump(2) : train::one_line(summary)) + "\n",
+  core::print_result((run.json ? summary.to_json().dump(2) : report::one_line(summary)) + "\n",
                      run.json);
   core::log_info("run folder: " + run.folder);
   return 0;

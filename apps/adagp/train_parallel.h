@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "adagp/train/config.h"
+#include "adagp/config/run_config.h"
 
 namespace adagp::apps {
 
@@ -11,7 +11,7 @@ struct ParallelRun {
   std::string spec, folder;
   bool overwrite = false, json = false;
 };
-int train_parallel(train::Config config, const ParallelRun& run);
+int train_parallel(config::RunConfig config, const ParallelRun& run);
 std::string parallel_help();
 
 }  // namespace adagp::apps

@@ -9,11 +9,11 @@
 #include <torch/torch.h>
 
 #include "adagp/core/error.h"
-#include "adagp/data/dataset.h"
+#include "adagp/data/sets/dataset.h"
 #include "adagp/models/model.h"
 #include "adagp/nn/layer.h"
+#include "adagp/task/classification.h"
 #include "adagp/train/build.h"
-#include "adagp/train/classification.h"
 
 namespace {
 
@@ -44,7 +44,7 @@ class TinyNet : public adagp::models::Net {
 
 int main(int argc, char** argv) try {
   const std::string folder = argc > 1 ? argv[1] : "runs/your-model";
-  adagp::train::Config config;
+  adagp::config::RunConfig config;
   config.model.name = "tiny";
   config.epochs = 4;
   config.batch = 50;
@@ -52,14 +52,14 @@ int main(int argc, char** argv) try {
   config.data.synthetic_test = 500;
   config.data.synthetic_size = 16;
   const auto data = adagp::data::open(config.data);
-  const auto task = adagp::train::classification(data);
+  const auto task = adagp::task::classification(data);
 
   for (const char* method : {"bp", "adagp", "skip"}) {
     config.method = method;
     torch::manual_seed(config.seed);
     auto net = std::make_shared<TinyNet>(static_cast<int64_t>(data.classes.size()));
     const auto summary = adagp::train::train(config, task, net, folder + "/" + method);
-    std::puts(adagp::train::one_line(summary).c_str());
+    std::puts(adagp::report::one_line(summary).c_str());
   }
   return 0;
 } catch (const adagp::Error& error) {

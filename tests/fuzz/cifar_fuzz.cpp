@@ -4,7 +4,7 @@
 #include <string_view>
 
 #include "adagp/core/error.h"
-#include "adagp/data/cifar.h"
+#include "adagp/data/sets/cifar.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* bytes, size_t count) {
   using namespace adagp;

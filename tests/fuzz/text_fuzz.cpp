@@ -6,8 +6,8 @@
 #include <string>
 
 #include "adagp/core/error.h"
-#include "adagp/data/class_names.h"
-#include "adagp/data/parallel_text.h"
+#include "adagp/data/sets/class_names.h"
+#include "adagp/data/text/parallel_text.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* bytes, size_t count) {
   using namespace adagp;

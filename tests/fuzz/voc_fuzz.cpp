@@ -4,7 +4,7 @@
 #include <string_view>
 
 #include "adagp/core/error.h"
-#include "adagp/data/voc_list.h"
+#include "adagp/data/sets/voc_list.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* bytes, size_t count) {
   using namespace adagp;

@@ -2,7 +2,7 @@
 
 #include <sstream>
 
-#include "adagp/accel/checked.h"
+#include "adagp/accel/checked_math.h"
 #include "adagp/core/text.h"
 
 namespace adagp::accel {

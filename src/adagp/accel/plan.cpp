@@ -4,7 +4,7 @@
 #include <array>
 #include <set>
 
-#include "adagp/accel/checked.h"
+#include "adagp/accel/checked_math.h"
 #include "adagp/accel/plan_parts.h"
 #include "adagp/core/text.h"
 

@@ -2,7 +2,7 @@
 // columns of the FC that are its own, because smaller layers mask the rest.
 #include <algorithm>
 
-#include "adagp/accel/checked.h"
+#include "adagp/accel/checked_math.h"
 #include "adagp/accel/plan_parts.h"
 #include "adagp/core/text.h"
 

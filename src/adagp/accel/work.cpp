@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <string>
 
-#include "adagp/accel/checked.h"
+#include "adagp/accel/checked_math.h"
 #include "adagp/core/text.h"
 #include "adagp/layers/table_check.h"
 

@@ -26,7 +26,7 @@ struct AugmentArgs {
 };
 void augment(const AugmentArgs& args, Stream stream);
 
-namespace twin {
+namespace reference {
 void augment(const AugmentArgs& args);
 }
 

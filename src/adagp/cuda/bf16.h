@@ -1,5 +1,5 @@
 #pragma once
-// bf16 on the host, for the twins: the upper half of a float.
+// bf16 on the host, for the references: the upper half of a float.
 
 #include <cstdint>
 #include <cstring>

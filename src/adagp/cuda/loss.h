@@ -27,7 +27,7 @@ struct LossArgs {
 int64_t loss_workspace(int64_t batch);
 void softmax_loss(const LossArgs& args, Stream stream);
 
-namespace twin {
+namespace reference {
 void softmax_loss(const LossArgs& args);
 }
 

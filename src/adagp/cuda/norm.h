@@ -101,12 +101,12 @@ struct NormBackwardArgs {
 int64_t backward_workspace(const Map& largest);
 void norm_backward(const NormBackwardArgs& args, Stream stream);
 
-namespace twin {
+namespace reference {
 void norm_stats(const StatsArgs& args);
 void pool_cells(const PoolArgs* layers, int64_t count, int size);
 void norm_apply(const ApplyArgs& args);
 void eval_scale(const EvalScaleArgs& args);
 void norm_backward(const NormBackwardArgs& args);
-}  // namespace twin
+}  // namespace reference
 
 }  // namespace adagp::cuda

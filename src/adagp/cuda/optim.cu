@@ -11,8 +11,8 @@
 #include "adagp/core/text.h"
 #include "adagp/cuda/blocks.cuh"
 #include "adagp/cuda/optim.h"
+#include "adagp/cuda/param_pack.cuh"
 #include "adagp/cuda/rules.cuh"
-#include "adagp/cuda/slots.cuh"
 
 namespace adagp::cuda {
 namespace {
@@ -170,12 +170,12 @@ void update(const ParamSlot* slots, int64_t count, const UpdateRule& rule, Strea
   }
 }
 
-void refresh_low(const ParamSlot* slots, int64_t count, Stream stream) {
+void refresh_bf16_copies(const ParamSlot* slots, int64_t count, Stream stream) {
   const auto has_copy = [](const ParamSlot& slot) { return slot.low != nullptr; };
   for (const Pack& pack : packs_of(slots, count, has_copy)) {
     if (pack.chunks() == 0) continue;
     refresh_kernel<<<pack.chunks(), kThreads, 0, static_cast<cudaStream_t>(stream)>>>(pack);
-    check_launch("refresh_low");
+    check_launch("refresh_bf16_copies");
   }
 }
 

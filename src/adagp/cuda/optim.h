@@ -36,7 +36,7 @@ struct UpdateRule {
 void update(const ParamSlot* slots, int64_t count, const UpdateRule& rule, Stream stream);
 
 // low = bf16(weight), rounded to nearest even, for all slots with a copy.
-void refresh_low(const ParamSlot* slots, int64_t count, Stream stream);
+void refresh_bf16_copies(const ParamSlot* slots, int64_t count, Stream stream);
 
 // Joint norm of all gradients, and the factor min(1, max_norm / (norm + 1e-6)).
 struct ClipArgs {
@@ -48,10 +48,10 @@ struct ClipArgs {
 int64_t clip_workspace();
 void clip_scale(const ParamSlot* slots, int64_t count, const ClipArgs& args, Stream stream);
 
-namespace twin {
+namespace reference {
 void update(const ParamSlot* slots, int64_t count, const UpdateRule& rule);
-void refresh_low(const ParamSlot* slots, int64_t count);
+void refresh_bf16_copies(const ParamSlot* slots, int64_t count);
 void clip_scale(const ParamSlot* slots, int64_t count, const ClipArgs& args);
-}  // namespace twin
+}  // namespace reference
 
 }  // namespace adagp::cuda

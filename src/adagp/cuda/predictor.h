@@ -79,10 +79,10 @@ struct TrainArgs {
 int64_t train_workspace(const PredictedLayer* layers, int64_t count, int64_t rows, int64_t widest);
 void predictor_train(const TrainArgs& args, Stream stream);
 
-namespace twin {
+namespace reference {
 void predictor_features(const FeaturesArgs& args);
 void predict_update(const PredictArgs& args);
 void predictor_train(const TrainArgs& args);
-}  // namespace twin
+}  // namespace reference
 
 }  // namespace adagp::cuda

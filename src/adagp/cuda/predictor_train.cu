@@ -4,8 +4,8 @@
 #include "adagp/core/text.h"
 #include "adagp/cuda/fc_tile.cuh"
 #include "adagp/cuda/predictor.h"
-#include "adagp/cuda/quads.cuh"
 #include "adagp/cuda/train_plan.h"
+#include "adagp/cuda/vec4.cuh"
 
 namespace adagp::cuda {
 namespace {

@@ -9,8 +9,8 @@
 #include "adagp/cuda/launch.cuh"
 #include "adagp/cuda/layer_table.h"
 #include "adagp/cuda/predictor.h"
-#include "adagp/cuda/quads.cuh"
 #include "adagp/cuda/rules.cuh"
+#include "adagp/cuda/vec4.cuh"
 
 namespace adagp::cuda {
 namespace {

@@ -15,7 +15,7 @@ struct ShrinkArgs {
 };
 void shrink(const ShrinkArgs& args, Stream stream);
 
-namespace twin {
+namespace reference {
 void shrink(const ShrinkArgs& args);
 }
 

@@ -75,7 +75,7 @@ void shrink(const ShrinkArgs&, Stream) {
 void update(const ParamSlot*, int64_t, const UpdateRule&, Stream) {
   missing();
 }
-void refresh_low(const ParamSlot*, int64_t, Stream) {
+void refresh_bf16_copies(const ParamSlot*, int64_t, Stream) {
   missing();
 }
 int64_t clip_workspace() {

@@ -3,8 +3,8 @@
 #include "adagp/cuda/blocks.cuh"
 #include "adagp/cuda/fc_walk.cuh"
 #include "adagp/cuda/launch.cuh"
-#include "adagp/cuda/quads.cuh"
 #include "adagp/cuda/train_plan.h"
+#include "adagp/cuda/vec4.cuh"
 
 namespace adagp::cuda {
 namespace {

@@ -3,9 +3,9 @@
 // that train_steps.cu shares out.
 
 #include "adagp/cuda/launch.cuh"
-#include "adagp/cuda/quads.cuh"
 #include "adagp/cuda/rules.cuh"
 #include "adagp/cuda/train_plan.h"
+#include "adagp/cuda/vec4.cuh"
 
 namespace adagp::cuda::train_fc {
 

@@ -1,7 +1,7 @@
 #pragma once
 // What the kernels' interfaces share. Kernels take plain device pointers and a stream, know nothing
-// of torch, and each has a twin in adagp::cuda::twin that does the same on host pointers: the
-// definition the kernels are tested against.
+// of torch, and each has a reference in adagp::cuda::reference that does the same on host pointers:
+// the definition the kernels are tested against.
 
 #include <cstdint>
 #include <string>

@@ -94,7 +94,7 @@ struct Graph::Impl {
 };
 
 bool Graph::possible(const at::Device& device) {
-  return kernels(device);
+  return has_kernels(device);
 }
 
 void Graph::capture(const at::Device& device, const std::function<void()>& work) {

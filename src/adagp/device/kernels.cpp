@@ -42,7 +42,7 @@ std::string why_no_kernels(const at::Device& device) {
 #endif
 }
 
-bool kernels(const at::Device& device) {
+bool has_kernels(const at::Device& device) {
   return device.is_cuda() && why_no_kernels(device).empty();
 }
 

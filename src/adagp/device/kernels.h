@@ -8,7 +8,7 @@
 namespace adagp::device {
 
 // Whether our kernels can work on this device: a GPU, an architecture they were compiled for.
-bool kernels(const at::Device& device);
+bool has_kernels(const at::Device& device);
 // Why not, in one line; empty when they can, and on a CPU.
 std::string why_no_kernels(const at::Device& device);
 

@@ -20,7 +20,7 @@ at::Tensor step_by_step(Conv2dImpl& conv, BatchNorm2dImpl& norm, const at::Tenso
 
 bool fusable(const BatchNorm2dImpl& norm, const at::Tensor& x) {
   // Gradients of an evaluation-mode norm are left to autograd: only the training mode has a kernel.
-  return norm_sync() == nullptr && device::kernels(x.device()) && device::has_type(x) &&
+  return norm_sync() == nullptr && device::has_kernels(x.device()) && device::has_type(x) &&
          norm.weight.scalar_type() == at::kFloat &&
          (norm.is_training() || !at::GradMode::is_enabled());
 }

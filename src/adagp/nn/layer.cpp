@@ -86,17 +86,17 @@ WeightLayer::WeightLayer(LayerInfo info, bool with_bias, ParameterNames names)
   }
 }
 
-void WeightLayer::make_low() {
+void WeightLayer::make_bf16_copies() {
   const at::NoGradGuard no_grad;
   const auto copy = [](const at::Tensor& value) {
     return value.detach().to(at::kBFloat16).requires_grad_();
   };
-  low_weight = copy(weight);
-  if (bias.defined()) low_bias = copy(bias);
+  bf16_weight = copy(weight);
+  if (bias.defined()) bf16_bias = copy(bias);
 }
 
 at::Tensor WeightLayer::in_precision(const at::Tensor& x) const {
-  return low_weight.defined() ? x.to(at::kBFloat16) : x;
+  return bf16_weight.defined() ? x.to(at::kBFloat16) : x;
 }
 
 std::string WeightLayer::describe() const {

@@ -51,11 +51,11 @@ class WeightLayer : public torch::nn::Module {
 
   // Copies in bf16 that the layer then computes with, and that collect the gradients; whoever moves
   // the weights refreshes them. The weights themselves stay in fp32.
-  void make_low();
-  at::Tensor low_weight, low_bias;  // undefined without make_low()
+  void make_bf16_copies();
+  at::Tensor bf16_weight, bf16_bias;  // undefined without make_bf16_copies()
   // What the layer computes with.
-  const at::Tensor& used_weight() const { return low_weight.defined() ? low_weight : weight; }
-  const at::Tensor& used_bias() const { return low_bias.defined() ? low_bias : bias; }
+  const at::Tensor& used_weight() const { return bf16_weight.defined() ? bf16_weight : weight; }
+  const at::Tensor& used_bias() const { return bf16_bias.defined() ? bf16_bias : bias; }
 
  protected:
   explicit WeightLayer(LayerInfo info, bool with_bias, ParameterNames names = {});

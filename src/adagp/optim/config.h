@@ -1,9 +1,8 @@
 #pragma once
-// Options of optimizers and learning-rate policies. No torch here.
+// Options of the optimizers. No torch here.
 
 #include <cstdint>
 #include <string>
-#include <vector>
 
 namespace adagp::optim {
 
@@ -15,26 +14,6 @@ struct Config {
   double decay = 5e-4;
   bool decay_norm_bias = true;  // false: no decay on 1-dimensional parameters
   double beta1 = 0.9, beta2 = 0.999, eps = 1e-8;
-};
-
-struct PolicyConfig {
-  // constant | step | multi-step | cosine | one-cycle | triangle | inverse-sqrt | plateau
-  std::string name = "triangle";
-  double peak = 0.15;          // triangle: share of the steps going up; one-cycle: pct_start
-  std::string every = "30ep";  // step: length of a stair
-  double gamma = 0.1;          // step, multi-step: factor
-  std::vector<std::string> milestones{};  // multi-step: durations
-  double floor = 0.0;                     // cosine: final rate (eta_min)
-  double div = 25.0;                      // one-cycle: initial = lr / div
-  double final_div = 1e4;                 // one-cycle: last = initial / final_div
-  // inverse-sqrt: its length; constant, step, multi-step, cosine: linear warm-up
-  std::string warmup = "0ba";
-  // plateau, PyTorch's defaults
-  double factor = 0.1;
-  int64_t patience = 10;
-  double threshold = 1e-4;  // relative
-  int64_t cooldown = 0;
-  double min_lr = 0.0;
 };
 
 }  // namespace adagp::optim

@@ -50,7 +50,7 @@ void check_config(const Config& c) {
 Optimizer::Optimizer(std::vector<Param> params, const Config& config)
     : config_(config), params_(std::move(params)) {
   std::set<std::string> names;
-  kernels_ = !params_.empty() && device::kernels(params_.front().value.device());
+  kernels_ = !params_.empty() && device::has_kernels(params_.front().value.device());
   for (size_t i = 0; i < params_.size(); ++i) {
     const auto& [name, value, low] = params_[i];
     if (!names.insert(name).second) throw Error("optimizer: two parameters named '" + name + "'");
@@ -92,7 +92,7 @@ void Optimizer::step() {
   } else if (on_cpu_) {
     for (size_t k = 0; k < indices.size(); ++k) {
       plain_step(indices[k], gradients[k]);
-      copy_to_low(indices[k]);
+      copy_to_bf16(indices[k]);
     }
   } else {
     // A fused call takes a single decay.
@@ -137,7 +137,7 @@ void Optimizer::run_fused(const std::vector<size_t>& indices,
   std::vector<at::Tensor> values;
   for (const size_t i : indices) values.push_back(params_[i].value);
   fused_step(indices, values, gradients);
-  for (const size_t i : indices) copy_to_low(i);
+  for (const size_t i : indices) copy_to_bf16(i);
 }
 
 void Optimizer::clip(double max_norm) {
@@ -173,34 +173,35 @@ void Optimizer::clear_gradients() {
   clipped_ = false;
   for (auto& param : params_) {
     param.value.mutable_grad().reset();
-    if (param.low.defined()) param.low.mutable_grad().reset();
+    if (param.bf16_copy.defined()) param.bf16_copy.mutable_grad().reset();
   }
 }
 
-void Optimizer::copy_to_low(size_t index) {
-  at::Tensor low = params_[index].low.defined() ? params_[index].low.detach() : at::Tensor();
+void Optimizer::copy_to_bf16(size_t index) {
+  at::Tensor low =
+      params_[index].bf16_copy.defined() ? params_[index].bf16_copy.detach() : at::Tensor();
   if (low.defined()) low.copy_(params_[index].value);
 }
 
-void Optimizer::refresh_low() {
+void Optimizer::refresh_bf16_copies() {
   at::NoGradGuard no_grad;
   if (!kernels_) {
-    for (size_t i = 0; i < params_.size(); ++i) copy_to_low(i);
+    for (size_t i = 0; i < params_.size(); ++i) copy_to_bf16(i);
     return;
   }
   std::vector<cuda::ParamSlot> slots;
   for (size_t i = 0; i < params_.size(); ++i) {
-    if (params_[i].low.defined()) slots.push_back(slot(i));
+    if (params_[i].bf16_copy.defined()) slots.push_back(slot(i));
   }
-  cuda::refresh_low(slots.data(), static_cast<int64_t>(slots.size()),
-                    device::stream(params_.front().value.device()));
+  cuda::refresh_bf16_copies(slots.data(), static_cast<int64_t>(slots.size()),
+                            device::stream(params_.front().value.device()));
 }
 
 cuda::ParamSlot Optimizer::slot(size_t index) const {
   const Param& param = params_[index];
   cuda::ParamSlot out;
   out.weight = param.value.mutable_data_ptr<float>();
-  out.low = param.low.defined() ? param.low.mutable_data_ptr() : nullptr;
+  out.low = param.bf16_copy.defined() ? param.bf16_copy.mutable_data_ptr() : nullptr;
   out.count = param.value.numel();
   out.decay = static_cast<float>(decays_[index]);
   describe(index, out);
@@ -254,7 +255,8 @@ std::vector<at::Tensor> Optimizer::zeros_like_params() const {
 
 at::Tensor Optimizer::gradient(size_t index) const {
   const Param& param = params_[index];
-  return param.low.defined() && param.low.grad().defined() ? param.low.grad() : param.value.grad();
+  return param.bf16_copy.defined() && param.bf16_copy.grad().defined() ? param.bf16_copy.grad()
+                                                                       : param.value.grad();
 }
 
 at::Tensor Optimizer::in_layout(size_t index, const at::Tensor& gradient) const {

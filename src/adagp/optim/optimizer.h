@@ -20,7 +20,7 @@ struct Param {
   at::Tensor value;
   // A bf16 copy that the network computes with; its .grad() is then the parameter's gradient, and
   // every step refreshes it. Undefined: none.
-  at::Tensor low = {};
+  at::Tensor bf16_copy = {};
 };
 
 // One optimizer for exact and predicted gradients. State is zeroed at construction, in the layout
@@ -51,7 +51,7 @@ class Optimizer {
   void clip(double max_norm);
   void clear_gradients();
   // After the parameters were changed from outside.
-  void refresh_low();
+  void refresh_bf16_copies();
 
   // For kernels that carry the update in their own epilogue.
   bool kernels() const { return kernels_; }
@@ -98,7 +98,7 @@ class Optimizer {
   at::Tensor checked(size_t index, const at::Tensor& gradient) const;
   void run_kernel(const std::vector<size_t>& indices, const std::vector<at::Tensor>& gradients);
   void run_fused(const std::vector<size_t>& indices, const std::vector<at::Tensor>& gradients);
-  void copy_to_low(size_t index);
+  void copy_to_bf16(size_t index);
 
   bool on_cpu_ = true, kernels_ = false, clipped_ = false;
   at::Tensor clip_;  // float [2] on a GPU: the norm, the factor

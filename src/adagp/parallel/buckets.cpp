@@ -7,13 +7,13 @@
 #include <torch/csrc/autograd/function_hook.h>
 #include <torch/csrc/autograd/variable.h>
 
-#include "adagp/parallel/wire.h"
+#include "adagp/comm/flat_tensor.h"
 
 namespace adagp::parallel {
 namespace {
 
 const at::Tensor& leaf_of(const optim::Param& param) {
-  return param.low.defined() && !param.value.grad().defined() ? param.low : param.value;
+  return param.bf16_copy.defined() && !param.value.grad().defined() ? param.bf16_copy : param.value;
 }
 
 }  // namespace
@@ -29,11 +29,11 @@ struct Buckets::Bucket {
   std::vector<size_t> params;
   int missing = 0;  // gradients still to come
   at::Tensor flat = {};
-  std::unique_ptr<Transfer> sent = {};
+  std::unique_ptr<comm::Transfer> sent = {};
 };
 
 struct Buckets::State {
-  Group* group = nullptr;
+  comm::Group* group = nullptr;
   std::vector<optim::Param> params;
   std::vector<std::shared_ptr<torch::autograd::Node>> nodes;  // a hook lives as long as its node
   std::vector<Bucket> buckets;
@@ -47,7 +47,7 @@ struct Buckets::State {
     const at::NoGradGuard no_grad;
     std::vector<at::Tensor> parts;
     for (const size_t p : bucket.params) {
-      parts.push_back(row_of(gradient_of(params[p])).to(at::kFloat));
+      parts.push_back(comm::row_of(gradient_of(params[p])).to(at::kFloat));
     }
     bucket.flat = at::cat(parts);
     bucket.sent = group->sum_later(bucket.flat, doing);
@@ -72,7 +72,7 @@ struct Arrived : torch::autograd::FunctionPostHook {
 
 }  // namespace
 
-Buckets::Buckets(Group& group, const std::vector<optim::Param>& params, int64_t bytes)
+Buckets::Buckets(comm::Group& group, const std::vector<optim::Param>& params, int64_t bytes)
     : state_(std::make_shared<State>()) {
   State& s = *state_;
   s.group = &group;
@@ -88,7 +88,7 @@ Buckets::Buckets(Group& group, const std::vector<optim::Param>& params, int64_t 
     s.bucket_of[p] = s.buckets.size() - 1;
     filled += params[p].value.numel() * 4;
 
-    const at::Tensor& leaf = params[p].low.defined() ? params[p].low : params[p].value;
+    const at::Tensor& leaf = params[p].bf16_copy.defined() ? params[p].bf16_copy : params[p].value;
     auto node = torch::autograd::impl::grad_accumulator(leaf);
     auto hook = std::make_unique<Arrived>();
     hook->tell = [state = std::weak_ptr<State>(state_), p] {
@@ -128,7 +128,7 @@ void Buckets::finish() {
     int64_t offset = 0;
     for (const size_t p : bucket.params) {
       const at::Tensor gradient = gradient_of(s.params[p]);
-      put_row(bucket.flat.narrow(0, offset, gradient.numel()), gradient);
+      comm::put_row(bucket.flat.narrow(0, offset, gradient.numel()), gradient);
       offset += gradient.numel();
     }
     bucket.flat.reset();

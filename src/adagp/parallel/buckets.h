@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "adagp/comm/group.h"
 #include "adagp/optim/optimizer.h"
-#include "adagp/parallel/group.h"
 
 namespace adagp::parallel {
 
@@ -17,7 +17,7 @@ class Buckets {
  public:
   // Parameters are taken from the last to the first, in the order in which a backward pass is done
   // with them.
-  Buckets(Group& group, const std::vector<optim::Param>& params, int64_t bytes = 4 << 20);
+  Buckets(comm::Group& group, const std::vector<optim::Param>& params, int64_t bytes = 4 << 20);
   ~Buckets();
   Buckets(const Buckets&) = delete;
   Buckets& operator=(const Buckets&) = delete;

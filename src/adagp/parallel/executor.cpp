@@ -6,14 +6,14 @@
 #include <ATen/ATen.h>
 #include <torch/csrc/autograd/autograd.h>
 
+#include "adagp/comm/message.h"
 #include "adagp/core/error.h"
 #include "adagp/core/text.h"
+#include "adagp/device/autocast.h"
 #include "adagp/nn/deferred.h"
-#include "adagp/parallel/message.h"
-#include "adagp/train/bp_step.h"
-#include "adagp/train/loss.h"
-#include "adagp/train/parts.h"
-#include "adagp/train/precision.h"
+#include "adagp/step/exact_step.h"
+#include "adagp/step/micro_batches.h"
+#include "adagp/task/loss.h"
 
 namespace adagp::parallel {
 
@@ -21,19 +21,19 @@ using pipeline::Kind;
 using pipeline::Op;
 
 struct Executor::State {
-  train::Session& session;
+  step::Session& session;
   pipeline::Phase phase;
   nn::TapSink* tap;  // null: none
   std::vector<data::Batch> parts;
   double share = 1;
-  train::StepResult result = {};
+  step::StepResult result = {};
   std::map<Key, models::Tensors> arrived = {};    // activations, by the stage that wants them
   std::map<Key, models::Tensors> gradients = {};  // of a stage's outputs, as they arrived
   std::map<Key, Kept> kept = {};                  // what the backward pass needs
   std::map<Key, nn::GradientQueue> put_off = {};  // weight gradients
   std::map<Key, models::Tensors> outgoing = {};   // gradients of a stage's inputs
-  std::map<const Op*, Expected> expected = {};    // receives that are already asked for
-  bool fixed = true;                              // all batches have the same shapes
+  std::map<const Op*, comm::PendingReceive> expected = {};  // receives that are already asked for
+  bool fixed = true;                                        // all batches have the same shapes
 
   bool exact() const { return phase == pipeline::Phase::kBackprop; }
 };
@@ -51,8 +51,8 @@ models::Tensors differentiable(const models::Tensors& tensors) {
 
 }  // namespace
 
-Executor::Executor(const pipeline::Layout& layout, const Stages& stages, Group* pipe, int device,
-                   const std::string& trace)
+Executor::Executor(const pipeline::Layout& layout, const Stages& stages, comm::Group* pipe,
+                   int device, const std::string& trace)
     : layout_(layout), stages_(stages), pipe_(pipe), device_(device), trace_(trace, device) {
   for (int replica = 0; replica < layout_.replicas; ++replica) {
     for (int stage = 0; stage < layout_.stages; ++stage) {
@@ -70,8 +70,8 @@ bool Executor::needs_batches() const {
   return std::any_of(own_.begin(), own_.end(), [&](int s) { return s == 0 || last(s); });
 }
 
-train::StepResult Executor::run(train::Session& session, const data::Batch& batch,
-                                pipeline::Phase phase, bool tapped) {
+step::StepResult Executor::run(step::Session& session, const data::Batch& batch,
+                               pipeline::Phase phase, bool tapped) {
   sent_.emplace_back();
   if (sent_.size() > 2) {
     const double begin = Trace::now();
@@ -85,7 +85,7 @@ train::StepResult Executor::run(train::Session& session, const data::Batch& batc
   }
   State state{session, phase, tapped ? session.summaries.get() : nullptr, {}};
   state.share = 1.0 / layout_.micro_batches;
-  if (!batch.empty()) state.parts = train::in_parts(batch, layout_.micro_batches);
+  if (!batch.empty()) state.parts = step::micro_batches(batch, layout_.micro_batches);
   state.result.targets = batch.targets;
   if (tapped) session.summaries->begin(layout_.micro_batches / layout_.replicas);
   state.fixed = session.task->kind() != models::TaskKind::kTranslation;
@@ -114,7 +114,7 @@ void Executor::run_op(State& state, const Op& op) {
     case Kind::kWeightGradient:
       state.put_off.at(key).run();
       state.put_off.erase(key);
-      train::gather_low(state.session);
+      step::gather_bf16_gradients(state.session);
       break;
     case Kind::kSend:
       send(state, op);
@@ -129,9 +129,9 @@ void Executor::run_op(State& state, const Op& op) {
   }
 }
 
-models::Tensors Executor::run_blocks(train::Session& session, int stage,
+models::Tensors Executor::run_blocks(step::Session& session, int stage,
                                      const models::Tensors& inputs) {
-  const train::AutocastScope autocast(session.device, session.bf16());
+  const device::AutocastScope autocast(session.device, session.bf16());
   if (layout_.stages == 1) return session.net->run(inputs);
   const auto& blocks = dynamic_cast<models::BlockNet&>(*session.net).blocks();
   models::Tensors values = inputs;
@@ -163,7 +163,7 @@ void Executor::forward(State& state, const Op& op) {
   if (last(op.stage)) {
     kept.loss = state.session.loss(kept.outputs, state.parts.at(op.micro), state.exact());
     state.result.add(kept.loss.value.detach(), state.share);
-    train::append(state.result.outputs, kept.outputs);
+    step::append(state.result.outputs, kept.outputs);
   } else if (layout_.device_of(op.stage + 1, op.replica) == device_) {
     models::Tensors& here = state.arrived[{op.stage + 1, op.micro}];
     for (const at::Tensor& output : kept.outputs) {
@@ -179,13 +179,13 @@ void Executor::backward(State& state, const Op& op) {
   Kept kept = std::move(state.kept.at(key));
   state.kept.erase(key);
   if (last(op.stage)) {
-    train::backward(kept.loss, kept.outputs, state.share);
+    task::backward(kept.loss, kept.outputs, state.share);
   } else {
     models::Tensors gradients = std::move(state.gradients.at(key));
     state.gradients.erase(key);
     torch::autograd::backward(differentiable(kept.outputs), gradients);
   }
-  if (op.kind == Kind::kBackward) train::gather_low(state.session);
+  if (op.kind == Kind::kBackward) step::gather_bf16_gradients(state.session);
   if (op.stage == 0) return;
   models::Tensors inputs = differentiable(kept.inputs);
   models::Tensors found;
@@ -200,11 +200,11 @@ void Executor::backward(State& state, const Op& op) {
 }
 
 // Tags tell the boundary (by the stage after it), the replica, the micro-batch and the direction.
-Line Executor::line(const Op& op) const {
+comm::Route Executor::line(const Op& op) const {
   const bool before = (op.kind == Kind::kSend) == op.gradient;  // the boundary before this stage
   const int boundary = before ? op.stage : op.stage + 1;
   const int place = (boundary * layout_.replicas + op.replica) * layout_.micro_batches + op.micro;
-  return {*pipe_, op.peer, (place * 2 + (op.gradient ? 1 : 0)) * kTags,
+  return {*pipe_, op.peer, (place * 2 + (op.gradient ? 1 : 0)) * comm::kTags,
           core::cat(op.gradient ? "gradients" : "activations", " of micro-batch ", op.micro,
                     " at stage ", op.stage, ", batch ", batches_)};
 }
@@ -216,10 +216,11 @@ void Executor::expect(State& state, const pipeline::OpList& ops, size_t from) {
     if (ops[i].kind != Kind::kReceive) continue;
     ++found;
     if (state.expected.contains(&ops[i])) continue;
-    const Line from_peer = line(ops[i]);
-    const auto known = forms_.find({state.phase, from_peer.tag});
-    if (known == forms_.end()) return;  // its form is still to come, with the first message
-    state.expected.emplace(&ops[i], Expected(from_peer, known->second, state.session.device));
+    const comm::Route from_peer = line(ops[i]);
+    const auto known = specs_.find({state.phase, from_peer.tag});
+    if (known == specs_.end()) return;  // its form is still to come, with the first message
+    state.expected.emplace(&ops[i],
+                           comm::PendingReceive(from_peer, known->second, state.session.device));
   }
 }
 
@@ -233,26 +234,28 @@ void Executor::send(State& state, const Op& op) {
     tensors = state.kept.at(key).outputs;
     if (!state.exact()) state.kept.erase(key);
   }
-  const Line to_peer = line(op);
-  const Forms forms = forms_of(tensors);
-  const auto known = forms_.find({state.phase, to_peer.tag});
-  if (known == forms_.end()) {
-    send_forms(to_peer, forms, sent_.back());
-    if (state.fixed) forms_[{state.phase, to_peer.tag}] = forms;
-  } else if (known->second != forms) {
+  const comm::Route to_peer = line(op);
+  const comm::TensorSpecs specs = comm::specs_of(tensors);
+  const auto known = specs_.find({state.phase, to_peer.tag});
+  if (known == specs_.end()) {
+    comm::send_specs(to_peer, specs, sent_.back());
+    if (state.fixed) specs_[{state.phase, to_peer.tag}] = specs;
+  } else if (known->second != specs) {
     throw Error(core::cat(to_peer.doing, ": their shapes are not those of the batches before"));
   }
-  send_tensors(to_peer, tensors, sent_.back());
+  comm::send_tensors(to_peer, tensors, sent_.back());
 }
 
 void Executor::receive(State& state, const Op& op) {
   const Key key{op.stage, op.micro};
   auto expected = state.expected.find(&op);
   if (expected == state.expected.end()) {
-    const Line from_peer = line(op);
-    const Forms forms = receive_forms(from_peer);
-    if (state.fixed) forms_[{state.phase, from_peer.tag}] = forms;
-    expected = state.expected.emplace(&op, Expected(from_peer, forms, state.session.device)).first;
+    const comm::Route from_peer = line(op);
+    const comm::TensorSpecs specs = comm::receive_specs(from_peer);
+    if (state.fixed) specs_[{state.phase, from_peer.tag}] = specs;
+    expected =
+        state.expected.emplace(&op, comm::PendingReceive(from_peer, specs, state.session.device))
+            .first;
   }
   models::Tensors tensors = expected->second.take(state.exact() && !op.gradient);
   state.expected.erase(expected);

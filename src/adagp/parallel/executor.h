@@ -5,26 +5,26 @@
 #include <map>
 #include <memory>
 
-#include "adagp/parallel/group.h"
-#include "adagp/parallel/message.h"
+#include "adagp/comm/group.h"
+#include "adagp/comm/message.h"
 #include "adagp/parallel/stages.h"
 #include "adagp/parallel/trace.h"
 #include "adagp/pipeline/schedules.h"
-#include "adagp/train/session.h"
+#include "adagp/step/session.h"
 
 namespace adagp::parallel {
 
 class Executor {
  public:
   // `pipe` may be null when there is one device. `trace`: file for the times of the ops, or empty.
-  Executor(const pipeline::Layout& layout, const Stages& stages, Group* pipe, int device,
+  Executor(const pipeline::Layout& layout, const Stages& stages, comm::Group* pipe, int device,
            const std::string& trace = "");
 
   // The compute, send and receive ops of a batch; `batch` has tensors where the first or the last
   // stage is. BP leaves gradients in the parameters, as the share of this pipeline's batch. The
   // session's summaries see the passes when `tapped`.
-  train::StepResult run(train::Session& session, const data::Batch& batch, pipeline::Phase phase,
-                        bool tapped);
+  step::StepResult run(step::Session& session, const data::Batch& batch, pipeline::Phase phase,
+                       bool tapped);
 
   // Whether this device holds the first or the last stage of a replica.
   bool needs_batches() const;
@@ -37,32 +37,33 @@ class Executor {
   };
   struct Kept {
     models::Tensors inputs, outputs;
-    train::Loss loss;
+    task::Loss loss;
   };
   struct State;  // of one batch
 
   void run_op(State& state, const pipeline::Op& op);
   void forward(State& state, const pipeline::Op& op);
   void backward(State& state, const pipeline::Op& op);
-  // Asks for the messages of the next receives from op `from` on, where their forms are known:
+  // Asks for the messages of the next receives from op `from` on, where their specs are known:
   // they then travel while this device computes.
   void expect(State& state, const pipeline::OpList& ops, size_t from);
   void send(State& state, const pipeline::Op& op);
   void receive(State& state, const pipeline::Op& op);
   bool last(int stage) const { return stage + 1 == layout_.stages; }
-  models::Tensors run_blocks(train::Session& session, int stage, const models::Tensors& inputs);
-  Line line(const pipeline::Op& op) const;
+  models::Tensors run_blocks(step::Session& session, int stage, const models::Tensors& inputs);
+  comm::Route line(const pipeline::Op& op) const;
 
   pipeline::Layout layout_;
   Stages stages_;
-  Group* pipe_;
+  comm::Group* pipe_;
   int device_;
   std::vector<int> own_;
   std::map<pipeline::Phase, pipeline::OpList> ops_;
   // By batch. A stage runs ahead of the next by two batches at most.
-  std::deque<Transfers> sent_;
-  // Forms of messages by phase and tag, when all batches have the same: sent with the first only.
-  std::map<std::pair<pipeline::Phase, int>, Forms> forms_;
+  std::deque<comm::Transfers> sent_;
+  // TensorSpecs of messages by phase and tag, when all batches have the same: sent with the first
+  // only.
+  std::map<std::pair<pipeline::Phase, int>, comm::TensorSpecs> specs_;
   int64_t batches_ = 0;
   Trace trace_;
 };

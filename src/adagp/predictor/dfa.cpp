@@ -6,7 +6,7 @@
 namespace adagp::predictor {
 
 DfaPredictor::DfaPredictor(const std::vector<nn::WeightLayer*>& layers, const Config& config,
-                           uint64_t, int64_t, const Company&)
+                           uint64_t, int64_t, const PredictorSync&)
     : Feedback(layers, config),
       fit_(names_but_last(layers), classes_, config.forget, config.ridge,
            predictor_options(layers)) {}

@@ -10,7 +10,8 @@
 namespace adagp::predictor {
 
 DfaRandomPredictor::DfaRandomPredictor(const std::vector<nn::WeightLayer*>& layers,
-                                       const Config& config, uint64_t seed, int64_t, const Company&)
+                                       const Config& config, uint64_t seed, int64_t,
+                                       const PredictorSync&)
     : Feedback(layers, config),
       seed_(seed),
       options_(predictor_options(layers)),

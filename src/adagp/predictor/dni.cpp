@@ -14,7 +14,7 @@
 namespace adagp::predictor {
 
 DniPredictor::DniPredictor(const std::vector<nn::WeightLayer*>& layers, const Config& config,
-                           uint64_t seed, int64_t batches_per_epoch, const Company&)
+                           uint64_t seed, int64_t batches_per_epoch, const PredictorSync&)
     : layers_(layers),
       config_(config),
       classes_(layers.back()->info().out),

@@ -14,7 +14,8 @@
 namespace adagp::predictor {
 
 HeadRidgePredictor::HeadRidgePredictor(const std::vector<nn::WeightLayer*>& layers,
-                                       const Config& config, uint64_t seed, int64_t, const Company&)
+                                       const Config& config, uint64_t seed, int64_t,
+                                       const PredictorSync&)
     : layers_(layers),
       config_(config),
       seed_(seed),

@@ -12,8 +12,8 @@
 
 #include "adagp/optim/optimizer.h"
 #include "adagp/predictor/activations.h"
-#include "adagp/predictor/company.h"
 #include "adagp/predictor/config.h"
+#include "adagp/predictor/predictor_sync.h"
 #include "adagp/predictor/summaries.h"
 
 namespace adagp::predictor {
@@ -94,7 +94,7 @@ struct Entry {
   // The layers to serve, and how many batches an epoch has (for the milestones of the rate).
   std::function<std::unique_ptr<Predictor>(const std::vector<nn::WeightLayer*>&, const Config&,
                                            uint64_t seed, int64_t batches_per_epoch,
-                                           const Company& company)>
+                                           const PredictorSync& company)>
       make;
 };
 const std::vector<Entry>& registry();
@@ -102,6 +102,7 @@ const std::vector<Entry>& registry();
 void check(const Config& config);
 std::unique_ptr<Predictor> make_predictor(const std::vector<nn::WeightLayer*>& layers,
                                           const Config& config, uint64_t seed,
-                                          int64_t batches_per_epoch, const Company& company = {});
+                                          int64_t batches_per_epoch,
+                                          const PredictorSync& company = {});
 
 }  // namespace adagp::predictor

@@ -17,7 +17,7 @@ namespace {
 template <typename T>
 auto predictor_maker() {
   return [](const std::vector<nn::WeightLayer*>& layers, const Config& config, uint64_t seed,
-            int64_t per_epoch, const Company& company) {
+            int64_t per_epoch, const PredictorSync& company) {
     return std::unique_ptr<Predictor>(
         std::make_unique<T>(layers, config, seed, per_epoch, company));
   };
@@ -66,7 +66,7 @@ void check(const Config& config) {
 
 std::unique_ptr<Predictor> make_predictor(const std::vector<nn::WeightLayer*>& layers,
                                           const Config& config, uint64_t seed,
-                                          int64_t batches_per_epoch, const Company& company) {
+                                          int64_t batches_per_epoch, const PredictorSync& company) {
   return find_kind(config.kind).make(layers, config, seed, batches_per_epoch, company);
 }
 

@@ -18,7 +18,8 @@ constexpr int kBlocks = 4;
 }  // namespace
 
 RemapPredictor::RemapPredictor(const std::vector<nn::WeightLayer*>& layers, const Config& config,
-                               uint64_t seed, int64_t batches_per_epoch, const Company& company)
+                               uint64_t seed, int64_t batches_per_epoch,
+                               const PredictorSync& company)
     : layers_(layers),
       config_(config),
       net_(config, batches_per_epoch, at::TensorOptions(layers.front()->weight.device()), seed),

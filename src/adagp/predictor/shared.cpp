@@ -11,7 +11,8 @@
 namespace adagp::predictor {
 
 SharedPredictor::SharedPredictor(const std::vector<nn::WeightLayer*>& layers, const Config& config,
-                                 uint64_t seed, int64_t batches_per_epoch, const Company& company)
+                                 uint64_t seed, int64_t batches_per_epoch,
+                                 const PredictorSync& company)
     : layers_(layers),
       all_layers_(company.all.empty() ? layers.size() : company.all.size()),
       config_(config),

@@ -26,7 +26,7 @@ float* data(const at::Tensor& x) {
 
 bool SharedKernels::serve(const std::vector<nn::WeightLayer*>& layers, const Config& config) {
   const auto* first = layers.front();
-  return device::kernels(first->weight.device()) && first->low_weight.defined() &&
+  return device::has_kernels(first->weight.device()) && first->bf16_weight.defined() &&
          config.summary == cuda::kSummary && config.channels <= cuda::kChannels &&
          config.pooled == cuda::kPooled && layers.size() <= cuda::kMostTrained;
 }

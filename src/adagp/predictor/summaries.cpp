@@ -95,7 +95,7 @@ void Summaries::pool_pending() {
 
 bool Summaries::summarise_by_kernel(const at::Tensor& output, nn::LayerKind kind,
                                     SummaryTarget target) {
-  if (!device::kernels(output.device()) || !device::has_type(output) ||
+  if (!device::has_kernels(output.device()) || !device::has_type(output) ||
       target.rows.scalar_type() != at::kFloat) {
     return false;
   }

@@ -10,17 +10,17 @@
 namespace adagp::predictor {
 
 TrainedNet::TrainedNet(const Config& config, int64_t batches_per_epoch, at::TensorOptions options,
-                       uint64_t seed, Company company)
+                       uint64_t seed, PredictorSync company)
     : config_(config),
       company_(std::move(company)),
       options_(options),
       generator_(at::make_generator<at::CPUGeneratorImpl>(seed)) {
-  optim::PolicyConfig stairs;
+  schedule::PolicyConfig stairs;
   stairs.name = config.milestones.empty() ? "constant" : "multi-step";
   stairs.milestones = config.milestones;
   stairs.gamma = config.gamma;
-  policy_ =
-      optim::make_policy(stairs, config.lr, std::numeric_limits<int64_t>::max(), batches_per_epoch);
+  policy_ = schedule::make_policy(stairs, config.lr, std::numeric_limits<int64_t>::max(),
+                                  batches_per_epoch);
 }
 
 at::Tensor TrainedNet::parameter(const std::string& name, at::IntArrayRef shape, double bound) {

@@ -9,16 +9,16 @@
 #include <torch/types.h>
 
 #include "adagp/optim/optimizer.h"
-#include "adagp/optim/policy.h"
-#include "adagp/predictor/company.h"
 #include "adagp/predictor/config.h"
+#include "adagp/predictor/predictor_sync.h"
+#include "adagp/schedule/policy.h"
 
 namespace adagp::predictor {
 
 class TrainedNet {
  public:
   TrainedNet(const Config& config, int64_t batches_per_epoch, at::TensorOptions options,
-             uint64_t seed, Company company = {});
+             uint64_t seed, PredictorSync company = {});
 
   // Creates a parameter drawn uniformly from +-bound (PyTorch's default for layers is 1/sqrt(fan)).
   at::Tensor parameter(const std::string& name, at::IntArrayRef shape, double bound);
@@ -40,10 +40,10 @@ class TrainedNet {
 
  private:
   Config config_;
-  Company company_;
+  PredictorSync company_;
   at::TensorOptions options_;
   at::Generator generator_;
-  std::unique_ptr<optim::Policy> policy_;
+  std::unique_ptr<schedule::Policy> policy_;
   std::vector<optim::Param> params_;
   std::unique_ptr<optim::Optimizer> optimizer_;
   int64_t steps_ = 0;

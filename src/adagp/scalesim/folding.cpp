@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "adagp/accel/checked.h"
+#include "adagp/accel/checked_math.h"
 
 namespace adagp::scalesim {
 

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "adagp/accel/checked.h"
+#include "adagp/accel/checked_math.h"
 #include "adagp/accel/scalesim.h"
 #include "adagp/core/error.h"
 #include "adagp/core/text.h"

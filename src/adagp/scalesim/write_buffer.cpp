@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "adagp/accel/checked.h"
+#include "adagp/accel/checked_math.h"
 
 namespace adagp::scalesim {
 namespace {

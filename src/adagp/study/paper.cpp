@@ -274,7 +274,7 @@ PaperResult compare_with_paper(const PaperOptions& options,
               {{&accel::kMax, kTransformerOurs}});
   compare_run(options, result, "Table 3", "yolov3", "voc", kYoloBaseline,
               {{&accel::kEfficient, kYoloEfficient}, {&accel::kMax, kYoloMax}});
-  compare_iso(options, result);
+  compare_equal_budget(options, result);
   compare_pipelines(options, result);
   if (share_of(options) == 0) explain_without_gp(options, result);
   result.remarks.push_back("Fig. 16 prints no numbers; ours is in the table of layers.");

@@ -21,7 +21,7 @@ double mean(const std::vector<const NetworkResult*>& networks, double NetworkRes
 void add(PaperResult& result, Comparison comparison, const std::string& note);
 
 // Equal power and area, after the networks were measured.
-void compare_iso(const PaperOptions& paper, PaperResult& result);
+void compare_equal_budget(const PaperOptions& paper, PaperResult& result);
 // Fig. 20.
 void compare_pipelines(const PaperOptions& paper, PaperResult& result);
 

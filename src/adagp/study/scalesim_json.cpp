@@ -2,7 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "adagp/accel/checked.h"
+#include "adagp/accel/checked_math.h"
 #include "adagp/core/text.h"
 #include "adagp/study/output.h"
 

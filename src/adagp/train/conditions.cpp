@@ -22,7 +22,7 @@ constexpr std::string_view kKeys[] = {"model.width_divisor",  "model.width",
 
 }  // namespace
 
-report::Conditions conditions_of(const Config& config, const Task& task) {
+report::Conditions conditions_of(const config::RunConfig& config, const task::Task& task) {
   report::Conditions out;
   out.data_limit = config.data.limit;
   out.data_test_limit = config.data.test_limit;
@@ -30,7 +30,7 @@ report::Conditions conditions_of(const Config& config, const Task& task) {
   out.test_examples = task.test_size();
   out.input = task.input_name(config);
   out.from_weights = !config.weights.empty();
-  Config given = config, usual;
+  config::RunConfig given = config, usual;
   core::Binding ours, defaults;
   bind(ours, given);
   bind(defaults, usual);

@@ -2,13 +2,13 @@
 // What a run's score is of: which data, how much of them, and other settings that change its
 // meaning.
 
+#include "adagp/config/run_config.h"
 #include "adagp/report/conditions.h"
-#include "adagp/train/config.h"
-#include "adagp/train/task.h"
+#include "adagp/task/task.h"
 
 namespace adagp::train {
 
 // Of a resolved configuration.
-report::Conditions conditions_of(const Config& config, const Task& task);
+report::Conditions conditions_of(const config::RunConfig& config, const task::Task& task);
 
 }  // namespace adagp::train

@@ -11,44 +11,45 @@
 #include "adagp/core/stopped_time.h"
 #include "adagp/core/text.h"
 #include "adagp/device/kernels.h"
+#include "adagp/step/divergence.h"
+#include "adagp/step/out_of_memory.h"
 #include "adagp/train/build.h"
-#include "adagp/train/divergence.h"
-#include "adagp/train/out_of_memory.h"
 
 namespace adagp::train {
 
-Trainer::Trainer(const Config& config, std::shared_ptr<const Task> task,
-                 std::shared_ptr<models::Net> net, std::shared_ptr<Team> team)
-    : session_(make_session(config, std::move(task), std::move(net), std::move(team))),
+Trainer::Trainer(const config::RunConfig& config, std::shared_ptr<const task::Task> task,
+                 std::shared_ptr<models::Net> net, std::shared_ptr<step::Team> team)
+    : session_(step::make_session(config, std::move(task), std::move(net), std::move(team))),
       schedule_(schedule::Schedule::parse(
-          find_method(config.method).cheap == Cheap::kScheduled ? config.schedule : "bp",
+          method::find_method(config.method).cheap == method::Cheap::kScheduled ? config.schedule
+                                                                                : "bp",
           config.epochs)),
       probes_(0, 0),
       eval_graph_("evaluation", config.graphs) {
-  const MethodEntry entry = find_method(config.method);
-  if (entry.cheap != Cheap::kNone) add_summaries(session_);
+  const method::MethodEntry entry = method::find_method(config.method);
+  if (entry.cheap != method::Cheap::kNone) step::add_summaries(session_);
   method_ = entry.make(session_);
-  costs_ = std::make_unique<Costs>(*session_.net, *session_.task, config, method_->sides());
-  agenda_ = std::make_unique<Agenda>(session_, *method_, schedule_, entry.select);
+  costs_ = std::make_unique<method::Costs>(*session_.net, *session_.task, config, method_->sides());
+  planner_ = std::make_unique<EpochPlanner>(session_, *method_, schedule_, entry.select);
 
-  Task::Skips skips;
+  task::Task::Skips skips;
   if (!method_->cheap_needs_data()) {
     skips = [schedule = schedule_](int64_t epoch, int64_t position) {
       return schedule.at(epoch, position) == schedule::Phase::kPredict;
     };
   }
-  train_source_ =
-      session_.task->batches(config, Use::kTrain, session_.device, skips, agenda_->planner());
+  train_source_ = session_.task->batches(config, task::Use::kTrain, session_.device, skips,
+                                         planner_->planner());
   if (session_.team) train_source_ = session_.team->share(std::move(train_source_));
-  test_source_ = session_.task->batches(config, Use::kTest, session_.device);
+  test_source_ = session_.task->batches(config, task::Use::kTest, session_.device);
   per_epoch_ = train_source_->batches_per_epoch();
-  agenda_->set_usual_batches(per_epoch_);
+  planner_->set_usual_batches(per_epoch_);
   total_ = config.method == "equal-time" ? config.equal_time_batches : config.epochs * per_epoch_;
   if (total_ < 1) throw UsageError("equal_time.batches = 0: method equal-time has no budget");
   // A run cut to a budget takes its stairs proportionally earlier.
   const auto epoch = static_cast<double>(per_epoch_),
              full = epoch * static_cast<double>(config.epochs);
-  policy_ = optim::make_policy(
+  policy_ = schedule::make_policy(
       config.policy, config.optim.lr, total_,
       std::max<int64_t>(1, static_cast<int64_t>(epoch * static_cast<double>(total_) / full)));
   const auto batches = [&](const std::string& text) {
@@ -56,10 +57,10 @@ Trainer::Trainer(const Config& config, std::shared_ptr<const Task> task,
   };
   // The stages of a pipeline would each measure their own layers and nobody the network.
   const bool whole = !session_.team || !session_.team->splits_layers();
-  probes_ = Probes(session_.layers.size(), whole ? batches(config.probe_every) : 0);
+  probes_ = method::Probes(session_.layers.size(), whole ? batches(config.probe_every) : 0);
   log_every_ = std::max<int64_t>(1, batches(config.log_every));
   checkpoint_every_ = std::max<int64_t>(1, batches(config.checkpoint_every));
-  if (needs_predictor(config)) add_predictor(session_, per_epoch_);
+  if (method::needs_predictor(config)) step::add_predictor(session_, per_epoch_);
 }
 
 std::string Trainer::Place::text() const {
@@ -68,8 +69,8 @@ std::string Trainer::Place::text() const {
 
 // The batch this would be if every epoch had all examples.
 int64_t Trainer::nominal_step() const {
-  if (!agenda_->planned()) return at_.epoch * per_epoch_ + at_.position;
-  const double share = agenda_->progress(at_.epoch, at_.position);
+  if (!planner_->planned()) return at_.epoch * per_epoch_ + at_.position;
+  const double share = planner_->progress(at_.epoch, at_.position);
   // Rounding must not lose a batch: shares are sums of doubles.
   return static_cast<int64_t>(share * static_cast<double>(total_) + 1e-6);
 }
@@ -77,7 +78,7 @@ int64_t Trainer::nominal_step() const {
 int64_t Trainer::epochs_in_batches() const {
   const int64_t before = at_.epoch * per_epoch_;
   if (at_.position == 0) return before;
-  return before + at_.position * per_epoch_ / agenda_->batches(at_.epoch);
+  return before + at_.position * per_epoch_ / planner_->batches(at_.epoch);
 }
 
 double Trainer::fraction() const {
@@ -93,13 +94,13 @@ bool Trainer::done() const {
 }
 
 std::string Trainer::of_total() const {
-  return agenda_->planned() ? "" : core::cat(" of ", total_);
+  return planner_->planned() ? "" : core::cat(" of ", total_);
 }
 
-Summary Trainer::run(RunFolder* folder) {
-  std::optional<Snapshot> found;
+report::Summary Trainer::run(run::RunFolder* folder) {
+  std::optional<run::Snapshot> found;
   if (folder != nullptr && !folder->replaces()) {
-    found = Checkpoints(folder->file("checkpoint")).load_newest();
+    found = run::Checkpoints(folder->file("checkpoint")).load_newest();
     if (folder->shorter_epochs()) extend(*folder, found.has_value());
   }
   if (team() != nullptr) {
@@ -114,7 +115,7 @@ Summary Trainer::run(RunFolder* folder) {
     }
     open_records(*folder);
   }
-  if (agenda_->leaves_nothing_out()) {
+  if (planner_->leaves_nothing_out()) {
     core::log_warning(core::cat(session_.config.method, ": leaves out no example in ",
                                 session_.config.epochs,
                                 " epochs: the run is too short for "
@@ -150,7 +151,7 @@ Summary Trainer::run(RunFolder* folder) {
     }
     start_clock();
   }
-  const Summary result = summary();
+  const report::Summary result = summary();
   if (folder != nullptr) {
     write_weights(folder->file("weights.safetensors"));
     folder->finish(result);
@@ -166,23 +167,23 @@ int Trainer::agreed_signal(bool end_of_epoch) {
   return team()->agree(own);
 }
 
-void Trainer::save(RunFolder* folder) {
+void Trainer::save(run::RunFolder* folder) {
   stop_clock();
-  Tally::Values seen = session_.tally.read();
+  task::RunningMetrics::Values seen = session_.tally.read();
   if (team() != nullptr) {
     seen = team()->sum(seen);
     team()->collect(session_);
   }
   check_interval(seen);
   probes_.collect();
-  Snapshot whole = snapshot(seen);
+  run::Snapshot whole = snapshot(seen);
   if (team() != nullptr) team()->merge(whole);
   if (folder == nullptr) return;
   // A run resumed from here writes only what comes after: what came before must be on disk first.
   records_->flush();
   events_->flush();
   try {
-    Checkpoints(folder->file("checkpoint")).save(whole);
+    run::Checkpoints(folder->file("checkpoint")).save(whole);
   } catch (const DivergedError& error) {
     throw DivergedError(core::cat(error.what(), " (", last_.text(), ")"));
   }
@@ -197,13 +198,13 @@ void Trainer::save(RunFolder* folder) {
 }
 
 void Trainer::one_batch() {
-  Moment moment = agenda_->moment(at_.epoch, at_.position);
+  method::BatchContext moment = planner_->moment(at_.epoch, at_.position);
   phase_ = moment.phase = method_->begin_batch(session_, moment);
   session_.set_lr(rate(moment));
   session_.first_block = method_->frozen_blocks(moment);
   const data::Batch batch = take_batch(moment);
   const bool full = phase_ == schedule::Phase::kBackprop;
-  const StepResult result = full ? full_batch(batch) : cheap_batch(batch);
+  const step::StepResult result = full ? full_batch(batch) : cheap_batch(batch);
   ++(full ? bp_batches_ : gp_batches_);
   const double macs = method_->cost(session_, *costs_, moment,
                                     batch.empty() ? session_.config.batch : batch.size());
@@ -213,7 +214,7 @@ void Trainer::one_batch() {
   ++timed_batches_;
   timed_examples_ += batch.empty() ? session_.config.batch : batch.size();
   last_ = at_;
-  batches_of_last_ = agenda_->batches(at_.epoch);
+  batches_of_last_ = planner_->batches(at_.epoch);
   if (++at_.position == batches_of_last_) at_ = {at_.epoch + 1, 0};
   tell_decisions();
   // Reading the loss costs nothing on the CPU; a GPU is only asked at the log interval.
@@ -222,17 +223,17 @@ void Trainer::one_batch() {
   }
 }
 
-double Trainer::rate(const Moment& moment) const {
+double Trainer::rate(const method::BatchContext& moment) const {
   return policy_->lr(nominal_step()) * method_->rate_factor(session_, moment);
 }
 
-data::Batch Trainer::take_batch(const Moment& moment) {
+data::Batch Trainer::take_batch(const method::BatchContext& moment) {
   if (moment.phase == schedule::Phase::kPredict && !method_->cheap_needs_data()) {
     train_source_->skip();
     return {};
   }
   data::Batch batch = train_source_->next();
-  agenda_->annotate(batch);
+  planner_->annotate(batch);
   last_batch_ = method_->shown(batch, moment);
   return last_batch_;
 }
@@ -256,7 +257,7 @@ void Trainer::note_stopped() {
   if (records_) records_->write({{"kind", "stopped"}, {"step", step_}, {"seconds", seconds}});
 }
 
-void Trainer::check_interval(const Tally::Values& now) {
+void Trainer::check_interval(const task::RunningMetrics::Values& now) {
   const Place first = std::exchange(checked_from_, at_);
   const double count = now.count - checked_.count, sum = now.loss_sum - checked_.loss_sum;
   checked_ = now;
@@ -274,7 +275,7 @@ void Trainer::check_loss(double loss, const std::string& where) {
                                 // A stage of a pipeline cannot run the network.
                                 team() != nullptr && team()->splits_layers()
                                     ? "in a pipeline"
-                                    : describe_divergence(*session_.net, last_batch_.inputs),
+                                    : step::describe_divergence(*session_.net, last_batch_.inputs),
                                 ", learning rate ", core::shortest(session_.lr),
                                 "; checkpoints made before are kept; lower optim.lr or set clip"));
 }

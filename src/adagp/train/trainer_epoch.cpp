@@ -4,6 +4,7 @@
 
 #include "adagp/core/error.h"
 #include "adagp/core/text.h"
+#include "adagp/step/evaluate.h"
 #include "adagp/train/trainer.h"
 
 namespace adagp::train {
@@ -16,7 +17,7 @@ void Trainer::log_interval() {
   timed_from_ = train_seconds_;
   timed_batches_ = timed_examples_ = 0;
   const int64_t epoch = last_.epoch, position = last_.position + 1;
-  Tally::Values seen = session_.tally.read();
+  task::RunningMetrics::Values seen = session_.tally.read();
   if (team() != nullptr) seen = team()->sum(seen);
   check_interval(seen);
   probes_.collect();
@@ -91,16 +92,16 @@ void Trainer::tell_decisions() {
   }
 }
 
-Evaluation Trainer::evaluate() {
-  EvaluationRequest request;
+task::Evaluation Trainer::evaluate() {
+  task::EvaluationRequest request;
   request.thorough = done();
   if (team() == nullptr) {
-    return session_.task->evaluate(session_, *test_source_, &eval_graph_, request);
+    return step::evaluate(session_, *test_source_, &eval_graph_, request);
   }
   team()->collect(session_);
-  Evaluation found;
+  task::Evaluation found;
   if (team()->leads()) {
-    found = session_.task->evaluate(session_, *test_source_, &eval_graph_, request);
+    found = step::evaluate(session_, *test_source_, &eval_graph_, request);
   }
   team()->wait_for_leader();
   // Every bit of it: a rate that follows the loss must be the same everywhere.
@@ -114,10 +115,10 @@ Evaluation Trainer::evaluate() {
   return found;
 }
 
-void Trainer::end_epoch(RunFolder* folder) {
+void Trainer::end_epoch(run::RunFolder* folder) {
   stop_clock();
   const metrics::Stopwatch watch;
-  const Evaluation found = evaluate();
+  const task::Evaluation found = evaluate();
   eval_seconds_ += watch.seconds();
   note_stopped();
   if (!std::isfinite(found.loss)) {
@@ -129,13 +130,13 @@ void Trainer::end_epoch(RunFolder* folder) {
   figures_ = found.figures;
   test_loss_ = found.loss;
   policy_->epoch_end(found.loss);
-  const Figure& main = main_figure();
+  const task::Figure& main = main_figure();
   const double score = figures_.at(main.name);
   if (score > best_score_) {
     best_score_ = score;
     if (folder != nullptr) write_weights(folder->file("best.safetensors"));
   }
-  Tally::Values seen = session_.tally.read();
+  task::RunningMetrics::Values seen = session_.tally.read();
   if (team() != nullptr) seen = team()->sum(seen);
   session_.tally.reset();
   checked_ = {};

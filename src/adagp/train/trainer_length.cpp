@@ -11,19 +11,21 @@
 
 namespace adagp::train {
 
-Agenda::Counts Trainer::foreseen() const {
+EpochPlanner::Counts Trainer::foreseen() const {
   // A budget is a number of batches, all of them BP.
   if (session_.config.method == "equal-time") {
     return {total_, 0,
             costs_->backprop() * static_cast<double>(total_) *
                 static_cast<double>(session_.config.batch)};
   }
-  return agenda_->foreseen(*costs_);
+  return planner_->foreseen(*costs_);
 }
 
 std::string Trainer::no_gp_batches() const {
-  const Config& c = session_.config;
-  if (find_method(c.method).cheap != Cheap::kScheduled || core::trim(c.schedule) == "bp") return "";
+  const config::RunConfig& c = session_.config;
+  if (method::find_method(c.method).cheap != method::Cheap::kScheduled ||
+      core::trim(c.schedule) == "bp")
+    return "";
   if (schedule_.predicted_batches(c.epochs, per_epoch_) > 0) return "";
   return core::cat(c.method, ": no GP batch in this run: schedule '", c.schedule, "' for ",
                    c.epochs, c.epochs == 1 ? " epoch" : " epochs", " is '", schedule_.str(),
@@ -32,23 +34,23 @@ std::string Trainer::no_gp_batches() const {
 }
 
 std::string Trainer::why_not_longer_than(int64_t epochs) const {
-  const Config& c = session_.config;
+  const config::RunConfig& c = session_.config;
   if (c.method == "equal-time") {
     return "the length of method equal-time is a budget of batches, not a number of epochs";
   }
-  if (agenda_->follows_length()) {
+  if (planner_->follows_length()) {
     return "what method " + c.method + " does in an epoch follows the number of epochs";
   }
   const auto shorter_schedule = schedule::Schedule::parse(c.schedule, epochs);
-  const bool scheduled = find_method(c.method).cheap == Cheap::kScheduled;
+  const bool scheduled = method::find_method(c.method).cheap == method::Cheap::kScheduled;
   if (scheduled && !shorter_schedule.begins_like(schedule_, epochs)) {
     return core::cat("schedule '", c.schedule, "' follows the number of epochs: '",
                      shorter_schedule.str(), "' for ", epochs, ", '", schedule_.str(), "' for ",
                      c.epochs);
   }
   const int64_t batches = epochs * per_epoch_;
-  const auto longer = optim::make_policy(c.policy, c.optim.lr, total_, per_epoch_);
-  const auto shorter = optim::make_policy(c.policy, c.optim.lr, batches, per_epoch_);
+  const auto longer = schedule::make_policy(c.policy, c.optim.lr, total_, per_epoch_);
+  const auto shorter = schedule::make_policy(c.policy, c.optim.lr, batches, per_epoch_);
   for (int64_t step = 0; step < batches; ++step) {
     if (shorter->lr(step) == longer->lr(step)) continue;
     return core::cat("learning-rate policy ", c.policy.name,
@@ -59,7 +61,7 @@ std::string Trainer::why_not_longer_than(int64_t epochs) const {
   return "";
 }
 
-void Trainer::extend(RunFolder& folder, bool has_checkpoint) const {
+void Trainer::extend(run::RunFolder& folder, bool has_checkpoint) const {
   const int64_t before = *folder.shorter_epochs();
   std::string why = why_not_longer_than(before);
   // A run that was stopped before its first checkpoint begins anew.
@@ -85,7 +87,8 @@ double Trainer::work_done() const {
 
 void Trainer::start_estimate() {
   const bool told_before =
-      !agenda_->planned() && find_method(session_.config.method).cheap != Cheap::kDecided;
+      !planner_->planned() &&
+      method::find_method(session_.config.method).cheap != method::Cheap::kDecided;
   foreseen_macs_ = told_before ? foreseen().macs : 0;
   if (!std::isfinite(foreseen_macs_)) foreseen_macs_ = 0;
   work_at_start_ = work_done();

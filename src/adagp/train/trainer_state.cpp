@@ -8,14 +8,14 @@
 #include "adagp/core/log.h"
 #include "adagp/core/text.h"
 #include "adagp/layers/from_model.h"
+#include "adagp/run/weights.h"
+#include "adagp/step/generators.h"
+#include "adagp/task/weights_settings.h"
 #include "adagp/train/conditions.h"
-#include "adagp/train/generators.h"
 #include "adagp/train/trainer.h"
-#include "adagp/train/weights.h"
-#include "adagp/train/weights_settings.h"
 
 namespace adagp::train {
-void Trainer::open_records(RunFolder& folder) {
+void Trainer::open_records(run::RunFolder& folder) {
   if (step_ == 0) {
     // The table comes first: it finds images too small for the network before anything is written.
     std::string table;
@@ -35,17 +35,17 @@ void Trainer::open_records(RunFolder& folder) {
   events_ = std::make_unique<io::EventWriter>(folder.file("tb"), step_);
 }
 
-Snapshot Trainer::snapshot(const Tally::Values& seen) const {
-  Snapshot s;
+run::Snapshot Trainer::snapshot(const task::RunningMetrics::Values& seen) const {
+  run::Snapshot s;
   s.step = step_;
-  s.put("net", state_dict(*session_.net));
+  s.put("net", run::state_dict(*session_.net));
   s.put("optimizer", session_.optimizer->state());
   if (session_.predictor) s.put("predictor", session_.predictor->state());
   s.put("method", method_->state());
-  s.put("examples", agenda_->state());
+  s.put("examples", planner_->state());
   s.put("probes", probes_.state());
   if (session_.predictor_loss.defined()) s.tensors["loss.predictor"] = session_.predictor_loss;
-  s.put("random", generator_state(team(), session_.device));
+  s.put("random", step::generator_state(team(), session_.device));
   s.state = {{"epoch", at_.epoch},
              {"position", at_.position},
              {"macs", macs_},
@@ -62,9 +62,9 @@ Snapshot Trainer::snapshot(const Tally::Values& seen) const {
   return s;
 }
 
-void Trainer::restore(const Snapshot& s) {
-  load_state_dict(*session_.net, s.under("net"), "checkpoint");
-  session_.optimizer->refresh_low();
+void Trainer::restore(const run::Snapshot& s) {
+  run::load_state_dict(*session_.net, s.under("net"), "checkpoint");
+  session_.optimizer->refresh_bf16_copies();
   // A process of a team takes from the whole run's state what it moves.
   io::TensorMap moments = s.under("optimizer");
   if (team() != nullptr) {
@@ -78,12 +78,12 @@ void Trainer::restore(const Snapshot& s) {
     return part;
   };
   method_->load_state(to_device(s.under("method")));
-  agenda_->load_state(s.under("examples"));
+  planner_->load_state(s.under("examples"));
   probes_.load_state(s.under("probes"));
   if (const auto loss = s.under("loss"); loss.contains("predictor")) {
     session_.predictor_loss.copy_(loss.at("predictor"));
   }
-  load_generator_state(team(), session_.device, s.under("random"));
+  step::load_generator_state(team(), session_.device, s.under("random"));
   try {
     step_ = s.step;
     s.state.at("epoch").get_to(at_.epoch);
@@ -112,16 +112,17 @@ void Trainer::restore(const Snapshot& s) {
 }
 
 void Trainer::write_weights(const core::fs::path& file) const {
-  const Config& c = session_.config;
-  auto metadata = to_metadata({c.model.name, c.model.form, c.model.classes, c.model.width_divisor});
+  const config::RunConfig& c = session_.config;
+  auto metadata =
+      run::to_metadata({c.model.name, c.model.form, c.model.classes, c.model.width_divisor});
   metadata.merge(session_.task->metadata(c));
-  metadata.merge(settings_metadata(c, *session_.task));
-  io::save_tensors(file, state_dict(*session_.net), metadata);
+  metadata.merge(task::settings_metadata(c, *session_.task));
+  io::save_tensors(file, run::state_dict(*session_.net), metadata);
 }
 
-Summary Trainer::summary() const {
-  const Config& c = session_.config;
-  Summary s;
+report::Summary Trainer::summary() const {
+  const config::RunConfig& c = session_.config;
+  report::Summary s;
   s.method = c.method;
   s.model = c.model.name;
   s.data = c.data.name;

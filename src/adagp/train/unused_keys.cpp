@@ -4,8 +4,8 @@
 #include <functional>
 
 #include "adagp/core/text.h"
+#include "adagp/method/method.h"
 #include "adagp/models/model.h"
-#include "adagp/train/methods.h"
 
 namespace adagp::train {
 namespace {
@@ -24,21 +24,22 @@ bool one_of(const std::string& name, const std::string& list) {
 }
 
 // What a method reads of the keys that are not for all methods.
-std::string read_by(const Config& config, const std::string& method) {
-  const MethodEntry entry = find_method(method);
+std::string read_by(const config::RunConfig& config, const std::string& method) {
+  const method::MethodEntry entry = method::find_method(method);
   std::string keys = entry.reads;
-  if (entry.cheap == Cheap::kScheduled) keys += " schedule";
+  if (entry.cheap == method::Cheap::kScheduled) keys += " schedule";
   if (entry.predicts) keys += " predictor.";
-  if (entry.cheap != Cheap::kDecided) return keys;
+  if (entry.cheap != method::Cheap::kDecided) return keys;
   for (const std::string& step : config.automatic.steps) {
-    keys += " " + find_method(step).reads + (find_method(step).predicts ? " predictor." : "");
+    keys += " " + method::find_method(step).reads +
+            (method::find_method(step).predicts ? " predictor." : "");
   }
   return keys;
 }
 
-std::string why_method(const Config& config, const std::string& key) {
+std::string why_method(const config::RunConfig& config, const std::string& key) {
   bool special = names("schedule predictor.", key);
-  for (const auto& entry : method_table()) special = special || names(entry.reads, key);
+  for (const auto& entry : method::method_table()) special = special || names(entry.reads, key);
   const bool read = !special || names(read_by(config, config.method), key);
   return read ? "" : "method " + config.method;
 }
@@ -47,20 +48,20 @@ std::string why_method(const Config& config, const std::string& key) {
 struct Rule {
   const char* keys;
   const char* by;  // name of the other key
-  std::string (*value)(const Config&);
+  std::string (*value)(const config::RunConfig&);
   const char* values;
 };
 
-std::string task_of(const Config& config) {
+std::string task_of(const config::RunConfig& config) {
   return models::task_name(models::find(config.model.name).task);
 }
 
 const std::vector<Rule>& rules() {
-  const auto kind = [](const Config& c) { return c.predictor.kind; };
-  const auto policy = [](const Config& c) { return c.policy.name; };
-  const auto optimizer = [](const Config& c) { return c.optim.name; };
-  const auto data = [](const Config& c) { return c.data.name; };
-  const auto crop = [](const Config& c) { return c.augment.crop; };
+  const auto kind = [](const config::RunConfig& c) { return c.predictor.kind; };
+  const auto policy = [](const config::RunConfig& c) { return c.policy.name; };
+  const auto optimizer = [](const config::RunConfig& c) { return c.optim.name; };
+  const auto data = [](const config::RunConfig& c) { return c.data.name; };
+  const auto crop = [](const config::RunConfig& c) { return c.augment.crop; };
   static const std::vector<Rule> table{
       {"predictor.channels predictor.pooled", "predictor.kind", kind, "shared"},
       {"predictor.remap_channels predictor.remap_outputs predictor.tail", "predictor.kind", kind,
@@ -111,7 +112,7 @@ constexpr const char* kReadByEvaluation =
 
 }  // namespace
 
-std::string why_unused(const Config& config, const std::string& key) {
+std::string why_unused(const config::RunConfig& config, const std::string& key) {
   if (std::string why = why_method(config, key); !why.empty()) return why;
   for (const Rule& rule : rules()) {
     if (!names(rule.keys, key)) continue;
@@ -121,20 +122,20 @@ std::string why_unused(const Config& config, const std::string& key) {
   return "";
 }
 
-std::string why_unused_in_evaluation(const Config& config, const std::string& key) {
+std::string why_unused_in_evaluation(const config::RunConfig& config, const std::string& key) {
   if (!names(kReadByEvaluation, key)) {
     return key == "batch" ? "an evaluation: --set eval_batch=N" : "an evaluation";
   }
   return why_unused(config, key);
 }
 
-std::string unused_keys(const std::vector<GivenKey>& given, const std::vector<Config>& runs,
-                        WhyUnused why) {
+std::string unused_keys(const std::vector<GivenKey>& given,
+                        const std::vector<config::RunConfig>& runs, WhyUnused why) {
   std::vector<std::pair<std::string, std::string>> found;  // reason, keys
   for (const auto& [key, where] : given) {
     std::vector<std::string> reasons;
     bool read = runs.empty();
-    for (const Config& run : runs) {
+    for (const config::RunConfig& run : runs) {
       const std::string reason = why(run, key);
       read = read || reason.empty();
       if (std::find(reasons.begin(), reasons.end(), reason) == reasons.end()) {

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "adagp/train/config.h"
+#include "adagp/config/run_config.h"
 
 namespace adagp::train {
 
@@ -15,13 +15,13 @@ struct GivenKey {
 };
 
 // Why a run of this configuration does not read the key ("method bp"); empty: it does.
-std::string why_unused(const Config& config, const std::string& key);
+std::string why_unused(const config::RunConfig& config, const std::string& key);
 // Likewise an evaluation.
-std::string why_unused_in_evaluation(const Config& config, const std::string& key);
+std::string why_unused_in_evaluation(const config::RunConfig& config, const std::string& key);
 
 // One sentence about those of the keys that none of the runs reads; empty when there is none.
-using WhyUnused = std::string (*)(const Config&, const std::string&);
-std::string unused_keys(const std::vector<GivenKey>& given, const std::vector<Config>& runs,
-                        WhyUnused why = why_unused);
+using WhyUnused = std::string (*)(const config::RunConfig&, const std::string&);
+std::string unused_keys(const std::vector<GivenKey>& given,
+                        const std::vector<config::RunConfig>& runs, WhyUnused why = why_unused);
 
 }  // namespace adagp::train

@@ -58,7 +58,7 @@ size_t bytes_of(const Problem& p) {
   return static_cast<size_t>(p.batch * p.height * p.width * 3 * cuda::size_of(p.type));
 }
 
-Result by_twin(const Problem& p) {
+Result by_reference(const Problem& p) {
   Result out{std::vector<uint8_t>(bytes_of(p)), std::vector<int64_t>(p.windows.size())};
   cuda::AugmentArgs args = sizes_of(p);
   args.images = p.pixels.data();
@@ -66,7 +66,7 @@ Result by_twin(const Problem& p) {
   args.windows = p.windows.data();
   args.out = out.out.data();
   args.out_labels = out.labels.data();
-  cuda::twin::augment(args);
+  cuda::reference::augment(args);
   return out;
 }
 
@@ -98,7 +98,7 @@ void expect_same(const Problem& p, size_t shift = 0) {
   SCOPED_TRACE(testing::Message() << p.batch << " of " << p.height << " x " << p.width
                                   << (p.type == Type::kFloat ? ", float" : ", bf16") << ", shift "
                                   << shift);
-  const Result expected = by_twin(p), got = by_kernel(p, shift);
+  const Result expected = by_reference(p), got = by_kernel(p, shift);
   EXPECT_EQ(got.labels, expected.labels);
   // Both round slope * byte + offset once: no tolerance.
   const auto wrong = std::mismatch(got.out.begin(), got.out.end(), expected.out.begin()).first;
@@ -107,7 +107,7 @@ void expect_same(const Problem& p, size_t shift = 0) {
 
 class AugmentKernel : public KernelTest {};
 
-TEST_F(AugmentKernel, IsItsTwin) {
+TEST_F(AugmentKernel, IsItsReference) {
   for (const Type type : {Type::kFloat, Type::kBFloat16}) {
     for (const int64_t batch : {1, 7, 256}) {
       expect_same(make(batch, 1, 1, 0, type));

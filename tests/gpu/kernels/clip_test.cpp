@@ -26,13 +26,13 @@ Clip by_kernel(const std::vector<ParamSlot>& slots, float max_norm, void* worksp
   return {norm.host(), scale.host()};
 }
 
-Clip by_twin(const std::vector<ParamSlot>& slots, float max_norm) {
+Clip by_reference(const std::vector<ParamSlot>& slots, float max_norm) {
   Clip out{{-1}, {-1}};
   cuda::ClipArgs args;
   args.max_norm = max_norm;
   args.norm = out.norm.data();
   args.scale = out.scale.data();
-  cuda::twin::clip_scale(slots.data(), static_cast<int64_t>(slots.size()), args);
+  cuda::reference::clip_scale(slots.data(), static_cast<int64_t>(slots.size()), args);
   return out;
 }
 
@@ -62,7 +62,7 @@ class ClipKernel : public KernelTest {
   void expect_same(const Both& both) {
     const Device<uint8_t> workspace(static_cast<size_t>(cuda::clip_workspace()));
     for (const float max_norm : {0.5F, 1e6F}) {
-      const Clip expected = by_twin(both.host_slots, max_norm);
+      const Clip expected = by_reference(both.host_slots, max_norm);
       const Clip got = by_kernel(both.device_slots, max_norm, workspace.get());
       // Sums of 16 squares in fp32, the rest in double.
       EXPECT_NEAR(got.norm[0], expected.norm[0], 1e-6 * expected.norm[0]);
@@ -73,7 +73,7 @@ class ClipKernel : public KernelTest {
   }
 };
 
-TEST_F(ClipKernel, IsItsTwin) {
+TEST_F(ClipKernel, IsItsReference) {
   expect_same(Both());
   for (const Type type : {Type::kFloat, Type::kBFloat16}) {
     for (const size_t count : {1, 3, 1000, 4097, 1000003}) {

@@ -57,7 +57,7 @@ cuda::LossArgs sizes_of(const Problem& p) {
 }
 
 // 0x55 bytes beforehand: an element that is not written shows.
-Result by_twin(const Problem& p) {
+Result by_reference(const Problem& p) {
   Result out{std::vector<uint8_t>(p.logits.size(), 0x55),
              {0},
              {0, 0, 0, 0},
@@ -71,7 +71,7 @@ Result by_twin(const Problem& p) {
   args.meters = out.meters.data();
   args.table = out.table.data();
   args.rows = rows.data();
-  cuda::twin::softmax_loss(args);
+  cuda::reference::softmax_loss(args);
   return out;
 }
 
@@ -104,7 +104,7 @@ Result by_kernel(const Problem& p) {
 constexpr double kFloatError = 3e-6;
 
 void expect_same(const Problem& p, const Result& got) {
-  const Result expected = by_twin(p);
+  const Result expected = by_reference(p);
   const double loss = expected.loss[0];
   EXPECT_NEAR(got.loss[0], loss, kFloatError * std::max(1.0, std::fabs(loss)));
   EXPECT_NEAR(got.meters[0] / double(p.batch), loss, kFloatError * std::max(1.0, std::fabs(loss)));
@@ -130,7 +130,7 @@ void expect_same(const Problem& p, const Result& got) {
 
 class LossKernel : public KernelTest {};
 
-TEST_F(LossKernel, IsItsTwin) {
+TEST_F(LossKernel, IsItsReference) {
   for (const int64_t classes : {1, 2, 10, 31, 1000, 1003}) {
     for (const int64_t batch : {1, 7, 256, 500}) {
       for (const Type type : {Type::kFloat, Type::kBFloat16}) {
@@ -146,7 +146,7 @@ TEST_F(LossKernel, IsItsTwin) {
   }
 }
 
-TEST_F(LossKernel, TiesAreRankedLikeTheTwins) {
+TEST_F(LossKernel, TiesAreRankedLikeTheReferences) {
   for (const Type type : {Type::kFloat, Type::kBFloat16}) {
     const Problem p = make(500, 100, type, 0, /*ties=*/true);
     expect_same(p, by_kernel(p));
@@ -223,7 +223,7 @@ TEST_F(LossKernel, GradientAndMetersAreOptional) {
   args.loss = loss.get();
   args.workspace = workspace.get();
   cuda::softmax_loss(args, nullptr);
-  EXPECT_NEAR(loss.host()[0], by_twin(p).loss[0], kFloatError * by_twin(p).loss[0]);
+  EXPECT_NEAR(loss.host()[0], by_reference(p).loss[0], kFloatError * by_reference(p).loss[0]);
 }
 
 }  // namespace

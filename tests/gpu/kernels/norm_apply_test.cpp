@@ -1,4 +1,4 @@
-// norm_apply and norm_backward against their twins.
+// norm_apply and norm_backward against their references.
 
 #include "gpu/kernels/norm_fixture.h"
 
@@ -27,10 +27,10 @@ bool even(const Map& map) {
   return map.height % 2 == 0 && map.width % 2 == 0;
 }
 
-// What follows norm_stats: statistics of x from the twin, on both sides.
+// What follows norm_stats: statistics of x from the reference, on both sides.
 struct Layer {
   Layer(const Map& shape, Type of) : map(shape), stats(shape, of) {
-    cuda::twin::norm_stats(stats.args(false, true, false));
+    cuda::reference::norm_stats(stats.args(false, true, false));
     mean = std::make_unique<Floats>(stats.mean.host);
     inv_std = std::make_unique<Floats>(stats.inv_std.host);
     scale = std::make_unique<Floats>(stats.scale.host);
@@ -57,7 +57,7 @@ cuda::ApplyArgs apply_args(Layer& layer, const Mode& mode, Bytes& residual, Byte
 }
 
 // One fma, one addition, one rounding on both sides: the same bits.
-TEST_F(NormApply, SameBitsAsTwin) {
+TEST_F(NormApply, SameBitsAsReference) {
   for (const Map& map : kMaps) {
     for (const Type type : kTypes) {
       Layer layer(map, type);
@@ -67,7 +67,7 @@ TEST_F(NormApply, SameBitsAsTwin) {
         SCOPED_TRACE(describe(map, type) + (mode.pool ? " pooled" : ""));
         Bytes y(layer.stats.x.host.size() / (mode.pool ? 4 : 1));
         cuda::norm_apply(apply_args(layer, mode, residual, y, true), nullptr);
-        cuda::twin::norm_apply(apply_args(layer, mode, residual, y, false));
+        cuda::reference::norm_apply(apply_args(layer, mode, residual, y, false));
         EXPECT_TRUE(y.device.host() == y.host);
       }
     }
@@ -82,7 +82,7 @@ TEST_F(NormApply, InPlace) {
       cuda::ApplyArgs kernel = apply_args(layer, {true, true, false}, residual, y, true);
       kernel.x = kernel.y;
       cuda::norm_apply(kernel, nullptr);
-      cuda::twin::norm_apply(apply_args(layer, {true, true, false}, residual, y, false));
+      cuda::reference::norm_apply(apply_args(layer, {true, true, false}, residual, y, false));
       EXPECT_TRUE(y.device.host() == y.host) << describe(map, type);
     }
   }
@@ -110,10 +110,10 @@ struct BackwardCase {
         dweight(static_cast<size_t>(map.channels)),
         dbias(static_cast<size_t>(map.channels)) {}
 
-  // From the twin, so that both sides see the same y.
+  // From the reference, so that both sides see the same y.
   std::vector<float> outputs() {
     Bytes out(layer.stats.x.host.size() / (mode.pool ? 4 : 1));
-    cuda::twin::norm_apply(apply_args(layer, mode, residual, out, false));
+    cuda::reference::norm_apply(apply_args(layer, mode, residual, out, false));
     return unpacked(out.host, layer.stats.type);
   }
   // With a mean and some of x in it, so that the sums are far from zero.
@@ -158,7 +158,7 @@ void expect_same_dx(const BackwardCase& c) {
   }
 }
 
-void expect_equal_to_twin(const BackwardCase& c) {
+void expect_equal_to_reference(const BackwardCase& c) {
   expect_close(c.dbias.device.host(), c.dbias.host, 1e-5, "dbias");
   expect_close(c.dweight.device.host(), c.dweight.host, 1e-5, "dweight");
   expect_same_dx(c);
@@ -167,7 +167,7 @@ void expect_equal_to_twin(const BackwardCase& c) {
   }
 }
 
-TEST_F(NormBackward, EqualsTwin) {
+TEST_F(NormBackward, EqualsReference) {
   for (const Map& map : kMaps) {
     for (const Type type : kTypes) {
       for (const Mode& mode : kModes) {
@@ -177,10 +177,10 @@ TEST_F(NormBackward, EqualsTwin) {
                      (mode.relu ? " relu" : "") + (mode.residual ? " residual" : ""));
         BackwardCase c(map, type, mode);
         const Workspace workspace(cuda::backward_workspace(map));
-        cuda::twin::norm_backward(c.args(false, nullptr));
+        cuda::reference::norm_backward(c.args(false, nullptr));
         for (int run = 0; run < 2; ++run) {  // the counters must be back at zero
           cuda::norm_backward(c.args(true, workspace.get()), nullptr);
-          expect_equal_to_twin(c);
+          expect_equal_to_reference(c);
         }
         workspace.expect_guard_whole();
       }
@@ -200,8 +200,8 @@ TEST_F(NormBackward, SharesTheWorkspaceOfTheStatistics) {
     cuda::norm_stats(stats, nullptr);
     expect_close(c.layer.stats.mean.device.host(), c.layer.stats.mean.host, 1e-5, "mean");
     cuda::norm_backward(c.args(true, workspace.get()), nullptr);
-    cuda::twin::norm_backward(c.args(false, nullptr));
-    expect_equal_to_twin(c);
+    cuda::reference::norm_backward(c.args(false, nullptr));
+    expect_equal_to_reference(c);
   }
 }
 
@@ -214,10 +214,10 @@ TEST_F(NormBackward, InPlace) {
       cuda::NormBackwardArgs kernel = c.args(true, workspace.get());
       (residual ? kernel.dz : kernel.dx) = c.dy.device.get();
       cuda::norm_backward(kernel, nullptr);
-      cuda::twin::norm_backward(c.args(false, nullptr));
+      cuda::reference::norm_backward(c.args(false, nullptr));
       const std::vector<float> replaced = unpacked(c.dy.device.host(), Type::kFloat);
-      const Bytes& twin = residual ? c.dz : c.dx;
-      expect_close(replaced, unpacked(twin.host, Type::kFloat), 1e-5, residual ? "dz" : "dx");
+      const Bytes& reference = residual ? c.dz : c.dx;
+      expect_close(replaced, unpacked(reference.host, Type::kFloat), 1e-5, residual ? "dz" : "dx");
     }
   }
 }
@@ -234,8 +234,8 @@ TEST_F(NormBackward, TiesOfAPoolGoToTheFirst) {
   cuda::NormBackwardArgs kernel = c.args(true, workspace.get());
   kernel.x = device_x.get();
   cuda::norm_backward(kernel, nullptr);
-  cuda::twin::norm_backward(c.args(false, nullptr));
-  expect_equal_to_twin(c);
+  cuda::reference::norm_backward(c.args(false, nullptr));
+  expect_equal_to_reference(c);
 }
 
 TEST_F(NormBackward, RefusesResidualWithoutOutput) {

@@ -1,5 +1,5 @@
 #pragma once
-// Inputs of the norm kernels, on the host for the twin and on the device for the kernel.
+// Inputs of the norm kernels, on the host for the reference and on the device for the kernel.
 
 #include <algorithm>
 #include <cmath>
@@ -14,7 +14,7 @@
 
 namespace adagp::test {
 
-// The same bytes twice: the twin works on one copy, the kernel on the other.
+// The same bytes twice: the reference works on one copy, the kernel on the other.
 template <typename T>
 struct Both {
   explicit Both(std::vector<T> values) : host(std::move(values)), device(host) {}

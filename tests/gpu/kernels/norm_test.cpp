@@ -1,4 +1,4 @@
-// norm_stats and eval_scale against their twins.
+// norm_stats and eval_scale against their references.
 
 #include "gpu/kernels/norm_fixture.h"
 
@@ -19,7 +19,7 @@ class NormStats : public KernelTest {};
 // so both types, which are read exactly, have the same bound.
 constexpr double kTolerance = 1e-5;
 
-void expect_equal_to_twin(StatsCase& c, bool norm, bool summary) {
+void expect_equal_to_reference(StatsCase& c, bool norm, bool summary) {
   if (norm) {
     expect_close(c.mean.device.host(), c.mean.host, kTolerance, "mean");
     expect_close(c.inv_std.device.host(), c.inv_std.host, kTolerance, "inv_std");
@@ -33,11 +33,11 @@ void expect_equal_to_twin(StatsCase& c, bool norm, bool summary) {
 }
 
 void run_both(StatsCase& c, bool norm, bool summary, int use, void* workspace) {
-  cuda::StatsArgs kernel = c.args(true, norm, summary), twin = c.args(false, norm, summary);
-  kernel.use = twin.use = use;
+  cuda::StatsArgs kernel = c.args(true, norm, summary), reference = c.args(false, norm, summary);
+  kernel.use = reference.use = use;
   kernel.workspace = workspace;
   cuda::norm_stats(kernel, nullptr);
-  cuda::twin::norm_stats(twin);
+  cuda::reference::norm_stats(reference);
 }
 
 const Map kMaps[] = {
@@ -48,7 +48,7 @@ const Map kMaps[] = {
     {3, 6, 50, 160},  {4, 1, 77, 136},  {7, 15, 31, 88},  {256, 1, 1, 2048},
 };
 
-TEST_F(NormStats, EqualsTwinOnEveryShape) {
+TEST_F(NormStats, EqualsReferenceOnEveryShape) {
   for (const Map& map : kMaps) {
     for (const Type type : {Type::kFloat, Type::kBFloat16}) {
       SCOPED_TRACE(describe(map, type));
@@ -56,16 +56,16 @@ TEST_F(NormStats, EqualsTwinOnEveryShape) {
       const Workspace workspace(cuda::stats_workspace(map, c.size));
       // Twice in a row: the counters must be back at zero, and the second use is averaged in.
       run_both(c, true, true, 1, workspace.get());
-      expect_equal_to_twin(c, true, true);
+      expect_equal_to_reference(c, true, true);
       run_both(c, true, true, 2, workspace.get());
-      expect_equal_to_twin(c, true, true);
+      expect_equal_to_reference(c, true, true);
       workspace.expect_guard_whole();
     }
   }
 }
 
 // Sums by cell now, all layers' summaries later: the same rows.
-TEST_F(NormStats, CellsPooledLaterEqualTheTwin) {
+TEST_F(NormStats, CellsPooledLaterEqualTheReference) {
   std::vector<std::unique_ptr<StatsCase>> cases;
   std::vector<std::unique_ptr<Floats>> cells;
   std::vector<cuda::PoolArgs> kernel;
@@ -79,15 +79,15 @@ TEST_F(NormStats, CellsPooledLaterEqualTheTwin) {
     a.cells = cells.back()->at(true), b.cells = cells.back()->at(false);
     a.workspace = workspace.get();
     cuda::norm_stats(a, nullptr);
-    cuda::twin::norm_stats(b);
+    cuda::reference::norm_stats(b);
     SCOPED_TRACE(describe(map, Type::kBFloat16));
-    expect_equal_to_twin(c, true, false);
+    expect_equal_to_reference(c, true, false);
     expect_close(cells.back()->device.host(), cells.back()->host, kTolerance, "cells");
     workspace.expect_guard_whole();
     kernel.push_back({cells.back()->at(true), map, c.summary.at(true)});
     // The definition of the summary itself, not of its way through cells.
     cuda::StatsArgs whole = c.args(false, false, true);
-    cuda::twin::norm_stats(whole);
+    cuda::reference::norm_stats(whole);
   }
   cuda::pool_cells(kernel.data(), static_cast<int64_t>(kernel.size()), 8, nullptr);
   for (const auto& c : cases) {
@@ -104,8 +104,8 @@ TEST_F(NormStats, SharedWorkspaceWithAndWithoutSummary) {
     SCOPED_TRACE(describe(map, Type::kBFloat16));
     run_both(norm, true, false, 1, workspace.get());
     run_both(summary, false, true, 1, workspace.get());
-    expect_equal_to_twin(norm, true, false);
-    expect_equal_to_twin(summary, false, true);
+    expect_equal_to_reference(norm, true, false);
+    expect_equal_to_reference(summary, false, true);
     EXPECT_EQ(summary.batches.device.host(), std::vector<int64_t>{41});
   }
   workspace.expect_guard_whole();
@@ -118,7 +118,7 @@ TEST_F(NormStats, OtherSizesOfTheSummary) {
       StatsCase c(map, Type::kFloat, size);
       const Workspace workspace(cuda::stats_workspace(map, size));
       run_both(c, true, true, 1, workspace.get());
-      expect_equal_to_twin(c, true, true);
+      expect_equal_to_reference(c, true, true);
       workspace.expect_guard_whole();
     }
   }
@@ -162,7 +162,7 @@ TEST_F(NormStats, KeepsTheVarianceOfValuesFarFromZero) {
   kernel.x = x.device.get(), kernel.workspace = workspace.get();
   kernel.conv_bias = conv_bias.device.get(), kernel.running_mean = running_mean.device.get();
   cuda::norm_stats(kernel, nullptr);
-  cuda::twin::norm_stats(c.args(false, true, false));
+  cuda::reference::norm_stats(c.args(false, true, false));
   expect_close(c.mean.device.host(), c.mean.host, kTolerance, "mean");
   expect_close(c.inv_std.device.host(), c.inv_std.host, kTolerance, "inv_std");
 }
@@ -192,12 +192,12 @@ TEST_F(NormStats, OddAddressesAreReadOneByOne) {
     cuda::StatsArgs kernel = c.args(true, true, true);
     kernel.x = x.get() + shift, kernel.workspace = workspace.get();
     cuda::norm_stats(kernel, nullptr);
-    cuda::twin::norm_stats(c.args(false, true, true));
-    expect_equal_to_twin(c, true, true);
+    cuda::reference::norm_stats(c.args(false, true, true));
+    expect_equal_to_reference(c, true, true);
   }
 }
 
-TEST_F(NormStats, EvalScaleEqualsTwin) {
+TEST_F(NormStats, EvalScaleEqualsReference) {
   for (const size_t channels : {1, 10, 512, 2048}) {
     Floats weight(positive(channels, 1)), bias(normal(channels, 2)), conv_bias(normal(channels, 3));
     Floats mean(normal(channels, 4)), var(positive(channels, 5)), scale(channels), shift(channels);
@@ -212,7 +212,7 @@ TEST_F(NormStats, EvalScaleEqualsTwin) {
         return a;
       };
       cuda::eval_scale(args(true), nullptr);
-      cuda::twin::eval_scale(args(false));
+      cuda::reference::eval_scale(args(false));
       // A root, a quotient and a product in float: a few ulp.
       expect_close(scale.device.host(), scale.host, 1e-6, "scale");
       expect_close(shift.device.host(), shift.host, 1e-6, "shift");

@@ -76,7 +76,7 @@ std::vector<Host> make(const std::vector<Shape>& shapes) {
   return out;
 }
 
-// The same parameters for the twins and for the kernels.
+// The same parameters for the references and for the kernels.
 struct Both {
   std::vector<Host> host;
   std::vector<std::unique_ptr<OnDevice>> device;
@@ -159,7 +159,7 @@ std::vector<Named> rules() {
           {"adamw", {.kind = Kind::kAdamW}}};
 }
 
-void expect_like_twin(const std::vector<Shape>& shapes, bool clipped) {
+void expect_like_reference(const std::vector<Shape>& shapes, bool clipped) {
   const auto before = make(shapes);
   for (auto [name, rule] : rules()) {
     Both both(before);
@@ -173,7 +173,7 @@ void expect_like_twin(const std::vector<Shape>& shapes, bool clipped) {
     rule.scale = clipped ? &scale : nullptr;
     for (int step = 0; step < 3; ++step) {
       cuda::update(both.device_slots().data(), count, on_device, nullptr);
-      cuda::twin::update(both.host_slots().data(), count, rule);
+      cuda::reference::update(both.host_slots().data(), count, rule);
     }
     expect_same(both, before, name);
   }
@@ -195,21 +195,21 @@ std::vector<Shape> many(size_t count, bool first) {
 
 class OptimKernel : public KernelTest {};
 
-TEST_F(OptimKernel, UpdateIsItsTwin) {
+TEST_F(OptimKernel, UpdateIsItsReference) {
   std::vector<Shape> shapes;
   for (const size_t count : {1, 3, 1000, 4096, 1000003}) {
     shapes.push_back({count, Type::kFloat, 5e-4F});
     shapes.push_back({count, Type::kBFloat16, 0.01F});
   }
-  expect_like_twin(shapes, false);
+  expect_like_reference(shapes, false);
   for (const auto& shape : shapes) {
-    if (shape.count < 2000) expect_like_twin({shape}, true);
+    if (shape.count < 2000) expect_like_reference({shape}, true);
   }
 }
 
 TEST_F(OptimKernel, ManyParametersAndUnalignedOnes) {
-  expect_like_twin(many(300, true), true);
-  expect_like_twin(many(700, true), false);  // more than fit into one launch
+  expect_like_reference(many(300, true), true);
+  expect_like_reference(many(700, true), false);  // more than fit into one launch
 }
 
 TEST_F(OptimKernel, SgdWithoutMomentum) {
@@ -221,7 +221,7 @@ TEST_F(OptimKernel, SgdWithoutMomentum) {
   rule.lr = on_device.get();
   cuda::update(both.device_slots().data(), 20, rule, nullptr);
   rule.lr = &lr;
-  cuda::twin::update(both.host_slots().data(), 20, rule);
+  cuda::reference::update(both.host_slots().data(), 20, rule);
   expect_same(both, before, "sgd without momentum");
 }
 
@@ -247,7 +247,7 @@ TEST_F(OptimKernel, UpdateCanBeReplayedFromAGraph) {
   rule.lr = &lr;
   for (int step = 0; step < 3; ++step) {
     must(cudaGraphLaunch(exec, stream));
-    cuda::twin::update(both.host_slots().data(), 330, rule);
+    cuda::reference::update(both.host_slots().data(), 330, rule);
   }
   must(cudaStreamSynchronize(stream));
   expect_same(both, before, "replayed");
@@ -261,7 +261,8 @@ TEST_F(OptimKernel, RefreshLowRoundsToNearestEven) {
   shapes.push_back({1000003, Type::kFloat, 0});
   const auto before = make(shapes);
   const Both both(before);
-  cuda::refresh_low(both.device_slots().data(), static_cast<int64_t>(shapes.size()), nullptr);
+  cuda::refresh_bf16_copies(both.device_slots().data(), static_cast<int64_t>(shapes.size()),
+                            nullptr);
   expect_same(both, before, "refresh");  // rounds what lies on the device
 
   const float inf = std::numeric_limits<float>::infinity();
@@ -273,7 +274,7 @@ TEST_F(OptimKernel, RefreshLowRoundsToNearestEven) {
   slot.weight = weight.get();
   slot.low = low.get();
   slot.count = static_cast<int64_t>(values.size());
-  cuda::refresh_low(&slot, 1, nullptr);
+  cuda::refresh_bf16_copies(&slot, 1, nullptr);
   std::vector<uint16_t> expected;
   for (const float value : values) expected.push_back(to_bf16(value));
   EXPECT_EQ(low.host(), expected);

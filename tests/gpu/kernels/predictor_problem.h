@@ -1,6 +1,6 @@
 #pragma once
-// A predictor with layers of given shapes, twice: on the host for the twins, on the device for the
-// kernels. Both are drawn from the same seed.
+// A predictor with layers of given shapes, twice: on the host for the references, on the device for
+// the kernels. Both are drawn from the same seed.
 
 #include <algorithm>
 #include <cmath>
@@ -59,7 +59,7 @@ class Problem {
     if (on_device_) {
       cuda::predictor_features(args, stream);
     } else {
-      cuda::twin::predictor_features(args);
+      cuda::reference::predictor_features(args);
     }
   }
 
@@ -72,7 +72,7 @@ class Problem {
     if (on_device_) {
       cuda::predict_update(args, stream);
     } else {
-      cuda::twin::predict_update(args);
+      cuda::reference::predict_update(args);
     }
   }
 
@@ -96,7 +96,7 @@ class Problem {
     args.seen = seen->get();
     args.loss = loss->get();
     args.behind_features = early;
-    if (!on_device_) return cuda::twin::predictor_train(args);
+    if (!on_device_) return cuda::reference::predictor_train(args);
     if (!workspace) {
       const int64_t bytes =
           cuda::train_workspace(args.layers, args.count, args.rows, args.net.widest);

@@ -1,4 +1,4 @@
-// Do the predictor's kernels compute what their twins define?
+// Do the predictor's kernels compute what their references define?
 
 #include "gpu/kernels/predictor_problem.h"
 
@@ -14,10 +14,10 @@ using PredictorKernels = KernelTest;
 // ---- Features -------------------------------------------------------------------------------
 
 void expect_features(int64_t rows) {
-  Problem twin({{rows, 9}}, false), kernel({{rows, 9}}, true);
-  twin.make_features();
+  Problem reference({{rows, 9}}, false), kernel({{rows, 9}}, true);
+  reference.make_features();
   kernel.make_features();
-  const auto expected = twin.features->values(), got = kernel.features->values();
+  const auto expected = reference.features->values(), got = kernel.features->values();
   ASSERT_EQ(got.size(), expected.size());
   size_t others = 0;
   for (size_t i = 0; i < got.size(); ++i) {
@@ -26,12 +26,12 @@ void expect_features(int64_t rows) {
     ASSERT_LE(std::fabs(value - wanted), wanted / 128 + 1e-6) << rows << " rows, feature " << i;
     others += got[i] != expected[i];
   }
-  // fp32 sums of ten products differ from the twin's by some 1e-7, a bf16 step is 4e-3 to 8e-3:
-  // about one in ten thousand falls on the other side of a tie.
+  // fp32 sums of ten products differ from the reference's by some 1e-7, a bf16 step is 4e-3 to
+  // 8e-3: about one in ten thousand falls on the other side of a tie.
   EXPECT_LE(double(others), 2e-3 * double(got.size()) + 2);
 }
 
-TEST_F(PredictorKernels, FeaturesAreTheTwins) {
+TEST_F(PredictorKernels, FeaturesAreTheReferences) {
   for (const int64_t rows : {1, 3, 8, 100, 2954}) expect_features(rows);
 }
 
@@ -93,27 +93,28 @@ void expect_low(Problem& problem, size_t l, const LayerShape& shape) {
 }
 
 // Here the question is what is made of them.
-void use_same_features(Problem& twin, Problem& kernel) {
-  twin.make_features();
-  kernel.features = std::make_unique<Array<uint16_t>>(twin.features->values(), /*on_device=*/true);
+void use_same_features(Problem& reference, Problem& kernel) {
+  reference.make_features();
+  kernel.features =
+      std::make_unique<Array<uint16_t>>(reference.features->values(), /*on_device=*/true);
 }
 
 void expect_update(const std::vector<LayerShape>& shapes, const cuda::UpdateRule& rule, int state,
                    int steps = 1) {
-  Problem twin(shapes, false, state, 3), kernel(shapes, true, state, 3);
-  use_same_features(twin, kernel);
+  Problem reference(shapes, false, state, 3), kernel(shapes, true, state, 3);
+  use_same_features(reference, kernel);
   for (int i = 0; i < steps; ++i) {
-    twin.predict(rule);
+    reference.predict(rule);
     kernel.predict(rule);
   }
   for (size_t l = 0; l < shapes.size(); ++l) {
     SCOPED_TRACE(testing::Message()
                  << "layer " << l << ": " << shapes[l].rows << " x " << shapes[l].cols);
-    expect_state(kernel.states[l].weight, twin.states[l].weight, "weight");
-    expect_state(kernel.states[l].first, twin.states[l].first, "first");
-    expect_state(kernel.states[l].second, twin.states[l].second, "second");
+    expect_state(kernel.states[l].weight, reference.states[l].weight, "weight");
+    expect_state(kernel.states[l].first, reference.states[l].first, "first");
+    expect_state(kernel.states[l].second, reference.states[l].second, "second");
     if (state == 2) {
-      EXPECT_EQ(kernel.states[l].steps->values(), twin.states[l].steps->values());
+      EXPECT_EQ(kernel.states[l].steps->values(), reference.states[l].steps->values());
     }
     expect_low(kernel, l, shapes[l]);
   }
@@ -174,17 +175,17 @@ TEST_F(PredictorKernels, UpdatesMoreLayersThanOneLaunchTakes) {
 
 TEST_F(PredictorKernels, ClippingScalesThePrediction) {
   const std::vector<LayerShape> shapes = {{64, 64}, {10, 27}};
-  Problem twin(shapes, false), kernel(shapes, true);
-  use_same_features(twin, kernel);
+  Problem reference(shapes, false), kernel(shapes, true);
+  use_same_features(reference, kernel);
   const std::vector<float> clip{0.125F};
   const Device<float> clip_there(clip);
   auto rule = rule_of(Kind::kSgd);
   rule.scale = clip.data();
-  twin.predict(rule);
+  reference.predict(rule);
   rule.scale = clip_there.get();
   kernel.predict(rule);
   for (size_t l = 0; l < shapes.size(); ++l) {
-    expect_state(kernel.states[l].first, twin.states[l].first, "first");
+    expect_state(kernel.states[l].first, reference.states[l].first, "first");
   }
 }
 

@@ -1,4 +1,4 @@
-// Does the predictor's training step do what its twin defines?
+// Does the predictor's training step do what its reference defines?
 
 #include "gpu/kernels/predictor_problem.h"
 
@@ -40,17 +40,19 @@ void expect_rows(const std::vector<float>& got, const std::vector<float>& expect
 }
 
 // Without a past, Adam's moments are (1 - beta1) g and (1 - beta2) g^2: the gradients themselves.
-void expect_moments(Problem& kernel, Problem& twin, double tolerance) {
+void expect_moments(Problem& kernel, Problem& reference, double tolerance) {
   const char* const names[4] = {"conv weight", "conv bias", "fc weight", "fc bias"};
   for (int i = 0; i < 4; ++i) {
-    const auto got = kernel.params[i].first->values(), expected = twin.params[i].first->values();
+    const auto got = kernel.params[i].first->values(),
+               expected = reference.params[i].first->values();
     EXPECT_LE(relative(got.data(), expected.data(), got.size()), tolerance) << names[i];
-    const auto square = kernel.params[i].second->values(), wanted = twin.params[i].second->values();
+    const auto square = kernel.params[i].second->values(),
+               wanted = reference.params[i].second->values();
     EXPECT_LE(relative(square.data(), wanted.data(), square.size()), 3 * tolerance) << names[i];
-    EXPECT_EQ(kernel.params[i].steps->values(), twin.params[i].steps->values()) << names[i];
+    EXPECT_EQ(kernel.params[i].steps->values(), reference.params[i].steps->values()) << names[i];
   }
-  expect_rows(kernel.params[2].first->values(), twin.params[2].first->values(), 256, kFewRoundings,
-              "fc weight");
+  expect_rows(kernel.params[2].first->values(), reference.params[2].first->values(), 256,
+              kFewRoundings, "fc weight");
 }
 
 void expect_low(Problem& kernel) {
@@ -63,28 +65,30 @@ void expect_low(Problem& kernel) {
 // a gradient near 0 moves its weight by +lr or -lr, whichever way it was rounded.
 void expect_training(const std::vector<LayerShape>& shapes, int steps = 1,
                      double tolerance = kRoundings, bool normalise = true) {
-  Problem twin(shapes, false), kernel(shapes, true);
+  Problem reference(shapes, false), kernel(shapes, true);
   cuda::UpdateRule rule;
   rule.kind = cuda::UpdateRule::Kind::kAdam;
   rule.eps = 0.1F;
   for (int step = 0; step < steps; ++step) {
     SCOPED_TRACE(testing::Message() << "step " << step);
-    for (Problem* problem : {&twin, &kernel}) {
+    for (Problem* problem : {&reference, &kernel}) {
       problem->draw_gradients(1000 + 500 * static_cast<unsigned>(step));
       problem->train(rule, normalise);
     }
     // A thread adds up to some hundred squares in fp32.
-    expect_close(kernel.scale->values(), twin.scale->values(), 3e-6, "scale");
-    expect_close(kernel.mean_square->values(), twin.mean_square->values(), 3e-6, "mean square");
-    expect_close(kernel.loss->values(), twin.loss->values(), 1e-5 * (1 + 10 * step), "loss");
+    expect_close(kernel.scale->values(), reference.scale->values(), 3e-6, "scale");
+    expect_close(kernel.mean_square->values(), reference.mean_square->values(), 3e-6,
+                 "mean square");
+    expect_close(kernel.loss->values(), reference.loss->values(), 1e-5 * (1 + 10 * step), "loss");
     EXPECT_EQ(kernel.seen->values(), std::vector<uint8_t>{1});
-    if (step == 0) expect_moments(kernel, twin, tolerance);
+    if (step == 0) expect_moments(kernel, reference, tolerance);
     expect_low(kernel);
   }
-  expect_close(kernel.conv_weight->values(), twin.conv_weight->values(), tolerance, "conv weight");
-  expect_close(kernel.conv_bias->values(), twin.conv_bias->values(), tolerance, "conv bias");
-  expect_close(kernel.fc_weight->values(), twin.fc_weight->values(), tolerance, "fc weight");
-  expect_close(kernel.fc_bias->values(), twin.fc_bias->values(), tolerance, "fc bias");
+  expect_close(kernel.conv_weight->values(), reference.conv_weight->values(), tolerance,
+               "conv weight");
+  expect_close(kernel.conv_bias->values(), reference.conv_bias->values(), tolerance, "conv bias");
+  expect_close(kernel.fc_weight->values(), reference.fc_weight->values(), tolerance, "fc weight");
+  expect_close(kernel.fc_bias->values(), reference.fc_bias->values(), tolerance, "fc bias");
 }
 
 TEST_F(PredictorTraining, OneLayer) {
@@ -150,10 +154,10 @@ TEST_F(PredictorTraining, ManyRows) {
 
 // Outputs of fc that no layer has: a gradient of 0, and no NaN from memory nobody wrote.
 TEST_F(PredictorTraining, OutputsNobodyUses) {
-  Problem twin({{64, 300}, {64, 27}}, false), kernel({{64, 300}, {64, 27}}, true);
+  Problem reference({{64, 300}, {64, 27}}, false), kernel({{64, 300}, {64, 27}}, true);
   cuda::UpdateRule rule;
   rule.kind = cuda::UpdateRule::Kind::kAdam;
-  for (Problem* problem : {&twin, &kernel}) {
+  for (Problem* problem : {&reference, &kernel}) {
     problem->layers.erase(problem->layers.begin());  // only the narrow one is left
     problem->gradients.erase(problem->gradients.begin());
     problem->draw_gradients(1);
@@ -161,7 +165,7 @@ TEST_F(PredictorTraining, OutputsNobodyUses) {
   }
   const auto mean = kernel.params[2].first->values();
   for (size_t i = 27 * 256; i < mean.size(); ++i) ASSERT_EQ(mean[i], 0.0F) << i;
-  expect_moments(kernel, twin, kRoundings);
+  expect_moments(kernel, reference, kRoundings);
 }
 
 TEST_F(PredictorTraining, AdamStepFromItsOwnMoments) {

@@ -33,7 +33,7 @@ void expect_same(int64_t batch, int64_t from, int64_t to, Type type) {
   std::vector<uint8_t> expected(bytes(batch * to * to * 3));
   args.in = in.data();
   args.out = expected.data();
-  cuda::twin::shrink(args);
+  cuda::reference::shrink(args);
 
   const Device<uint8_t> device_in(in), out(std::vector<uint8_t>(expected.size() + 64, 0xAB));
   args.in = device_in.get();
@@ -47,7 +47,7 @@ void expect_same(int64_t batch, int64_t from, int64_t to, Type type) {
       << "written behind the result";
 }
 
-TEST_F(ShrinkKernel, IsItsTwin) {
+TEST_F(ShrinkKernel, IsItsReference) {
   for (const Type type : {Type::kFloat, Type::kBFloat16}) {
     for (const int64_t batch : {0, 1, 7, 300}) {
       expect_same(batch, 32, 16, type);

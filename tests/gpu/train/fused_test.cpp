@@ -106,7 +106,7 @@ TEST_F(GpuTest, ConvNormEqualsItsSteps) {
 
 TEST_F(GpuTest, SummariesOfTheKernelEqualThoseOfAten) {
   auto config = test::world("fp32");
-  train::Session s = test::session(config);
+  step::Session s = test::session(config);
   const auto batch = test::batch(config);
   const at::NoGradGuard no_grad;
   s.summaries->begin();
@@ -117,7 +117,7 @@ TEST_F(GpuTest, SummariesOfTheKernelEqualThoseOfAten) {
   s.summaries->end();
   // The same network on the CPU, by ATen.
   config.device = "cpu";
-  train::Session host = test::session(config);
+  step::Session host = test::session(config);
   host.summaries->begin();
   {
     const nn::TapScope taps(*host.summaries);
@@ -154,27 +154,27 @@ TEST_F(GpuTest, EvaluationModeHasTheGradientsOfAutograd) {
 void expect_predictors_agree(int64_t channels) {
   auto config = test::world("bf16");
   config.predictor.channels = channels;
-  train::Session s = test::session(config);
+  step::Session s = test::session(config);
   ASSERT_TRUE(predictor::SharedKernels::serve(s.layers, config.predictor));
   const auto seed = 7U;
   predictor::SharedPredictor kernels(s.layers, config.predictor, seed, 10);
   std::vector<at::Tensor> low;
   for (auto* layer : s.layers) {
-    low.push_back(layer->low_weight);
-    layer->low_weight = at::Tensor();
+    low.push_back(layer->bf16_weight);
+    layer->bf16_weight = at::Tensor();
   }
   predictor::SharedPredictor plain(s.layers, config.predictor, seed, 10);
-  for (size_t l = 0; l < low.size(); ++l) s.layers[l]->low_weight = low[l];
+  for (size_t l = 0; l < low.size(); ++l) s.layers[l]->bf16_weight = low[l];
 
   const auto batch = test::batch(config);
   for (int step = 0; step < 20; ++step) {
-    train::backprop(s, batch, true);
+    step::backprop(s, batch, true);
     std::vector<at::Tensor> gradients;
     for (const auto* layer : s.layers) gradients.push_back(predictor::gradient_of(*layer));
     const double a = kernels.observe(*s.summaries, gradients).item<double>();
     const double b = plain.observe(*s.summaries, gradients).item<double>();
     EXPECT_NEAR(a, b, 0.01 * b) << "step " << step;
-    train::update(s);
+    step::update(s);
   }
   const auto one = kernels.state(), other = plain.state();
   std::vector<std::string> names{"param.fc.weight", "param.conv.weight", "param.fc.bias"};

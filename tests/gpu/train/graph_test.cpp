@@ -9,7 +9,7 @@
 
 #include "adagp/core/error.h"
 #include "adagp/core/files.h"
-#include "adagp/train/step_graph.h"
+#include "adagp/step/step_graph.h"
 #include "adagp/train/trainer.h"
 #include "gpu/train/world.h"
 
@@ -25,18 +25,18 @@ struct Folder {
 };
 
 // Losses of `steps` batches, every third of them GP, as the method shows them.
-std::vector<double> losses(train::Config config, bool graphs, int steps) {
+std::vector<double> losses(config::RunConfig config, bool graphs, int steps) {
   config.graphs = graphs;
-  train::Session s = test::session(config);
-  auto method = train::find_method(config.method).make(s);
-  train::StepGraph full("BP", graphs), cheap("GP", graphs);
-  const auto loader = test::task()->batches(config, train::Use::kTrain, s.device);
+  step::Session s = test::session(config);
+  auto method = method::find_method(config.method).make(s);
+  step::StepGraph full("BP", graphs), cheap("GP", graphs);
+  const auto loader = test::task()->batches(config, task::Use::kTrain, s.device);
   std::vector<double> out;
   for (int i = 0; i < steps; ++i) {
     s.set_lr(config.optim.lr * (1 + 0.01 * i));  // a rate that moves, as in training
     const bool predicted = i % 3 == 2;
-    const train::Moment moment{0, 1,
-                               predicted ? schedule::Phase::kPredict : schedule::Phase::kBackprop};
+    const method::BatchContext moment{
+        0, 1, predicted ? schedule::Phase::kPredict : schedule::Phase::kBackprop};
     const auto batch = method->shown(loader->next(), moment);
     if (predicted) {
       const auto given = method->cheap_needs_data() ? batch : data::Batch();
@@ -48,14 +48,14 @@ std::vector<double> losses(train::Config config, bool graphs, int steps) {
     out.push_back(full.run(s, batch, step).loss.item<double>());
   }
   if (graphs) {
-    EXPECT_EQ(full.state(), train::StepGraph::State::kReplay) << full.reason();
-    EXPECT_EQ(cheap.state(), train::StepGraph::State::kReplay) << cheap.reason();
+    EXPECT_EQ(full.state(), step::StepGraph::State::kReplay) << full.reason();
+    EXPECT_EQ(cheap.state(), step::StepGraph::State::kReplay) << cheap.reason();
   }
   return out;
 }
 
 // Deterministic kernels throughout, so that equality is expected in bf16, too.
-void expect_replay_equals_eager(const train::Config& config, int steps) {
+void expect_replay_equals_eager(const config::RunConfig& config, int steps) {
   const auto replayed = losses(config, true, steps);
   EXPECT_EQ(replayed, losses(config, false, steps));
   for (const double loss : replayed) EXPECT_TRUE(std::isfinite(loss));
@@ -78,41 +78,41 @@ TEST_F(GpuTest, EveryMethodAndOptionCanBeReplayed) {
   };
   for (const char* method : {"zero", "ema", "small-batch", "wrong-input", "low-res", "selective",
                              "partial", "control-variate"}) {
-    expect_for(method, [&](train::Config& c) { c.method = method; });
+    expect_for(method, [&](config::RunConfig& c) { c.method = method; });
   }
-  expect_for("priority sampling", [](train::Config& c) {
+  expect_for("priority sampling", [](config::RunConfig& c) {
     c.method = "selective";
     c.selective.rule = "priority";
   });
   for (const char* kind : {"remap", "dfa", "dfa-random", "vt", "dni", "head-ridge"}) {
-    expect_for(kind, [&](train::Config& c) { c.predictor.kind = kind; });
+    expect_for(kind, [&](config::RunConfig& c) { c.predictor.kind = kind; });
   }
-  expect_for("resnet8", [](train::Config& c) {
+  expect_for("resnet8", [](config::RunConfig& c) {
     c.model.name = "resnet8";
     c.model.width_divisor = 1;
   });
-  expect_for("adam", [](train::Config& c) {
+  expect_for("adam", [](config::RunConfig& c) {
     c.optim.name = "adam";
     c.optim.lr = 1e-3;
   });
-  expect_for("clip", [](train::Config& c) { c.clip = 0.5; });
-  expect_for("accumulate", [](train::Config& c) { c.accumulate = 2; });
-  expect_for("exact head", [](train::Config& c) { c.head = "exact"; });
+  expect_for("clip", [](config::RunConfig& c) { c.clip = 0.5; });
+  expect_for("accumulate", [](config::RunConfig& c) { c.accumulate = 2; });
+  expect_for("exact head", [](config::RunConfig& c) { c.head = "exact"; });
 }
 
 // The weights after a whole run: stages, chosen examples, trials and all.
-std::string weights_of(const train::Config& config, const core::fs::path& folder) {
+std::string weights_of(const config::RunConfig& config, const core::fs::path& folder) {
   train::train(config, test::task(), folder, false);
   return core::read_file(folder / "weights.safetensors");
 }
 
 // One run of each kind whose batches are not all alike, with at least one trial of auto's steps.
-std::vector<train::Config> whole_runs() {
-  std::vector<train::Config> out;
+std::vector<config::RunConfig> whole_runs() {
+  std::vector<config::RunConfig> out;
   for (const char* method : {"progressive", "stored-loss", "infobatch", "progressive+stored-loss",
                              "selective+stored-loss", "freeze", "auto"}) {
     out.push_back(test::world("bf16"));
-    train::Config& c = out.back();
+    config::RunConfig& c = out.back();
     c.method = method;
     c.automatic.steps = {"adagp"};
     c.automatic.clock = "counted";  // seconds would decide otherwise every time
@@ -125,7 +125,7 @@ std::vector<train::Config> whole_runs() {
 }
 
 TEST_F(GpuTest, WholeRunsAreTheSameRecordedOrNot) {
-  for (train::Config config : whole_runs()) {
+  for (config::RunConfig config : whole_runs()) {
     SCOPED_TRACE(config.method);
     const Folder folder;
     const std::string recorded = weights_of(config, folder.path / "recorded");
@@ -139,12 +139,12 @@ TEST_F(GpuTest, WholeRunsAreTheSameRecordedOrNot) {
 
 TEST_F(GpuTest, ABatchOfAnotherShapeRunsAsItIs) {
   const auto config = test::world("bf16");
-  train::Session s = test::session(config);
-  train::StepGraph graph("BP");
-  const auto step = [&](const data::Batch& b) { return train::bp_step(s, b); };
+  step::Session s = test::session(config);
+  step::StepGraph graph("BP");
+  const auto step = [&](const data::Batch& b) { return step::backprop_step(s, b); };
   const auto whole = test::batch(config);
   for (int i = 0; i < 4; ++i) graph.run(s, whole, step);
-  ASSERT_EQ(graph.state(), train::StepGraph::State::kReplay);
+  ASSERT_EQ(graph.state(), step::StepGraph::State::kReplay);
   const data::Batch part = whole.part(0, 5);
   EXPECT_EQ(graph.run(s, part, step).outputs[0].size(0), 5);
   EXPECT_EQ(graph.run(s, whole, step).outputs[0].size(0), config.batch);
@@ -165,22 +165,22 @@ TEST_F(GpuTest, ABatchOfAnotherShapeRunsAsItIs) {
 
 TEST_F(GpuTest, AStepThatAsksTheDeviceFallsBackWithAReason) {
   const auto config = test::world("bf16");
-  train::Session s = test::session(config);
-  train::StepGraph graph("asking");
+  step::Session s = test::session(config);
+  step::StepGraph graph("asking");
   const auto step = [&](const data::Batch& b) {
-    const auto result = train::bp_step(s, b);
+    const auto result = step::backprop_step(s, b);
     EXPECT_TRUE(std::isfinite(result.loss.item<double>()));  // waits
     return result;
   };
   const auto batch = test::batch(config);
   for (int i = 0; i < 5; ++i) graph.run(s, batch, step);
-  EXPECT_EQ(graph.state(), train::StepGraph::State::kEager);
+  EXPECT_EQ(graph.state(), step::StepGraph::State::kEager);
   EXPECT_FALSE(graph.reason().empty());
   // And others can still be recorded.
-  train::StepGraph other("BP");
-  const auto plain = [&](const data::Batch& b) { return train::bp_step(s, b); };
+  step::StepGraph other("BP");
+  const auto plain = [&](const data::Batch& b) { return step::backprop_step(s, b); };
   for (int i = 0; i < 4; ++i) other.run(s, batch, plain);
-  EXPECT_EQ(other.state(), train::StepGraph::State::kReplay) << other.reason();
+  EXPECT_EQ(other.state(), step::StepGraph::State::kReplay) << other.reason();
 }
 
 // What a run that was killed after its last but one checkpoint leaves behind.
@@ -199,7 +199,7 @@ TEST_F(GpuTest, AResumedRunEndsWithTheSameWeights) {
   auto configs = whole_runs();
   configs.push_back(test::world("fp32"));
   configs.push_back(test::world("bf16"));
-  for (train::Config& config : configs) {
+  for (config::RunConfig& config : configs) {
     SCOPED_TRACE(config.method + " " + config.precision);
     const Folder folder;
     config.checkpoint_every = "25ba";  // of 60 batches, so that there are at least two

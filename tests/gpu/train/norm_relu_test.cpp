@@ -40,7 +40,7 @@ void expect_same(const Gradients& found, const Gradients& expected) {
 }
 
 // Two norms with the same weights: fp32 on the GPU, fp64 on the CPU.
-std::pair<nn::BatchNorm2d, nn::BatchNorm2d> twin_norms(int64_t channels, double eps) {
+std::pair<nn::BatchNorm2d, nn::BatchNorm2d> reference_norms(int64_t channels, double eps) {
   nn::BatchNorm2d device(channels, eps), host(channels, eps);
   {
     const at::NoGradGuard no_grad;
@@ -55,7 +55,7 @@ std::pair<nn::BatchNorm2d, nn::BatchNorm2d> twin_norms(int64_t channels, double 
 TEST_F(GpuTest, NormReluIsNormThenReluAndKeepsItsInput) {
   at::manual_seed(31);
   for (const int64_t channels : {3, 64, 96}) {
-    auto [device, host] = twin_norms(channels, 1e-3);
+    auto [device, host] = reference_norms(channels, 1e-3);
     const at::Tensor x = at::randn({4, channels, 9, 7});
     const at::Tensor on_device = x.to(at::kCUDA).contiguous(at::MemoryFormat::ChannelsLast);
     const auto found = gradients_of(device, on_device,
@@ -76,15 +76,15 @@ TEST_F(GpuTest, NormReluIsNormThenReluAndKeepsItsInput) {
 TEST_F(GpuTest, DepthwiseConvNormWithRelu6IsItsSingleSteps) {
   at::manual_seed(32);
   constexpr int64_t kChannels = 24;
-  auto [device, host] = twin_norms(kChannels, 1e-5);
+  auto [device, host] = reference_norms(kChannels, 1e-5);
   nn::Conv2d conv(nn::conv(kChannels, kChannels, 3, 2, 1, false, kChannels)),
-      twin(nn::conv(kChannels, kChannels, 3, 2, 1, false, kChannels));
+      reference(nn::conv(kChannels, kChannels, 3, 2, 1, false, kChannels));
   {
     const at::NoGradGuard no_grad;
-    conv->weight.mul_(4), twin->weight.copy_(conv->weight);  // some values pass 6
+    conv->weight.mul_(4), reference->weight.copy_(conv->weight);  // some values pass 6
   }
   conv->to(at::kCUDA);
-  twin->to(at::kDouble);
+  reference->to(at::kDouble);
   nn::NormAct act;
   act.relu6 = true;
   const at::Tensor x = at::randn({4, kChannels, 16, 16}) * 3;
@@ -93,10 +93,10 @@ TEST_F(GpuTest, DepthwiseConvNormWithRelu6IsItsSingleSteps) {
     return nn::conv_norm(*conv, *device, t, act);
   });
   const auto expected = gradients_of(host, x.to(at::kDouble), [&](const at::Tensor& t) {
-    return at::clamp(host->forward(twin->forward(t)), 0, 6);
+    return at::clamp(host->forward(reference->forward(t)), 0, 6);
   });
   expect_same(found, expected);
-  expect_close(conv->weight.grad(), twin->weight.grad(), "gradient of the convolution");
+  expect_close(conv->weight.grad(), reference->weight.grad(), "gradient of the convolution");
 }
 
 }  // namespace

@@ -32,12 +32,12 @@ TEST_F(GpuTest, StreamsHaveScratchOfTheirOwn) {
 
 // Losses of BP and GP steps, unrecorded: their kernels come one by one, so that those of two
 // threads meet on the device.
-std::vector<double> losses(const train::Config& config, int steps, std::mutex& making,
+std::vector<double> losses(const config::RunConfig& config, int steps, std::mutex& making,
                            std::barrier<>& start) {
   std::unique_lock lock(making);  // random numbers for the weights come from one generator
-  train::Session s = test::session(config);
-  auto method = train::find_method(config.method).make(s);
-  const auto loader = test::task()->batches(config, train::Use::kTrain, s.device);
+  step::Session s = test::session(config);
+  auto method = method::find_method(config.method).make(s);
+  const auto loader = test::task()->batches(config, task::Use::kTrain, s.device);
   device::synchronise(s.device);
   lock.unlock();
   start.arrive_and_wait();
@@ -59,7 +59,7 @@ TEST_F(GpuTest, SessionsSideBySideComputeWhatEachComputesAlone) {
   constexpr int kSteps = 120;
   for (const char* precision : {"fp32", "bf16"}) {
     std::mutex making;
-    train::Config configs[2] = {test::world(precision), test::world(precision)};
+    config::RunConfig configs[2] = {test::world(precision), test::world(precision)};
     configs[1].seed = 1;
     configs[1].clip = 0.5;
     std::vector<double> alone[2], together[2];

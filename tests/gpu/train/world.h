@@ -6,12 +6,13 @@
 #include <gtest/gtest.h>
 #include <torch/cuda.h>
 
+#include "adagp/device/choose_device.h"
 #include "adagp/device/kernels.h"
+#include "adagp/method/method.h"
 #include "adagp/predictor/layout.h"
-#include "adagp/train/bp_step.h"
+#include "adagp/step/exact_step.h"
+#include "adagp/step/session.h"
 #include "adagp/train/build.h"
-#include "adagp/train/methods.h"
-#include "adagp/train/session.h"
 
 namespace adagp::test {
 
@@ -26,8 +27,8 @@ class GpuTest : public ::testing::Test {
   }
 };
 
-inline train::Config world(const std::string& precision) {
-  train::Config c;
+inline config::RunConfig world(const std::string& precision) {
+  config::RunConfig c;
   c.model.name = "vgg13_bn";
   c.model.form = "cifar";
   c.model.classes = 10;
@@ -50,22 +51,22 @@ inline train::Config world(const std::string& precision) {
   return c;
 }
 
-inline const train::TaskPtr& task() {
-  static const train::TaskPtr opened = train::open_task(world("fp32"));
+inline const task::TaskPtr& task() {
+  static const task::TaskPtr opened = task::open_task(world("fp32"));
   return opened;
 }
 
-inline train::Session session(const train::Config& c) {
-  train::Session s = train::make_session(c, task(), train::build_net(c, *task()));
+inline step::Session session(const config::RunConfig& c) {
+  step::Session s = step::make_session(c, task(), task::build_net(c, *task()));
   s.net->train();
   s.set_lr(c.optim.lr);
-  train::add_summaries(s);
-  train::add_predictor(s, 20);
+  step::add_summaries(s);
+  step::add_predictor(s, 20);
   return s;
 }
 
-inline data::Batch batch(const train::Config& c, int64_t position = 0) {
-  const auto source = task()->batches(c, train::Use::kTrain, train::choose_device(c.device));
+inline data::Batch batch(const config::RunConfig& c, int64_t position = 0) {
+  const auto source = task()->batches(c, task::Use::kTrain, device::choose_device(c.device));
   source->seek(0, position);
   return source->next();
 }

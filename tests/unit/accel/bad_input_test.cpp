@@ -3,7 +3,7 @@
 
 #include <limits>
 
-#include "adagp/accel/checked.h"
+#include "adagp/accel/checked_math.h"
 #include "adagp/accel/simulate.h"
 #include "unit/accel/expect.h"
 #include "unit/accel/networks.h"

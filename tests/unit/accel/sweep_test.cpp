@@ -6,8 +6,8 @@
 #include <numeric>
 #include <thread>
 
+#include "adagp/accel/equal_budget.h"
 #include "adagp/accel/explain.h"
-#include "adagp/accel/iso.h"
 #include "adagp/accel/sweep.h"
 #include "adagp/core/error.h"
 #include "adagp/core/rng.h"

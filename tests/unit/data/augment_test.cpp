@@ -1,4 +1,4 @@
-#include "adagp/data/augment.h"
+#include "adagp/data/image/augment.h"
 
 #include <array>
 #include <cmath>
@@ -6,7 +6,7 @@
 #include <tuple>
 
 #include "adagp/core/error.h"
-#include "adagp/data/resize.h"
+#include "adagp/data/image/resize.h"
 #include "adagp/io/tensors.h"
 #include "unit/data/helpers.h"
 

@@ -1,4 +1,4 @@
-#include "adagp/data/cifar.h"
+#include "adagp/data/sets/cifar.h"
 
 #include "adagp/core/error.h"
 #include "adagp/core/files.h"

@@ -1,4 +1,4 @@
-#include "adagp/data/folder.h"
+#include "adagp/data/sets/folder.h"
 
 #include <fcntl.h>
 #include <unistd.h>

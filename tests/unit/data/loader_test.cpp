@@ -1,4 +1,4 @@
-#include "adagp/data/loader.h"
+#include "adagp/data/stream/loader.h"
 
 #include <algorithm>
 #include <atomic>

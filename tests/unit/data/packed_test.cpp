@@ -1,10 +1,10 @@
-#include "adagp/data/packed.h"
+#include "adagp/data/sets/packed.h"
 
 #include <nlohmann/json.hpp>
 
 #include "adagp/core/error.h"
 #include "adagp/core/files.h"
-#include "adagp/data/write.h"
+#include "adagp/data/sets/write.h"
 #include "adagp/io/image.h"
 #include "adagp/io/tensors.h"
 #include "unit/data/helpers.h"

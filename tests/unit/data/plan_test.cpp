@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "adagp/core/error.h"
-#include "adagp/data/loader.h"
+#include "adagp/data/stream/loader.h"
 #include "unit/data/helpers.h"
 
 namespace adagp::data {

@@ -6,10 +6,10 @@
 #include <gtest/gtest.h>
 
 #include "adagp/core/files.h"
-#include "adagp/data/augment.h"
-#include "adagp/data/dataset.h"
-#include "adagp/data/loader.h"
-#include "adagp/data/resize.h"
+#include "adagp/data/image/augment.h"
+#include "adagp/data/image/resize.h"
+#include "adagp/data/sets/dataset.h"
+#include "adagp/data/stream/loader.h"
 #include "adagp/io/image.h"
 #include "adagp/io/jpeg_part.h"
 #include "unit/temp_folder.h"

@@ -1,4 +1,4 @@
-#include "adagp/data/sentence_loader.h"
+#include "adagp/data/stream/sentence_loader.h"
 
 #include <algorithm>
 #include <set>

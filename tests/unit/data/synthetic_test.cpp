@@ -1,4 +1,4 @@
-#include "adagp/data/synthetic.h"
+#include "adagp/data/synthetic/images.h"
 
 #include <map>
 #include <set>

@@ -1,4 +1,4 @@
-#include "adagp/data/translation.h"
+#include "adagp/data/sets/translation.h"
 
 #include <algorithm>
 #include <fstream>
@@ -7,7 +7,7 @@
 #include <gtest/gtest.h>
 
 #include "adagp/core/error.h"
-#include "adagp/data/synthetic_language.h"
+#include "adagp/data/synthetic/language.h"
 #include "unit/temp_folder.h"
 
 namespace adagp::data {

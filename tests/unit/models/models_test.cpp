@@ -38,8 +38,8 @@ std::vector<std::pair<Entry, Form>> classifiers() {
   return all;
 }
 
-// A twin of few channels: every width but those of the slim networks divides by 8.
-Options small_twin(const Entry& entry, Form form) {
+// A reference of few channels: every width but those of the slim networks divides by 8.
+Options small_copy(const Entry& entry, Form form) {
   return {form, 10, entry.default_form == Form::kCifar ? 1 : 8};
 }
 
@@ -169,7 +169,7 @@ TEST(Models, TapSeesRawOutputsInOrder) {
   torch::manual_seed(4);
   for (const std::string name : {"vgg8s", "resnet8", "vgg11", "resnet50", "densenet121",
                                  "mobilenet_v2", "inception_v3", "inception_v4"}) {
-    const auto net = build(name, small_twin(find(name), Form::kCifar));
+    const auto net = build(name, small_copy(find(name), Form::kCifar));
     Checker sink;
     {
       nn::TapScope taps(sink);
@@ -188,7 +188,7 @@ TEST(Models, BlocksInOrderAreTheNetwork) {
   for (const auto& [entry, form] : classifiers()) {
     torch::manual_seed(6);
     const auto net =
-        std::dynamic_pointer_cast<BlockNet>(build(entry.name, small_twin(entry, form)));
+        std::dynamic_pointer_cast<BlockNet>(build(entry.name, small_copy(entry, form)));
     ASSERT_NE(net, nullptr) << entry.name;
     net->eval();
     Tensors y{small_images(form, 2)};

@@ -127,13 +127,13 @@ TEST(MultiheadAttention, ComputesWithLowCopies) {
   MultiheadAttention attention(16, 2);
   const at::Tensor x = at::randn({2, 5, 16});
   const at::Tensor exact = attention->forward(x, {some_keys()});
-  attention->make_low();
-  attention->out_proj->make_low();
+  attention->make_bf16_copies();
+  attention->out_proj->make_bf16_copies();
   const at::Tensor low = attention->forward(x, {some_keys()});
   EXPECT_EQ(low.scalar_type(), at::kBFloat16);
   EXPECT_LT((low - exact).abs().max().item<double>(), 0.03 * exact.abs().max().item<double>());
   low.to(at::kFloat).sum().backward();
-  EXPECT_TRUE(attention->low_weight.grad().defined());
+  EXPECT_TRUE(attention->bf16_weight.grad().defined());
   EXPECT_FALSE(attention->weight.grad().defined());
 }
 

@@ -87,14 +87,14 @@ TEST(Ops, Relu6CutsOffBothEndsAndTheGradientThere) {
 // norm -> ReLU leaves its input for others: a dense layer reads it again.
 TEST(Ops, NormReluIsNormThenReluAndKeepsItsInput) {
   torch::manual_seed(9);
-  BatchNorm2d norm(4, 1e-3), twin(4, 1e-3);
+  BatchNorm2d norm(4, 1e-3), reference(4, 1e-3);
   const auto x = torch::randn({3, 4, 5, 5}), copy = x.clone();
   for (const bool training : {true, false}) {
-    norm->train(training), twin->train(training);
-    EXPECT_TRUE(at::equal(nn::norm_relu(*norm, x), at::relu(twin(x))));
+    norm->train(training), reference->train(training);
+    EXPECT_TRUE(at::equal(nn::norm_relu(*norm, x), at::relu(reference(x))));
     EXPECT_TRUE(at::equal(x, copy));
   }
-  EXPECT_TRUE(at::equal(norm->running_var, twin->running_var));
+  EXPECT_TRUE(at::equal(norm->running_var, reference->running_var));
 }
 
 TEST(Ops, AdaptivePoolThatKeepsTheSizeChangesNothing) {

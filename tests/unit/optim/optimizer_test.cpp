@@ -217,7 +217,7 @@ TEST(Low, CopiesCarryTheGradientAndAreRefreshed) {
     const auto plain = random_params();
     auto with_low = cloned(plain);
     for (auto& param : with_low) {
-      param.low = param.value.detach().to(at::kBFloat16).requires_grad_();
+      param.bf16_copy = param.value.detach().to(at::kBFloat16).requires_grad_();
     }
     auto reference = make_optimizer(plain, config);
     auto optimizer = make_optimizer(with_low, config);
@@ -227,7 +227,7 @@ TEST(Low, CopiesCarryTheGradientAndAreRefreshed) {
         // What bf16 can hold of the gradient, so that both see the same numbers.
         at::Tensor low = plain[i].value.grad().to(at::kBFloat16);
         plain[i].value.mutable_grad() = low.to(at::kFloat);
-        with_low[i].low.mutable_grad() = low;
+        with_low[i].bf16_copy.mutable_grad() = low;
       }
       reference->step(0.01);
       optimizer->step(0.01);
@@ -235,8 +235,8 @@ TEST(Low, CopiesCarryTheGradientAndAreRefreshed) {
     }
     for (size_t i = 0; i < plain.size(); ++i) {
       EXPECT_TRUE(at::equal(plain[i].value, with_low[i].value)) << plain[i].name;
-      EXPECT_TRUE(at::equal(with_low[i].low, with_low[i].value.to(at::kBFloat16)));
-      EXPECT_FALSE(with_low[i].low.grad().defined());
+      EXPECT_TRUE(at::equal(with_low[i].bf16_copy, with_low[i].value.to(at::kBFloat16)));
+      EXPECT_FALSE(with_low[i].bf16_copy.grad().defined());
     }
   }
 }

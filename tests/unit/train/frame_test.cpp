@@ -4,10 +4,10 @@
 
 #include "adagp/core/error.h"
 #include "adagp/core/rng.h"
+#include "adagp/experiment/budget.h"
 #include "adagp/layers/from_model.h"
-#include "adagp/train/agenda.h"
-#include "adagp/train/bp_step.h"
-#include "adagp/train/budget.h"
+#include "adagp/step/exact_step.h"
+#include "adagp/train/epoch_planner.h"
 #include "adagp/train/trainer.h"
 #include "unit/temp_folder.h"
 #include "unit/train/small.h"
@@ -25,52 +25,56 @@ std::string refusal(const std::function<void()>& call) {
 }
 
 TEST(Frame, AMethodIsOneKindOfStepAndOneRule) {
-  EXPECT_EQ(find_method("progressive+stored-loss").name, "progressive+stored-loss");
-  EXPECT_TRUE(find_method("stored-loss+progressive").select);
-  EXPECT_NE(refusal([] { find_method("skip+zero"); }).find("two kinds of steps"),
+  EXPECT_EQ(method::find_method("progressive+stored-loss").name, "progressive+stored-loss");
+  EXPECT_TRUE(method::find_method("stored-loss+progressive").select);
+  EXPECT_NE(refusal([] { method::find_method("skip+zero"); }).find("two kinds of steps"),
             std::string::npos);
-  EXPECT_NE(refusal([] { find_method("infobatch+stored-loss"); }).find("two rules"),
+  EXPECT_NE(refusal([] { method::find_method("infobatch+stored-loss"); }).find("two rules"),
             std::string::npos);
-  EXPECT_NE(refusal([] { find_method("stored-los"); }).find("'stored-loss'"), std::string::npos);
+  EXPECT_NE(refusal([] { method::find_method("stored-los"); }).find("'stored-loss'"),
+            std::string::npos);
 }
 
 TEST(Frame, RefusesWhatANetworkOrATaskCannot) {
-  const auto trains = [](const std::string& method, const std::function<void(Config&)>& change) {
-    Config c = small::config(method);
+  const auto trains = [](const std::string& method,
+                         const std::function<void(config::RunConfig&)>& change) {
+    config::RunConfig c = small::config(method);
     change(c);
     const testing::TempFolder folder;
     return refusal([&] { train(c, small::task(), folder / "run"); });
   };
   EXPECT_NE(trains("progressive",
-                   [](Config& c) {
+                   [](config::RunConfig& c) {
                      c.low_res.sizes = {8, 12, 20};
                    })
                 .find("20, expected 1 to 16"),
             std::string::npos);
   EXPECT_NE(trains("progressive",
-                   [](Config& c) {
+                   [](config::RunConfig& c) {
                      c.low_res.shares = {0.5, 0.4, 0.4};
                    })
                 .find("add up to 1.3"),
             std::string::npos);
-  EXPECT_NE(trains("partial", [](Config& c) { c.partial_blocks = 50; }).find("expected 0 to"),
-            std::string::npos);
+  EXPECT_NE(
+      trains("partial", [](config::RunConfig& c) { c.partial_blocks = 50; }).find("expected 0 to"),
+      std::string::npos);
   EXPECT_NE(trains("freeze",
-                   [](Config& c) {
+                   [](config::RunConfig& c) {
                      c.freeze.blocks = {1, 99};
                    })
                 .find("expected 0 to"),
             std::string::npos);
-  EXPECT_NE(trains("auto", [](Config& c) { c.automatic.heldout = 60; }).find("expected 1 to 59"),
+  EXPECT_NE(trains("auto", [](config::RunConfig& c) { c.automatic.heldout = 60; })
+                .find("expected 1 to 59"),
             std::string::npos);
 }
 
-TEST(Agenda, ARuleShortensEpochsAndKeepsTheOrder) {
-  Config c = small::config("stored-loss");
+TEST(EpochPlanner, ARuleShortensEpochsAndKeepsTheOrder) {
+  config::RunConfig c = small::config("stored-loss");
   c.epochs = 8;
-  Session s = small::session(c);
-  const auto method = find_method("bp").make(s);
-  Agenda agenda(s, *method, schedule::Schedule::parse("bp", 8), {stored_loss_rule});
+  step::Session s = small::session(c);
+  const auto method = method::find_method("bp").make(s);
+  EpochPlanner agenda(s, *method, schedule::Schedule::parse("bp", 8), {plan::stored_loss_rule});
   agenda.set_usual_batches(6);
   EXPECT_EQ(agenda.batches(0), 6);
   s.stored_losses.copy_(at::arange(60));
@@ -93,11 +97,11 @@ TEST(Agenda, ARuleShortensEpochsAndKeepsTheOrder) {
   EXPECT_NEAR(agenda.progress(1, 0), 1 / 5.0, 0.04);
 }
 
-TEST(Agenda, AnotherDataSetsLossesAreRefused) {
-  const Config c = small::config("stored-loss");
-  Session s = small::session(c);
-  const auto method = find_method("bp").make(s);
-  Agenda agenda(s, *method, schedule::Schedule::parse("bp", 3), {stored_loss_rule});
+TEST(EpochPlanner, AnotherDataSetsLossesAreRefused) {
+  const config::RunConfig c = small::config("stored-loss");
+  step::Session s = small::session(c);
+  const auto method = method::find_method("bp").make(s);
+  EpochPlanner agenda(s, *method, schedule::Schedule::parse("bp", 3), {plan::stored_loss_rule});
   agenda.batches(0);
   auto state = agenda.state();
   agenda.load_state(state);
@@ -111,9 +115,9 @@ TEST(Agenda, AnotherDataSetsLossesAreRefused) {
 }
 
 TEST(Costs, AreCountedFromTheLayerTable) {
-  const Config c = small::config("bp");
-  Session s = small::session(c);
-  const Costs costs(*s.net, *s.task, c, {8});
+  const config::RunConfig c = small::config("bp");
+  step::Session s = small::session(c);
+  const method::Costs costs(*s.net, *s.task, c, {8});
   const auto table = layers::from_model(*s.net, c.model.name, "16x16");
   const auto total = static_cast<double>(layers::total_macs(table));
   const auto first = static_cast<double>(table.rows.front().macs);
@@ -143,8 +147,8 @@ TEST(Costs, OfARunAreItsEpochsForBpAndLessForCheaperOnes) {
 
 TEST(Costs, OfCheapStepsAreThoseOfTheirParts) {
   const testing::TempFolder folder;
-  const Config base = small::config("bp");
-  const Session s = small::session(base);
+  const config::RunConfig base = small::config("bp");
+  const step::Session s = small::session(base);
   const auto macs = [&](const std::string& input) {
     return layers::from_model(*s.net, base.model.name, input);
   };
@@ -155,24 +159,26 @@ TEST(Costs, OfCheapStepsAreThoseOfTheirParts) {
     return 3 * sum(table) - static_cast<double>(table.rows.front().macs);
   };
   const auto whole = macs("16x16"), half = macs("8x8");
-  const auto cost = [&](const std::string& method, const std::function<void(Config&)>& change) {
-    Config c = small::config(method);
+  const auto cost = [&](const std::string& method,
+                        const std::function<void(config::RunConfig&)>& change) {
+    config::RunConfig c = small::config(method);
     c.schedule = "gp";
     change(c);
     return *train(c, small::task(), folder / method).cost_epochs;
   };
   // Three epochs in which every batch is a cheap one.
-  EXPECT_NEAR(cost("selective", [](Config& c) { c.selective.share = 0.4; }),
+  EXPECT_NEAR(cost("selective", [](config::RunConfig& c) { c.selective.share = 0.4; }),
               3 * (sum(whole) + 0.4 * backprop(whole)) / backprop(whole), 1e-9);
-  EXPECT_NEAR(cost("low-res", [](Config& c) { c.low_res = {.sizes = {8}, .scale_batch = false}; }),
+  EXPECT_NEAR(cost("low-res",
+                   [](config::RunConfig& c) { c.low_res = {.sizes = {8}, .scale_batch = false}; }),
               3 * backprop(half) / backprop(whole), 1e-9);
   const auto blocks =
       static_cast<int64_t>(dynamic_cast<const models::BlockNet&>(*s.net).blocks().size());
   const auto head = static_cast<double>(whole.rows.back().macs);
-  EXPECT_NEAR(cost("partial", [&](Config& c) { c.partial_blocks = blocks - 1; }),
+  EXPECT_NEAR(cost("partial", [&](config::RunConfig& c) { c.partial_blocks = blocks - 1; }),
               3 * (sum(whole) + head) / backprop(whole), 1e-9);
   EXPECT_NEAR(cost("freeze",
-                   [&](Config& c) {
+                   [&](config::RunConfig& c) {
                      c.freeze.at = {0.34};  // of three epochs: after the first
                      c.freeze.blocks = {blocks - 1};
                    }),
@@ -180,17 +186,19 @@ TEST(Costs, OfCheapStepsAreThoseOfTheirParts) {
 }
 
 TEST(BudgetSpec, NamesKeysAndLengths) {
-  const auto plain = parse_budget_spec("progressive", {10, 20});
+  const auto plain = experiment::parse_budget_spec("progressive", {10, 20});
   EXPECT_EQ(plain.label, "progressive");
   EXPECT_EQ(plain.epochs, (std::vector<int64_t>{10, 20}));
-  const auto full = parse_budget_spec("stored-loss[stored_loss.power=0.5; batch=512]@22/28", {10});
+  const auto full =
+      experiment::parse_budget_spec("stored-loss[stored_loss.power=0.5; batch=512]@22/28", {10});
   EXPECT_EQ(full.method, "stored-loss");
   EXPECT_EQ(full.label, "stored-loss[stored_loss.power=0.5; batch=512]");
   EXPECT_EQ(full.sets, (std::vector<std::string>{"stored_loss.power=0.5", "batch=512"}));
   EXPECT_EQ(full.epochs, (std::vector<int64_t>{22, 28}));
   for (const std::string wrong : {"progressive@", "progressive@0", "progressive[a=1", "bp]",
                                   "progresive", "equal-time", "bp@ten"}) {
-    EXPECT_NE(refusal([&] { parse_budget_spec(wrong, {10}); }), "nothing refused") << wrong;
+    EXPECT_NE(refusal([&] { experiment::parse_budget_spec(wrong, {10}); }), "nothing refused")
+        << wrong;
   }
 }
 

@@ -4,16 +4,16 @@
 #include <torch/nn/functional/loss.h>
 #include <torch/optim/sgd.h>
 
-#include "adagp/optim/policy.h"
+#include "adagp/run/weights.h"
+#include "adagp/schedule/policy.h"
 #include "adagp/train/trainer.h"
-#include "adagp/train/weights.h"
 #include "unit/temp_folder.h"
 #include "unit/train/small.h"
 
 namespace adagp::train {
 namespace {
 
-io::TensorMap trained(Config c) {
+io::TensorMap trained(config::RunConfig c) {
   const testing::TempFolder folder;
   train(c, small::task(), folder / "run");
   return io::load_tensors(folder / "run" / "weights.safetensors").tensors;
@@ -25,9 +25,9 @@ void expect_equal(const io::TensorMap& a, const io::TensorMap& b, const std::str
 }
 
 // The loop anybody would write, with LibTorch's own optimizer and loss.
-io::TensorMap plain_loop(const Config& c) {
+io::TensorMap plain_loop(const config::RunConfig& c) {
   at::set_num_threads(1);
-  auto net = build_net(c, *small::task());
+  auto net = task::build_net(c, *small::task());
   for (auto& parameter : net->parameters()) {
     if (parameter.dim() == 4) {
       parameter.set_data(parameter.contiguous(at::MemoryFormat::ChannelsLast));
@@ -36,9 +36,10 @@ io::TensorMap plain_loop(const Config& c) {
   torch::optim::SGD sgd(
       net->parameters(),
       torch::optim::SGDOptions(c.optim.lr).momentum(c.optim.momentum).weight_decay(c.optim.decay));
-  const auto loader = small::task()->batches(c, Use::kTrain, at::kCPU);
+  const auto loader = small::task()->batches(c, task::Use::kTrain, at::kCPU);
   const int64_t total = c.epochs * loader->batches_per_epoch();
-  const auto policy = optim::make_policy(c.policy, c.optim.lr, total, loader->batches_per_epoch());
+  const auto policy =
+      schedule::make_policy(c.policy, c.optim.lr, total, loader->batches_per_epoch());
   net->train();
   for (int64_t step = 0; step < total; ++step) {
     const data::Batch batch = loader->next();
@@ -47,24 +48,24 @@ io::TensorMap plain_loop(const Config& c) {
     torch::nn::functional::cross_entropy(net->forward(batch.images()), batch.labels()).backward();
     sgd.step();
   }
-  return state_dict(*net);
+  return run::state_dict(*net);
 }
 
 TEST(Identity, BpIsAPlainLoop) {
-  const Config c = small::config("bp");
+  const config::RunConfig c = small::config("bp");
   io::TensorMap expected;
   for (const auto& [name, tensor] : plain_loop(c)) expected[name] = tensor.contiguous();
   expect_equal(trained(c), expected);
 }
 
 TEST(Identity, AdagpWithScheduleBpIsBp) {
-  Config bp = small::config("bp"), adagp = small::config("adagp");
+  config::RunConfig bp = small::config("bp"), adagp = small::config("adagp");
   adagp.schedule = "bp";
   expect_equal(trained(bp), trained(adagp));
 }
 
 TEST(Identity, SkipOfNothingIsBpAndOfSomethingIsNot) {
-  Config bp = small::config("bp"), skip = small::config("skip");
+  config::RunConfig bp = small::config("bp"), skip = small::config("skip");
   skip.schedule = "bp";
   expect_equal(trained(bp), trained(skip));
   skip.schedule = "1:1";
@@ -73,7 +74,7 @@ TEST(Identity, SkipOfNothingIsBpAndOfSomethingIsNot) {
 
 TEST(Identity, CheapBatchesThatSaveNothingAreBp) {
   const auto bp = trained(small::config("bp"));
-  Config c = small::config("progressive");
+  config::RunConfig c = small::config("progressive");
   c.low_res.sizes = {16, 16, 16};
   expect_equal(trained(c), bp, "progressive with the whole size: ");
   c = small::config("low-res");

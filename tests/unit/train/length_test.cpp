@@ -10,25 +10,25 @@
 namespace adagp::train {
 namespace {
 
-Trainer trainer(const Config& c) {
-  return {c, small::task(), build_net(c, *small::task())};
+Trainer trainer(const config::RunConfig& c) {
+  return {c, small::task(), task::build_net(c, *small::task())};
 }
 
 // Counted batch by batch.
 TEST(Length, BatchesAreForeseenAsTheyWouldBeCounted) {
   for (const std::string method : {"bp", "adagp", "skip", "freeze", "partial", "progressive"}) {
     for (const int64_t epochs : {1, 2, 3, 7, 20}) {
-      Config c = small::config(method);
+      config::RunConfig c = small::config(method);
       c.epochs = epochs;
       c.schedule = "2ep bp, 3ep 2:1, 4ep gp, 1:2";
       c.low_res.scale_batch = false;  // so that epochs have the usual batches
       Trainer t = trainer(c);
-      const Agenda::Counts found = t.foreseen();
+      const EpochPlanner::Counts found = t.foreseen();
       int64_t bp = 0, gp = 0;
       double macs = 0;
       for (int64_t epoch = 0; epoch < epochs; ++epoch) {
         for (int64_t batch = 0; batch < t.batches_per_epoch(); ++batch) {
-          const Moment moment{epoch, epochs, t.schedule().at(epoch, batch)};
+          const method::BatchContext moment{epoch, epochs, t.schedule().at(epoch, batch)};
           ++(moment.phase == schedule::Phase::kPredict ? gp : bp);
           macs += t.method().cost(t.session(), t.costs(), moment, c.batch);
         }
@@ -44,10 +44,10 @@ TEST(Length, BatchesAreForeseenAsTheyWouldBeCounted) {
 TEST(Length, ABillionEpochsAreCountedAtOnceAndMoreAreRefused) {
   const int64_t most = 1'000'000'000;
   for (const std::string method : {"bp", "adagp", "progressive", "freeze", "stored-loss"}) {
-    Config c = small::config(method);
+    config::RunConfig c = small::config(method);
     c.epochs = most;
     validate(c);
-    const Agenda::Counts found = trainer(c).foreseen();
+    const EpochPlanner::Counts found = trainer(c).foreseen();
     if (method == "bp") {
       EXPECT_EQ(found.bp, 6 * most);
     }
@@ -57,7 +57,7 @@ TEST(Length, ABillionEpochsAreCountedAtOnceAndMoreAreRefused) {
     }
     EXPECT_GT(found.macs, 0) << method;
   }
-  Config c = small::config("bp");
+  config::RunConfig c = small::config("bp");
   for (const int64_t epochs : {most + 1, int64_t{4611686018427387904}, int64_t{0}, int64_t{-1}}) {
     c.epochs = epochs;
     EXPECT_THROW(validate(c), UsageError) << epochs;
@@ -65,7 +65,7 @@ TEST(Length, ABillionEpochsAreCountedAtOnceAndMoreAreRefused) {
 }
 
 TEST(Length, AScheduleWithoutGpBatchesIsTold) {
-  Config c = small::config("adagp");
+  config::RunConfig c = small::config("adagp");
   c.schedule = "auto";
   c.epochs = 1;
   EXPECT_NE(trainer(c).no_gp_batches().find("no GP batch"), std::string::npos);
@@ -81,8 +81,8 @@ TEST(Length, AScheduleWithoutGpBatchesIsTold) {
   EXPECT_EQ(trainer(c).no_gp_batches(), "");
 }
 
-Config extendable(const std::string& method, int64_t epochs) {
-  Config c = small::config(method);
+config::RunConfig extendable(const std::string& method, int64_t epochs) {
+  config::RunConfig c = small::config(method);
   c.epochs = epochs;
   c.policy.name = "step";
   c.policy.every = "1ep";
@@ -95,7 +95,8 @@ void expect_same(const core::fs::path& a, const core::fs::path& b) {
   for (const char* name : {"weights.safetensors", "best.safetensors"}) {
     EXPECT_EQ(core::read_file(a / name), core::read_file(b / name)) << name;
   }
-  auto first = Summary::read(a / "summary.json"), second = Summary::read(b / "summary.json");
+  auto first = report::Summary::read(a / "summary.json"),
+       second = report::Summary::read(b / "summary.json");
   first.train_seconds = second.train_seconds = first.eval_seconds = second.eval_seconds = 0;
   first.stopped_seconds = second.stopped_seconds = 0;
   EXPECT_EQ(first.to_json(), second.to_json());
@@ -103,13 +104,13 @@ void expect_same(const core::fs::path& a, const core::fs::path& b) {
 
 TEST(Length, AnExtendedRunIsOneOfThatLength) {
   const testing::TempFolder folder;
-  std::vector<std::pair<Config, Config>> runs{
+  std::vector<std::pair<config::RunConfig, config::RunConfig>> runs{
       {extendable("adagp", 2), extendable("adagp", 4)},
       {extendable("bp", 1), extendable("bp", 3)},
       {extendable("low-res", 2), extendable("low-res", 3)},
   };
   runs.push_back(runs.front());
-  for (Config* c : {&runs.back().first, &runs.back().second}) {
+  for (config::RunConfig* c : {&runs.back().first, &runs.back().second}) {
     c->optim.name = "adam";
     c->optim.lr = 1e-3;
     c->policy.name = "plateau";
@@ -121,9 +122,9 @@ TEST(Length, AnExtendedRunIsOneOfThatLength) {
     const auto extended = folder / ("extended" + std::to_string(i));
     const auto whole = folder / ("whole" + std::to_string(i));
     train(shorter, small::task(), extended);
-    const Summary s = train(longer, small::task(), extended);
+    const report::Summary s = train(longer, small::task(), extended);
     EXPECT_EQ(s.epochs, longer.epochs);
-    EXPECT_EQ(read_config(extended).epochs, longer.epochs);
+    EXPECT_EQ(run::read_config(extended).epochs, longer.epochs);
     train(longer, small::task(), whole);
     expect_same(extended, whole);
     // Finished as the longer run.
@@ -134,7 +135,7 @@ TEST(Length, AnExtendedRunIsOneOfThatLength) {
 TEST(Length, WhatFollowsTheLengthIsNotExtended) {
   const testing::TempFolder folder;
   int count = 0;
-  const auto refused = [&](Config shorter, int64_t epochs, const std::string& part) {
+  const auto refused = [&](config::RunConfig shorter, int64_t epochs, const std::string& part) {
     const auto path = folder / std::to_string(count++);
     train(shorter, small::task(), path);
     const std::string before = core::read_file(path / "summary.json");
@@ -149,7 +150,7 @@ TEST(Length, WhatFollowsTheLengthIsNotExtended) {
     }
     EXPECT_EQ(core::read_file(path / "summary.json"), before);
   };
-  Config c = extendable("bp", 2);
+  config::RunConfig c = extendable("bp", 2);
   for (const char* policy : {"triangle", "cosine", "one-cycle"}) {
     c.policy.name = policy;
     refused(c, 3, std::string("learning-rate policy ") + policy);

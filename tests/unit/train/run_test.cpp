@@ -3,11 +3,11 @@
 #include <gtest/gtest.h>
 
 #include "adagp/core/error.h"
+#include "adagp/experiment/compare.h"
 #include "adagp/io/jsonl.h"
-#include "adagp/train/compare.h"
-#include "adagp/train/equal_time.h"
+#include "adagp/method/equal_time.h"
+#include "adagp/run/weights.h"
 #include "adagp/train/trainer.h"
-#include "adagp/train/weights.h"
 #include "unit/temp_folder.h"
 #include "unit/train/small.h"
 
@@ -25,7 +25,7 @@ std::string message_of(const std::function<void()>& work) {
 
 TEST(Run, WritesEveryFileOfTheFolder) {
   const testing::TempFolder folder;
-  const Summary s = train(small::config(), small::task(), folder / "run");
+  const report::Summary s = train(small::config(), small::task(), folder / "run");
   for (const char* name :
        {"config.toml", "metrics.jsonl", "tb", "checkpoint", "weights.safetensors",
         "best.safetensors", "layers.csv", "environment.json", "summary.json"}) {
@@ -44,30 +44,30 @@ TEST(Run, WritesEveryFileOfTheFolder) {
   EXPECT_EQ(std::count_if(records.begin(), records.end(),
                           [](const auto& record) { return record.at("kind") == "epoch"; }),
             3);
-  EXPECT_EQ(Summary::read(folder / "run" / "summary.json").to_json(), s.to_json());
+  EXPECT_EQ(report::Summary::read(folder / "run" / "summary.json").to_json(), s.to_json());
 }
 
 TEST(Run, AFinishedFolderIsNotTrainedAgain) {
   const testing::TempFolder folder;
-  const Config c = small::config();
-  const Summary first = train(c, small::task(), folder / "run");
+  const config::RunConfig c = small::config();
+  const report::Summary first = train(c, small::task(), folder / "run");
   const auto written = core::fs::last_write_time(folder / "run" / "weights.safetensors");
   EXPECT_EQ(train(c, small::task(), folder / "run").to_json(), first.to_json());
   EXPECT_EQ(core::fs::last_write_time(folder / "run" / "weights.safetensors"), written);
 
-  Config other = c;
+  config::RunConfig other = c;
   other.optim.lr = 0.5;
   EXPECT_NE(message_of([&] { train(other, small::task(), folder / "run"); }).find("optim.lr"),
             std::string::npos);
   EXPECT_EQ(train(other, small::task(), folder / "run", true).method, "adagp");
-  Config cosmetic = other;
+  config::RunConfig cosmetic = other;
   cosmetic.log_every = "2ba";
   EXPECT_NO_THROW(train(cosmetic, small::task(), folder / "run"));
 }
 
 TEST(Run, DivergenceNamesPlaceAndLayer) {
   const testing::TempFolder folder;
-  Config c = small::config("bp");
+  config::RunConfig c = small::config("bp");
   c.optim.lr = 1e20;
   c.policy.name = "constant";
   EXPECT_THROW(train(c, small::task(), folder / "run"), DivergedError);
@@ -78,15 +78,15 @@ TEST(Run, DivergenceNamesPlaceAndLayer) {
 }
 
 TEST(EqualTime, BuysBatchesAndDecaysOverThem) {
-  EXPECT_EQ(budget_batches(10.0, 0.5, 100), 20);
-  EXPECT_EQ(budget_batches(10.0, 0.01, 100), 100);
-  EXPECT_EQ(budget_batches(0.0, 0.5, 100), 1);
+  EXPECT_EQ(method::budget_batches(10.0, 0.5, 100), 20);
+  EXPECT_EQ(method::budget_batches(10.0, 0.01, 100), 100);
+  EXPECT_EQ(method::budget_batches(0.0, 0.5, 100), 1);
 
   const testing::TempFolder folder;
-  Config c = small::config("equal-time");
+  config::RunConfig c = small::config("equal-time");
   EXPECT_THROW(train(c, small::task(), folder / "none"), UsageError);
   c.equal_time_batches = 8;
-  const Summary s = train(c, small::task(), folder / "run");
+  const report::Summary s = train(c, small::task(), folder / "run");
   EXPECT_EQ(s.bp_batches, 8);
   EXPECT_EQ(s.gp_batches, 0);
   // The rate of the last batch belongs to a triangle over 8 batches, not over 18.
@@ -101,31 +101,32 @@ TEST(EqualTime, BuysBatchesAndDecaysOverThem) {
 TEST(EqualTime, TakesItsBudgetFromAReference) {
   const testing::TempFolder folder;
   train(small::config("adagp"), small::task(), folder / "adagp");
-  Config c = small::config("equal-time");
+  config::RunConfig c = small::config("equal-time");
   c.equal_time_reference = (folder / "adagp").string();
-  const Summary s = train(c, small::task(), folder / "run");
+  const report::Summary s = train(c, small::task(), folder / "run");
   EXPECT_GE(s.bp_batches, 1);
   EXPECT_LE(s.bp_batches, 18);
-  EXPECT_EQ(read_config(folder / "run").equal_time_batches, s.bp_batches);
+  EXPECT_EQ(run::read_config(folder / "run").equal_time_batches, s.bp_batches);
 }
 
 // A network that the registry does not know, here one that it does: its runs must be the same.
 TEST(OwnNetwork, TakesABudgetFromAReferenceAndIsLeftAsItCame) {
   const testing::TempFolder folder;
-  const auto own = [&](const Config& c, const std::string& name) {
+  const auto own = [&](const config::RunConfig& c, const std::string& name) {
     at::set_num_threads(1);
-    const Summary s = train(c, small::task(), build_net(c, *small::task()), folder / name);
+    const report::Summary s =
+        train(c, small::task(), task::build_net(c, *small::task()), folder / name);
     EXPECT_EQ(s.gp_batches, 0);
     return core::read_file(folder / name / "weights.safetensors");
   };
   train(small::config("adagp"), small::task(), folder / "adagp");
-  Config c = small::config("equal-time");
+  config::RunConfig c = small::config("equal-time");
   EXPECT_NE(message_of([&] { own(c, "none"); }).find("equal_time.reference"), std::string::npos);
   c.equal_time_reference = (folder / "adagp").string();
   const std::string measured = own(c, "measured");
   // The steps that were measured have left no trace in the weights.
-  Config told = small::config("equal-time");
-  told.equal_time_batches = read_config(folder / "measured").equal_time_batches;
+  config::RunConfig told = small::config("equal-time");
+  told.equal_time_batches = run::read_config(folder / "measured").equal_time_batches;
   EXPECT_GE(told.equal_time_batches, 1);
   EXPECT_EQ(own(told, "told"), measured);
   train(told, small::task(), folder / "named");
@@ -134,35 +135,35 @@ TEST(OwnNetwork, TakesABudgetFromAReferenceAndIsLeftAsItCame) {
 
 TEST(Compare, RunsMethodsTimesSeedsAndResumes) {
   const testing::TempFolder folder;
-  CompareOptions options;
+  experiment::CompareOptions options;
   options.methods = {"bp", "equal-time", "adagp", "skip"};
   options.seeds = 2;
   options.folder = folder / "cmp";
-  Config c = small::config();
+  config::RunConfig c = small::config();
   c.epochs = 2;
-  const auto first = compare_methods(c, options).table;
+  const auto first = experiment::compare_methods(c, options).table;
   ASSERT_EQ(first.methods.size(), 4U);
   for (const auto& row : first.methods) EXPECT_EQ(row.n, 2) << row.method;
   EXPECT_TRUE(core::fs::exists(folder / "cmp" / "compare.json"));
-  const auto again = compare_methods(c, options).table;
+  const auto again = experiment::compare_methods(c, options).table;
   EXPECT_EQ(report::to_json(first), report::to_json(again));
 
   options.methods = {"equal-time", "bp"};
-  EXPECT_THROW(compare_methods(c, options), UsageError);
+  EXPECT_THROW(experiment::compare_methods(c, options), UsageError);
   options.methods = {"bp", "bp"};
-  EXPECT_THROW(compare_methods(c, options), UsageError);
+  EXPECT_THROW(experiment::compare_methods(c, options), UsageError);
 }
 
 TEST(Compare, ARunThatDivergesIsNamedAndTheOthersStay) {
   const testing::TempFolder folder;
-  CompareOptions options;
+  experiment::CompareOptions options;
   options.methods = {"skip", "adagp"};
   options.seeds = 1;
   options.folder = folder / "cmp";
-  Config c = small::config();
+  config::RunConfig c = small::config();
   c.schedule = "gp";    // skip trains nothing and cannot diverge,
   c.loss_limit = 1e-6;  // adagp looks at its first loss and does
-  const auto result = compare_methods(c, options);
+  const auto result = experiment::compare_methods(c, options);
   ASSERT_EQ(result.table.methods.size(), 1U);
   EXPECT_EQ(result.table.methods[0].method, "skip");
   ASSERT_EQ(result.diverged.size(), 1U);
@@ -170,63 +171,64 @@ TEST(Compare, ARunThatDivergesIsNamedAndTheOthersStay) {
 }
 
 TEST(Weights, AnotherShapeIsListed) {
-  Config c = small::config();
-  auto net = build_net(c, *small::task());
-  io::TensorMap weights = state_dict(*net);
+  config::RunConfig c = small::config();
+  auto net = task::build_net(c, *small::task());
+  io::TensorMap weights = run::state_dict(*net);
   c.model.classes = 7;
-  auto other = build_net(c, *small::task());
+  auto other = task::build_net(c, *small::task());
   const std::string message =
-      message_of([&] { load_state_dict(*other, weights, "file.safetensors"); });
+      message_of([&] { run::load_state_dict(*other, weights, "file.safetensors"); });
   EXPECT_NE(message.find("file.safetensors"), std::string::npos);
   EXPECT_NE(message.find("of another shape"), std::string::npos);
   weights.erase(weights.begin());
   weights["surplus"] = at::zeros({1});
-  const std::string second = message_of([&] { load_state_dict(*net, weights, "file"); });
+  const std::string second = message_of([&] { run::load_state_dict(*net, weights, "file"); });
   EXPECT_NE(second.find("1 missing"), std::string::npos) << second;
   EXPECT_NE(second.find("1 unexpected: surplus"), std::string::npos) << second;
 }
 
 TEST(Weights, AnotherNumberOfClassesLeavesTheHeadAsItIs) {
-  Config c = small::config();
-  const io::TensorMap weights = small::copy_of(*build_net(c, *small::task()));
+  config::RunConfig c = small::config();
+  const io::TensorMap weights = small::copy_of(*task::build_net(c, *small::task()));
   c.model.classes = 7;
   c.seed = 5;
-  auto net = build_net(c, *small::task());
+  auto net = task::build_net(c, *small::task());
   const io::TensorMap before = small::copy_of(*net);
-  const auto kept = load_all_but_other_heads(*net, weights, "file.safetensors");
+  const auto kept = run::load_all_but_other_heads(*net, weights, "file.safetensors");
   ASSERT_EQ(kept.size(), 2U);
   EXPECT_NE(kept[0].find("fc.weight (got [10, "), std::string::npos) << kept[0];
   EXPECT_EQ(kept[1], "fc.bias (got [10], expected [7])");
-  for (const auto& [name, tensor] : state_dict(*net)) {
+  for (const auto& [name, tensor] : run::state_dict(*net)) {
     const bool head = name.starts_with("fc.");
     EXPECT_TRUE(at::equal(tensor, head ? before.at(name) : weights.at(name))) << name;
   }
   // A head that reads another number of features is another network.
   io::TensorMap narrow = weights;
   narrow["fc.weight"] = at::zeros({10, 3});
-  EXPECT_NE(message_of([&] { load_all_but_other_heads(*net, narrow, "file"); }).find("fc.weight"),
-            std::string::npos);
+  EXPECT_NE(
+      message_of([&] { run::load_all_but_other_heads(*net, narrow, "file"); }).find("fc.weight"),
+      std::string::npos);
   // With as many classes everything is loaded.
-  auto same = build_net(small::config(), *small::task());
-  EXPECT_TRUE(load_all_but_other_heads(*same, weights, "file").empty());
+  auto same = task::build_net(small::config(), *small::task());
+  EXPECT_TRUE(run::load_all_but_other_heads(*same, weights, "file").empty());
 }
 
 // Refused by arithmetic on shapes: any of these would take all memory or hours when built.
 TEST(Weights, SizesThatAFileClaimsAreCheckedBeforeTheyAreAllocated) {
-  Config c = small::config();
-  const io::TensorMap weights = state_dict(*build_net(c, *small::task()));
+  config::RunConfig c = small::config();
+  const io::TensorMap weights = run::state_dict(*task::build_net(c, *small::task()));
   models::Options options = small::task()->model_options(c);
-  EXPECT_NO_THROW(check_fits(c.model.name, options, weights, "w"));
+  EXPECT_NO_THROW(run::check_fits(c.model.name, options, weights, "w"));
   for (const int64_t classes : {int64_t{7}, int64_t{1} << 40, INT64_MAX}) {
     options.classes = classes;
-    EXPECT_THROW(check_fits(c.model.name, options, weights, "w"), DataError) << classes;
+    EXPECT_THROW(run::check_fits(c.model.name, options, weights, "w"), DataError) << classes;
   }
   options.classes = 10;
   options.transformer.encoder_layers = int64_t{1} << 30;
-  EXPECT_THROW(check_fits("transformer", options, weights, "w"), DataError);
+  EXPECT_THROW(run::check_fits("transformer", options, weights, "w"), DataError);
   models::TransformerOptions sizes;
-  EXPECT_THROW(read_metadata({{"transformer.longest", "1000000000000"}}, sizes), DataError);
-  EXPECT_NO_THROW(read_metadata({{"transformer.longest", "5000"}}, sizes));
+  EXPECT_THROW(run::read_metadata({{"transformer.longest", "1000000000000"}}, sizes), DataError);
+  EXPECT_NO_THROW(run::read_metadata({{"transformer.longest", "5000"}}, sizes));
 }
 
 }  // namespace

@@ -4,14 +4,14 @@
 #include <ATen/ATen.h>
 #include <ATen/Parallel.h>
 
+#include "adagp/method/method.h"
+#include "adagp/step/session.h"
 #include "adagp/train/build.h"
-#include "adagp/train/methods.h"
-#include "adagp/train/session.h"
 
-namespace adagp::train::small {
+namespace adagp::small {
 
-inline Config config(const std::string& method = "adagp") {
-  Config c;
+inline config::RunConfig config(const std::string& method = "adagp") {
+  config::RunConfig c;
   c.model.name = "resnet8";
   c.model.form = "cifar";
   c.model.classes = 10;
@@ -34,24 +34,24 @@ inline Config config(const std::string& method = "adagp") {
   return c;
 }
 
-inline const TaskPtr& task() {
-  static const TaskPtr opened = open_task(config());
+inline const task::TaskPtr& task() {
+  static const task::TaskPtr opened = task::open_task(config());
   return opened;
 }
 
 // A session with everything a scheduled method needs.
-inline Session session(const Config& c) {
+inline step::Session session(const config::RunConfig& c) {
   at::set_num_threads(1);
-  Session s = make_session(c, task(), build_net(c, *task()));
+  step::Session s = step::make_session(c, task(), task::build_net(c, *task()));
   s.net->train();
   s.set_lr(c.optim.lr);
-  add_summaries(s);
-  add_predictor(s, 6);
+  step::add_summaries(s);
+  step::add_predictor(s, 6);
   return s;
 }
 
-inline data::Batch batch(const Config& c, int64_t position = 0) {
-  const auto source = task()->batches(c, Use::kTrain, at::kCPU);
+inline data::Batch batch(const config::RunConfig& c, int64_t position = 0) {
+  const auto source = task()->batches(c, task::Use::kTrain, at::kCPU);
   source->seek(0, position);
   return source->next();
 }
@@ -63,4 +63,4 @@ inline std::map<std::string, at::Tensor> copy_of(const torch::nn::Module& net) {
   return out;
 }
 
-}  // namespace adagp::train::small
+}  // namespace adagp::small

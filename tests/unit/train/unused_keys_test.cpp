@@ -7,13 +7,13 @@
 #include <gtest/gtest.h>
 
 #include "adagp/core/text.h"
-#include "adagp/train/methods.h"
+#include "adagp/method/method.h"
 
 namespace adagp::train {
 namespace {
 
-Config of_method(const std::string& method) {
-  Config config;
+config::RunConfig of_method(const std::string& method) {
+  config::RunConfig config;
   config.method = method;
   return config;
 }
@@ -33,11 +33,11 @@ TEST(UnusedKeys, OfTheMethod) {
 }
 
 TEST(UnusedKeys, JoinedAndDecidingMethodsReadWhatTheirPartsRead) {
-  const Config joined = of_method("progressive+stored-loss");
+  const config::RunConfig joined = of_method("progressive+stored-loss");
   EXPECT_EQ(why_unused(joined, "low_res.sizes"), "");
   EXPECT_EQ(why_unused(joined, "stored_loss.power"), "");
   EXPECT_EQ(why_unused(joined, "infobatch.prune"), "method progressive+stored-loss");
-  Config deciding = of_method("auto");
+  config::RunConfig deciding = of_method("auto");
   EXPECT_EQ(why_unused(deciding, "predictor.lr"), "");
   EXPECT_EQ(why_unused(deciding, "schedule"), "method auto");
   deciding.automatic.steps = {"skip"};
@@ -45,7 +45,7 @@ TEST(UnusedKeys, JoinedAndDecidingMethodsReadWhatTheirPartsRead) {
 }
 
 TEST(UnusedKeys, OfTaskDataPolicyAndPredictor) {
-  Config config = of_method("adagp");
+  config::RunConfig config = of_method("adagp");
   EXPECT_EQ(why_unused(config, "translation.beam"), "task classification");
   EXPECT_EQ(why_unused(config, "model.width"), "task classification");
   EXPECT_EQ(why_unused(config, "model.width_divisor"), "");
@@ -65,11 +65,11 @@ TEST(UnusedKeys, OfAnEvaluation) {
 
 // A misspelt name in the table would warn of a key that is read.
 TEST(UnusedKeys, TheTableOfMethodsNamesKeysThatExist) {
-  Config config;
+  config::RunConfig config;
   core::Binding binding;
   bind(binding, config);
   const auto keys = binding.keys();
-  for (const auto& entry : method_table()) {
+  for (const auto& entry : method::method_table()) {
     for (const std::string& name : core::split(entry.reads, ' ')) {
       if (name.empty()) continue;
       const bool there = std::any_of(keys.begin(), keys.end(), [&](const std::string& key) {

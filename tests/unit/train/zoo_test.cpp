@@ -5,8 +5,8 @@
 
 #include "adagp/core/error.h"
 #include "adagp/layers/from_model.h"
-#include "adagp/train/bp_step.h"
-#include "adagp/train/classification.h"
+#include "adagp/step/exact_step.h"
+#include "adagp/task/classification.h"
 #include "small.h"
 
 namespace adagp::train {
@@ -37,31 +37,31 @@ class Zoo : public ::testing::TestWithParam<ZooCase> {};
 
 TEST_P(Zoo, TakesBothKindsOfSteps) {
   const ZooCase& given = GetParam();
-  Config c = small::config("adagp");
+  config::RunConfig c = small::config("adagp");
   c.model.name = given.model;
   c.model.form = given.form;
   c.model.width_divisor = given.divisor;
   data::Splits splits;
   splits.height = splits.width = given.side;
   splits.classes.resize(10);
-  const TaskPtr task = classification(splits);
+  const task::TaskPtr task = task::classification(splits);
   std::shared_ptr<models::Net> net;
   try {
-    net = build_net(c, *task);
+    net = task::build_net(c, *task);
   } catch (const UsageError&) {  // no such divisor of its widths
     c.model.width_divisor = 1;
-    net = build_net(c, *task);
+    net = task::build_net(c, *task);
   }
-  Session s = make_session(c, task, net);
+  step::Session s = step::make_session(c, task, net);
   s.net->train();
   s.set_lr(0.01);
-  add_summaries(s);
-  add_predictor(s, 6);
-  const auto method = find_method("adagp").make(s);
+  step::add_summaries(s);
+  step::add_predictor(s, 6);
+  const auto method = method::find_method("adagp").make(s);
   const data::Batch batch = task->example(c, 4, at::kCPU);
 
   const auto start = small::copy_of(*s.net);
-  const StepResult exact = method->full_step(s, batch);
+  const step::StepResult exact = method->full_step(s, batch);
   ASSERT_TRUE(at::isfinite(exact.loss).item<bool>());
   const auto before = small::copy_of(*s.net);
   for (const auto& item : s.net->named_parameters()) {
@@ -70,7 +70,7 @@ TEST_P(Zoo, TakesBothKindsOfSteps) {
   EXPECT_FALSE(at::equal(start.at(s.layers[0]->path() + ".weight"),
                          before.at(s.layers[0]->path() + ".weight")));
 
-  const StepResult cheap = method->cheap_step(s, batch);
+  const step::StepResult cheap = method->cheap_step(s, batch);
   ASSERT_TRUE(at::isfinite(cheap.loss).item<bool>());
   const auto after = small::copy_of(*s.net);
   for (const auto& row : layers::coverage(*s.net, "predicted")) {

@@ -2,7 +2,7 @@
 // weight W[k][n]. Forward: X enters at the bottom, sums move right. Input gradient: the weights are
 // still there, dY enters at the left, sums move up. Weight gradient: X from the bottom and dY from
 // the left meet in accumulators that stay. Only the forward pass pays for loading the weights.
-#include "adagp/accel/checked.h"
+#include "adagp/accel/checked_math.h"
 #include "adagp/accel/dataflow/systolic.h"
 
 namespace adagp::accel {

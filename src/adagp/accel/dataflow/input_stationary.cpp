@@ -1,5 +1,5 @@
 // Inputs stay in the array, weights stream through it, partial sums leave at the bottom.
-#include "adagp/accel/checked.h"
+#include "adagp/accel/checked_math.h"
 #include "adagp/accel/dataflow/systolic.h"
 
 namespace adagp::accel {

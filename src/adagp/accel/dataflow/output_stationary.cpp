@@ -1,6 +1,6 @@
 // Sums stay in the array, both operands stream through it. As in SCALE-Sim, results leave while the
 // next fold begins, so no cycles are counted for that.
-#include "adagp/accel/checked.h"
+#include "adagp/accel/checked_math.h"
 #include "adagp/accel/dataflow/systolic.h"
 
 namespace adagp::accel {

@@ -1,7 +1,7 @@
 #include <string>
 #include <vector>
 
-#include "adagp/accel/checked.h"
+#include "adagp/accel/checked_math.h"
 #include "adagp/accel/dataflow/dataflow.h"
 #include "adagp/core/text.h"
 

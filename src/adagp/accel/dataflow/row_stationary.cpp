@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "adagp/accel/checked.h"
+#include "adagp/accel/checked_math.h"
 #include "adagp/accel/dataflow/dataflow.h"
 #include "adagp/core/text.h"
 

@@ -1,6 +1,6 @@
 #include "adagp/accel/dataflow/systolic.h"
 
-#include "adagp/accel/checked.h"
+#include "adagp/accel/checked_math.h"
 #include "adagp/core/text.h"
 
 namespace adagp::accel {

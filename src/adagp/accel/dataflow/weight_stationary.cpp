@@ -1,5 +1,5 @@
 // Weights stay in the array, inputs stream through it, partial sums leave at the bottom.
-#include "adagp/accel/checked.h"
+#include "adagp/accel/checked_math.h"
 #include "adagp/accel/dataflow/systolic.h"
 
 namespace adagp::accel {

@@ -1,6 +1,6 @@
 // No extra hardware: the predictor's weights come from off chip before each prediction, and its
 // results go back.
-#include "adagp/accel/checked.h"
+#include "adagp/accel/checked_math.h"
 #include "adagp/accel/design/parts.h"
 #include "adagp/accel/memory.h"
 

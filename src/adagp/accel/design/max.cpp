@@ -1,7 +1,7 @@
 // A second array for the predictor, beside the layers: both wait for each other after each step.
 #include <algorithm>
 
-#include "adagp/accel/checked.h"
+#include "adagp/accel/checked_math.h"
 #include "adagp/accel/design/parts.h"
 
 namespace adagp::accel {

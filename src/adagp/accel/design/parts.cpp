@@ -1,6 +1,6 @@
 #include "adagp/accel/design/parts.h"
 
-#include "adagp/accel/checked.h"
+#include "adagp/accel/checked_math.h"
 
 namespace adagp::accel {
 namespace {

@@ -1,0 +1,32 @@
+#include "adagp/comm/transfer.h"
+
+namespace adagp::comm {
+
+// Gloo's messages remember the timeout of connecting, which is a shorter one.
+std::chrono::milliseconds WorkTransfer::limit() const {
+  return tells_ ? kNoTimeout : attempt_.peers->timeout();
+}
+
+void WorkTransfer::wait() {
+  if (work_ == nullptr) return;
+  attempt_.run([&] {
+    if (waiting_.valid()) {
+      waiting_.get();
+    } else {
+      work_->wait(limit());
+    }
+  });
+  work_ = nullptr;
+  wire_.arrive();
+}
+
+bool WorkTransfer::done() {
+  if (work_ == nullptr) return true;
+  if (tells_) return work_->isCompleted();
+  if (!waiting_.valid()) {
+    waiting_ = std::async(std::launch::async, [work = work_, most = limit()] { work->wait(most); });
+  }
+  return waiting_.wait_for(std::chrono::seconds(0)) == std::future_status::ready;
+}
+
+}  // namespace adagp::comm

@@ -1,0 +1,204 @@
+#include "adagp/experiment/bench.h"
+
+#include <algorithm>
+
+#include <ATen/ATen.h>
+
+#include "adagp/core/error.h"
+#include "adagp/core/text.h"
+#include "adagp/device/choose_device.h"
+#include "adagp/device/kernels.h"
+#include "adagp/experiment/peak_memory.h"
+#include "adagp/layers/from_model.h"
+#include "adagp/report/table.h"
+#include "adagp/run/precision.h"
+#include "adagp/schedule/schedule.h"
+#include "adagp/step/session.h"
+#include "adagp/task/classification.h"
+#include "adagp/train/build.h"
+
+namespace adagp::experiment {
+namespace {
+
+constexpr int64_t kBatchesForShare = 1000;
+constexpr double kMiB = 1024.0 * 1024.0;
+
+// MACs of the predictor's FC per batch over MACs of the network's forward pass.
+double predictor_cost(const layers::Table& table, const config::RunConfig& config) {
+  const double fc = static_cast<double>(predictor::feature_count(config.predictor)) *
+                    static_cast<double>(layers::total_weights(table));
+  return fc / (static_cast<double>(layers::total_macs(table)) * static_cast<double>(config.batch));
+}
+
+// Bytes a GP step must move beyond the forward pass: the activations are read once more, weight and
+// momentum in and out (4 times 4 bytes), the bf16 copy out.
+double predictor_bytes(const layers::Table& table, const config::RunConfig& config) {
+  double activations = 0;
+  for (const auto& row : table.rows) activations += static_cast<double>(row.output_bytes);
+  const bool low = config.precision == "bf16";
+  return activations / (low ? 2 : 1) * static_cast<double>(config.batch) +
+         static_cast<double>(layers::total_weights(table)) * (low ? 18 : 16);
+}
+
+task::TaskPtr made_up_sentences(config::RunConfig& config, const std::string& input) {
+  config.data.name = "synthetic-translation";
+  if (input.empty()) return task::open_translation(config);
+  const auto size = layers::parse_input(input);
+  if (!size.tokens()) {
+    throw UsageError("--input " + input + ": network '" + config.model.name +
+                     "' takes sentences: tokens:SRC,TGT, such as tokens:16,16");
+  }
+  const int64_t longest = config.model.transformer.longest;
+  if (std::max(size.source, size.target) > longest) {
+    throw UsageError(core::cat("--input ", input, ": the network takes at most ", longest,
+                               " words; raise it by --set model.longest=..."));
+  }
+  return task::open_translation(config, {size.source, size.target});
+}
+
+// A problem of the network's kind without files: random images of the size, generated sentences.
+task::TaskPtr made_up(config::RunConfig& config, const std::string& input) {
+  const models::Entry& entry = models::find(config.model.name);
+  if (entry.task == models::TaskKind::kTranslation) return made_up_sentences(config, input);
+  const auto size = layers::parse_input(input.empty() ? "cifar" : input, entry.image_size);
+  if (size.tokens()) {
+    throw UsageError("--input " + input + ": network '" + entry.name +
+                     "' takes images: imagenet, cifar or HxW");
+  }
+  if (entry.task == models::TaskKind::kDetection) {
+    if (size.height != size.width) {
+      throw UsageError("--input " + input + ": network '" + entry.name + "' takes square images");
+    }
+    config.data.name = "synthetic-detection";
+    config.data.image_size = size.height;
+    return task::open_task(config);
+  }
+  data::Splits splits;
+  splits.height = size.height;
+  splits.width = size.width;
+  const bool small = models::form_for(entry, size.height, size.width) == models::Form::kCifar;
+  splits.classes.resize(config.model.classes > 0 ? static_cast<size_t>(config.model.classes)
+                                                 : (small ? 10 : 1000));
+  return task::classification(splits);
+}
+
+std::string milliseconds(const step::Timing& timing) {
+  return core::fixed(timing.median * 1e3, 3);
+}
+
+std::string spread(const step::Timing& timing) {
+  return core::cat(core::fixed(timing.p10 * 1e3, 3), " .. ", core::fixed(timing.p90 * 1e3, 3));
+}
+
+}  // namespace
+
+BenchResult bench(config::RunConfig config, const std::string& input, int repeats,
+                  const std::string& only) {
+  const task::TaskPtr task = made_up(config, input);
+  task->resolve(config);
+  run::resolve_precision(config);
+
+  BenchResult out;
+  const at::Device device = device::choose_device(config.device);
+  const auto measure = [&](const std::string& kind, int rounds) {
+    train::set_threads(config);
+    const std::vector<std::string> kinds =
+        kind.empty() ? std::vector<std::string>() : std::vector<std::string>{kind};
+    return measure_steps(config, task, task->example(config, config.batch, device), rounds, kinds);
+  };
+  StepTimes::Peak host;
+  if (device.is_cpu()) {  // in processes of their own, before this one starts threads
+    host.forward = only.empty() ? peak_in_child([&] { measure("forward", 1); }) : 0;
+    host.gp = only.empty() ? peak_in_child([&] { measure("gp", 1); }) : 0;
+    host.bp = only.empty() ? peak_in_child([&] { measure("bp", 1); }) : 0;
+  }
+  out.times = measure(only, repeats);
+  if (device.is_cpu()) out.times.peak = host;
+  out.device = device_name(device);
+
+  const auto schedule = schedule::Schedule::parse(config.schedule, config.epochs);
+  const double f = out.gp_share = schedule.predicted_share(config.epochs, kBatchesForShare);
+  const double bp = out.times.bp.median;
+  out.speedup = bp / ((1 - f) * out.times.bp_train.median + f * out.times.gp.median);
+  out.ceiling = bp / ((1 - f) * bp + f * out.times.forward.median);
+  auto net = task::build_net(config, *task);
+  const auto table = layers::from_model(*net, config.model.name, task->input_name(config));
+  out.predictor_macs = predictor_cost(table, config);
+  if (const double bandwidth = memory_bandwidth(device); bandwidth > 0) {
+    out.roofline = predictor_bytes(table, config) / bandwidth;
+  }
+  return out;
+}
+
+std::string BenchResult::text() const {
+  report::Table table({{"step", report::Align::kLeft},
+                       {"ms"},
+                       {"10 .. 90 %"},
+                       {"ratio"},
+                       {"to", report::Align::kLeft}});
+  const auto row = [&](const char* name, const step::Timing& t, const step::Timing& base,
+                       const char* to) {
+    if (t.median == 0) return;
+    table.add_row({name, milliseconds(t), spread(t), core::fixed(t.median / base.median, 3), to});
+  };
+  row("forward, no graph of autograd", times.forward, times.forward, "forward");
+  row("GP", times.gp, times.forward, "forward");
+  row("  predictor and update alone", times.predict, times.forward, "forward");
+  row("evaluation", times.eval, times.forward, "forward");
+  row("BP", times.bp, times.bp, "BP");
+  row("BP + predictor training", times.bp_train, times.bp, "BP");
+  row("  optimizer alone", times.update, times.bp, "BP");
+  row("  making a batch", times.data, times.bp, "BP");
+  std::string out =
+      core::cat(table.console(), "\n", device, times.graphs ? ", replayed CUDA graphs" : "",
+                "\nGP share of the schedule ", core::fixed(gp_share, 4), ": speed-up over BP ",
+                core::fixed(speedup, 3), ", with a free predictor ", core::fixed(ceiling, 3), " (",
+                core::fixed(100 * speedup / ceiling, 1), " % reached)\nthe predictor's FC is ",
+                core::fixed(100 * predictor_macs, 1), " % of the forward pass's MACs");
+  if (roofline > 0) {
+    out +=
+        core::cat("; at the memory's speed, with a pass of its own over the activations, it needs ",
+                  core::fixed(1e3 * roofline, 3), " ms, a GP step ",
+                  core::fixed(1 + roofline / times.forward.median, 3), " forward passes");
+  }
+  return out + core::cat("\npeak memory: forward ", core::human_bytes(times.peak.forward), ", GP ",
+                         core::human_bytes(times.peak.gp), ", BP ",
+                         core::human_bytes(times.peak.bp));
+}
+
+nlohmann::json BenchResult::to_json() const {
+  const auto ms = [](const step::Timing& t) { return 1e3 * t.median; };
+  const auto range = [](const step::Timing& t) {
+    return nlohmann::json::array({1e3 * t.p10, 1e3 * t.p90});
+  };
+  return {{"fw_ms", ms(times.forward)},
+          {"bp_ms", ms(times.bp)},
+          {"bp_train_ms", ms(times.bp_train)},
+          {"gp_ms", ms(times.gp)},
+          {"eval_ms", ms(times.eval)},
+          {"opt_ms", ms(times.update)},
+          {"pred_ms", ms(times.predict)},
+          {"data_ms", ms(times.data)},
+          {"ratio_gp_fw", gp_over_forward()},
+          {"ratio_bptrain_bp", train_over_bp()},
+          {"ratio_bw_fw", (times.bp.median - times.forward.median) / times.forward.median},
+          {"gp_share", gp_share},
+          {"ceiling", ceiling},
+          {"speedup", speedup},
+          {"share_of_ceiling", speedup / ceiling},
+          {"roofline_pred_ms", 1e3 * roofline},
+          {"predictor_macs_over_forward", predictor_macs},
+          {"peak_mib",
+           {{"fw", times.peak.forward / kMiB},
+            {"bp", times.peak.bp / kMiB},
+            {"gp", times.peak.gp / kMiB}}},
+          {"spread",
+           {{"fw_ms", range(times.forward)},
+            {"bp_ms", range(times.bp)},
+            {"bp_train_ms", range(times.bp_train)},
+            {"gp_ms", range(times.gp)}}},
+          {"graph", times.graphs},
+          {"device", device}};
+}
+
+}  // namespace adagp::experiment

@@ -1,0 +1,27 @@
+#pragma once
+// Many runs of one comparison, each in a folder of its own.
+
+#include <string>
+
+#include "adagp/config/run_config.h"
+#include "adagp/report/summary.h"
+#include "adagp/train/build.h"
+
+namespace adagp::experiment {
+
+// Whether a run is there and will not be made again.
+bool is_finished(const core::fs::path& folder, bool overwrite);
+
+// Trains, or takes the summary of a run that is finished, and says so. `what`: "run 3 of 12: bp,
+// seed 1".
+report::Summary run_or_reuse(const config::RunConfig& config, const task::TaskPtr& task,
+                             const core::fs::path& folder, bool overwrite, const std::string& what);
+
+// What a method cannot do with this network or these data, or a folder with another run in it, is
+// refused before the runs before it have taken their hours: makes the trainer, on the CPU, and lets
+// it go. Returns what the run will cost, in epochs of plain backprop: 0 for one that is finished,
+// NaN where it cannot be counted. Throws UsageError, and DataError for what cannot be read.
+double check_run(config::RunConfig config, const task::TaskPtr& task, const core::fs::path& folder,
+                 bool overwrite);
+
+}  // namespace adagp::experiment

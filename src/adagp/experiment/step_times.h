@@ -1,0 +1,33 @@
+#pragma once
+// Seconds of each kind of step, for bench and --dry-run.
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "adagp/step/step_timer.h"
+
+namespace adagp::experiment {
+
+struct StepTimes {
+  step::Timing forward;   // training-mode forward under NoGradGuard
+  step::Timing bp;        // plain backprop step
+  step::Timing bp_train;  // backprop step with predictor training
+  step::Timing gp;        // GP step
+  step::Timing eval;      // forward of an evaluation
+  step::Timing update;    // the optimizer alone, on true gradients
+  step::Timing predict;   // the predictor with the update it carries
+  step::Timing data;      // making a batch from images on the GPU; 0 on a CPU
+
+  struct Peak {
+    double forward = 0, bp = 0, gp = 0;  // bytes of GPU memory, weights and states included
+  } peak;
+  bool graphs = false;  // all steps were replayed
+};
+
+// `config` is resolved. `only` (of "forward", "gp", "bp", "bp-train") leaves the other kinds out.
+StepTimes measure_steps(const config::RunConfig& config,
+                        const std::shared_ptr<const task::Task>& task, const data::Batch& batch,
+                        int repeats, const std::vector<std::string>& only = {});
+
+}  // namespace adagp::experiment

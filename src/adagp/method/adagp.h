@@ -1,0 +1,31 @@
+#pragma once
+// The method of the paper: GP batches take the predictor's gradients.
+
+#include "adagp/method/substitute.h"
+
+namespace adagp::method {
+
+class AdaGp : public Substitute {
+ public:
+  void advance(step::Session& s) override { s.predictor->advance(); }
+  double cost(const step::Session& s, const Costs& costs, const BatchContext& moment,
+              int64_t examples) const override {
+    return Substitute::cost(s, costs, moment, examples) +
+           (moment.phase == schedule::Phase::kBackprop ? s.predictor->learning_macs(examples)
+                                                       : s.predictor->macs(examples));
+  }
+
+ protected:
+  bool needs_summaries(const step::Session&) const override { return true; }
+  void learn(step::Session& s, const std::vector<at::Tensor>& gradients,
+             const predictor::Context& context) override {
+    // Into its own place, where it stays while other steps reuse the memory of this one.
+    s.predictor_loss.copy_(s.predictor->learn(*s.summaries, gradients, context));
+  }
+  void source(step::Session& s, const predictor::Context& context,
+              predictor::GradientSink& sink) override {
+    step::predicted_gradients(s, context, sink);
+  }
+};
+
+}  // namespace adagp::method

@@ -1,0 +1,224 @@
+#include "adagp/parallel/process_team.h"
+
+#include <algorithm>
+
+#include <ATen/ATen.h>
+#include <ATen/Context.h>
+
+#include "adagp/core/error.h"
+#include "adagp/core/log.h"
+#include "adagp/core/rng.h"
+#include "adagp/core/text.h"
+
+namespace adagp::parallel {
+namespace {
+
+using core::cat;
+
+// Its copy's part of every batch, or nothing of it.
+class PartOfBatches : public data::BatchSource {
+ public:
+  PartOfBatches(std::unique_ptr<data::BatchSource> whole, int copy, int copies, bool needed)
+      : whole_(std::move(whole)), copy_(copy), copies_(copies), needed_(needed) {}
+
+  int64_t batches_per_epoch() const override { return whole_->batches_per_epoch(); }
+  void seek(int64_t epoch, int64_t position) override { whole_->seek(epoch, position); }
+  void skip() override { whole_->skip(); }
+  data::Batch next() override {
+    if (!needed_) {
+      whole_->skip();
+      return {};
+    }
+    data::Batch batch = whole_->next();
+    if (copies_ == 1) return batch;
+    const int64_t each = batch.size() / copies_;
+    return batch.part(copy_ * each, each);
+  }
+
+ private:
+  std::unique_ptr<data::BatchSource> whole_;
+  int copy_, copies_;
+  bool needed_;
+};
+
+pipeline::Layout layout_for(const Spec& spec, const Shape& shape, const config::RunConfig& config) {
+  pipeline::Request request;
+  request.schedule = spec.pipeline.empty() ? "dapple" : spec.pipeline;
+  request.devices = shape.stages;
+  request.micro_batches = static_cast<int>(config.accumulate);
+  request.chunks = static_cast<int>(spec.chunks);
+  return pipeline::make_layout(request);
+}
+
+void refuse_what_cannot_be(const Spec& spec, const Shape& shape, const config::RunConfig& config) {
+  const int64_t parts = shape.copies * config.accumulate;
+  if (config.batch % parts != 0) {
+    throw UsageError(cat("batch = ", config.batch, " cannot be divided by ", shape.copies,
+                         " copies x ", config.accumulate, " micro-batches = ", parts));
+  }
+  if (config.method == "small-batch" && (shape.stages > 1 || config.accumulate > 1)) {
+    throw UsageError("method small-batch cannot run in micro-batches, whose size is fixed");
+  }
+  if (config.head == "exact" && spec.pipeline == "chimera") {
+    throw UsageError("head = exact cannot run with chimera, whose two heads see half a batch each");
+  }
+}
+
+}  // namespace
+
+ProcessTeam::ProcessTeam(std::unique_ptr<comm::Group> world, const Spec& spec,
+                         const config::RunConfig& config, const task::Task& task, models::Net& net)
+    : spec_(spec), shape_(shape_of(spec, world->size())), world_(std::move(world)) {
+  shake_hands(config, task, net);
+  refuse_what_cannot_be(spec_, shape_, config);
+  layout_ = layout_for(spec_, shape_, config);
+  stages_ = cut(net, config.model.name, task.input_name(config), layout_.stages);
+  if (config.head == "exact" && layout_.stages > 1) {
+    for (const std::string& head : net.heads()) {
+      if (stages_.names.back().contains(head + ".weight")) continue;
+      throw UsageError(cat("head = exact: ", head,
+                           " is not in the last stage of the pipeline, where the loss is; use "
+                           "head = predicted or fewer stages"));
+    }
+  }
+  copy_ = world_->rank() / shape_.stages;
+  device_ = world_->rank() % shape_.stages;
+  if (shape_.stages > 1) pipe_ = world_->split(copy_, "pipe");
+  if (shape_.copies > 1) copies_ = world_->split(device_, "copies");
+  if (layout_.replicas > 1) {
+    pair_ = pipe_->split(std::min(device_, shape_.stages - 1 - device_), cat("pair", copy_));
+  }
+  norms_.processes = shape_.copies;
+  norms_.sum = [this](at::Tensor& values) {
+    std::vector<at::Tensor> one{values};
+    copies_->sum(one, doing("statistics of norms"));
+  };
+  executor_ = std::make_unique<Executor>(layout_, stages_, pipe_.get(), device_,
+                                         copy_ == 0 ? spec_.trace : "");
+  for (const int stage : executor_->stages()) {
+    own_.insert(stages_.names[static_cast<size_t>(stage)].begin(),
+                stages_.names[static_cast<size_t>(stage)].end());
+  }
+  // Every process drops out other features. The first draws what a process alone would.
+  if (!leads()) {
+    at::manual_seed(core::mix({static_cast<uint64_t>(config.seed), static_cast<uint64_t>(rank())}));
+  }
+  if (leads()) core::log_info(describe());
+}
+
+std::string ProcessTeam::describe() const {
+  std::string text = cat(world_->size(), world_->size() == 1 ? " process" : " processes", " (",
+                         world_->backend(), "): ");
+  if (shape_.copies > 1 || shape_.stages == 1) {
+    text += cat(shape_.copies, shape_.copies == 1 ? " copy of " : " copies of ");
+  }
+  if (shape_.stages == 1) return text + "the network";
+  text += cat("a pipeline of ", shape_.stages, " devices, ", layout_.schedule, ", ",
+              layout_.micro_batches, " micro-batches; GMACs by stage");
+  for (const double macs : stages_.macs) text += " " + core::fixed(macs / 1e9, 3);
+  return text;
+}
+
+std::unique_ptr<data::BatchSource> ProcessTeam::share(std::unique_ptr<data::BatchSource> whole) {
+  return std::make_unique<PartOfBatches>(std::move(whole), copy_, shape_.copies,
+                                         executor_->needs_batches());
+}
+
+std::string ProcessTeam::doing(const char* what) const {
+  return cat(what, " of batch ", batches_);
+}
+
+step::StepResult ProcessTeam::backprop(step::Session& session, const data::Batch& batch,
+                                       bool tapped) {
+  begin_gradients(session);
+  const nn::NormSyncScope norms(synced());
+  step::StepResult result = executor_->run(session, batch, pipeline::Phase::kBackprop, tapped);
+  join_gradients(session);
+  if (tapped) join_summaries(session, true);
+  ++batches_;
+  return result;
+}
+
+step::StepResult ProcessTeam::forward(step::Session& session, const data::Batch& batch) {
+  const nn::NormSyncScope norms(synced());
+  step::StepResult result = executor_->run(session, batch, pipeline::Phase::kPredict, true);
+  join_summaries(session, spec_.predict == "summaries");
+  ++batches_;
+  return result;
+}
+
+void ProcessTeam::begin_gradients(step::Session& session) {
+  if (!copies_) return;
+  if (!buckets_) {
+    buckets_ = std::make_unique<Buckets>(*copies_, session.optimizer->params());
+  }
+  // Gradients that wait for a partner, are put off, or are added up elsewhere first cannot leave
+  // early.
+  const bool early = !pair_ && layout_.schedule != "zero-bubble" &&
+                     (!session.bf16() || layout_.micro_batches == 1);
+  buckets_->begin(early ? layout_.micro_batches : 0, doing("gradients"));
+}
+
+void ProcessTeam::join_gradients(step::Session& session) {
+  if (pair_) {
+    std::vector<at::Tensor> gradients;
+    for (const auto& param : session.optimizer->params()) gradients.push_back(gradient_of(param));
+    pair_->sum(gradients, doing("gradients"));
+  }
+  if (copies_) buckets_->finish();
+}
+
+void ProcessTeam::join_summaries(step::Session& session, bool between_copies) {
+  std::vector<at::Tensor> rows{session.summaries->rows()};
+  const auto mean = [&](comm::Group* group) {
+    if (group == nullptr) return;
+    group->sum(rows, doing("summaries"));
+    rows[0].div_(static_cast<double>(group->size()));
+  };
+  mean(pair_.get());
+  if (between_copies) mean(copies_.get());
+}
+
+void ProcessTeam::sum_over_stages(std::vector<at::Tensor>& tensors) {
+  if (!pipe_) return;
+  pipe_->sum(tensors, doing("the predictor's gradients"));
+  // Both replicas have counted their layers.
+  if (layout_.replicas > 1) {
+    for (at::Tensor& tensor : tensors) tensor.div_(static_cast<double>(layout_.replicas));
+  }
+}
+
+void ProcessTeam::average(at::Tensor& gradient) {
+  if (!copies_) return;
+  std::vector<at::Tensor> one{gradient};
+  copies_->sum(one, doing("predicted gradients"));
+  gradient.div_(static_cast<double>(shape_.copies));
+}
+
+task::RunningMetrics::Values ProcessTeam::sum(const task::RunningMetrics::Values& v) {
+  std::vector<at::Tensor> all{at::tensor({v.loss_sum, v.first, v.five, v.count}, at::kDouble)};
+  world_->sum(all, doing("running figures"));
+  const auto* s = all[0].const_data_ptr<double>();
+  return {s[0], s[1], s[2], s[3]};
+}
+
+void ProcessTeam::wait_for_leader() {
+  world_->wait_for(0, "waiting for the leader");
+}
+
+int ProcessTeam::agree(int signal) {
+  at::Tensor counts = at::zeros({65}, at::kLong);
+  if (signal > 0 && signal < 65) counts[signal] = 1;
+  std::vector<at::Tensor> all{counts};
+  world_->sum(all, doing("signals"));
+  for (int64_t s = 64; s > 0; --s) {
+    if (all[0][s].item<int64_t>() > 0) return static_cast<int>(s);
+  }
+  return 0;
+}
+
+void ProcessTeam::fail(const std::string& why) noexcept {
+  world_->tell_failure(why);
+}
+
+}  // namespace adagp::parallel

@@ -1,0 +1,74 @@
+#pragma once
+// Processes that train one network: copies of it share the batch, stages of a pipeline the layers,
+// or both.
+
+#include <memory>
+
+#include "adagp/comm/group.h"
+#include "adagp/nn/norm_sync.h"
+#include "adagp/parallel/buckets.h"
+#include "adagp/parallel/executor.h"
+#include "adagp/parallel/spec.h"
+#include "adagp/step/team.h"
+
+namespace adagp::parallel {
+
+class ProcessTeam : public step::Team {
+ public:
+  // Refuses what cannot work (UsageError with the numbers), and members with another network, data
+  // or options.
+  ProcessTeam(std::unique_ptr<comm::Group> world, const Spec& spec, const config::RunConfig& config,
+              const task::Task& task, models::Net& net);
+
+  int rank() const override { return world_->rank(); }
+  bool owns(const std::string& name) const override { return own_.contains(name); }
+  bool splits_layers() const override { return layout_.stages > 1; }
+  std::unique_ptr<data::BatchSource> share(std::unique_ptr<data::BatchSource> whole) override;
+
+  step::StepResult backprop(step::Session& session, const data::Batch& batch, bool tapped) override;
+  step::StepResult forward(step::Session& session, const data::Batch& batch) override;
+  void sum_over_stages(std::vector<at::Tensor>& tensors) override;
+  bool averages_predictions() const override {
+    return copies_ != nullptr && spec_.predict == "gradients";
+  }
+  void average(at::Tensor& gradient) override;
+
+  void collect(step::Session& session) override;
+  void merge(run::Snapshot& snapshot) override;
+  void spread(std::optional<run::Snapshot>& snapshot) override;
+  std::string spread(const std::string& text) override;
+
+  task::RunningMetrics::Values sum(const task::RunningMetrics::Values& values) override;
+  int agree(int signal) override;
+  void wait_for_leader() override;
+  void fail(const std::string& why) noexcept override;
+
+  // One line: "4 processes: 2 copies of a pipeline of 2 stages (gpipe, 4 micro-batches)".
+  std::string describe() const;
+
+ private:
+  void shake_hands(const config::RunConfig& config, const task::Task& task, const models::Net& net);
+  // Around the backward passes of a batch.
+  void begin_gradients(step::Session& session);
+  void join_gradients(step::Session& session);
+  const nn::NormSync* synced() const { return spec_.sync_norm && copies_ ? &norms_ : nullptr; }
+  void join_summaries(step::Session& session, bool between_copies);
+  std::string doing(const char* what) const;
+
+  Spec spec_;
+  Shape shape_;
+  pipeline::Layout layout_;
+  Stages stages_;
+  std::unique_ptr<comm::Group> world_;
+  std::unique_ptr<comm::Group> pipe_;    // the devices of this copy's pipeline; null: one
+  std::unique_ptr<comm::Group> copies_;  // those with the same stages in other copies; null: none
+  std::unique_ptr<comm::Group> pair_;    // those with the same stages in this pipeline; null: none
+  int copy_ = 0, device_ = 0;
+  std::set<std::string> own_;  // parameters and buffers
+  std::unique_ptr<Executor> executor_;
+  std::unique_ptr<Buckets> buckets_;  // of the copies; made at the first BP batch
+  nn::NormSync norms_;
+  int64_t batches_ = 0;
+};
+
+}  // namespace adagp::parallel

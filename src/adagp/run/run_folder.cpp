@@ -1,0 +1,225 @@
+#include "adagp/run/run_folder.h"
+
+#include <algorithm>
+#include <ctime>
+#include <thread>
+#include <utility>
+
+#include <ATen/Parallel.h>
+#include <torch/version.h>
+
+#include "adagp/core/error.h"
+#include "adagp/core/log.h"
+#include "adagp/core/special_files.h"
+#include "adagp/core/text.h"
+#include "adagp/run/old_run.h"
+#include "adagp/run/precision.h"
+
+namespace adagp::run {
+namespace {
+
+std::string config_text(const config::RunConfig& config) {
+  config::RunConfig copy = config;
+  core::Binding binding;
+  bind(binding, copy);
+  return binding.to_toml();
+}
+
+// What is read or written under these names must not be a pipe or a device: they would block.
+void refuse_special_entries(const core::fs::path& folder) {
+  for (const std::string& name : run_entries()) {
+    const bool is_folder = name == "tb" || name == "checkpoint";
+    const core::fs::path path = folder / name;
+    std::error_code ignored;
+    if (!core::fs::exists(path, ignored)) continue;
+    if (!is_folder) core::require_regular_file(path);
+    if (is_folder && !core::fs::is_directory(path, ignored)) {
+      throw DataError(path.string() + ": is no folder, expected one of a run's");
+    }
+  }
+}
+
+// A summary of another run may have been put there.
+std::vector<std::string> foreign_values(const report::Summary& summary,
+                                        const config::RunConfig& config) {
+  std::vector<std::string> differing;
+  const auto compare = [&](const char* key, const auto& found, const auto& expected) {
+    if (found != expected) differing.push_back(core::cat(key, " ", found, ", expected ", expected));
+  };
+  compare("method", summary.method, config.method);
+  compare("model", summary.model, config.model.name);
+  compare("data", summary.data, config.data.name);
+  compare("seed", summary.seed, config.seed);
+  compare("epochs", summary.epochs, config.epochs);
+  compare("batch", summary.batch, config.batch);
+  return differing;
+}
+
+}  // namespace
+
+std::vector<std::string> differing_keys(config::RunConfig a, config::RunConfig b) {
+  core::Binding left, right;
+  bind(left, a);
+  bind(right, b);
+  std::vector<std::string> keys = left.differences(right);
+  std::erase_if(keys, [](const std::string& key) {
+    const auto& cosmetic = config::cosmetic_keys();
+    return std::find(cosmetic.begin(), cosmetic.end(), key) != cosmetic.end();
+  });
+  return keys;
+}
+
+void refuse_own_inputs(const config::RunConfig& config, const core::fs::path& folder) {
+  const auto refuse_if_inside = [&](const char* key, const core::fs::path& input) {
+    if (input.empty()) return;
+    std::error_code ignored;
+    const core::fs::path at = core::fs::weakly_canonical(input, ignored);
+    for (const std::string& name : run_entries()) {
+      const core::fs::path lost = core::fs::weakly_canonical(folder / name, ignored);
+      if (lost.empty()) continue;  // it cannot be read
+      if (std::mismatch(lost.begin(), lost.end(), at.begin(), at.end()).first != lost.end())
+        continue;
+      throw UsageError(core::cat(key, " = '", input.string(),
+                                 "': --overwrite would remove it with the run that is there; copy "
+                                 "it elsewhere first, or choose another folder"));
+    }
+  };
+  refuse_if_inside("weights", config.weights);
+  if (!config.equal_time_reference.empty()) {
+    refuse_if_inside("equal_time.reference",
+                     core::fs::path(config.equal_time_reference) / "summary.json");
+  }
+}
+
+config::RunConfig read_config(const core::fs::path& folder) {
+  const auto file = folder / "config.toml";
+  config::RunConfig config;
+  core::Binding binding;
+  bind(binding, config);
+  const std::string text = core::read_regular_file(file);
+  try {
+    binding.load_toml(text, file.string());
+  } catch (const UsageError& error) {
+    throw DataError(core::cat(file.string(), ": not a run's configuration: ", error.what()));
+  }
+  return config;
+}
+
+RunFolder::RunFolder(const core::fs::path& path, config::RunConfig& config, bool overwrite) {
+  core::make_folder(path);
+  handle_ = std::make_unique<core::FolderHandle>(path);
+  lock_ = std::make_unique<core::FileLock>(path / ".lock", path.string());
+  settle_old_run(path);
+  for (const std::string& name : run_entries()) core::remove_temporaries(path, name);
+  if (!overwrite) {
+    open_existing(config);
+    return;
+  }
+  resolve_precision(config);
+  if (has_run(path)) {
+    refuse_own_inputs(config, path);
+    old_ = Old::kInPlace;
+  }
+}
+
+RunFolder::~RunFolder() {
+  if (old_ != Old::kAside) return;
+  try {
+    put_old_run_back(path());
+    core::log_info(path().string() + ": holds the old run again");
+  } catch (const std::exception& error) {
+    core::log_error(error.what());
+  }
+}
+
+void RunFolder::open_existing(config::RunConfig& config) {
+  const core::fs::path folder = path();
+  refuse_special_entries(folder);
+  if (!core::fs::exists(folder / "config.toml")) {
+    if (core::fs::exists(folder / "summary.json") || core::fs::exists(folder / "checkpoint")) {
+      throw DataError(folder.string() +
+                      ": has a run's files but no config.toml; --overwrite starts anew");
+    }
+    resolve_precision(config);
+    return;
+  }
+  const config::RunConfig stored = read_config(folder);
+  if (config.equal_time_batches == 0) config.equal_time_batches = stored.equal_time_batches;
+  // A run that was finished elsewhere in bf16 is shown here as well.
+  if (config.precision != stored.precision) resolve_precision(config);
+  const auto keys = differing_keys(config, stored);
+  if (keys == std::vector<std::string>{"epochs"} && config.epochs > stored.epochs) {
+    shorter_epochs_ = stored.epochs;
+    return;
+  }
+  if (!keys.empty()) {
+    throw UsageError(core::cat(folder.string(), ": holds a run with another configuration (",
+                               core::join(keys, ", "),
+                               "); choose another folder, or start anew with --overwrite"));
+  }
+  const core::fs::path summary = folder / "summary.json";
+  if (!core::fs::exists(summary)) return;
+  const auto refuse = [](const std::string& why) {
+    throw DataError(why +
+                    "; delete it and give the same command again: the run is finished from its "
+                    "last checkpoint");
+  };
+  try {
+    summary_ = report::Summary::read(summary);
+  } catch (const DataError& error) {
+    refuse(error.what());
+  }
+  const auto other = foreign_values(*summary_, stored);
+  if (!other.empty()) {
+    refuse(core::cat(summary.string(), ": is of another run than config.toml (",
+                     core::join(other, "; "), ")"));
+  }
+}
+
+// Without its summary the run is unfinished, and an interruption before the next line does no harm:
+// the same command extends it again.
+void RunFolder::extend(const config::RunConfig& config) {
+  core::fs::remove(file("summary.json"));
+  core::write_file(file("config.toml"), config_text(config));
+  shorter_epochs_.reset();
+}
+
+void RunFolder::begin(const config::RunConfig& config, const std::string& device) {
+  if (old_ == Old::kInPlace) {
+    set_old_run_aside(path());
+    old_ = Old::kAside;
+  }
+  core::write_file(file("config.toml"), config_text(config));
+  write_environment(device);
+}
+
+void RunFolder::saved() {
+  // First: from here on the new run counts, even where the old one cannot be removed.
+  if (std::exchange(old_, Old::kNone) != Old::kAside) return;
+  try {
+    remove_old_run(path());
+  } catch (const Error& error) {
+    core::log_warning(error.what());
+  }
+}
+
+void RunFolder::write_environment(const std::string& device) const {
+  const std::time_t now = std::time(nullptr);
+  char stamp[32];
+  std::strftime(stamp, sizeof(stamp), "%Y-%m-%dT%H:%M:%SZ", std::gmtime(&now));
+  const nlohmann::json json{{"started", stamp},
+                            {"device", device},
+                            {"threads", at::get_num_threads()},
+                            {"cores", std::thread::hardware_concurrency()},
+                            {"libtorch", TORCH_VERSION},
+                            {"compiler", __VERSION__}};
+  core::write_file(file("environment.json"), json.dump(2) + "\n");
+}
+
+void RunFolder::finish(const report::Summary& summary) {
+  saved();
+  core::write_file(file("summary.json"), summary.to_json().dump(2) + "\n");
+  summary_ = summary;
+}
+
+}  // namespace adagp::run

@@ -1,0 +1,102 @@
+#include "adagp/step/exact_step.h"
+
+#include <optional>
+
+#include <ATen/ATen.h>
+
+#include "adagp/device/autocast.h"
+#include "adagp/step/micro_batches.h"
+#include "adagp/step/taps.h"
+#include "adagp/step/team.h"
+#include "adagp/task/loss.h"
+
+namespace adagp::step {
+namespace {
+
+// The joint norm of gradients that lie with several processes.
+void clip_together(Session& s) {
+  std::vector<at::Tensor> gradients;
+  at::Tensor squares = at::zeros({}, at::device(s.device).dtype(at::kDouble));
+  for (size_t i = 0; i < s.optimizer->params().size(); ++i) {
+    const at::Tensor found = s.optimizer->gradient(i);
+    if (!found.defined()) continue;
+    gradients.push_back(found);
+    squares.add_(at::linalg_vector_norm(found, 2, {}, false, at::kDouble).square());
+  }
+  std::vector<at::Tensor> all{squares};
+  s.team->sum_over_stages(all);
+  const at::Tensor scale = (s.config.clip / (all[0].sqrt() + 1e-6)).clamp_max(1.0);
+  for (const at::Tensor& gradient : gradients) gradient.mul_(scale.to(gradient.scalar_type()));
+}
+
+}  // namespace
+
+void gather_bf16_gradients(Session& s) {
+  const at::NoGradGuard no_grad;
+  for (const auto& param : s.optimizer->params()) {
+    if (!param.bf16_copy.defined() || !param.bf16_copy.grad().defined()) continue;
+    at::Tensor& sum = param.value.mutable_grad();
+    if (sum.defined()) {
+      sum.add_(param.bf16_copy.grad());
+    } else {
+      sum = at::empty_like(param.value.detach()).copy_(param.bf16_copy.grad());
+    }
+    param.bf16_copy.mutable_grad().reset();
+  }
+}
+
+models::Tensors run_net(Session& s, const models::Tensors& inputs) {
+  if (s.first_block == 0) return s.net->run(inputs);
+  const auto& blocks = dynamic_cast<const models::BlockNet&>(*s.net).blocks();
+  models::Tensors x = inputs;
+  for (size_t i = 0; i < blocks.size(); ++i) {
+    const at::AutoGradMode graph(static_cast<int64_t>(i) >= s.first_block);
+    x = blocks[i].run(x);
+  }
+  return x;
+}
+
+StepResult backprop(Session& s, const data::Batch& batch, bool tapped) {
+  if (s.team) return s.team->backprop(s, batch, tapped);
+  std::optional<Taps> taps;
+  if (tapped) taps.emplace(s, s.config.accumulate);
+  StepResult result;
+  result.targets = batch.targets;
+  const auto size = static_cast<double>(batch.size());
+  for (const data::Batch& part : micro_batches(batch, s.config.accumulate)) {
+    models::Tensors outputs;
+    {
+      const device::AutocastScope autocast(s.device, s.bf16());
+      outputs = run_net(s, part.inputs);
+    }
+    const task::Loss loss = s.loss(outputs, part, true);
+    const double share = static_cast<double>(part.size()) / size;
+    backward(loss, outputs, share, part.weights);
+    if (share != 1) gather_bf16_gradients(s);
+    result.add(loss.value.detach(), share);
+    append(result.outputs, outputs);
+  }
+  if (taps) taps->end();
+  return result;
+}
+
+void update(Session& s) {
+  const at::NoGradGuard no_grad;
+  if (s.config.clip > 0) {
+    if (s.team && s.team->splits_layers()) {
+      clip_together(s);
+    } else {
+      s.optimizer->clip(s.config.clip);
+    }
+  }
+  s.optimizer->step();
+  s.optimizer->clear_gradients();
+}
+
+StepResult backprop_step(Session& s, const data::Batch& batch) {
+  const StepResult result = backprop(s, batch);
+  update(s);
+  return result;
+}
+
+}  // namespace adagp::step

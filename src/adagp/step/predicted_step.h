@@ -1,0 +1,38 @@
+#pragma once
+// Phase GP: no graph, no backward pass; tapped weights move by gradients from elsewhere.
+
+#include <functional>
+
+#include "adagp/step/session.h"
+
+namespace adagp::step {
+
+// Gives gradients to a sink: the predictor, a running mean, zeros.
+using GradientSource =
+    std::function<void(Session&, const predictor::Context&, predictor::GradientSink&)>;
+
+// The gradient of the loss by each output, in fp32: a graph over the outputs alone. `weights`: what
+// each example counts; undefined: 1 each.
+models::Tensors output_gradients(Session& session, const models::Tensors& outputs,
+                                 const data::Tensors& targets, const at::Tensor& weights = {});
+
+// What a predictor may know of the batch that was run last; `weights` as above.
+predictor::Context context_of(Session& session, const StepResult& result,
+                              const at::Tensor& weights);
+
+// The forward pass of a GP batch, without a graph, seen by the session's sinks.
+StepResult predicted_forward(Session& session, const data::Batch& batch);
+
+// The predictor's answer to the summaries of this batch.
+void predicted_gradients(Session& session, const predictor::Context& context,
+                         predictor::GradientSink& sink);
+
+// One forward pass under NoGradGuard, then every tapped layer's weight takes an optimizer step with
+// the gradient from `source`, layer by layer; the head as `head` says. Biases, norm weights and
+// embeddings are frozen.
+StepResult predicted_step(Session& session, const data::Batch& batch, const GradientSource& source);
+
+// The same without looking at a batch. Only for head = predicted | frozen.
+StepResult blind_step(Session& session, const GradientSource& source);
+
+}  // namespace adagp::step

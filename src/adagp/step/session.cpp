@@ -1,0 +1,145 @@
+#include "adagp/step/session.h"
+
+#include <algorithm>
+#include <map>
+
+#include <ATen/ATen.h>
+#include <ATen/Context.h>
+
+#include "adagp/core/error.h"
+#include "adagp/core/log.h"
+#include "adagp/core/rng.h"
+#include "adagp/core/text.h"
+#include "adagp/device/choose_device.h"
+#include "adagp/device/kernels.h"
+#include "adagp/step/team.h"
+
+namespace adagp::step {
+
+namespace {
+
+// The optimizer keeps the copies equal to the weights and finds the gradients there.
+void add_bf16_copies(const std::vector<nn::WeightLayer*>& layers,
+                     std::vector<optim::Param>& params) {
+  std::map<const void*, at::Tensor> copies;
+  for (auto* layer : layers) {
+    layer->make_bf16_copies();
+    copies[layer->weight.unsafeGetTensorImpl()] = layer->bf16_weight;
+    if (layer->bias.defined()) copies[layer->bias.unsafeGetTensorImpl()] = layer->bf16_bias;
+  }
+  for (auto& param : params) {
+    const auto found = copies.find(param.value.unsafeGetTensorImpl());
+    if (found != copies.end()) param.bf16_copy = found->second;
+  }
+}
+
+}  // namespace
+
+bool Session::is_head(size_t layer) const {
+  return std::find(heads.begin(), heads.end(), layer) != heads.end();
+}
+
+Session make_session(const config::RunConfig& config, std::shared_ptr<const task::Task> task,
+                     std::shared_ptr<models::Net> net, std::shared_ptr<Team> team) {
+  Session s;
+  s.team = std::move(team);
+  const auto owned = [&](const std::string& name) { return !s.team || s.team->owns(name); };
+  s.task = std::move(task);
+  s.config = config;
+  s.device = device::choose_device(config.device);
+  if (s.bf16() && !s.device.is_cuda()) {
+    throw UsageError(
+        "precision bf16 needs a GPU, and the device is the CPU; use fp32, or go on where the run "
+        "began");
+  }
+  at::globalContext().setDeterministicCuDNN(config.deterministic);
+  at::globalContext().setBenchmarkCuDNN(!config.deterministic);
+  at::globalContext().setDeterministicAlgorithms(config.deterministic, true);
+
+  device::use_own_stream(s.device);
+  if (const auto why = device::why_no_kernels(s.device); !why.empty()) {
+    core::log_warning(core::cat("slower than it could be: ", why));
+  }
+  device::wake(s.device);
+  s.tally = task::RunningMetrics(s.device, device::has_kernels(s.device));
+  s.net = std::move(net);
+  s.net->to(s.device);
+  std::vector<optim::Param> params;
+  for (auto& item : s.net->named_parameters()) {
+    at::Tensor& value = item.value();
+    // Channels-last is the fast layout of convolutions on both kinds of device.
+    if (value.dim() == 4) value.set_data(value.contiguous(at::MemoryFormat::ChannelsLast));
+    if (owned(item.key())) params.push_back({item.key(), value});
+  }
+  std::vector<nn::WeightLayer*> all = nn::collect(*s.net);
+  for (auto* layer : all) {
+    if (owned(layer->path() + "." + layer->names().weight)) s.layers.push_back(layer);
+  }
+  if (s.bf16()) add_bf16_copies(s.layers, params);
+  s.optimizer = optim::make_optimizer(params, config.optim);
+  for (const auto* layer : s.layers) {
+    s.weight_slot.push_back(s.optimizer->index_of(layer->weight));
+  }
+  for (const std::string& path : s.net->heads()) {
+    const auto found = std::find_if(all.begin(), all.end(),
+                                    [&](const auto* layer) { return layer->path() == path; });
+    if (found == all.end()) {
+      throw Error("the network's heads() name '" + path +
+                  "', which is none of its tapped layers: return the path of its last adagp::nn "
+                  "layer");
+    }
+    const auto own = std::find(s.layers.begin(), s.layers.end(), *found);
+    if (own != s.layers.end()) s.heads.push_back(static_cast<size_t>(own - s.layers.begin()));
+  }
+  return s;
+}
+
+void add_summaries(Session& s) {
+  s.summaries = std::make_unique<predictor::Summaries>(s.layers, s.config.predictor.summary);
+  if (s.config.head != "exact") return;
+  for (const size_t head : s.heads) s.summaries->keep_input_of(head);
+}
+
+namespace {
+
+// Kinds that look at activations need all of a batch's, of one pass, and the errors of classes.
+void check_activations(const Session& s) {
+  const std::string kind = "predictor.kind = " + s.config.predictor.kind;
+  const std::string instead = "; use predictor.kind = shared";
+  if (s.task->kind() != models::TaskKind::kClassification) {
+    throw UsageError(kind + " needs the errors of class scores, and the task is " +
+                     models::task_name(s.task->kind()) + instead);
+  }
+  if (s.team) {
+    throw UsageError(kind +
+                     " keeps the tensors of whole batches in one process: leave out "
+                     "--parallel" +
+                     instead);
+  }
+  if (s.config.accumulate > 1) {
+    throw UsageError(core::cat("accumulate = ", s.config.accumulate, ": ", kind,
+                               " needs batches that run as a whole, accumulate = 1", instead));
+  }
+}
+
+}  // namespace
+
+void add_predictor(Session& s, int64_t batches_per_epoch) {
+  const auto seed = core::mix({static_cast<uint64_t>(s.config.seed), 0x707265646963ULL});
+  predictor::PredictorSync company;
+  if (s.team && s.team->splits_layers()) {
+    company.all = nn::collect(*s.net);
+    company.sum = [team = s.team](std::vector<at::Tensor>& tensors) {
+      team->sum_over_stages(tensors);
+    };
+  }
+  s.predictor =
+      predictor::make_predictor(s.layers, s.config.predictor, seed, batches_per_epoch, company);
+  s.predictor_loss = at::zeros({}, s.summaries->rows().options());
+  if (const predictor::Needs needs = s.predictor->needs(); needs.any()) {
+    check_activations(s);
+    s.activations = std::make_unique<predictor::Activations>(s.layers, needs);
+  }
+}
+
+}  // namespace adagp::step

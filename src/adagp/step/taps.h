@@ -1,0 +1,29 @@
+#pragma once
+// The session's sinks, while a batch's forward pass runs.
+
+#include "adagp/nn/tap.h"
+#include "adagp/predictor/activations.h"
+#include "adagp/step/session.h"
+
+namespace adagp::step {
+
+class Taps {
+ public:
+  // Starts a batch that runs in `parts` micro-batches.
+  Taps(Session& session, int64_t parts)
+      : summaries_(*session.summaries),
+        fan_({session.summaries.get(), session.activations.get()}),
+        scope_(session.activations ? static_cast<nn::TapSink&>(fan_) : summaries_) {
+    summaries_.begin(parts);
+    if (session.activations) session.activations->clear();
+  }
+  // After the last part: what was summarised is then complete.
+  void end() { summaries_.end(); }
+
+ private:
+  predictor::Summaries& summaries_;
+  predictor::TapFan fan_;
+  nn::TapScope scope_;
+};
+
+}  // namespace adagp::step

@@ -1,0 +1,60 @@
+#pragma once
+// The processes that train one network together, as the steps and the trainer see them. A process
+// that trains alone has none. Every function that talks to the others is called by all of them, in
+// the same order.
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "adagp/run/checkpoint.h"
+#include "adagp/step/session.h"
+
+namespace adagp::step {
+
+class Team {
+ public:
+  virtual ~Team() = default;
+
+  virtual int rank() const = 0;
+  bool leads() const { return rank() == 0; }  // evaluates, and writes the run's folder
+
+  // Whether this process moves the parameter or keeps the buffer of this name. Several may.
+  virtual bool owns(const std::string& name) const = 0;
+  // Whether several stages share the network's layers: the predictor then learns from all of them.
+  virtual bool splits_layers() const = 0;
+  // This process's part of every batch; a process that needs none gets batches without tensors.
+  virtual std::unique_ptr<data::BatchSource> share(std::unique_ptr<data::BatchSource> whole) = 0;
+
+  // The steps' halves: true gradients of the whole batch in the parameters it owns, and with
+  // `tapped` their summaries; and the forward pass of a GP batch with its summaries. Loss and
+  // outputs are there where the last stage is.
+  virtual StepResult backprop(Session& session, const data::Batch& batch, bool tapped) = 0;
+  virtual StepResult forward(Session& session, const data::Batch& batch) = 0;
+  // Adds up over the stages, each layer once.
+  virtual void sum_over_stages(std::vector<at::Tensor>& tensors) = 0;
+  // A gradient predicted in GP, where the copies average these and not the summaries.
+  virtual bool averages_predictions() const = 0;
+  virtual void average(at::Tensor& gradient) = 0;
+
+  // The network as a whole, in the leader's copy.
+  virtual void collect(Session& session) = 0;
+  // The leader's becomes complete.
+  virtual void merge(run::Snapshot& snapshot) = 0;
+  // The leader's, on all.
+  virtual void spread(std::optional<run::Snapshot>& snapshot) = 0;
+  virtual std::string spread(const std::string& text) = 0;
+
+  virtual task::RunningMetrics::Values sum(const task::RunningMetrics::Values& values) = 0;
+  virtual int agree(int signal) = 0;  // the largest of all
+  // Until the leader calls it too, however long it evaluates or reads.
+  virtual void wait_for_leader() = 0;
+  // Tells the others why this process stops. Never throws.
+  virtual void fail(const std::string& why) noexcept = 0;
+};
+
+// Whoever makes one is told the resolved configuration and the network. Null: none.
+using TeamMaker = std::function<std::shared_ptr<Team>(const config::RunConfig&, const task::Task&,
+                                                      const std::shared_ptr<models::Net>&)>;
+
+}  // namespace adagp::step

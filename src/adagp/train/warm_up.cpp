@@ -1,0 +1,90 @@
+#include "adagp/train/warm_up.h"
+
+#include <mutex>
+#include <set>
+
+#include <ATen/ATen.h>
+
+#include "adagp/core/text.h"
+#include "adagp/device/choose_device.h"
+#include "adagp/device/kernels.h"
+#include "adagp/method/method.h"
+#include "adagp/step/exact_step.h"
+#include "adagp/step/step_timer.h"
+
+namespace adagp::train {
+namespace {
+
+// The steps of every shape that a method's batches have, so that cuDNN's trials are behind it.
+void warm_up_shapes(step::Session& s, const std::string& name) {
+  const method::MethodEntry entry = method::find_method(name);
+  if (entry.cheap == method::Cheap::kDecided) {
+    for (const std::string& step : s.config.automatic.steps) warm_up_shapes(s, step);
+    return;
+  }
+  if (entry.predicts) {
+    for (int i = 0; i < 2; ++i)
+      step::backprop_step(s, s.task->example(s.config, s.config.batch, s.device));
+    return;
+  }
+  if (entry.cheap != method::Cheap::kNone && !s.summaries) step::add_summaries(s);
+  const auto method = entry.make(s);
+  std::set<std::pair<schedule::Phase, std::vector<int64_t>>> done;
+  std::vector<int64_t> epochs = method->turns(s.config.epochs);
+  epochs.push_back(0);
+  for (const int64_t epoch : epochs) {
+    if (epoch >= s.config.epochs) continue;
+    for (const auto phase : {schedule::Phase::kBackprop, schedule::Phase::kPredict}) {
+      const bool cheap = phase == schedule::Phase::kPredict;
+      if (cheap && entry.cheap == method::Cheap::kNone) continue;
+      const method::BatchContext moment{epoch, s.config.epochs, phase};
+      const auto shown = [&] {
+        return method->shown(s.task->example(s.config, method->batch_size(s, moment), s.device),
+                             moment);
+      };
+      s.first_block = method->frozen_blocks(moment);
+      std::vector<int64_t> key = shown().inputs[0].sizes().vec();
+      key.push_back(s.first_block);
+      if (!done.insert({phase, key}).second) continue;
+      for (int i = 0; i < 2; ++i) {
+        cheap ? method->cheap_step(s, shown()) : method->exact_step(s, shown(), nullptr);
+      }
+    }
+  }
+  s.first_block = 0;
+}
+
+}  // namespace
+
+void warm_up(const config::RunConfig& config, const task::TaskPtr& task,
+             const task::NetMaker& make_net, bool known) {
+  const at::Device device = device::choose_device(config.device);
+  if (!device.is_cuda() || config.deterministic) return;
+  static std::mutex mutex;
+  static std::set<std::string> done;
+  const std::string key = core::cat(
+      device.str(), " ", config.model.name, " ", config.model.form, " ", config.model.classes, " ",
+      config.model.width_divisor, " ", task->input_name(config), " ", config.batch, " ",
+      config.eval_batch, " ", config.precision, " ", config.accumulate, " ", config.method, " ",
+      at::IntArrayRef(config.low_res.sizes), " ", config.low_res.scale_batch, " ",
+      config.selective.share);
+  if (known) {
+    const std::lock_guard<std::mutex> lock(mutex);
+    if (!done.insert(key).second) return;
+  }
+  step::Session s = step::throw_away_session(config, task, make_net, false);
+  const auto examples = [&](int64_t count) { return task->example(config, count, device); };
+  try {
+    warm_up_shapes(s, config.method);
+  } catch (const c10::OutOfMemoryError&) {
+    // The trainer's own step will say what does not fit, and what would.
+    s.optimizer->clear_gradients();
+    device::empty_cache(device);
+    return;
+  }
+  step::forward_alone(s, examples(config.batch));
+  step::evaluation_forward(s, examples(std::min<int64_t>(config.eval_batch, task->test_size())));
+  device::synchronise(device);
+}
+
+}  // namespace adagp::train

@@ -1,0 +1,14 @@
+#pragma once
+// What a GPU does only once is done before the clock of a run starts.
+
+#include "adagp/task/network.h"
+
+namespace adagp::train {
+
+// Lets the libraries of a GPU choose their algorithms: a few steps of each shape, once in a process
+// for a network that `config` names. `known`: it does. Random numbers are disturbed, so call it
+// before they are seeded. Nothing on a CPU, or where nothing is chosen (--deterministic).
+void warm_up(const config::RunConfig& config, const task::TaskPtr& task,
+             const task::NetMaker& make_net, bool known = true);
+
+}  // namespace adagp::train

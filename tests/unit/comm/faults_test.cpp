@@ -1,0 +1,265 @@
+// What the others say when a process of a group dies, stops, hangs or fails. Real processes.
+
+#include <arpa/inet.h>
+#include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <memory>
+
+#include "adagp/comm/group.h"
+#include "adagp/comm/store_server.h"
+#include "adagp/core/error.h"
+#include "adagp/core/text.h"
+#include "unit/comm/processes.h"
+
+namespace adagp::comm {
+namespace {
+
+using testing::Process;
+using Clock = std::chrono::steady_clock;
+
+bool holds(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+// The x of "(waited x s".
+double waited(const std::string& text) {
+  const std::string before = "(waited ";
+  const size_t at = text.find(before);
+  return at == std::string::npos ? -1 : std::atof(text.c_str() + at + before.size());
+}
+
+// For a process to be started and to find the others, on this machine as it is now, some ten times
+// over: no timeout below that is one of the promises tested here.
+std::chrono::milliseconds at_least(std::chrono::milliseconds timeout) {
+  static const auto usual = [] {
+    const auto begin = Clock::now();
+    EXPECT_EQ(Process({"end", "0"}, {{"RANK", "0"},
+                                     {"WORLD_SIZE", "1"},
+                                     {"LOCAL_RANK", "0"},
+                                     {"MASTER_ADDR", "127.0.0.1"},
+                                     {"MASTER_PORT", "1"},
+                                     {"OMP_NUM_THREADS", "1"}})
+                  .wait(),
+              0);
+    return std::chrono::ceil<std::chrono::seconds>((Clock::now() - begin) * 5);
+  }();
+  return std::max<std::chrono::milliseconds>(timeout, usual);
+}
+
+constexpr std::chrono::milliseconds kLong = std::chrono::minutes(5);
+
+class Faults : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    if (backends().empty()) GTEST_SKIP() << "built without gloo's headers";
+  }
+
+  void start(int world, const std::vector<std::string>& arguments,
+             std::chrono::milliseconds timeout) {
+    start_one_by_one(world, world, arguments, timeout);
+  }
+  void start_one_by_one(int started, int world, const std::vector<std::string>& arguments,
+                        std::chrono::milliseconds timeout) {
+    for (int rank = 0; rank < started; ++rank) {
+      members_.push_back(std::make_unique<Process>(
+          arguments, Process::Variables{{"RANK", std::to_string(rank)},
+                                        {"LOCAL_RANK", std::to_string(rank)},
+                                        {"WORLD_SIZE", std::to_string(world)},
+                                        {"ADAGP_STORE_SOCKET", host_.endpoint.socket},
+                                        {"ADAGP_STORE_SECRET", host_.secret},
+                                        {"MEMBER_TIMEOUT", std::to_string(timeout.count())},
+                                        {"OMP_NUM_THREADS", "1"}}));
+    }
+  }
+  static std::string within(std::chrono::milliseconds timeout) {
+    return core::cat(" within ", core::shortest(std::chrono::duration<double>(timeout).count()),
+                     " s");
+  }
+  std::string named(int rank, pid_t pid) { return core::cat("rank ", rank, " (pid ", pid, ")"); }
+
+  StoreHost host_;
+  std::vector<std::unique_ptr<Process>> members_;
+};
+
+TEST_F(Faults, NoneWithoutAFault) {
+  start(3, {"1", "none"}, kLong);
+  for (auto& member : members_) EXPECT_EQ(member->wait(), 0) << member->errors();
+}
+
+TEST_F(Faults, AKilledProcessIsNamedAtOnce) {
+  start(3, {"1", "kill"}, kLong);
+  const pid_t victim = members_[1]->pid();
+  EXPECT_EQ(members_[1]->wait(), 128 + SIGKILL);
+  for (const int rank : {0, 2}) {
+    EXPECT_EQ(members_[rank]->wait(), 1);
+    const std::string said = members_[rank]->errors();
+    EXPECT_TRUE(holds(said, core::cat("rank ", rank, " of 3: the gradients of batch 3: "))) << said;
+    EXPECT_TRUE(holds(said, named(1, victim) + " is gone")) << said;
+    EXPECT_FALSE(holds(said, "backtrace") || holds(said, ".cc")) << said;
+    EXPECT_LT(waited(said), std::chrono::duration<double>(kLong).count() / 2) << said;
+  }
+}
+
+TEST_F(Faults, AKilledNeighbourInARingIsNamed) {
+  start(3, {"1", "kill", "ring"}, kLong);
+  const pid_t victim = members_[1]->pid();
+  EXPECT_EQ(members_[2]->wait(), 1);
+  const std::string said = members_[2]->errors();
+  EXPECT_TRUE(holds(said, "rank 2 of 3: the activations of batch 3: ")) << said;
+  EXPECT_TRUE(holds(said, named(1, victim) + " is gone")) << said;
+  EXPECT_TRUE(holds(said, "for rank 1; ")) << said;
+  EXPECT_EQ(members_[0]->wait(), 1);
+}
+
+TEST_F(Faults, AStoppedProcessIsNamedAfterTheTimeout) {
+  const auto timeout = at_least(std::chrono::seconds(2));
+  start(2, {"1", "stop"}, timeout);
+  const pid_t victim = members_[1]->pid();
+  EXPECT_EQ(members_[0]->wait(), 1);
+  const std::string said = members_[0]->errors();
+  EXPECT_TRUE(holds(said, named(1, victim) + " is stopped (state T)")) << said;
+  EXPECT_GE(waited(said), 0.99 * std::chrono::duration<double>(timeout).count()) << said;
+}
+
+TEST_F(Faults, MessagesWaitAsLongAsTheTimeoutSays) {
+  // More than the 5 s within which gloo connects.
+  const auto timeout = at_least(std::chrono::seconds(6));
+  start(2, {"1", "hang", "ring"}, timeout);
+  const pid_t victim = members_[1]->pid();
+  EXPECT_EQ(members_[0]->wait(), 1);
+  const std::string said = members_[0]->errors();
+  EXPECT_TRUE(holds(said, named(1, victim) + " is alive but did not answer" + within(timeout)))
+      << said;
+  EXPECT_GE(waited(said), 0.99 * std::chrono::duration<double>(timeout).count()) << said;
+}
+
+TEST_F(Faults, AHangingProcessIsToldFromThoseWhoWaitForIt) {
+  const auto timeout = at_least(std::chrono::seconds(2));
+  start(3, {"2", "hang"}, timeout);
+  const pid_t victim = members_[2]->pid(), innocent = members_[1]->pid();
+  EXPECT_EQ(members_[0]->wait(), 1);
+  const std::string said = members_[0]->errors();
+  EXPECT_TRUE(holds(said, "the gradients of batch 3: ")) << said;
+  EXPECT_TRUE(holds(said, named(2, victim) + " is alive but did not answer" + within(timeout)))
+      << said;
+  EXPECT_FALSE(holds(said, named(1, innocent))) << said;
+  EXPECT_EQ(members_[1]->wait(), 1);
+}
+
+TEST_F(Faults, AFailureIsQuotedByTheOthers) {
+  start(2, {"0", "diverge"}, kLong);
+  const pid_t victim = members_[0]->pid();
+  EXPECT_EQ(members_[0]->wait(), 4);
+  EXPECT_EQ(members_[1]->wait(), 1);
+  const std::string said = members_[1]->errors();
+  EXPECT_TRUE(holds(said, named(0, victim) + " said: loss is nan in batch 3")) << said;
+}
+
+TEST_F(Faults, ThoseWhoDoNotComeAreNamed) {
+  const auto timeout = at_least(std::chrono::seconds(2));
+  start_one_by_one(2, 4, {"0", "none"}, timeout);
+  for (auto& member : members_) {
+    EXPECT_EQ(member->wait(), 1);
+    const std::string said = member->errors();
+    EXPECT_TRUE(holds(said, "waiting for 4 processes at the launcher's socket: ")) << said;
+    EXPECT_TRUE(holds(said, within(timeout) + " 2 came, ranks 2, 3 did not")) << said;
+  }
+}
+
+// Joins with a timeout that is soon over and returns what was said.
+std::string refusal(const RankInfo& place,
+                    std::chrono::milliseconds timeout = std::chrono::milliseconds(300)) {
+  GroupOptions options;
+  options.timeout = timeout;
+  try {
+    join(place, options, at::kCPU);
+  } catch (const Error& error) {
+    EXPECT_EQ(error.exit_code(), 1);
+    return error.what();
+  }
+  return "joined nobody";
+}
+
+// A port of 127.0.0.1: bound, so that nobody else gets it.
+class Port {
+ public:
+  Port() : socket_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    socklen_t size = sizeof address;
+    auto* generic = reinterpret_cast<sockaddr*>(&address);
+    EXPECT_EQ(bind(socket_.get(), generic, size), 0);
+    EXPECT_EQ(getsockname(socket_.get(), generic, &size), 0);
+    number_ = ntohs(address.sin_port);
+  }
+  int number() const { return number_; }
+  // From now on it takes connections and never answers.
+  void take_connections() const { EXPECT_EQ(listen(socket_.get(), 8), 0); }
+
+ private:
+  Descriptor socket_;
+  int number_ = 0;
+};
+
+TEST(Unreachable, TheMessageHasTheAddressAndWhatIsThere) {
+  if (backends().empty()) GTEST_SKIP() << "built without gloo's headers";
+  for (const char* agent : {"", "True"}) {  // rank 0's store, torchrun's store
+    setenv("TORCHELASTIC_USE_AGENT_STORE", agent, 1);
+    const Port port;
+    const RankInfo place{1, 2, 1, "127.0.0.1", port.number(), "", ""};
+    const std::string nobody = refusal(place);
+    EXPECT_TRUE(holds(nobody, core::cat("no store at 127.0.0.1:", port.number(), " within 0.3 s")))
+        << nobody;
+    EXPECT_TRUE(holds(nobody, "MASTER_ADDR and MASTER_PORT")) << nobody;
+    EXPECT_TRUE(holds(nobody, "nobody answers there")) << nobody;
+    EXPECT_FALSE(holds(nobody, "something listens there")) << nobody;
+    if (*agent == '\0') continue;
+    port.take_connections();
+    const std::string deaf = refusal(place);
+    EXPECT_TRUE(holds(deaf, core::cat("no store at 127.0.0.1:", port.number()))) << deaf;
+    EXPECT_FALSE(holds(deaf, "nobody answers there")) << deaf;
+  }
+  unsetenv("TORCHELASTIC_USE_AGENT_STORE");
+}
+
+TEST(Unreachable, AStoreOfAnotherRun) {
+  if (backends().empty()) GTEST_SKIP() << "built without gloo's headers";
+  const StoreHost host;
+  const std::string said =
+      refusal({1, 2, 1, "127.0.0.1", 0, host.endpoint.socket, "the secret of another run"}, kLong);
+  EXPECT_TRUE(holds(said, "another secret")) << said;
+}
+
+TEST(Unreachable, ATakenPortOfRankZero) {
+  if (backends().empty()) GTEST_SKIP() << "built without gloo's headers";
+  const Port port;
+  const RankInfo place{0, 1, 0, "127.0.0.1", port.number(), "", ""};
+  GroupOptions options;
+  options.timeout = kLong;
+  const auto first = join(place, options, at::kCPU);
+  const std::string said = refusal(place);
+  EXPECT_TRUE(holds(said, "choose a free MASTER_PORT")) << said;
+}
+
+TEST(Unreachable, RankZeroListensWhereItIsReachedAndNowhereElse) {
+  if (backends().empty()) GTEST_SKIP() << "built without gloo's headers";
+  // An address for documentation alone (RFC 5737): no machine has it.
+  const Port port;
+  RankInfo place{0, 1, 0, "192.0.2.1", port.number(), "", ""};
+  const std::string said = refusal(place);
+  EXPECT_TRUE(holds(said, "192.0.2.1 is no network interface of this machine")) << said;
+  EXPECT_TRUE(holds(said, "ADAGP_STORE_SECRET")) << said;
+  // On the loopback interface it takes no port at all: this one is bound by the test.
+  place.master = "127.0.0.1";
+  GroupOptions options;
+  options.timeout = kLong;
+  EXPECT_EQ(join(place, options, at::kCPU)->size(), 1);
+}
+
+}  // namespace
+}  // namespace adagp::comm

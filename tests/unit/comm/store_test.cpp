@@ -1,0 +1,362 @@
+// The store of a run: what it keeps, and what those cannot do who do not belong to the run. Every
+// wait here ends: by the store's own deadlines, which are short where they are tested, or after
+// kPatience.
+
+#include <arpa/inet.h>
+#include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <fstream>
+#include <functional>
+#include <thread>
+
+#include "adagp/comm/rank_info.h"
+#include "adagp/comm/store_client.h"
+#include "adagp/comm/store_server.h"
+#include "adagp/core/error.h"
+#include "adagp/core/sha256.h"
+#include "adagp/core/text.h"
+
+namespace adagp::comm {
+namespace {
+
+using std::chrono::milliseconds;
+using Clock = std::chrono::steady_clock;
+
+constexpr milliseconds kPatience{600000};  // a defect, not a slow machine
+
+Endpoint new_socket() {
+  return {"adagp-test-" + core::hex(core::random_bytes(8)), "", 0};
+}
+
+// A port of 127.0.0.1 that was free a moment ago.
+int free_port() {
+  const int probe = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t size = sizeof address;
+  EXPECT_EQ(bind(probe, reinterpret_cast<sockaddr*>(&address), size), 0);
+  EXPECT_EQ(getsockname(probe, reinterpret_cast<sockaddr*>(&address), &size), 0);
+  close(probe);
+  return ntohs(address.sin_port);
+}
+
+// A store and those who disturb it.
+class Stores : public ::testing::Test {
+ protected:
+  void start(StoreLimits limits = {}) {
+    server_ = std::make_unique<StoreServer>(listen_at(endpoint_, false), secret_, limits);
+  }
+  StoreClient client() { return {endpoint_, secret_, kPatience}; }
+
+  Descriptor stranger(const std::string& says = "") {
+    std::string reason;
+    Descriptor made = connect_to(endpoint_, Clock::now() + kPatience, reason);
+    EXPECT_TRUE(made.open()) << reason;
+    // The store may have closed by now: that is what some tests wait for.
+    if (!says.empty()) (void)send(made.get(), says.data(), says.size(), MSG_NOSIGNAL);
+    return made;
+  }
+  // One who knows the secret, speaks by hand from here on.
+  Descriptor member(const std::string& says) {
+    Descriptor made = stranger();
+    const std::string nonce(kNonceBytes, 'n');
+    put(made, std::string(kMagic) + nonce);
+    const std::string theirs = take(made, kMagic.size() + kNonceBytes).substr(kMagic.size());
+    put(made, proof(Side::kClient, secret_, nonce, theirs));
+    EXPECT_EQ(take(made, kProofBytes), proof(Side::kStore, secret_, nonce, theirs));
+    put(made, says);
+    return made;
+  }
+  static void put(const Descriptor& to, const std::string& bytes) {
+    EXPECT_EQ(send(to.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL),
+              static_cast<ssize_t>(bytes.size()));
+  }
+  // All that comes until `count` bytes are there or the store closes.
+  static std::string take(const Descriptor& from, size_t count) {
+    std::string bytes;
+    char byte = 0;
+    while (bytes.size() < count && wait_ready(from.get(), POLLIN, Clock::now() + kPatience) &&
+           recv(from.get(), &byte, 1, 0) == 1) {
+      bytes += byte;
+    }
+    return bytes;
+  }
+  // Waits for the store to close the connection; false: it did not.
+  static bool closed(const Descriptor& connection) {
+    char byte = 0;
+    while (wait_ready(connection.get(), POLLIN, Clock::now() + kPatience)) {
+      if (recv(connection.get(), &byte, 1, 0) <= 0) return true;
+    }
+    return false;
+  }
+  // Whether the run's own processes are served as if nobody else were there.
+  void expect_service() {
+    StoreClient one = client(), two = client();
+    one.set("here", "yes", kPatience);
+    EXPECT_TRUE(two.wait({"here"}, kPatience));
+    EXPECT_EQ(two.get("here", kPatience).value_or(""), "yes");
+  }
+
+  Endpoint endpoint_ = new_socket();
+  std::string secret_ = "the secret of this run";
+  std::unique_ptr<StoreServer> server_;
+};
+
+std::string length_prefix(uint32_t length) {
+  std::string bytes;
+  for (int i = 0; i < 4; ++i) bytes += static_cast<char>(length >> (8 * i));
+  return bytes;
+}
+
+TEST_F(Stores, KeepWhatC10dAsksFor) {
+  start();
+  StoreClient store = client();
+  EXPECT_FALSE(store.check({"a"}, kPatience));
+  EXPECT_FALSE(store.get("a", kPatience).has_value());
+  const std::string bytes("\0\xff a value", 10);
+  store.set("a", bytes, kPatience);
+  EXPECT_EQ(store.get("a", kPatience).value_or(""), bytes);
+  store.set("b", "", kPatience);
+  EXPECT_TRUE(store.check({"a", "b"}, kPatience));
+  EXPECT_FALSE(store.check({"a", "c"}, kPatience));
+  store.append("b", "x", kPatience);
+  store.append("b", "y", kPatience);
+  EXPECT_EQ(store.get("b", kPatience).value_or(""), "xy");
+  EXPECT_EQ(store.add("n", 5, kPatience), 5);
+  EXPECT_EQ(store.add("n", -7, kPatience), -2);
+  EXPECT_EQ(store.get("n", kPatience).value_or(""), "-2");
+  EXPECT_EQ(store.count(kPatience), 3);
+  EXPECT_TRUE(store.remove("n", kPatience));
+  EXPECT_FALSE(store.remove("n", kPatience));
+  // The rules of c10d's compareSet.
+  EXPECT_EQ(store.compare_set("k", "old", "new", kPatience), "old");
+  EXPECT_FALSE(store.check({"k"}, kPatience));
+  EXPECT_EQ(store.compare_set("k", "", "new", kPatience), "new");
+  EXPECT_EQ(store.compare_set("k", "other", "newer", kPatience), "new");
+  EXPECT_EQ(store.compare_set("k", "new", "newer", kPatience), "newer");
+}
+
+TEST_F(Stores, WaitUntilAllKeysAreThere) {
+  start();
+  StoreClient waits = client(), sets = client();
+  EXPECT_FALSE(waits.wait({"a"}, milliseconds(20)));
+  std::thread other([&] {
+    sets.set("a", "1", kPatience);
+    sets.set("b", "1", kPatience);
+  });
+  EXPECT_TRUE(waits.wait({"a", "b"}, kPatience));
+  other.join();
+  EXPECT_TRUE(waits.wait({"a"}, milliseconds(0)));
+}
+
+TEST_F(Stores, AreGoneWithTheirObject) {
+  start();
+  StoreClient store = client();
+  store.set("a", "1", kPatience);
+  server_.reset();
+  EXPECT_THROW(store.check({"a"}, kPatience), Error);
+  EXPECT_THROW(store.set("a", "2", kPatience), Error);
+  start();  // the name is free again
+  EXPECT_FALSE(client().check({"a"}, kPatience));
+}
+
+TEST_F(Stores, SilentConnectionsEndAndHinderNobody) {
+  StoreLimits limits;
+  limits.greeting = milliseconds(100);
+  start(limits);
+  const Descriptor silent = stranger();
+  const Descriptor slow = stranger(std::string(kMagic.substr(0, 3)));
+  EXPECT_TRUE(closed(silent));
+  EXPECT_TRUE(closed(slow));
+  server_.reset();
+  start();  // with the usual deadline, while they hang on
+  const Descriptor again = stranger(), also = stranger(std::string(kMagic));
+  expect_service();
+}
+
+TEST_F(Stores, SayNothingToOtherProtocols) {
+  start();
+  for (const std::string& says :
+       std::vector<std::string>{"GET / HTTP/1.1\r\n\r\n", length_prefix(100) + "abc",
+                                length_prefix(0xffffffff) + "abc"}) {
+    const Descriptor wrong = stranger(says);
+    EXPECT_EQ(take(wrong, 1), "") << says;
+    expect_service();
+  }
+}
+
+TEST_F(Stores, SayNothingWithoutTheSecret) {
+  start();
+  const std::string nonce(kNonceBytes, 'n');
+  for (const char* secret : {"", "the secret of that run"}) {
+    const Descriptor wrong = stranger(std::string(kMagic) + nonce);
+    const std::string theirs = take(wrong, kMagic.size() + kNonceBytes).substr(kMagic.size());
+    // The question is sent along; neither it nor the proof has an answer.
+    const std::string question = Writer(static_cast<uint8_t>(Op::kCount)).message();
+    put(wrong, proof(Side::kClient, secret, nonce, theirs) + question);
+    EXPECT_EQ(take(wrong, 1), "");
+  }
+  // An answer of the past proves nothing: the store's nonce is new every time.
+  EXPECT_NE(take(stranger(std::string(kMagic) + nonce), kMagic.size() + kNonceBytes),
+            take(stranger(std::string(kMagic) + nonce), kMagic.size() + kNonceBytes));
+  try {
+    const StoreClient wrong(endpoint_, "the secret of that run", kPatience);
+    ADD_FAILURE() << "let in";
+  } catch (const Error& error) {
+    EXPECT_NE(std::string(error.what()).find("ADAGP_STORE_SECRET"), std::string::npos);
+  }
+  expect_service();
+}
+
+// Bytes of memory that belong to this process.
+double resident_bytes() {
+  std::ifstream file("/proc/self/statm");
+  double all = 0, resident = 0;
+  file >> all >> resident;
+  return resident * static_cast<double>(sysconf(_SC_PAGESIZE));
+}
+
+TEST_F(Stores, TakeMessagesOfABoundedLength) {
+  start();
+  const double before = resident_bytes();
+  const Descriptor huge = member(length_prefix(0xf0000000));
+  EXPECT_TRUE(closed(huge));
+  const Descriptor one_more = member(length_prefix(kLongestMessage + 1));
+  EXPECT_TRUE(closed(one_more));
+  EXPECT_LT(resident_bytes() - before, 256e6);  // 4 GB were announced
+  StoreClient store = client();
+  EXPECT_THROW(store.set("a", std::string(kLongestMessage, 'a'), kPatience), Error);
+  store.set("a", std::string(kLongestMessage - 100, 'a'), kPatience);
+  EXPECT_EQ(store.get("a", kPatience)->size(), kLongestMessage - 100);
+}
+
+TEST_F(Stores, DropWhatIsMalformed) {
+  start();
+  const auto request = [](Op op) { return Writer(static_cast<uint8_t>(op)); };
+  const std::string a_key_of_4_gb("\x01\xff\xff\xff\xffkey", 8);  // 1: Op::kGet
+  for (const std::string& says : std::vector<std::string>{
+           length_prefix(0), length_prefix(1) + "\x7f", length_prefix(8) + a_key_of_4_gb,
+           request(Op::kSet).text("key").message(),
+           request(Op::kGet).text("key").text("left over").message()}) {
+    EXPECT_TRUE(closed(member(says))) << core::hex(says);
+    expect_service();
+  }
+  StoreClient store = client();
+  store.set("word", "one", kPatience);
+  EXPECT_THROW(store.add("word", 1, kPatience), Error);
+  expect_service();
+}
+
+TEST_F(Stores, GiveUpAMessageThatDoesNotEnd) {
+  StoreLimits limits;
+  limits.message = milliseconds(100);
+  start(limits);
+  const Descriptor slow = member(length_prefix(100) + "abc");
+  EXPECT_TRUE(closed(slow));
+  server_.reset();
+  start();
+  const Descriptor again = member(length_prefix(100) + "abc");
+  expect_service();
+}
+
+TEST_F(Stores, AreNotFullOfStrangers) {
+  StoreLimits limits;
+  limits.strangers = 8;
+  start(limits);
+  std::vector<Descriptor> crowd;
+  for (int i = 0; i < 40; ++i) crowd.push_back(stranger());
+  expect_service();
+  EXPECT_TRUE(closed(crowd.front()));  // the oldest go first
+}
+
+TEST_F(Stores, HoldABoundedAmount) {
+  StoreLimits limits;
+  limits.bytes = 1100;
+  start(limits);
+  StoreClient store = client();
+  store.set("a", std::string(900, 'a'), kPatience);
+  EXPECT_THROW(store.set("b", std::string(900, 'b'), kPatience), Error);
+  EXPECT_THROW(store.append("a", std::string(900, 'b'), kPatience), Error);
+  store.set("a", std::string(950, 'a'), kPatience);  // instead of the other
+  EXPECT_TRUE(store.remove("a", kPatience));
+  store.set("b", std::string(900, 'b'), kPatience);
+  EXPECT_THROW(store.set("c", "", kPatience), Error);  // empty values take room, too
+}
+
+std::string refusal(const std::function<void()>& action) {
+  try {
+    action();
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "done";
+}
+
+TEST(StoreSockets, AnImpostorIsFoundOut) {
+  // It listens where the run's store should and takes every proof, but has none of its own.
+  const Endpoint endpoint = new_socket();
+  const Descriptor listener = listen_at(endpoint, false);
+  std::thread impostor([&] {
+    ASSERT_TRUE(wait_ready(listener.get(), POLLIN, Clock::now() + kPatience));
+    const Descriptor client(accept(listener.get(), nullptr, nullptr));
+    std::string bytes(kMagic.size() + kNonceBytes + kProofBytes, '\0');
+    const std::string greeting = std::string(kMagic) + std::string(kNonceBytes, 'n');
+    EXPECT_GT(recv(client.get(), bytes.data(), kMagic.size() + kNonceBytes, MSG_WAITALL), 0);
+    EXPECT_GT(send(client.get(), greeting.data(), greeting.size(), MSG_NOSIGNAL), 0);
+    EXPECT_GT(recv(client.get(), bytes.data(), kProofBytes, MSG_WAITALL), 0);
+    EXPECT_GT(send(client.get(), bytes.data(), kProofBytes, MSG_NOSIGNAL), 0);
+    EXPECT_EQ(recv(client.get(), bytes.data(), 1, MSG_WAITALL), 0);  // no question comes
+  });
+  const std::string said = refusal([&] { StoreClient(endpoint, "a secret", kPatience); });
+  EXPECT_NE(said.find("does not know this run's secret"), std::string::npos) << said;
+  impostor.join();
+}
+
+TEST(StoreSockets, OneListensAtAName) {
+  const Endpoint endpoint = new_socket();
+  const Descriptor first = listen_at(endpoint, false);
+  EXPECT_NE(refusal([&] { listen_at(endpoint, false); }).find("in use"), std::string::npos);
+}
+
+TEST(StoreSockets, OverTcpToo) {
+  // On a machine without a network there is the loopback interface alone, which listen_at takes
+  // for a host's private name for itself; "anywhere" includes it.
+  const Endpoint endpoint{"", "127.0.0.1", free_port()};
+  EXPECT_NE(refusal([&] { listen_at(endpoint, false); }).find("loopback"), std::string::npos);
+  const StoreServer server(listen_at(endpoint, true), "a secret for this test");
+  StoreClient store(endpoint, "a secret for this test", kPatience);
+  store.set("a", "1", kPatience);
+  EXPECT_TRUE(store.check({"a"}, kPatience));
+}
+
+TEST(StoreSockets, NobodyThereIsSaidSo) {
+  for (const Endpoint& endpoint : {new_socket(), Endpoint{"", "127.0.0.1", free_port()}}) {
+    const std::string said = refusal([&] { StoreClient(endpoint, "s", milliseconds(50)); });
+    EXPECT_NE(said.find("nobody answers there"), std::string::npos) << said;
+    EXPECT_EQ(said.find("something listens"), std::string::npos) << said;
+  }
+}
+
+TEST(StoreSockets, SomebodyElseIsSaidSo) {
+  const Endpoint endpoint = new_socket();
+  const Descriptor deaf = listen_at(endpoint, false);
+  const std::string said = refusal([&] { StoreClient(endpoint, "s", milliseconds(50)); });
+  EXPECT_NE(said.find("something listens there"), std::string::npos) << said;
+}
+
+TEST(StoreSockets, LoopbackNames) {
+  for (const char* name : {"localhost", "127.0.0.1", "127.0.1.1", "::1"}) {
+    EXPECT_TRUE(on_this_machine(name)) << name;
+  }
+  for (const char* name : {"node7", "10.0.0.1", "127.0.0.1.example.org", ""}) {
+    EXPECT_FALSE(on_this_machine(name)) << name;
+  }
+}
+
+}  // namespace
+}  // namespace adagp::comm

@@ -1,0 +1,122 @@
+// Does every key bind, document itself and complain well?
+
+#include <cstdlib>
+
+#include <gtest/gtest.h>
+
+#include "adagp/config/run_config.h"
+#include "adagp/core/error.h"
+#include "adagp/core/files.h"
+
+namespace adagp::config {
+namespace {
+
+struct Bound {
+  Bound() { bind(binding, config); }
+  RunConfig config;
+  core::Binding binding;
+};
+
+std::string complaint(const std::string& toml) {
+  Bound b;
+  try {
+    b.binding.load_toml(toml, "recipe.toml");
+  } catch (const UsageError& error) {
+    return error.what();
+  }
+  return "";
+}
+
+TEST(RunConfig, RoundTripsThroughToml) {
+  Bound a, b;
+  a.config.schedule = "2ep bp, \"1:1";
+  a.config.optim.lr = 1e-5;
+  a.config.data.mean = {0.1, 0.25, 1.0 / 3.0};
+  a.config.policy.milestones = {"1ep", "500ba"};
+  a.config.seed = 123456789012345;
+  a.config.deterministic = true;
+  b.binding.load_toml(a.binding.to_toml(), "again");
+  EXPECT_TRUE(a.binding.differences(b.binding).empty());
+  EXPECT_EQ(b.config.data.mean[2], 1.0 / 3.0);
+}
+
+TEST(RunConfig, ComplaintsNamePlaceAndCure) {
+  EXPECT_EQ(
+      complaint("epochs = 3\n[optim]\nlearning_rat = 1"),
+      "recipe.toml:3:1: unknown key 'optim.learning_rat'; docs/configuration.md lists the keys");
+  EXPECT_NE(complaint("[optim]\nmomentun = 1")
+                .find("recipe.toml:2:1: unknown key 'optim.momentun'; did "
+                      "you mean 'optim.momentum'?"),
+            std::string::npos)
+      << complaint("[optim]\nmomentun = 1");
+  EXPECT_NE(complaint("epochs = \"three\"").find("expected a whole number"), std::string::npos);
+  EXPECT_NE(complaint("epochs = 0").find("expected 1 to 1000000000"), std::string::npos);
+  EXPECT_NE(complaint("precision = \"fp16\"").find("fp32"), std::string::npos);
+  EXPECT_NE(complaint("epochs = = 3").find("recipe.toml:1:"), std::string::npos);
+}
+
+TEST(RunConfig, NonAsciiIsTakenInStringsAndRefusedOutside) {
+  EXPECT_NE(complaint("# caf\u00e9\nepochs = 3\nmod\u00e9l = 1").find("recipe.toml:3:4: not TOML"),
+            std::string::npos);
+  EXPECT_NE(complaint("weights = \u00e9").find("recipe.toml:1:11: not TOML"), std::string::npos);
+  EXPECT_EQ(complaint("weights = \"\u00e9\"  # \u00fc\nschedule = \"\"\"\n\u00e9\"\"\""), "");
+  EXPECT_EQ(complaint("weights = \"a\\\"\u00e9\""), "");
+  EXPECT_NE(complaint("epochs = 0x'\u00bf'").find("recipe.toml:1:12: not TOML"), std::string::npos);
+  EXPECT_EQ(complaint("weights = \"\"\"a\u00e9\"\"\"\"\" # \u00e9"), "");
+  EXPECT_NE(complaint("[optim]\nlr = nan").find("expected a number"), std::string::npos);
+}
+
+TEST(RunConfig, SetTakesTomlOrBareText) {
+  Bound b;
+  b.binding.set("schedule=1ep bp, 2:1");
+  b.binding.set("optim.lr = 0.25");
+  b.binding.set("data.std=0.5");
+  b.binding.set("policy.milestones=[\"1ep\", \"2ep\"]");
+  b.binding.set("weights=2024");
+  EXPECT_EQ(b.config.schedule, "1ep bp, 2:1");
+  EXPECT_EQ(b.config.optim.lr, 0.25);
+  EXPECT_EQ(b.config.data.std, std::vector<double>{0.5});
+  EXPECT_EQ(b.config.policy.milestones.size(), 2U);
+  EXPECT_EQ(b.config.weights, "2024");
+  EXPECT_THROW(b.binding.set("optim.lr"), UsageError);
+  EXPECT_THROW(b.binding.set("optim.lr=fast"), UsageError);
+}
+
+TEST(RunConfig, EnvironmentNamesFollowTheKeys) {
+  Bound b;
+  setenv("ADAGP_OPTIM_LR", "0.125", 1);
+  b.binding.load_environment();
+  unsetenv("ADAGP_OPTIM_LR");
+  EXPECT_EQ(b.config.optim.lr, 0.125);
+}
+
+TEST(RunConfig, EveryKeyIsDocumentedWithItsDefault) {
+  const Bound b;
+  const std::string page =
+      core::read_file(core::fs::path(ADAGP_SOURCE_DIR) / "docs" / "configuration.md");
+  size_t rows = 0;
+  for (size_t at = page.find("\n| `"); at != std::string::npos; at = page.find("\n| `", at + 1))
+    ++rows;
+  EXPECT_EQ(rows, b.binding.fields().size()) << "docs/configuration.md has keys that do not exist";
+  for (const auto& field : b.binding.fields()) {
+    const std::string row = "| `" + field.key + "` | `" + core::Binding::value_text(field) +
+                            "` | " + field.about + " |";
+    EXPECT_NE(page.find(row), std::string::npos) << "docs/configuration.md lacks: " << row;
+  }
+}
+
+TEST(RunConfig, EveryRecipeLoads) {
+  int count = 0;
+  for (const auto& entry : core::fs::recursive_directory_iterator(core::fs::path(ADAGP_SOURCE_DIR) /
+                                                                  "configs" / "recipes")) {
+    if (entry.path().extension() != ".toml") continue;
+    Bound b;
+    EXPECT_NO_THROW(b.binding.load_toml(core::read_file(entry.path()), entry.path().string()));
+    EXPECT_NO_THROW(validate(b.config));
+    ++count;
+  }
+  EXPECT_GE(count, 6);
+}
+
+}  // namespace
+}  // namespace adagp::config
