@@ -9,8 +9,9 @@
 
 #include <ATen/ATen.h>
 
-#include "adagp/method/method.h"
+#include "adagp/method/table.h"
 #include "adagp/step/exact_step.h"
+#include "adagp/step/predicted_step.h"
 #include "adagp/task/classification.h"
 #include "adagp/train/build.h"
 

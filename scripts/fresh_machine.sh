@@ -114,6 +114,9 @@ make_system() {
 copy_settings() {
   local name certificates=/etc/this-machine.crt bundle=${PIP_CERT:-${SSL_CERT_FILE:-}}
   cp -L /etc/resolv.conf "$folder/etc/resolv.conf"
+  # What an installer writes and debootstrap does not; torchrun meets its processes at localhost.
+  grep -qs localhost "$folder/etc/hosts" ||
+    printf '127.0.0.1 localhost\n::1 localhost ip6-localhost ip6-loopback\n' >"$folder/etc/hosts"
   [[ ! -f /etc/pip.conf ]] || cp /etc/pip.conf "$folder/etc/pip.conf"
   apt-config dump | grep -E '^Acquire::(https?::|Check-Valid-Until|Retries)' \
     >"$folder/etc/apt/apt.conf.d/99this-machine" || true
@@ -183,7 +186,7 @@ for step in "${steps[@]}"; do
     *) timed "make $step" inside "cd /root/adagp && make $step" || break ;;
   esac
 done
-say "--- $(inside 'source /etc/os-release && echo "$PRETTY_NAME"'), $(uname -m), $(nproc) cores, commit $(git -c safe.directory='*' -C "$checkout" rev-parse --short HEAD)"
+say "--- $(inside 'source /etc/os-release && echo "$PRETTY_NAME"'), $(uname -m), $(nproc) cores, commit $(git -c safe.directory='*' -C "$folder/root/adagp" rev-parse --short HEAD)"
 say "$(inside 'g++ --version 2>/dev/null | head -1; python3 -V 2>/dev/null' | paste -sd' ')"
 say "set-up added $(comm -13 <(echo "$before") <(packages) |
   awk '{kb += $2} END {printf "%d packages, %d MB", NR, kb / 1000}'), .venv $(du -sh "$folder/root/adagp/.venv" 2>/dev/null | cut -f1 || true)"

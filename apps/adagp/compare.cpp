@@ -9,7 +9,7 @@
 #include "adagp/core/text.h"
 #include "adagp/experiment/budget.h"
 #include "adagp/experiment/compare.h"
-#include "adagp/method/method.h"
+#include "adagp/method/table.h"
 #include "adagp/report/budget.h"
 #include "adagp/report/compare.h"
 #include "adagp/train/build.h"

@@ -12,7 +12,7 @@
 #include "adagp/data/sets/dataset.h"
 #include "adagp/layers/from_model.h"
 #include "adagp/layers/zoo_tables.h"
-#include "adagp/method/method.h"
+#include "adagp/method/table.h"
 #include "adagp/models/model.h"
 #include "adagp/nn/layer.h"
 #include "adagp/predictor/predictor.h"

@@ -8,7 +8,7 @@
 #include "adagp/core/output.h"
 #include "adagp/core/text.h"
 #include "adagp/experiment/dry_run.h"
-#include "adagp/method/method.h"
+#include "adagp/method/table.h"
 #include "adagp/train/build.h"
 #include "commands.h"
 #include "resume_advice.h"

@@ -216,8 +216,16 @@ def test_a_checkpoint_of_four_stages_resumes_on_fewer(tmp_path, sixty_batches, t
 
 
 def children(process):
-    found = subprocess.run(["pgrep", "-P", str(process.pid)], capture_output=True, text=True)
-    return [int(pid) for pid in found.stdout.split()]
+    """From /proc, as a bare system has no pgrep; the command's name may hold spaces and brackets."""
+    found = []
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            parent = stat.read_text(errors="replace").rpartition(")")[2].split()[1]
+        except OSError:  # it has ended
+            continue
+        if int(parent) == process.pid:
+            found.append(int(stat.parent.name))
+    return sorted(found)
 
 
 def waited(text):

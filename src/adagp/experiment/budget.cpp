@@ -11,7 +11,7 @@
 #include "adagp/core/log.h"
 #include "adagp/core/text.h"
 #include "adagp/experiment/runs.h"
-#include "adagp/method/method.h"
+#include "adagp/method/table.h"
 
 namespace adagp::experiment {
 namespace {
@@ -190,9 +190,8 @@ BudgetSpec parse_budget_spec(const std::string& text, const std::vector<int64_t>
   }
   spec.label = core::trim(text.substr(0, at));
   spec.method = core::trim(text.substr(0, std::min(open, at)));
-  method::find_method(spec.method);
-  if (spec.method == "equal-time") {
-    throw UsageError("--methods: equal-time is what --budget does with bp; leave it out");
+  if (method::find_method(spec.method).length) {
+    throw UsageError("--methods: " + spec.method + " is what --budget does with bp; leave it out");
   }
   if (open != std::string::npos) {
     for (const std::string& part : core::split(text.substr(open + 1, close - open - 1), ';')) {

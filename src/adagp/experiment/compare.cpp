@@ -8,7 +8,7 @@
 #include "adagp/core/text.h"
 #include "adagp/experiment/runs.h"
 #include "adagp/method/equal_time.h"
-#include "adagp/method/method.h"
+#include "adagp/method/table.h"
 #include "adagp/run/precision.h"
 #include "adagp/train/conditions.h"
 
@@ -17,6 +17,11 @@ namespace {
 
 bool has(const std::vector<std::string>& names, const std::string& name) {
   return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+// Whether a run's length is the seconds of others: it comes after them.
+bool follows_others(const std::string& method) {
+  return static_cast<bool>(method::find_method(method).length);
 }
 
 bool has_own_budget(const config::RunConfig& config) {
@@ -34,22 +39,22 @@ void check_methods(const config::RunConfig& config, const std::vector<std::strin
       throw UsageError("--methods: '" + method + "' twice");
     }
   }
-  if (has(methods, "equal-time") && !has_own_budget(config) &&
-      !(has(methods, "bp") && has(methods, "adagp"))) {
-    throw UsageError(
-        "--methods: equal-time takes its budget from bp and adagp: add both, or set "
-        "equal_time.batches or equal_time.reference");
+  const auto follower = std::find_if(methods.begin(), methods.end(), follows_others);
+  if (follower == methods.end()) return;
+  if (!has_own_budget(config) && !(has(methods, "bp") && has(methods, "adagp"))) {
+    throw UsageError("--methods: " + *follower +
+                     " takes its budget from bp and adagp: add both, or set "
+                     "equal_time.batches or equal_time.reference");
   }
   const core::fs::path reference = config.equal_time_reference;
-  if (has(methods, "equal-time") && config.equal_time_batches == 0 && !reference.empty()) {
+  if (config.equal_time_batches == 0 && !reference.empty()) {
     report::Summary::read(reference / "summary.json");
   }
 }
 
-// equal-time last: it needs the seconds of the others.
 std::vector<std::string> in_order(std::vector<std::string> methods) {
   std::stable_partition(methods.begin(), methods.end(),
-                        [](const std::string& method) { return method != "equal-time"; });
+                        [](const std::string& method) { return !follows_others(method); });
   return methods;
 }
 
@@ -101,7 +106,7 @@ CompareResult compare_methods(const config::RunConfig& config, const CompareOpti
          ++seed) {
       run::refuse_own_inputs(config, options.folder / core::cat(method, "-seed", seed));
     }
-    if (method == "equal-time") continue;  // plain backprop, whose budget is not known yet
+    if (follows_others(method)) continue;  // plain backprop, whose budget is not known yet
     config::RunConfig one = config;
     one.method = method;
     check_run(one, task, options.folder / core::cat(method, "-seed", one.seed), options.overwrite);
@@ -121,7 +126,7 @@ CompareResult compare_methods(const config::RunConfig& config, const CompareOpti
       one.seed = seed;
       try {
         bool replace = options.overwrite;
-        if (method == "equal-time" && !has_own_budget(config)) {
+        if (follows_others(method) && !has_own_budget(config)) {
           set_budget(one, of_seed);
           replace = replace || is_outdated(one, task, options.folder / name);
         }

@@ -6,8 +6,7 @@
 #include "adagp/core/text.h"
 #include "adagp/experiment/step_times.h"
 #include "adagp/layers/from_model.h"
-#include "adagp/method/equal_time.h"
-#include "adagp/method/method.h"
+#include "adagp/method/table.h"
 #include "adagp/run/precision.h"
 #include "adagp/train/build.h"
 #include "adagp/train/trainer.h"
@@ -26,11 +25,12 @@ Plan dry_run(config::RunConfig config) {
   const task::TaskPtr task = task::open_task(config);
   task->resolve(config);
   run::resolve_precision(config);
-  method::fix_budget(config, task, task::throw_away_nets(config, task));
+  method::fix_length(config, task, task::throw_away_nets(config, task));
   core::log_info("dry run: making network " + config.model.name);
   train::Trainer trainer(config, task, task::build_net(config, *task));
   step::Session& s = trainer.session();
-  if (const std::string no_gp = trainer.no_gp_batches(); !no_gp.empty()) core::log_warning(no_gp);
+  if (const std::string no_gp = trainer.forecast().no_gp_batches(); !no_gp.empty())
+    core::log_warning(no_gp);
 
   Plan plan;
   plan.model = config.model.name + " (" + config.model.form + " form)";
@@ -41,7 +41,7 @@ Plan dry_run(config::RunConfig config) {
   if (s.predictor) plan.predictor_parameters = s.predictor->parameter_count();
   plan.batches_per_epoch = trainer.batches_per_epoch();
   plan.batch = config.batch;
-  const train::EpochPlanner::Counts counts = trainer.foreseen();
+  const train::EpochPlanner::Counts counts = trainer.forecast().counts();
   plan.gp_batches = counts.gp;
   plan.bp_batches = counts.bp;
   constexpr double kFloat = 4;
@@ -51,7 +51,7 @@ Plan dry_run(config::RunConfig config) {
   for (const auto& row : table.rows) {
     plan.activation_bytes += 2.0 * static_cast<double>(row.output_bytes * config.batch);
   }
-  if (s.bf16()) plan.activation_bytes /= 2;
+  if (s.bf16) plan.activation_bytes /= 2;
 
   const double bp_macs = trainer.costs().backprop() * static_cast<double>(config.batch);
   std::vector<std::string> kinds{s.predictor ? "bp-train" : "bp"};
@@ -64,12 +64,12 @@ Plan dry_run(config::RunConfig config) {
   const auto bp_batches = static_cast<double>(plan.bp_batches);
   const auto gp_batches = static_cast<double>(plan.gp_batches);
   if (s.predictor || !std::isfinite(bp_macs)) {
-    plan.gp_seconds = trainer.method().cheap_needs_data() ? times.gp.median : 0;
+    plan.gp_seconds = trainer.method().traits().cheap_needs_data ? times.gp.median : 0;
     plan.total_seconds = plan.bp_seconds * bp_batches + plan.gp_seconds * gp_batches;
   } else {
     // Exact steps take as long as their multiplications, near enough.
     plan.total_seconds = plan.bp_seconds * counts.macs / bp_macs;
-    plan.gp_seconds = gp_batches > 0 && !trainer.method().resizes_batches()
+    plan.gp_seconds = gp_batches > 0 && !trainer.method().batch_plan().resizes_batches
                           ? (plan.total_seconds - plan.bp_seconds * bp_batches) / gp_batches
                           : 0;
   }

@@ -43,7 +43,7 @@ double check_run(config::RunConfig config, const task::TaskPtr& task, const core
   const train::Trainer trainer(config, task, task::build_net(config, *task));
   const double epoch =
       trainer.costs().backprop() * static_cast<double>(trainer.batches_per_epoch() * config.batch);
-  return trainer.foreseen().macs / epoch;
+  return trainer.forecast().counts().macs / epoch;
 }
 
 }  // namespace adagp::experiment

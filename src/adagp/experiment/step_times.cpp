@@ -6,8 +6,9 @@
 
 #include "adagp/data/stream/resident.h"
 #include "adagp/device/kernels.h"
-#include "adagp/method/method.h"
+#include "adagp/method/table.h"
 #include "adagp/step/exact_step.h"
+#include "adagp/step/predicted_step.h"
 
 namespace adagp::experiment {
 namespace {

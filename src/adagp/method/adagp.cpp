@@ -4,7 +4,7 @@
 
 #include "adagp/core/error.h"
 #include "adagp/method/adagp.h"
-#include "adagp/method/factories.h"
+#include "adagp/method/entries.h"
 
 namespace adagp::method {
 namespace {
@@ -63,11 +63,23 @@ class WrongInput : public AdaGp {
 
 }  // namespace
 
-MethodMaker adagp_method() {
-  return maker<AdaGp>();
+MethodEntry entries::adagp() {
+  return {.name = "adagp",
+          .about = "ADA-GP: GP batches take predicted gradients",
+          .cheap = Cheap::kScheduled,
+          .predicts = true,
+          .reads = "head probe_every",
+          .make = maker<AdaGp>()};
 }
-MethodMaker wrong_input_method() {
-  return maker<WrongInput>();
+
+MethodEntry entries::wrong_input() {
+  return {.name = "wrong-input",
+          .about = "control: adagp whose predictor is fed the batch before",
+          .cheap = Cheap::kScheduled,
+          .predicts = true,
+          .reads = "head probe_every",
+          .make = maker<WrongInput>(),
+          .learns_itself = true};
 }
 
 }  // namespace adagp::method

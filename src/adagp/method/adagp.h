@@ -8,11 +8,10 @@ namespace adagp::method {
 class AdaGp : public Substitute {
  public:
   void advance(step::Session& s) override { s.predictor->advance(); }
-  double cost(const step::Session& s, const Costs& costs, const BatchContext& moment,
+  double cost(const step::Session& s, const Costs& costs, const plan::BatchContext& context,
               int64_t examples) const override {
-    return Substitute::cost(s, costs, moment, examples) +
-           (moment.phase == schedule::Phase::kBackprop ? s.predictor->learning_macs(examples)
-                                                       : s.predictor->macs(examples));
+    return Substitute::cost(s, costs, context, examples) +
+           (!context.cheap() ? s.predictor->learning_macs(examples) : s.predictor->macs(examples));
   }
 
  protected:

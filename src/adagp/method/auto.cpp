@@ -9,9 +9,10 @@
 #include "adagp/core/text.h"
 #include "adagp/device/kernels.h"
 #include "adagp/method/backprop.h"
-#include "adagp/method/factories.h"
+#include "adagp/method/entries.h"
 #include "adagp/method/heldout.h"
 #include "adagp/method/weight_average.h"
+#include "adagp/plan/heldout_examples.h"
 #include "adagp/schedule/controller.h"
 
 namespace adagp::method {
@@ -36,15 +37,14 @@ std::string as_text(const at::Tensor& bytes) {
   return {first, first + host.numel()};
 }
 
-class Auto : public Backprop {
+class Auto : public Backprop, public StepPolicy {
  public:
   explicit Auto(step::Session& s) : session_(s), controller_(options_of(s.config)) {
     require_alone(s);
     require_losses(s);
     for (const std::string& name : s.config.automatic.steps) {
       const MethodEntry entry = find_method(name);
-      const bool own_way = name == "ema" || name == "wrong-input";
-      if (own_way) {
+      if (entry.learns_itself) {
         throw UsageError("auto.steps: '" + name +
                          "' learns from every exact batch in its own way; leave it out");
       }
@@ -54,13 +54,17 @@ class Auto : public Backprop {
                          "list methods' that speak of GP batches");
       }
       steps_.push_back({name, entry.predicts, entry.make(s)});
+      for (const int64_t side : steps_.back().method->batch_plan().image_sides) {
+        plan_.image_sides.push_back(side);
+      }
     }
     heldout_.emplace(s);
     // What is only done the first time (cuDNN's trials) is not to be on the clock.
     if (s.device.is_cuda()) heldout_->loss(s);
   }
 
-  Phase begin_batch(step::Session& s, const BatchContext&) override {
+  StepPolicy* policy() override { return this; }
+  Phase begin(step::Session& s, const plan::BatchContext&) override {
     if (!std::exchange(begun_, true)) warn_of_short_runs(s.config);
     if (leads_in()) {
       learns_ = is_time_to_learn();
@@ -78,7 +82,7 @@ class Auto : public Backprop {
     return cheap ? Phase::kPredict : Phase::kBackprop;
   }
 
-  void end_batch(step::Session& s, double macs) override {
+  void end(step::Session& s, double macs) override {
     if (leads_in()) {
       ++exact_;
       average_.add(s);
@@ -124,28 +128,24 @@ class Auto : public Backprop {
   step::StepResult cheap_step(step::Session& s, const data::Batch& batch) override {
     return step().cheap_step(s, batch);
   }
-  bool cheap_needs_data() const override { return current() < 0 || step().cheap_needs_data(); }
-  bool cheap_does_work() const override { return step().cheap_does_work(); }
-  int64_t full_kind() const override { return learns_ ? 1 : 0; }
-  int64_t cheap_kind() const override { return current(); }
-  int64_t cheap_kinds() const override { return static_cast<int64_t>(steps_.size()); }
-  void rehearse(int64_t kind) override { rehearsed_ = kind; }
-  data::Batch shown(const data::Batch& batch, const BatchContext& moment) const override {
-    return moment.phase == Phase::kPredict ? step().shown(batch, moment) : batch;
+  Traits traits() const override {
+    return {.cheap_needs_data = current() < 0 || step().traits().cheap_needs_data,
+            .cheap_does_work = current() >= 0 && step().traits().cheap_does_work};
   }
-  std::vector<int64_t> sides() const override {
-    std::vector<int64_t> out;
-    for (const Step& step : steps_) {
-      for (const int64_t side : step.method->sides()) out.push_back(side);
-    }
-    return out;
+  Kinds kinds() const override { return {.exact = learns_ ? 1 : 0, .cheap = current()}; }
+  int64_t cheap_kinds() const override { return static_cast<int64_t>(steps_.size()); }
+  void choose_for_warm_up(int64_t kind) override { on_trial_ = kind; }
+  const plan::BatchPlan& batch_plan() const override { return plan_; }
+  data::Batch transform_batch(const data::Batch& batch,
+                              const plan::BatchContext& context) const override {
+    return context.cheap() ? step().transform_batch(batch, context) : batch;
   }
 
-  double cost(const step::Session& s, const Costs& costs, const BatchContext& moment,
+  double cost(const step::Session& s, const Costs& costs, const plan::BatchContext& context,
               int64_t examples) const override {
-    const Method* who = moment.phase == Phase::kPredict ? &step() : learning();
-    return who != nullptr ? who->cost(s, costs, moment, examples)
-                          : Backprop::cost(s, costs, moment, examples);
+    const Method* who = context.cheap() ? &step() : learning();
+    return who != nullptr ? who->cost(s, costs, context, examples)
+                          : Backprop::cost(s, costs, context, examples);
   }
   double take_other_cost(const Costs& costs) override {
     return static_cast<double>(std::exchange(readings_, 0) * heldout_->examples()) *
@@ -216,7 +216,7 @@ class Auto : public Backprop {
   static constexpr double kMacsPerSecond = 1e12;  // of the counted clock; any number would do
 
   // Which step a cheap batch takes.
-  int64_t current() const { return rehearsed_ >= 0 ? rehearsed_ : controller_.window().step; }
+  int64_t current() const { return on_trial_ >= 0 ? on_trial_ : controller_.window().step; }
   Method& step() const { return *steps_.at(static_cast<size_t>(current())).method; }
   // Before the first window of a trial there is half a window of plain backprop, so that its loss
   // before is a mean's, as all that follow.
@@ -249,12 +249,13 @@ class Auto : public Backprop {
   }
 
   step::Session& session_;
+  plan::BatchPlan plan_;  // the sides of images that its steps may need
   schedule::Controller controller_;
   std::optional<HeldOut> heldout_;
   std::vector<Step> steps_;
-  int64_t place_ = 0;       // in the window
-  int64_t exact_ = 0;       // batches so far
-  int64_t rehearsed_ = -1;  // a step on rehearsal
+  int64_t place_ = 0;      // in the window
+  int64_t exact_ = 0;      // batches so far
+  int64_t on_trial_ = -1;  // a step in the warm-up
   bool begun_ = false;
   bool learns_ = false;
   // Of the present window: loss before it, multiplications, when it began.
@@ -267,8 +268,13 @@ class Auto : public Backprop {
 
 }  // namespace
 
-MethodMaker auto_method() {
-  return [](step::Session& s) -> std::unique_ptr<Method> { return std::make_unique<Auto>(s); };
+MethodEntry entries::automatic() {
+  return {.name = "auto",
+          .about = "measures which of auto.steps pay, and mixes in those alone",
+          .cheap = Cheap::kDecided,
+          .reads = "auto.",
+          .make = maker<Auto>(),
+          .select = {plan::all_but_heldout_rule, false}};
 }
 
 }  // namespace adagp::method

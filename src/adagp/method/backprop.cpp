@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "adagp/method/factories.h"
+#include "adagp/method/entries.h"
 
 namespace adagp::method {
 namespace {
@@ -13,12 +13,11 @@ class Skip : public Backprop {
   step::StepResult cheap_step(step::Session&, const data::Batch&) override {
     return {{}, {}, {}, schedule::Phase::kPredict};
   }
-  bool cheap_needs_data() const override { return false; }
-  bool cheap_does_work() const override { return false; }
-  double cost(const step::Session& s, const Costs& costs, const BatchContext& moment,
+  Traits traits() const override { return {.cheap_needs_data = false, .cheap_does_work = false}; }
+  double cost(const step::Session& s, const Costs& costs, const plan::BatchContext& context,
               int64_t examples) const override {
-    if (moment.phase == schedule::Phase::kPredict) return 0;
-    return Backprop::cost(s, costs, moment, examples);
+    if (context.cheap()) return 0;
+    return Backprop::cost(s, costs, context, examples);
   }
 };
 
@@ -28,10 +27,10 @@ class SmallBatch : public Backprop {
   step::StepResult cheap_step(step::Session& s, const data::Batch& batch) override {
     return Backprop::cheap_step(s, batch.part(0, part_of(s, batch.size())));
   }
-  double cost(const step::Session& s, const Costs& costs, const BatchContext& moment,
+  double cost(const step::Session& s, const Costs& costs, const plan::BatchContext& context,
               int64_t examples) const override {
-    const bool cheap = moment.phase == schedule::Phase::kPredict;
-    return Backprop::cost(s, costs, moment, cheap ? part_of(s, examples) : examples);
+    const bool cheap = context.cheap();
+    return Backprop::cost(s, costs, context, cheap ? part_of(s, examples) : examples);
   }
 
  private:
@@ -43,14 +42,23 @@ class SmallBatch : public Backprop {
 
 }  // namespace
 
-MethodMaker backprop_method() {
-  return maker<Backprop>();
+MethodEntry entries::bp() {
+  return {.name = "bp", .about = "plain backprop on every batch", .make = maker<Backprop>()};
 }
-MethodMaker skip_method() {
-  return maker<Skip>();
+
+MethodEntry entries::skip() {
+  return {.name = "skip",
+          .about = "control: GP batches are dropped",
+          .cheap = Cheap::kScheduled,
+          .make = maker<Skip>()};
 }
-MethodMaker small_batch_method() {
-  return maker<SmallBatch>();
+
+MethodEntry entries::small_batch() {
+  return {.name = "small-batch",
+          .about = "control: exact backprop on a quarter of each GP batch",
+          .cheap = Cheap::kScheduled,
+          .reads = "small_batch.",
+          .make = maker<SmallBatch>()};
 }
 
 }  // namespace adagp::method

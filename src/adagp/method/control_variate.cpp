@@ -19,8 +19,9 @@
 #include "adagp/core/text.h"
 #include "adagp/method/adagp.h"
 #include "adagp/method/choice.h"
-#include "adagp/method/factories.h"
+#include "adagp/method/entries.h"
 #include "adagp/step/micro_batches.h"
+#include "adagp/step/team.h"
 
 namespace adagp::method {
 namespace {
@@ -41,12 +42,12 @@ class AddSink : public predictor::GradientSink {
 class ControlVariate : public AdaGp {
  public:
   explicit ControlVariate(const step::Session& s) : parts_(count_of(s)) {
-    if (s.config.head != "predicted") {
+    if (s.head != step::Head::kPredicted) {
       throw UsageError("head = " + s.config.head +
                        ": method control-variate has an unbiased gradient for the head too; use "
                        "head = predicted");
     }
-    if (s.team || s.config.accumulate > 1) {
+    if (!s.team->solo() || s.config.accumulate > 1) {
       throw UsageError(
           "method control-variate cuts batches itself and trains in one process; leave out "
           "--parallel and accumulate");
@@ -77,9 +78,9 @@ class ControlVariate : public AdaGp {
     return all;
   }
 
-  double cost(const step::Session& s, const Costs& costs, const BatchContext& moment,
+  double cost(const step::Session& s, const Costs& costs, const plan::BatchContext& context,
               int64_t examples) const override {
-    if (moment.phase == schedule::Phase::kBackprop) return AdaGp::cost(s, costs, moment, examples);
+    if (!context.cheap()) return AdaGp::cost(s, costs, context, examples);
     const auto part = static_cast<double>(examples) / static_cast<double>(parts_);
     return costs.forward() * static_cast<double>(examples) + costs.backward() * part +
            static_cast<double>(parts_) * s.predictor->macs(examples / parts_);
@@ -112,8 +113,14 @@ class ControlVariate : public AdaGp {
 
 }  // namespace
 
-MethodMaker control_variate_method() {
-  return maker<ControlVariate>();
+MethodEntry entries::control_variate() {
+  return {.name = "control-variate",
+          .about =
+              "unbiased: all of a GP batch is predicted for, a part of it corrects the predictions",
+          .cheap = Cheap::kScheduled,
+          .predicts = true,
+          .reads = "head probe_every control_variate.",
+          .make = maker<ControlVariate>()};
 }
 
 }  // namespace adagp::method

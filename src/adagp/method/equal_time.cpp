@@ -7,22 +7,24 @@
 #include "adagp/core/log.h"
 #include "adagp/core/text.h"
 #include "adagp/device/choose_device.h"
+#include "adagp/method/backprop.h"
+#include "adagp/method/entries.h"
+#include "adagp/report/summary.h"
 #include "adagp/step/step_timer.h"
 
 namespace adagp::method {
-namespace {
-
-constexpr int kBudgetSteps = 20;
-
-}  // namespace
-
 int64_t budget_batches(double seconds, double seconds_per_batch, int64_t most) {
   return std::clamp<int64_t>(std::llround(seconds / seconds_per_batch), 1, most);
 }
 
-void fix_budget(config::RunConfig& config, const std::shared_ptr<const task::Task>& task,
+namespace {
+
+constexpr int kBudgetSteps = 20;
+
+// From the reference run's seconds and the measured time of a plain backprop step.
+void fix_budget(config::RunConfig& config, const task::TaskPtr& task,
                 const task::NetMaker& make_net) {
-  if (config.method != "equal-time" || config.equal_time_batches > 0) return;
+  if (config.equal_time_batches > 0) return;
   if (config.equal_time_reference.empty()) {
     throw UsageError(
         "method equal-time needs a budget: --set equal_time.reference=RUN (the folder of a "
@@ -41,6 +43,21 @@ void fix_budget(config::RunConfig& config, const std::shared_ptr<const task::Tas
   core::log_info(core::cat("equal-time: ", core::human_seconds(reference.train_seconds), " of ",
                            config.equal_time_reference, " buy ", config.equal_time_batches,
                            " backprop batches of ", core::fixed(step, 4), " s"));
+}
+
+int64_t budget_of(const config::RunConfig& config) {
+  if (config.equal_time_batches > 0) return config.equal_time_batches;
+  throw UsageError("equal_time.batches = 0: method equal-time has no budget");
+}
+
+}  // namespace
+
+MethodEntry entries::equal_time() {
+  return {.name = "equal-time",
+          .about = "control: backprop for as long as adagp took, learning rate fully decayed",
+          .reads = "equal_time.",
+          .make = maker<Backprop>(),
+          .length = {budget_of, fix_budget}};
 }
 
 }  // namespace adagp::method

@@ -27,7 +27,7 @@ double HeldOut::loss(step::Session& s) const {
   const nn::KeepStatistics looking_only;
   at::Tensor sum = at::zeros({}, at::TensorOptions(s.device).dtype(at::kDouble));
   for (const data::Batch& batch : batches_) {
-    const device::AutocastScope autocast(s.device, s.bf16());
+    const device::AutocastScope autocast(s.device, s.bf16);
     sum += s.task->losses(s.net->run(batch.inputs), batch.targets).sum(at::kDouble);
   }
   return sum.item<double>() / static_cast<double>(examples_);

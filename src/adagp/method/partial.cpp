@@ -1,11 +1,10 @@
 // Exact gradients of a part of the network: the blocks at its end.
 
-#include <cmath>
-
 #include "adagp/core/error.h"
 #include "adagp/core/text.h"
 #include "adagp/method/backprop.h"
-#include "adagp/method/factories.h"
+#include "adagp/method/entries.h"
+#include "adagp/plan/frozen_blocks.h"
 
 namespace adagp::method {
 namespace {
@@ -35,9 +34,9 @@ class Partial : public Backprop {
     s.first_block = before;
     return result;
   }
-  double cost(const step::Session&, const Costs& costs, const BatchContext& moment,
+  double cost(const step::Session&, const Costs& costs, const plan::BatchContext& context,
               int64_t examples) const override {
-    const bool cheap = moment.phase == schedule::Phase::kPredict;
+    const bool cheap = context.cheap();
     return costs.backprop(0, cheap ? first_ : 0) * static_cast<double>(examples);
   }
 
@@ -48,50 +47,30 @@ class Partial : public Backprop {
 // freeze: from given shares of the epochs on, the first blocks are no longer trained.
 class Freeze : public Backprop {
  public:
-  explicit Freeze(const step::Session& s) {
-    const auto& freeze = s.config.freeze;
-    if (freeze.at.size() != freeze.blocks.size()) {
-      throw UsageError(core::cat("freeze.at and freeze.blocks: ", freeze.at.size(), " and ",
-                                 freeze.blocks.size(), " numbers, expected equally many"));
-    }
-    for (size_t i = 0; i < freeze.at.size(); ++i) {
-      if (!(freeze.at[i] >= 0 && freeze.at[i] <= 1)) {
-        throw UsageError(core::cat("freeze.at: ", freeze.at[i], ", expected 0 to 1"));
-      }
-      steps_.push_back({freeze.at[i], checked_blocks(s, freeze.blocks[i], "freeze.blocks")});
-    }
+  explicit Freeze(const step::Session& s) : plan_(plan::freeze_plan(s.config)) {
+    for (const int64_t blocks : s.config.freeze.blocks) checked_blocks(s, blocks, "freeze.blocks");
   }
-  int64_t frozen_blocks(const BatchContext& moment) const override {
-    int64_t frozen = 0;
-    for (const auto& step : steps_) {
-      if (moment.epoch >= step.first_epoch(moment.epochs)) frozen = step.blocks;
-    }
-    return frozen;
-  }
-  std::vector<int64_t> turns(int64_t epochs) const override {
-    std::vector<int64_t> out;
-    for (const auto& step : steps_) out.push_back(step.first_epoch(epochs));
-    return out;
-  }
+  const plan::BatchPlan& batch_plan() const override { return plan_; }
 
  private:
-  struct Step {
-    double from;  // share of the epochs
-    int64_t blocks;
-    int64_t first_epoch(int64_t epochs) const {
-      return std::llround(from * static_cast<double>(epochs));
-    }
-  };
-  std::vector<Step> steps_;
+  plan::BatchPlan plan_;
 };
 
 }  // namespace
 
-MethodMaker partial_method() {
-  return maker<Partial>();
+MethodEntry entries::partial() {
+  return {.name = "partial",
+          .about = "exact: in GP batches the backward pass stops after the last blocks",
+          .cheap = Cheap::kScheduled,
+          .reads = "partial.",
+          .make = maker<Partial>()};
 }
-MethodMaker freeze_method() {
-  return maker<Freeze>();
+
+MethodEntry entries::freeze() {
+  return {.name = "freeze",
+          .about = "exact: the first blocks stop learning one after the other",
+          .reads = "freeze.",
+          .make = maker<Freeze>()};
 }
 
 }  // namespace adagp::method

@@ -14,7 +14,7 @@
 #include "adagp/device/autocast.h"
 #include "adagp/method/backprop.h"
 #include "adagp/method/choice.h"
-#include "adagp/method/factories.h"
+#include "adagp/method/entries.h"
 #include "adagp/nn/batch_norm.h"
 
 namespace adagp::method {
@@ -70,10 +70,10 @@ class Selective : public Backprop {
     return Backprop::cheap_step(s, cut_out(batch, choice));
   }
 
-  double cost(const step::Session& s, const Costs& costs, const BatchContext& moment,
+  double cost(const step::Session& s, const Costs& costs, const plan::BatchContext& context,
               int64_t examples) const override {
-    if (moment.phase == schedule::Phase::kBackprop) {
-      return Backprop::cost(s, costs, moment, examples);
+    if (!context.cheap()) {
+      return Backprop::cost(s, costs, context, examples);
     }
     return costs.forward() * static_cast<double>(examples) +
            costs.backprop() * static_cast<double>(part_of(s, examples));
@@ -87,15 +87,19 @@ class Selective : public Backprop {
   static at::Tensor look(step::Session& s, const data::Batch& batch) {
     const at::NoGradGuard no_grad;
     const nn::KeepStatistics looking_only;
-    const device::AutocastScope autocast(s.device, s.bf16());
+    const device::AutocastScope autocast(s.device, s.bf16);
     return s.task->losses(s.net->run(batch.inputs), batch.targets);
   }
 };
 
 }  // namespace
 
-MethodMaker selective_method() {
-  return maker<Selective>();
+MethodEntry entries::selective() {
+  return {.name = "selective",
+          .about = "exact: in GP batches only the examples with the largest losses go backward",
+          .cheap = Cheap::kScheduled,
+          .reads = "selective.",
+          .make = maker<Selective>()};
 }
 
 }  // namespace adagp::method

@@ -4,6 +4,7 @@
 #include "adagp/method/method.h"
 #include "adagp/predictor/layout.h"
 #include "adagp/step/exact_step.h"
+#include "adagp/step/predicted_step.h"
 
 namespace adagp::method {
 
@@ -11,7 +12,7 @@ namespace adagp::method {
 // from them, a GP batch applies gradients from source(). The head option acts on all of them alike.
 class Substitute : public Method {
  public:
-  bool substitutes() const override { return true; }
+  Traits traits() const override { return {.substitutes = true}; }
   step::StepResult exact_step(step::Session& s, const data::Batch& batch, Probes* probe) override {
     const step::StepResult result = backprop(s, batch, needs_summaries(s));
     std::vector<at::Tensor> gradients;
@@ -30,15 +31,16 @@ class Substitute : public Method {
   step::StepResult cheap_step(step::Session& s, const data::Batch& batch) override {
     const auto from = [this](step::Session& session, const predictor::Context& context,
                              predictor::GradientSink& sink) { source(session, context, sink); };
-    return cheap_needs_data() ? step::predicted_step(s, batch, from) : step::blind_step(s, from);
+    return traits().cheap_needs_data ? step::predicted_step(s, batch, from)
+                                     : step::blind_step(s, from);
   }
 
-  double cost(const step::Session& s, const Costs& costs, const BatchContext& moment,
+  double cost(const step::Session& s, const Costs& costs, const plan::BatchContext& context,
               int64_t examples) const override {
-    if (moment.phase == schedule::Phase::kBackprop) {
-      return Method::cost(s, costs, moment, examples);
+    if (!context.cheap()) {
+      return Method::cost(s, costs, context, examples);
     }
-    return cheap_needs_data() ? costs.forward() * static_cast<double>(examples) : 0;
+    return traits().cheap_needs_data ? costs.forward() * static_cast<double>(examples) : 0;
   }
 
  protected:

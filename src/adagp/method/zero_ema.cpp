@@ -4,7 +4,7 @@
 
 #include <ATen/ATen.h>
 
-#include "adagp/method/factories.h"
+#include "adagp/method/entries.h"
 #include "adagp/method/substitute.h"
 
 namespace adagp::method {
@@ -13,8 +13,8 @@ namespace {
 // Controls that look at no batch, unless the exact head makes them.
 class Blind : public Substitute {
  public:
-  explicit Blind(const step::Session& s) : exact_head_(s.config.head == "exact") {}
-  bool cheap_needs_data() const override { return exact_head_; }
+  explicit Blind(const step::Session& s) : exact_head_(s.head == step::Head::kExact) {}
+  Traits traits() const override { return {.cheap_needs_data = exact_head_, .substitutes = true}; }
 
  private:
   bool exact_head_;
@@ -82,11 +82,21 @@ class Ema : public Blind {
 
 }  // namespace
 
-MethodMaker zero_method() {
-  return maker<Zero>();
+MethodEntry entries::zero() {
+  return {.name = "zero",
+          .about = "control: gradient 0 in GP batches; momentum and decay act",
+          .cheap = Cheap::kScheduled,
+          .reads = "head probe_every",
+          .make = maker<Zero>()};
 }
-MethodMaker ema_method() {
-  return maker<Ema>();
+
+MethodEntry entries::ema() {
+  return {.name = "ema",
+          .about = "control: running mean of the true gradients in GP batches",
+          .cheap = Cheap::kScheduled,
+          .reads = "head probe_every ema.",
+          .make = maker<Ema>(),
+          .learns_itself = true};
 }
 
 }  // namespace adagp::method

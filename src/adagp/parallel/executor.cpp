@@ -131,7 +131,7 @@ void Executor::run_op(State& state, const Op& op) {
 
 models::Tensors Executor::run_blocks(step::Session& session, int stage,
                                      const models::Tensors& inputs) {
-  const device::AutocastScope autocast(session.device, session.bf16());
+  const device::AutocastScope autocast(session.device, session.bf16);
   if (layout_.stages == 1) return session.net->run(inputs);
   const auto& blocks = dynamic_cast<models::BlockNet&>(*session.net).blocks();
   models::Tensors values = inputs;

@@ -154,8 +154,8 @@ void ProcessTeam::begin_gradients(step::Session& session) {
   }
   // Gradients that wait for a partner, are put off, or are added up elsewhere first cannot leave
   // early.
-  const bool early = !pair_ && layout_.schedule != "zero-bubble" &&
-                     (!session.bf16() || layout_.micro_batches == 1);
+  const bool early =
+      !pair_ && layout_.schedule != "zero-bubble" && (!session.bf16 || layout_.micro_batches == 1);
   buckets_->begin(early ? layout_.micro_batches : 0, doing("gradients"));
 }
 

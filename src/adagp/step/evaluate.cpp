@@ -19,7 +19,7 @@ task::Seen forward_all(Session& s, data::BatchSource& source, StepGraph* graph,
   const auto forward = [&](const data::Batch& batch) {
     StepResult result;
     {
-      const device::AutocastScope autocast(s.device, s.bf16());
+      const device::AutocastScope autocast(s.device, s.bf16);
       result.outputs = s.net->run(batch.inputs);
     }
     result.loss = s.loss(result.outputs, batch, false).value;

@@ -57,7 +57,10 @@ models::Tensors run_net(Session& s, const models::Tensors& inputs) {
 }
 
 StepResult backprop(Session& s, const data::Batch& batch, bool tapped) {
-  if (s.team) return s.team->backprop(s, batch, tapped);
+  return s.team->backprop(s, batch, tapped);
+}
+
+StepResult SoloTeam::backprop(Session& s, const data::Batch& batch, bool tapped) {
   std::optional<Taps> taps;
   if (tapped) taps.emplace(s, s.config.accumulate);
   StepResult result;
@@ -66,7 +69,7 @@ StepResult backprop(Session& s, const data::Batch& batch, bool tapped) {
   for (const data::Batch& part : micro_batches(batch, s.config.accumulate)) {
     models::Tensors outputs;
     {
-      const device::AutocastScope autocast(s.device, s.bf16());
+      const device::AutocastScope autocast(s.device, s.bf16);
       outputs = run_net(s, part.inputs);
     }
     const task::Loss loss = s.loss(outputs, part, true);
@@ -83,7 +86,7 @@ StepResult backprop(Session& s, const data::Batch& batch, bool tapped) {
 void update(Session& s) {
   const at::NoGradGuard no_grad;
   if (s.config.clip > 0) {
-    if (s.team && s.team->splits_layers()) {
+    if (s.team->splits_layers()) {
       clip_together(s);
     } else {
       s.optimizer->clip(s.config.clip);

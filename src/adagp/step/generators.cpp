@@ -10,13 +10,13 @@ namespace adagp::step {
 namespace {
 
 // Every process of a team has its own; the leader's have the names of a process alone.
-std::string generator_name(const Team* team, const char* name) {
-  return team == nullptr || team->leads() ? name : core::cat("rank", team->rank(), ".", name);
+std::string generator_name(const Team& team, const char* name) {
+  return team.leads() ? name : core::cat("rank", team.rank(), ".", name);
 }
 
 }  // namespace
 
-io::TensorMap generator_state(const Team* team, at::Device device) {
+io::TensorMap generator_state(const Team& team, at::Device device) {
   const auto state = [](at::Device where) {
     return at::globalContext().defaultGenerator(where).get_state();
   };
@@ -25,11 +25,11 @@ io::TensorMap generator_state(const Team* team, at::Device device) {
   return out;
 }
 
-void load_generator_state(const Team* team, at::Device device, const io::TensorMap& saved) {
+void load_generator_state(const Team& team, at::Device device, const io::TensorMap& saved) {
   const auto restore = [&](const char* name, at::Device where) {
     auto found = saved.find(generator_name(team, name));
     // A run that had fewer processes: this one goes on with its own.
-    if (found == saved.end() && team != nullptr && !team->leads()) return;
+    if (found == saved.end() && !team.leads()) return;
     if (found == saved.end())
       throw DataError(std::string("checkpoint: no random state for ") + name);
     at::Generator generator = at::globalContext().defaultGenerator(where);

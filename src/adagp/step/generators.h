@@ -7,8 +7,8 @@
 namespace adagp::step {
 
 // Of this process; in a team each has its own entries.
-io::TensorMap generator_state(const Team* team, at::Device device);
+io::TensorMap generator_state(const Team& team, at::Device device);
 // Throws DataError when the entries are missing.
-void load_generator_state(const Team* team, at::Device device, const io::TensorMap& saved);
+void load_generator_state(const Team& team, at::Device device, const io::TensorMap& saved);
 
 }  // namespace adagp::step

@@ -12,6 +12,7 @@
 #include "adagp/core/message.h"
 #include "adagp/core/text.h"
 #include "adagp/device/kernels.h"
+#include "adagp/step/team.h"
 
 namespace adagp::step {
 namespace {
@@ -112,7 +113,7 @@ StepResult run_in_memory(Session& s, const std::string& phase, const data::Batch
   } catch (const c10::OutOfMemoryError&) {
     if (batch.empty()) throw;
     // Trials would need the other processes, which know nothing of it.
-    if (s.team) {
+    if (!s.team->solo()) {
       throw Error(core::cat("out of GPU memory in a ", phase, " step of batch ", s.config.batch,
                             "; use more processes, --set accumulate=N or a smaller --batch"));
     }

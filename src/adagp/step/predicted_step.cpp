@@ -20,7 +20,7 @@ class UpdateSink : public predictor::GradientSink {
   explicit UpdateSink(Session& session) : s_(session) {}
 
   bool wants(size_t layer) const override {
-    return s_.config.head == "predicted" || !s_.is_head(layer);
+    return s_.head == Head::kPredicted || !s_.is_head(layer);
   }
   void accept(size_t layer, const at::Tensor& gradient) override {
     if (averages()) {
@@ -35,7 +35,7 @@ class UpdateSink : public predictor::GradientSink {
   }
 
  private:
-  bool averages() const { return s_.team && s_.team->averages_predictions(); }
+  bool averages() const { return s_.team->averages_predictions(); }
   Session& s_;
 };
 
@@ -48,10 +48,8 @@ void exact_head(Session& s, size_t place, const at::Tensor& error) {
   at::Tensor bias = info.kind == nn::LayerKind::kConv2d
                         ? error.sum({0, 2, 3})
                         : error.reshape({-1, info.out}).sum(at::IntArrayRef{0});
-  if (s.team) {
-    s.team->average(weight);
-    s.team->average(bias);
-  }
+  s.team->average(weight);
+  s.team->average(bias);
   s.optimizer->step_one(s.weight_slot[place], weight);
   if (head.bias.defined()) s.optimizer->step_one(s.optimizer->index_of(head.bias), bias);
 }
@@ -86,33 +84,29 @@ void predicted_gradients(Session& s, const predictor::Context& context,
   s.predictor->predict(*s.summaries, context, sink);
 }
 
-namespace {
-
-StepResult as_predicted(StepResult result, const data::Batch& batch) {
+StepResult predicted_forward(Session& s, const data::Batch& batch) {
+  const at::NoGradGuard no_grad;
+  StepResult result = s.team->forward(s, batch);
   result.phase = schedule::Phase::kPredict;
   result.targets = batch.targets;
   return result;
 }
 
-}  // namespace
-
-StepResult predicted_forward(Session& s, const data::Batch& batch) {
-  const at::NoGradGuard no_grad;
-  if (s.team) return as_predicted(s.team->forward(s, batch), batch);
+StepResult SoloTeam::forward(Session& s, const data::Batch& batch) {
   StepResult result;
   Taps taps(s, s.config.accumulate);
   const auto size = static_cast<double>(batch.size());
   for (const data::Batch& part : micro_batches(batch, s.config.accumulate)) {
     models::Tensors outputs;
     {
-      const device::AutocastScope autocast(s.device, s.bf16());
+      const device::AutocastScope autocast(s.device, s.bf16);
       outputs = s.net->run(part.inputs);
     }
     result.add(s.loss(outputs, part, false).value, static_cast<double>(part.size()) / size);
     append(result.outputs, outputs);
   }
   taps.end();
-  return as_predicted(std::move(result), batch);
+  return result;
 }
 
 StepResult predicted_step(Session& s, const data::Batch& batch, const GradientSource& source) {
@@ -121,7 +115,7 @@ StepResult predicted_step(Session& s, const data::Batch& batch, const GradientSo
   UpdateSink sink(s);
   const predictor::Context context = context_of(s, result, batch.weights);
   source(s, context, sink);
-  if (s.config.head == "exact" && !s.heads.empty()) {
+  if (s.head == Head::kExact && !s.heads.empty()) {
     const models::Tensors errors =
         context.errors.empty() ? output_gradients(s, result.outputs, batch.targets, batch.weights)
                                : context.errors;

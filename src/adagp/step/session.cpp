@@ -42,12 +42,15 @@ bool Session::is_head(size_t layer) const {
 Session make_session(const config::RunConfig& config, std::shared_ptr<const task::Task> task,
                      std::shared_ptr<models::Net> net, std::shared_ptr<Team> team) {
   Session s;
-  s.team = std::move(team);
-  const auto owned = [&](const std::string& name) { return !s.team || s.team->owns(name); };
+  s.team = team ? std::move(team) : std::make_shared<SoloTeam>();
   s.task = std::move(task);
   s.config = config;
   s.device = device::choose_device(config.device);
-  if (s.bf16() && !s.device.is_cuda()) {
+  s.bf16 = config.precision == "bf16";
+  s.head = config.head == "exact"    ? Head::kExact
+           : config.head == "frozen" ? Head::kFrozen
+                                     : Head::kPredicted;
+  if (s.bf16 && !s.device.is_cuda()) {
     throw UsageError(
         "precision bf16 needs a GPU, and the device is the CPU; use fp32, or go on where the run "
         "began");
@@ -69,13 +72,13 @@ Session make_session(const config::RunConfig& config, std::shared_ptr<const task
     at::Tensor& value = item.value();
     // Channels-last is the fast layout of convolutions on both kinds of device.
     if (value.dim() == 4) value.set_data(value.contiguous(at::MemoryFormat::ChannelsLast));
-    if (owned(item.key())) params.push_back({item.key(), value});
+    if (s.team->owns(item.key())) params.push_back({item.key(), value});
   }
   std::vector<nn::WeightLayer*> all = nn::collect(*s.net);
   for (auto* layer : all) {
-    if (owned(layer->path() + "." + layer->names().weight)) s.layers.push_back(layer);
+    if (s.team->owns(layer->path() + "." + layer->names().weight)) s.layers.push_back(layer);
   }
-  if (s.bf16()) add_bf16_copies(s.layers, params);
+  if (s.bf16) add_bf16_copies(s.layers, params);
   s.optimizer = optim::make_optimizer(params, config.optim);
   for (const auto* layer : s.layers) {
     s.weight_slot.push_back(s.optimizer->index_of(layer->weight));
@@ -96,7 +99,7 @@ Session make_session(const config::RunConfig& config, std::shared_ptr<const task
 
 void add_summaries(Session& s) {
   s.summaries = std::make_unique<predictor::Summaries>(s.layers, s.config.predictor.summary);
-  if (s.config.head != "exact") return;
+  if (s.head != Head::kExact) return;
   for (const size_t head : s.heads) s.summaries->keep_input_of(head);
 }
 
@@ -110,7 +113,7 @@ void check_activations(const Session& s) {
     throw UsageError(kind + " needs the errors of class scores, and the task is " +
                      models::task_name(s.task->kind()) + instead);
   }
-  if (s.team) {
+  if (!s.team->solo()) {
     throw UsageError(kind +
                      " keeps the tensors of whole batches in one process: leave out "
                      "--parallel" +
@@ -126,15 +129,15 @@ void check_activations(const Session& s) {
 
 void add_predictor(Session& s, int64_t batches_per_epoch) {
   const auto seed = core::mix({static_cast<uint64_t>(s.config.seed), 0x707265646963ULL});
-  predictor::PredictorSync company;
-  if (s.team && s.team->splits_layers()) {
-    company.all = nn::collect(*s.net);
-    company.sum = [team = s.team](std::vector<at::Tensor>& tensors) {
+  predictor::PredictorSync sync;
+  if (s.team->splits_layers()) {
+    sync.all = nn::collect(*s.net);
+    sync.sum = [team = s.team](std::vector<at::Tensor>& tensors) {
       team->sum_over_stages(tensors);
     };
   }
   s.predictor =
-      predictor::make_predictor(s.layers, s.config.predictor, seed, batches_per_epoch, company);
+      predictor::make_predictor(s.layers, s.config.predictor, seed, batches_per_epoch, sync);
   s.predictor_loss = at::zeros({}, s.summaries->rows().options());
   if (const predictor::Needs needs = s.predictor->needs(); needs.any()) {
     check_activations(s);

@@ -20,14 +20,19 @@ namespace adagp::step {
 
 class Team;
 
+// What GP batches do with the layers that make the outputs.
+enum class Head { kPredicted, kExact, kFrozen };
+
 struct Session {
   config::RunConfig config;
   std::shared_ptr<const task::Task> task;
   at::Device device = at::kCPU;
   std::shared_ptr<models::Net> net;
-  std::shared_ptr<Team> team;            // null: this process trains alone
+  std::shared_ptr<Team> team;            // of one where this process trains alone
   std::vector<nn::WeightLayer*> layers;  // those this process moves
   std::vector<size_t> heads;             // places among the layers of those that make the outputs
+  Head head = Head::kPredicted;
+  bool bf16 = false;
   std::unique_ptr<optim::Optimizer> optimizer;
   std::vector<size_t> weight_slot;                  // of each layer's weight in the optimizer
   std::unique_ptr<predictor::Predictor> predictor;  // null when the method has none
@@ -43,7 +48,6 @@ struct Session {
   int64_t first_block = 0;     // blocks before it have no gradients: they are run without a graph
   task::RunningMetrics tally;  // of the batches since it was last reset
 
-  bool bf16() const { return config.precision == "bf16"; }
   bool is_head(size_t layer) const;
   // Of a batch's outputs; kept for its examples where there is a table of them.
   task::Loss loss(const models::Tensors& outputs, const data::Batch& batch, bool gradient) {
@@ -58,7 +62,7 @@ struct Session {
 
 // Takes the network to the device, in channels-last, with bf16 copies of its weights where it is to
 // compute in bf16, and builds the optimizer over its parameters. Summaries and predictor are added
-// by the functions below.
+// by the functions below. Without a team the process trains alone.
 Session make_session(const config::RunConfig& config, std::shared_ptr<const task::Task> task,
                      std::shared_ptr<models::Net> net, std::shared_ptr<Team> team = nullptr);
 // What every method with GP batches needs: the summaries, and the head's input for head = exact.

@@ -78,7 +78,7 @@ bool time_steps(Session& s, const data::Batch& batch, std::vector<TimedStep>& ki
 
 StepResult forward_alone(Session& s, const data::Batch& batch) {
   const at::NoGradGuard no_grad;
-  const device::AutocastScope autocast(s.device, s.bf16());
+  const device::AutocastScope autocast(s.device, s.bf16);
   StepResult result;
   result.outputs = s.net->run(batch.inputs);
   return result;

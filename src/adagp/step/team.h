@@ -1,7 +1,7 @@
 #pragma once
 // The processes that train one network together, as the steps and the trainer see them. A process
-// that trains alone has none. Every function that talks to the others is called by all of them, in
-// the same order.
+// that trains alone is a SoloTeam. Every function that talks to the others is called by all of
+// them, in the same order.
 
 #include <memory>
 #include <string>
@@ -16,6 +16,8 @@ class Team {
  public:
   virtual ~Team() = default;
 
+  // Whether there is nobody else, so that steps may be recorded and repeated at will.
+  virtual bool solo() const { return false; }
   virtual int rank() const = 0;
   bool leads() const { return rank() == 0; }  // evaluates, and writes the run's folder
 
@@ -53,7 +55,34 @@ class Team {
   virtual void fail(const std::string& why) noexcept = 0;
 };
 
-// Whoever makes one is told the resolved configuration and the network. Null: none.
+// One process that trains alone: everything is its own, and nobody is asked.
+class SoloTeam : public Team {
+ public:
+  bool solo() const override { return true; }
+  int rank() const override { return 0; }
+  bool owns(const std::string&) const override { return true; }
+  bool splits_layers() const override { return false; }
+  std::unique_ptr<data::BatchSource> share(std::unique_ptr<data::BatchSource> whole) override {
+    return whole;
+  }
+  StepResult backprop(Session& session, const data::Batch& batch, bool tapped) override;
+  StepResult forward(Session& session, const data::Batch& batch) override;
+  void sum_over_stages(std::vector<at::Tensor>&) override {}
+  bool averages_predictions() const override { return false; }
+  void average(at::Tensor&) override {}
+  void collect(Session&) override {}
+  void merge(run::Snapshot&) override {}
+  void spread(std::optional<run::Snapshot>&) override {}
+  std::string spread(const std::string& text) override { return text; }
+  task::RunningMetrics::Values sum(const task::RunningMetrics::Values& values) override {
+    return values;
+  }
+  int agree(int signal) override { return signal; }
+  void wait_for_leader() override {}
+  void fail(const std::string&) noexcept override {}
+};
+
+// Whoever makes one is told the resolved configuration and the network.
 using TeamMaker = std::function<std::shared_ptr<Team>(const config::RunConfig&, const task::Task&,
                                                       const std::shared_ptr<models::Net>&)>;
 

@@ -11,8 +11,7 @@
 #include "adagp/core/error.h"
 #include "adagp/core/text.h"
 #include "adagp/device/choose_device.h"
-#include "adagp/method/equal_time.h"
-#include "adagp/method/method.h"
+#include "adagp/method/table.h"
 #include "adagp/run/precision.h"
 #include "adagp/run/weights.h"
 #include "adagp/step/generators.h"
@@ -40,9 +39,9 @@ task::NetMaker as_it_came(std::shared_ptr<models::Net> net, const at::Device& de
   io::TensorMap values = run::state_dict(*net);
   for (auto& [name, value] : values) value = value.clone();
   return [net = std::move(net), values = std::move(values),
-          random = step::generator_state(nullptr, device), device] {
+          random = step::generator_state(step::SoloTeam(), device), device] {
     run::load_state_dict(*net, values, "the network");
-    step::load_generator_state(nullptr, device, random);
+    step::load_generator_state(step::SoloTeam(), device, random);
     for (const at::Tensor& parameter : net->parameters()) parameter.mutable_grad().reset();
     return net;
   };
@@ -52,7 +51,7 @@ task::NetMaker as_it_came(std::shared_ptr<models::Net> net, const at::Device& de
 report::Summary run_in(run::RunFolder& run, config::RunConfig& config, const task::TaskPtr& task,
                        const task::NetMaker& for_measuring, const task::NetMaker& for_training,
                        bool known) {
-  method::fix_budget(config, task, for_measuring);
+  method::fix_length(config, task, for_measuring);
   warm_up(config, task, for_measuring, known);
   return Trainer(config, task, for_training()).run(run);
 }
@@ -79,10 +78,10 @@ report::Summary train(config::RunConfig config, const task::TaskPtr& task,
 report::Summary train_together(config::RunConfig config, const core::fs::path& folder,
                                bool overwrite, const step::TeamMaker& make_team) {
   check_names(config);
-  if (config.method == "equal-time") {
-    throw UsageError(
-        "method equal-time measures one process; run it without --parallel, or use bp with fewer "
-        "epochs");
+  if (method::find_method(config.method).length) {
+    throw UsageError("method " + config.method +
+                     " measures one process; run it without --parallel, or use bp with fewer "
+                     "epochs");
   }
   // A launcher tells the processes of one machine how many threads each may have.
   if (config.threads > 0 || std::getenv("OMP_NUM_THREADS") == nullptr) set_threads(config);
@@ -114,7 +113,8 @@ report::Summary train(config::RunConfig config, const task::TaskPtr& task,
   run::RunFolder run(folder, config, overwrite);
   if (run.finished()) return run.summary();
   const at::Device device = device::choose_device(config.device);
-  if (!device.is_cuda() && config.method != "equal-time") {  // nothing is measured before
+  if (!device.is_cuda() &&
+      !method::find_method(config.method).length) {  // nothing is measured before
     return Trainer(config, task, std::move(net)).run(run);
   }
   const task::NetMaker own = as_it_came(std::move(net), device);

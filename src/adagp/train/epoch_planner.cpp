@@ -41,7 +41,7 @@ EpochPlanner::EpochPlanner(step::Session& session, const method::Method& method,
       method_(method),
       schedule_(std::move(schedule)),
       rule_(std::move(rule)),
-      planned_(static_cast<bool>(rule_) || method.resizes_batches()),
+      planned_(static_cast<bool>(rule_) || method.batch_plan().resizes_batches),
       examples_(session.task->train_size()) {
   if (!planned_) return;
   method::require_alone(session);
@@ -59,8 +59,9 @@ data::Planner EpochPlanner::planner() {
 std::vector<data::EpochPlan::Part> EpochPlanner::parts(int64_t epoch, int64_t examples) const {
   std::vector<data::EpochPlan::Part> out;
   for (int64_t begin = 0;;) {
-    const int64_t size =
-        method_.batch_size(session_, moment(epoch, static_cast<int64_t>(out.size())));
+    const auto position = static_cast<int64_t>(out.size());
+    const int64_t planned = method_.batch_plan().at(context(epoch, position)).examples;
+    const int64_t size = planned > 0 ? planned : session_.config.batch;
     if (begin + size > examples) break;
     out.push_back({begin, size});
     begin += size;
@@ -123,7 +124,7 @@ int64_t EpochPlanner::batches(int64_t epoch) {
   return planned_ ? static_cast<int64_t>(current(epoch).plan->batches.size()) : per_epoch_;
 }
 
-method::BatchContext EpochPlanner::moment(int64_t epoch, int64_t position) const {
+plan::BatchContext EpochPlanner::context(int64_t epoch, int64_t position) const {
   return {epoch, session_.config.epochs, schedule_.at(epoch, position)};
 }
 
@@ -149,7 +150,7 @@ int64_t EpochPlanner::expected_examples(int64_t epoch) const {
 
 std::vector<EpochPlanner::Stage> EpochPlanner::stages() const {
   const int64_t epochs = session_.config.epochs;
-  std::vector<int64_t> bounds = method_.turns(epochs);
+  std::vector<int64_t> bounds = method_.batch_plan().turns_in(epochs);
   if (rule_) {
     for (const int64_t turn : plan::selection_turns(session_.config, epochs))
       bounds.push_back(turn);
@@ -176,7 +177,7 @@ std::vector<EpochPlanner::Stage> EpochPlanner::stages() const {
 }
 
 bool EpochPlanner::follows_length() const {
-  return (rule_ && rule_.by_loss) || !method_.turns(session_.config.epochs).empty();
+  return (rule_ && rule_.by_loss) || !method_.batch_plan().turns_in(session_.config.epochs).empty();
 }
 
 bool EpochPlanner::leaves_nothing_out() const {
@@ -219,8 +220,8 @@ EpochPlanner::Counts EpochPlanner::foreseen_epoch(const method::Costs& costs,
                                              {0, session_.config.batch});
   if (planned_) batches = parts(stage.begin, stage.examples);
   for (size_t i = 0; i < batches.size(); ++i) {
-    const method::BatchContext when = moment(stage.begin, static_cast<int64_t>(i));
-    ++(when.phase == schedule::Phase::kPredict ? out.gp : out.bp);
+    const plan::BatchContext when = context(stage.begin, static_cast<int64_t>(i));
+    ++(when.cheap() ? out.gp : out.bp);
     out.macs += method_.cost(session_, costs, when, batches[i].count);
   }
   return out;

@@ -9,13 +9,14 @@
 #include "adagp/data/stream/batch.h"
 #include "adagp/data/stream/epoch_plan.h"
 #include "adagp/method/method.h"
+#include "adagp/plan/selection.h"
 
 namespace adagp::train {
 
 class EpochPlanner {
  public:
   // With a rule, the session gets its table of losses, which the steps fill. `method` and `session`
-  // outlive the agenda.
+  // outlive the planner.
   EpochPlanner(step::Session& session, const method::Method& method, schedule::Schedule schedule,
                plan::SelectionRule rule);
 
@@ -30,7 +31,7 @@ class EpochPlanner {
   bool leaves_nothing_out() const;
 
   int64_t batches(int64_t epoch);
-  method::BatchContext moment(int64_t epoch, int64_t position) const;
+  plan::BatchContext context(int64_t epoch, int64_t position) const;
   // What steps must know of this batch's examples.
   void annotate(data::Batch& batch);
   // Examples seen before this batch as a share of the run's, as far as can be said before it.

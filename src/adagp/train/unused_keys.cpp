@@ -4,7 +4,7 @@
 #include <functional>
 
 #include "adagp/core/text.h"
-#include "adagp/method/method.h"
+#include "adagp/method/table.h"
 #include "adagp/models/model.h"
 
 namespace adagp::train {

@@ -8,7 +8,7 @@
 #include "adagp/core/text.h"
 #include "adagp/device/choose_device.h"
 #include "adagp/device/kernels.h"
-#include "adagp/method/method.h"
+#include "adagp/method/table.h"
 #include "adagp/step/exact_step.h"
 #include "adagp/step/step_timer.h"
 
@@ -30,24 +30,25 @@ void warm_up_shapes(step::Session& s, const std::string& name) {
   if (entry.cheap != method::Cheap::kNone && !s.summaries) step::add_summaries(s);
   const auto method = entry.make(s);
   std::set<std::pair<schedule::Phase, std::vector<int64_t>>> done;
-  std::vector<int64_t> epochs = method->turns(s.config.epochs);
+  std::vector<int64_t> epochs = method->batch_plan().turns_in(s.config.epochs);
   epochs.push_back(0);
   for (const int64_t epoch : epochs) {
     if (epoch >= s.config.epochs) continue;
     for (const auto phase : {schedule::Phase::kBackprop, schedule::Phase::kPredict}) {
       const bool cheap = phase == schedule::Phase::kPredict;
       if (cheap && entry.cheap == method::Cheap::kNone) continue;
-      const method::BatchContext moment{epoch, s.config.epochs, phase};
-      const auto shown = [&] {
-        return method->shown(s.task->example(s.config, method->batch_size(s, moment), s.device),
-                             moment);
+      const plan::BatchContext context{epoch, s.config.epochs, phase};
+      const plan::BatchShape shape = method->batch_plan().at(context);
+      const int64_t count = shape.examples > 0 ? shape.examples : s.config.batch;
+      const auto batch = [&] {
+        return method->transform_batch(s.task->example(s.config, count, s.device), context);
       };
-      s.first_block = method->frozen_blocks(moment);
-      std::vector<int64_t> key = shown().inputs[0].sizes().vec();
+      s.first_block = shape.frozen_blocks;
+      std::vector<int64_t> key = batch().inputs[0].sizes().vec();
       key.push_back(s.first_block);
       if (!done.insert({phase, key}).second) continue;
       for (int i = 0; i < 2; ++i) {
-        cheap ? method->cheap_step(s, shown()) : method->exact_step(s, shown(), nullptr);
+        cheap ? method->cheap_step(s, batch()) : method->exact_step(s, batch(), nullptr);
       }
     }
   }

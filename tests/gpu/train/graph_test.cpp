@@ -35,11 +35,11 @@ std::vector<double> losses(config::RunConfig config, bool graphs, int steps) {
   for (int i = 0; i < steps; ++i) {
     s.set_lr(config.optim.lr * (1 + 0.01 * i));  // a rate that moves, as in training
     const bool predicted = i % 3 == 2;
-    const method::BatchContext moment{
+    const plan::BatchContext moment{
         0, 1, predicted ? schedule::Phase::kPredict : schedule::Phase::kBackprop};
-    const auto batch = method->shown(loader->next(), moment);
+    const auto batch = method->transform_batch(loader->next(), moment);
     if (predicted) {
-      const auto given = method->cheap_needs_data() ? batch : data::Batch();
+      const auto given = method->traits().cheap_needs_data ? batch : data::Batch();
       cheap.run(s, given, [&](const data::Batch& b) { return method->cheap_step(s, b); });
       continue;  // a blind step has no loss; the next BP batch shows what it did
     }

@@ -8,7 +8,7 @@
 
 #include "adagp/device/choose_device.h"
 #include "adagp/device/kernels.h"
-#include "adagp/method/method.h"
+#include "adagp/method/table.h"
 #include "adagp/predictor/layout.h"
 #include "adagp/step/exact_step.h"
 #include "adagp/step/session.h"

@@ -143,7 +143,7 @@ TEST(ControlVariate, CostsAForwardPassAndAPartOfABackwardPass) {
   s.predictor = std::make_unique<Wrong>(s.layers);
   const auto method = find_method("control-variate").make(s);
   const Costs costs(*s.net, *s.task, c);
-  BatchContext moment;
+  plan::BatchContext moment;
   moment.phase = schedule::Phase::kPredict;
   EXPECT_EQ(method->cost(s, costs, moment, 8), 8 * costs.forward() + 2 * costs.backward() + 8);
 }

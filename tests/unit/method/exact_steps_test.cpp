@@ -125,11 +125,12 @@ TEST(LowRes, IsBackpropOnAreaMeans) {
   step::Session s = small::session(c);
   const data::Batch batch = small::batch(c);
   const auto method = find_method("low-res").make(s);
-  const data::Batch shown = method->shown(batch, {0, 3, schedule::Phase::kPredict});
+  const data::Batch shown = method->transform_batch(batch, {0, 3, schedule::Phase::kPredict});
   EXPECT_EQ(shown.images().sizes(), (std::vector<int64_t>{10, 3, 8, 8}));
   EXPECT_TRUE(at::allclose(shown.images(), at::avg_pool2d(batch.images(), {2, 2})));
-  EXPECT_TRUE(
-      method->shown(batch, {0, 3, schedule::Phase::kBackprop}).images().is_same(batch.images()));
+  EXPECT_TRUE(method->transform_batch(batch, {0, 3, schedule::Phase::kBackprop})
+                  .images()
+                  .is_same(batch.images()));
   const auto before = small::copy_of(*s.net);
   method->cheap_step(s, shown);
   expect_near(moved(s, before), slow_gradient(c, shown, at::arange(10)), "low-res");
@@ -146,12 +147,15 @@ TEST(LowRes, BatchesGrowAsImagesShrink) {
   step::Session s = small::session(c);
   const auto method = find_method("progressive").make(s);
   std::vector<int64_t> sizes;
-  for (int64_t e = 0; e < 10; ++e) sizes.push_back(method->batch_size(s, {e, 10, {}}));
+  for (int64_t e = 0; e < 10; ++e) {
+    const int64_t planned = method->batch_plan().at({e, 10, {}}).examples;
+    sizes.push_back(planned > 0 ? planned : s.config.batch);
+  }
   // Of 16x16: 8x8 for 4 epochs, 4 times as many; 12x12 for 3, 16/9 times 12 is 21, in eights 16.
   EXPECT_EQ(sizes, (std::vector<int64_t>{48, 48, 48, 48, 16, 16, 16, 12, 12, 12}));
   c.low_res.scale_batch = false;
   step::Session fixed = small::session(c);
-  EXPECT_FALSE(find_method("progressive").make(fixed)->resizes_batches());
+  EXPECT_FALSE(find_method("progressive").make(fixed)->batch_plan().resizes_batches);
 }
 
 TEST(Weights, WeighEachExamplesGradient) {

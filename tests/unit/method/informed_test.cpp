@@ -6,6 +6,7 @@
 #include "adagp/method/probes.h"
 #include "adagp/predictor/layout.h"
 #include "adagp/step/exact_step.h"
+#include "adagp/step/predicted_step.h"
 #include "unit/train/small.h"
 
 namespace adagp::method {

@@ -101,7 +101,7 @@ TEST(Controls, SkipChangesNothing) {
   step::Session s = small::session(small::config("skip"));
   const auto before = small::copy_of(*s.net);
   auto method = method_of(s);
-  EXPECT_FALSE(method->cheap_needs_data());
+  EXPECT_FALSE(method->traits().cheap_needs_data);
   EXPECT_FALSE(method->cheap_step(s, {}).loss.defined());
   for (const auto& [name, now] : small::copy_of(*s.net))
     EXPECT_TRUE(at::equal(now, before.at(name)));

@@ -10,7 +10,7 @@
 #include "adagp/core/error.h"
 #include "adagp/data/stream/sentence_loader.h"
 #include "adagp/layers/from_model.h"
-#include "adagp/method/method.h"
+#include "adagp/method/table.h"
 #include "adagp/models/translator.h"
 #include "adagp/step/evaluate.h"
 #include "adagp/step/exact_step.h"

@@ -23,12 +23,12 @@ TEST(Length, BatchesAreForeseenAsTheyWouldBeCounted) {
       c.schedule = "2ep bp, 3ep 2:1, 4ep gp, 1:2";
       c.low_res.scale_batch = false;  // so that epochs have the usual batches
       Trainer t = trainer(c);
-      const EpochPlanner::Counts found = t.foreseen();
+      const EpochPlanner::Counts found = t.forecast().counts();
       int64_t bp = 0, gp = 0;
       double macs = 0;
       for (int64_t epoch = 0; epoch < epochs; ++epoch) {
         for (int64_t batch = 0; batch < t.batches_per_epoch(); ++batch) {
-          const method::BatchContext moment{epoch, epochs, t.schedule().at(epoch, batch)};
+          const plan::BatchContext moment{epoch, epochs, t.schedule().at(epoch, batch)};
           ++(moment.phase == schedule::Phase::kPredict ? gp : bp);
           macs += t.method().cost(t.session(), t.costs(), moment, c.batch);
         }
@@ -47,7 +47,7 @@ TEST(Length, ABillionEpochsAreCountedAtOnceAndMoreAreRefused) {
     config::RunConfig c = small::config(method);
     c.epochs = most;
     validate(c);
-    const EpochPlanner::Counts found = trainer(c).foreseen();
+    const EpochPlanner::Counts found = trainer(c).forecast().counts();
     if (method == "bp") {
       EXPECT_EQ(found.bp, 6 * most);
     }
@@ -68,17 +68,17 @@ TEST(Length, AScheduleWithoutGpBatchesIsTold) {
   config::RunConfig c = small::config("adagp");
   c.schedule = "auto";
   c.epochs = 1;
-  EXPECT_NE(trainer(c).no_gp_batches().find("no GP batch"), std::string::npos);
+  EXPECT_NE(trainer(c).forecast().no_gp_batches().find("no GP batch"), std::string::npos);
   c.epochs = 2;
-  EXPECT_EQ(trainer(c).no_gp_batches(), "");
+  EXPECT_EQ(trainer(c).forecast().no_gp_batches(), "");
   c.schedule = "2ep bp, 4:1";
-  EXPECT_NE(trainer(c).no_gp_batches().find("'2ep bp, 4:1'"), std::string::npos);
+  EXPECT_NE(trainer(c).forecast().no_gp_batches().find("'2ep bp, 4:1'"), std::string::npos);
   c.schedule = "bp";  // asked for
-  EXPECT_EQ(trainer(c).no_gp_batches(), "");
+  EXPECT_EQ(trainer(c).forecast().no_gp_batches(), "");
   c.schedule = "auto";
   c.epochs = 1;
   c.method = "bp";
-  EXPECT_EQ(trainer(c).no_gp_batches(), "");
+  EXPECT_EQ(trainer(c).forecast().no_gp_batches(), "");
 }
 
 config::RunConfig extendable(const std::string& method, int64_t epochs) {

@@ -4,7 +4,7 @@
 #include <ATen/ATen.h>
 #include <ATen/Parallel.h>
 
-#include "adagp/method/method.h"
+#include "adagp/method/table.h"
 #include "adagp/step/session.h"
 #include "adagp/train/build.h"
 

@@ -7,7 +7,7 @@
 #include <gtest/gtest.h>
 
 #include "adagp/core/text.h"
-#include "adagp/method/method.h"
+#include "adagp/method/table.h"
 
 namespace adagp::train {
 namespace {

@@ -1,0 +1,56 @@
+#pragma once
+// The table of methods: the only place that knows them by name.
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "adagp/method/method.h"
+#include "adagp/plan/selection.h"
+#include "adagp/task/network.h"
+
+namespace adagp::method {
+
+// Where a method's cheap batches come from.
+enum class Cheap {
+  kNone,       // every batch is a BP batch whatever the schedule says
+  kScheduled,  // the schedule says which they are
+  kDecided,    // the method says, as it goes
+};
+
+// For a method whose run is a number of batches, whatever the epochs are.
+struct RunLength {
+  std::function<int64_t(const config::RunConfig&)> batches = {};
+  // Before the run: fixes that number in the configuration, where it must be measured.
+  std::function<void(config::RunConfig&, const task::TaskPtr&, const task::NetMaker&)> fix = {};
+
+  explicit operator bool() const { return static_cast<bool>(batches); }
+};
+
+// One line of the table of methods: a kind of step, or a rule for the examples of an epoch.
+struct MethodEntry {
+  std::string name;
+  std::string about;
+  Cheap cheap = Cheap::kNone;
+  bool predicts = false;  // needs the predictor
+  // Keys and groups of keys ("low_res.") that only the methods which name them read, with spaces
+  // between. Beside them scheduled methods read `schedule`, those that predict `predictor.`.
+  std::string reads = "";
+  std::function<std::unique_ptr<Method>(step::Session&)> make = {};
+  plan::SelectionRule select = {};  // a rule; its steps are those of the method it is joined with
+  // Learns from every exact batch in a way of its own, so that auto cannot mix it in.
+  bool learns_itself = false;
+  RunLength length = {};
+};
+const std::vector<MethodEntry>& method_table();
+// "adagp", "stored-loss", or a step and a rule joined: "progressive+stored-loss". Throws UsageError
+// with the nearest name.
+MethodEntry find_method(const std::string& name);
+// Before the run of a method whose length must be measured; others: nothing.
+void fix_length(config::RunConfig& config, const task::TaskPtr& task,
+                const task::NetMaker& make_net);
+// Whether its steps, or one of those that auto may choose, predict.
+bool needs_predictor(const config::RunConfig& config);
+
+}  // namespace adagp::method

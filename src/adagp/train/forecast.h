@@ -1,0 +1,31 @@
+#pragma once
+// What can be said of a run before it: its batches, and whether a shorter run may become it.
+
+#include <string>
+
+#include "adagp/method/costs.h"
+#include "adagp/schedule/schedule.h"
+#include "adagp/train/epoch_planner.h"
+
+namespace adagp::train {
+
+struct Forecast {
+  const step::Session& session;
+  const schedule::Schedule& schedule;
+  const EpochPlanner& planner;
+  const method::Costs& costs;
+  int64_t per_epoch = 0;  // batches of an epoch with all examples
+  int64_t total = 0;      // batches of the run if every epoch has per_epoch of them
+
+  // BP and GP batches of the run and their multiplications, as far as can be said before it.
+  EpochPlanner::Counts counts() const;
+  // The multiplications alone, 0 where the run decides on the way.
+  double macs() const;
+  // A warning when the method has cheap batches and the schedule gives it none; empty otherwise.
+  std::string no_gp_batches() const;
+  // Why a run of `epochs` is not the beginning of this one: what it did depends on its length.
+  // Empty: going on from its end gives what a run of this length gives.
+  std::string why_not_longer_than(int64_t epochs) const;
+};
+
+}  // namespace adagp::train

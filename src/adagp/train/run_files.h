@@ -1,0 +1,25 @@
+#pragma once
+// The files of a run beside its records and checkpoints.
+
+#include "adagp/method/probes.h"
+#include "adagp/report/summary.h"
+#include "adagp/run/run_folder.h"
+#include "adagp/train/forecast.h"
+#include "adagp/train/totals.h"
+
+namespace adagp::train {
+
+// Begins the folder's run: config.toml, environment, layers.csv. Throws UsageError for images too
+// small for the network, before anything is written.
+void begin_folder(run::RunFolder& folder, const step::Session& session);
+
+// Makes the folder's shorter run this one. Throws UsageError when it cannot be.
+void extend(run::RunFolder& folder, const Forecast& forecast, bool has_checkpoint);
+
+report::Summary summary_of(const step::Session& session, const RunTotals& totals,
+                           const method::Probes& probes, double cost_epochs);
+
+// The network with all that an evaluation needs to know beside it.
+void write_weights(const core::fs::path& file, const step::Session& session);
+
+}  // namespace adagp::train

@@ -1,0 +1,26 @@
+#pragma once
+// Everything of a run that a checkpoint holds, out of its parts and back into them.
+
+#include "adagp/method/method.h"
+#include "adagp/run/checkpoint.h"
+#include "adagp/schedule/policy.h"
+#include "adagp/train/epoch_planner.h"
+#include "adagp/train/totals.h"
+
+namespace adagp::train {
+
+struct RunParts {
+  step::Session& session;
+  method::Method& method;
+  EpochPlanner& planner;
+  method::Probes& probes;
+  schedule::Policy& policy;
+  RunTotals& totals;
+};
+
+// `seen`: the running figures of all processes.
+run::Snapshot take_snapshot(const RunParts& run, const task::RunningMetrics::Values& seen);
+// Throws DataError for what is missing or of another run.
+void restore(const RunParts& run, const run::Snapshot& snapshot);
+
+}  // namespace adagp::train
