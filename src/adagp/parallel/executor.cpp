@@ -22,7 +22,7 @@ using pipeline::Op;
 
 struct Executor::State {
   step::Session& session;
-  pipeline::Phase phase;
+  schedule::Phase phase;
   nn::TapSink* tap;  // null: none
   std::vector<data::Batch> parts;
   double share = 1;
@@ -35,7 +35,7 @@ struct Executor::State {
   std::map<const Op*, comm::PendingReceive> expected = {};  // receives that are already asked for
   bool fixed = true;                                        // all batches have the same shapes
 
-  bool exact() const { return phase == pipeline::Phase::kBackprop; }
+  bool exact() const { return phase == schedule::Phase::kBackprop; }
 };
 
 namespace {
@@ -61,7 +61,7 @@ Executor::Executor(const pipeline::Layout& layout, const Stages& stages, comm::G
   }
   std::sort(own_.begin(), own_.end());
   own_.erase(std::unique(own_.begin(), own_.end()), own_.end());
-  for (const auto phase : {pipeline::Phase::kBackprop, pipeline::Phase::kPredict}) {
+  for (const auto phase : {schedule::Phase::kBackprop, schedule::Phase::kPredict}) {
     ops_[phase] = pipeline::batch_ops(layout_, device_, phase);
   }
 }
@@ -71,7 +71,7 @@ bool Executor::needs_batches() const {
 }
 
 step::StepResult Executor::run(step::Session& session, const data::Batch& batch,
-                               pipeline::Phase phase, bool tapped) {
+                               schedule::Phase phase, bool tapped) {
   sent_.emplace_back();
   if (sent_.size() > 2) {
     const double begin = Trace::now();
