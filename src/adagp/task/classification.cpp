@@ -3,6 +3,7 @@
 #include <ATen/ATen.h>
 
 #include "adagp/core/text.h"
+#include "adagp/data/sets/registry.h"
 #include "adagp/data/stream/loader.h"
 #include "adagp/task/image_task.h"
 #include "adagp/task/loss.h"

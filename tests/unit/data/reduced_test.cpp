@@ -8,7 +8,7 @@
 #include "adagp/core/files.h"
 #include "adagp/data/image/augment.h"
 #include "adagp/data/image/resize.h"
-#include "adagp/data/sets/dataset.h"
+#include "adagp/data/sets/registry.h"
 #include "adagp/data/stream/loader.h"
 #include "adagp/io/image.h"
 #include "adagp/io/jpeg_part.h"
