@@ -53,7 +53,12 @@ models::Tensors differentiable(const models::Tensors& tensors) {
 
 Executor::Executor(const pipeline::Layout& layout, const Stages& stages, comm::Group* pipe,
                    int device, const std::string& trace)
-    : layout_(layout), stages_(stages), pipe_(pipe), device_(device), trace_(trace, device) {
+    : layout_(layout),
+      splits_backward_(layout.schedule == "zero-bubble"),
+      stages_(stages),
+      pipe_(pipe),
+      device_(device),
+      trace_(trace, device) {
   for (int replica = 0; replica < layout_.replicas; ++replica) {
     for (int stage = 0; stage < layout_.stages; ++stage) {
       if (layout_.device_of(stage, replica) == device_) own_.push_back(stage);
@@ -155,9 +160,7 @@ void Executor::forward(State& state, const Op& op) {
     std::optional<nn::TapScope> taps;
     if (state.tap != nullptr) taps.emplace(*state.tap);
     std::optional<nn::DeferScope> deferred;
-    if (state.exact() && layout_.schedule == "zero-bubble") {
-      deferred.emplace(state.put_off[key]);
-    }
+    if (state.exact() && splits_backward_) deferred.emplace(state.put_off[key]);
     kept.outputs = run_blocks(state.session, op.stage, kept.inputs);
   }
   if (last(op.stage)) {

@@ -54,6 +54,7 @@ class Executor {
   comm::Route line(const pipeline::Op& op) const;
 
   pipeline::Layout layout_;
+  bool splits_backward_;  // weight gradients are ops of their own
   Stages stages_;
   comm::Group* pipe_;
   int device_;

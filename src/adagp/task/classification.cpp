@@ -67,7 +67,7 @@ class Classification : public Task {
     options.device = device;
     if (config.precision == "bf16") options.dtype = at::kBFloat16;
     options.augment.train = training;
-    options.augment.crop = config.augment.crop;
+    options.augment.crop = data::parse_crop(config.augment.crop);
     options.augment.pad = config.augment.pad;
     options.augment.flip = config.augment.flip;
     options.augment.height = splits_.height;
