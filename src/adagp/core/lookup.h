@@ -36,8 +36,8 @@ std::vector<std::string> names_of(const Entries& entries) {
 // "unknown model 'vg13'; did you mean 'vgg13'?", where `what` is "unknown model" and `after` what
 // follows the name ("design 'lo' is unknown; ...").
 template <typename Problem = UsageError, typename Entries>
-const auto& find_named(const Entries& entries, std::string_view name, const std::string& what,
-                       const std::string& after = "") {
+const auto& find_named(const Entries& entries, std::string_view name, std::string_view what,
+                       std::string_view after = "") {
   for (const auto& entry : entries) {
     if (name_of(entry) == name) return entry;
   }
