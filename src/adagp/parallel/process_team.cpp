@@ -132,7 +132,7 @@ step::StepResult ProcessTeam::backprop(step::Session& session, const data::Batch
                                        bool tapped) {
   begin_gradients(session);
   const nn::NormSyncScope norms(synced());
-  step::StepResult result = executor_->run(session, batch, pipeline::Phase::kBackprop, tapped);
+  step::StepResult result = executor_->run(session, batch, schedule::Phase::kBackprop, tapped);
   join_gradients(session);
   if (tapped) join_summaries(session, true);
   ++batches_;
@@ -141,7 +141,7 @@ step::StepResult ProcessTeam::backprop(step::Session& session, const data::Batch
 
 step::StepResult ProcessTeam::forward(step::Session& session, const data::Batch& batch) {
   const nn::NormSyncScope norms(synced());
-  step::StepResult result = executor_->run(session, batch, pipeline::Phase::kPredict, true);
+  step::StepResult result = executor_->run(session, batch, schedule::Phase::kPredict, true);
   join_summaries(session, spec_.predict == "summaries");
   ++batches_;
   return result;

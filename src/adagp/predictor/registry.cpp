@@ -1,6 +1,5 @@
 #include "adagp/core/duration.h"
-#include "adagp/core/error.h"
-#include "adagp/core/text.h"
+#include "adagp/core/lookup.h"
 #include "adagp/predictor/dfa.h"
 #include "adagp/predictor/dfa_random.h"
 #include "adagp/predictor/dni.h"
@@ -48,13 +47,7 @@ const std::vector<Entry>& registry() {
 namespace {
 
 const Entry& find_kind(const std::string& kind) {
-  std::vector<std::string> names;
-  for (const auto& entry : registry()) {
-    if (entry.name == kind) return entry;
-    names.push_back(entry.name);
-  }
-  throw UsageError("predictor.kind: unknown predictor '" + kind + "'" +
-                   core::suggestion(kind, names));
+  return core::find_named(registry(), kind, "predictor.kind: unknown predictor");
 }
 
 }  // namespace

@@ -22,6 +22,7 @@ RemapPredictor::RemapPredictor(const std::vector<nn::WeightLayer*>& layers, cons
                                const PredictorSync& company)
     : layers_(layers),
       config_(config),
+      cyclic_tail_(config.tail == "cyclic"),
       net_(config, batches_per_epoch, at::TensorOptions(layers.front()->weight.device()), seed),
       rms_(layer_names(layers), config.rms_decay, config.target == "rms",
            at::TensorOptions(layers.front()->weight.device())) {
@@ -76,8 +77,8 @@ at::Tensor RemapPredictor::spread(const at::Tensor& vector, int64_t length) cons
   const int64_t whole = length / n, rest = length % n;
   const at::Tensor body = vector.repeat({whole});
   if (rest == 0) return body;
-  const at::Tensor tail = config_.tail == "cyclic" ? vector.narrow(0, 0, rest)
-                                                   : vector.narrow(0, n - 1, 1).expand({rest});
+  const at::Tensor tail =
+      cyclic_tail_ ? vector.narrow(0, 0, rest) : vector.narrow(0, n - 1, 1).expand({rest});
   return at::cat({body, tail});
 }
 

@@ -40,6 +40,7 @@ class RemapPredictor : public Predictor {
   };
   std::vector<nn::WeightLayer*> layers_;
   Config config_;
+  bool cyclic_tail_;
   TrainedNet net_;
   RunningRms rms_;
   std::vector<Block> blocks_;

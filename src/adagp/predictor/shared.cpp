@@ -36,8 +36,7 @@ SharedPredictor::SharedPredictor(const std::vector<nn::WeightLayer*>& layers, co
   net_.finish();
   scratch_ = at::empty({largest}, predictor_options(layers));
   // The kernels take the whole step, with no place to add up in between.
-  if (!company.sum && SharedKernels::serve(layers, config))
-    kernels_.emplace(layers, config, net_, rms_);
+  if (!company.sum && SharedKernels::serve(layers, config)) kernels_.emplace(layers, net_, rms_);
 }
 
 at::Tensor SharedPredictor::features(const at::Tensor& rows) const {
@@ -129,8 +128,8 @@ double SharedPredictor::macs(int64_t) const {
 }
 
 std::map<std::string, at::Tensor> SharedPredictor::state() const {
-  if (kernels_) kernels_->push();
   auto out = net_.state();
+  if (kernels_) kernels_->replace_in(out);
   out.merge(rms_.state());
   return out;
 }

@@ -1,7 +1,5 @@
 // The detection task: pictures with boxes, YOLO's loss, mean average precision.
 
-#include "adagp/data/sets/detection.h"
-
 #include <algorithm>
 #include <limits>
 
@@ -10,6 +8,7 @@
 
 #include "adagp/core/error.h"
 #include "adagp/core/text.h"
+#include "adagp/data/sets/registry.h"
 #include "adagp/metrics/mean_ap.h"
 #include "adagp/task/image_task.h"
 #include "adagp/task/yolo.h"
