@@ -91,13 +91,14 @@ class Pipeline {
 
   // One batch on all devices; their errors.
   std::vector<std::string> run(const data::Batch& batch, Phase phase) {
-    return adagp::testing::on_threads(*exchange, [&](int device) {
-      auto& session = sessions[static_cast<size_t>(device)];
-      Executor& executor = *executors[static_cast<size_t>(device)];
-      session.optimizer->clear_gradients();
-      results[static_cast<size_t>(device)] =
-          executor.run(session, executor.needs_batches() ? batch : data::Batch{}, phase, false);
-    });
+    return adagp::testing::on_threads(*exchange, [&](int device) { run_on(device, batch, phase); });
+  }
+  void run_on(int device, const data::Batch& batch, Phase phase) {
+    auto& session = sessions[static_cast<size_t>(device)];
+    Executor& executor = *executors[static_cast<size_t>(device)];
+    session.optimizer->clear_gradients();
+    results[static_cast<size_t>(device)] =
+        executor.run(session, executor.needs_batches() ? batch : data::Batch{}, phase, false);
   }
 
   // A gradient as the sum over the devices that have it, which are replicas of the stage.
@@ -200,6 +201,35 @@ TEST(Executor, LaterBatchesSendNoSpecsAndEveryMessageIsReceived) {
   // Of two micro-batches the activations, and in BP the gradients.
   EXPECT_EQ(pipe.sent(true), 2 * 2 + 2);
   EXPECT_EQ(pipe.sent(false), 3 * 2 * 2 + 2 * 2);
+}
+
+// What it sends stays where it is until it is received, so that much and no more.
+TEST(Executor, AStageRunsAheadOfTheNextByTwoBatches) {
+  const config::RunConfig config = small::config("bp");
+  const data::Batch batch = in_fp64(small::batch(config));
+  constexpr int kBatches = 4;
+  const auto layout = layout_of("gpipe", 2, 2);
+  {
+    Pipeline pipe(config, small::task(), layout);
+    int run = 0;
+    const auto errors = adagp::testing::on_threads(*pipe.exchange, [&](int device) {
+      if (device == 1) return;  // it never comes
+      for (; run < kBatches; ++run) pipe.run_on(device, batch, Phase::kPredict);
+    });
+    EXPECT_EQ(run, 2);
+    EXPECT_NE(errors[0].find("at stage 0, batch 0: all members wait"), std::string::npos)
+        << errors[0];
+  }
+  Pipeline pipe(config, small::task(), layout);
+  const size_t all_of_two = 2 + 2 * 2;  // specs with the first, then two micro-batches each
+  adagp::testing::expect_no_errors(adagp::testing::on_threads(*pipe.exchange, [&](int device) {
+    if (device == 1) {
+      pipe.exchange->wait("its turn", [&] { return pipe.exchange->messages.size() == all_of_two; });
+    }
+    for (int i = 0; i < kBatches; ++i) pipe.run_on(device, batch, Phase::kPredict);
+  }));
+  expect_near(pipe.loss(), Expected(config, *small::task(), batch, 2).loss, "loss");
+  EXPECT_EQ(pipe.sent(false), kBatches * 2);
 }
 
 TEST(Executor, OtherShapesThanBeforeAreAnErrorThatNamesTheMessage) {
