@@ -2,9 +2,14 @@
 
 #include <algorithm>
 #include <atomic>
+#include <condition_variable>
+#include <mutex>
+#include <set>
+#include <thread>
 
 #include "adagp/core/error.h"
 #include "unit/data/helpers.h"
+#include "unit/patience.h"
 
 namespace adagp::data::testing {
 namespace {
@@ -170,12 +175,92 @@ TEST(Loader, AnErrorInAWorkerIsThrownByNext) {
   }
 }
 
-TEST(Loader, EndsWithWorkInFlight) {
-  for (int i = 0; i < 20; ++i) {
-    Loader loader(std::make_shared<CountingDataset>(400), small_options(3));
+// Images from `first` on take until the gate is opened.
+class GatedDataset : public Dataset {
+ public:
+  GatedDataset(int64_t count, int64_t first) : inner_(random_dataset(count, 8)), first_(first) {}
+  int64_t size() const override { return inner_->size(); }
+  const std::vector<int64_t>& labels() const override { return inner_->labels(); }
+  at::Tensor image(int64_t index) const override {
+    std::unique_lock lock(mutex_);
+    decoded_.insert(index);
+    ++inside_;
+    opened_.wait(lock, [&] { return open_ || index < first_; });
+    --inside_;
+    return inner_->image(index);
+  }
+  void open() {
+    const std::lock_guard lock(mutex_);
+    open_ = true;
+    opened_.notify_all();
+  }
+  int64_t inside() const {
+    const std::lock_guard lock(mutex_);
+    return inside_;
+  }
+  std::set<int64_t> decoded() const {
+    const std::lock_guard lock(mutex_);
+    return decoded_;
+  }
+
+ private:
+  std::shared_ptr<ResidentDataset> inner_;
+  int64_t first_;
+  bool open_ = false;
+  mutable std::mutex mutex_;
+  mutable std::condition_variable opened_;
+  mutable int64_t inside_ = 0;
+  mutable std::set<int64_t> decoded_;
+};
+
+LoaderOptions looking_far_ahead(int64_t workers) {
+  auto options = small_options(workers);
+  options.shuffle = false;
+  options.prefetch = 8;
+  return options;
+}
+
+std::set<int64_t> examples(int64_t begin, int64_t end) {
+  std::set<int64_t> out;
+  for (int64_t i = begin; i < end; ++i) out.insert(i);
+  return out;
+}
+
+TEST(Loader, AtItsEndWaitsForWhatRunsAndStartsNothingMore) {
+  for (const int64_t workers : {1, 3}) {
+    const auto dataset = std::make_shared<GatedDataset>(400, 6);
+    std::jthread opener;
+    {
+      Loader loader(dataset, looking_far_ahead(workers));
+      loader.next();
+      // Every worker is in the middle of a batch, and the others of the eight are still to come.
+      EXPECT_TRUE(adagp::testing::becomes_true([&] { return dataset->inside() == workers; }));
+      opener = std::jthread([&] {
+        std::this_thread::sleep_for(std::chrono::milliseconds(50));
+        dataset->open();
+      });
+    }
+    EXPECT_EQ(dataset->inside(), 0) << "a worker outlives its loader";
+    EXPECT_EQ(dataset->decoded(), examples(0, 6 + 6 * workers));
+    EXPECT_EQ(dataset.use_count(), 1);
+  }
+}
+
+TEST(Loader, SeekingWithWorkInFlightDropsWhatHasNotStarted) {
+  Loader whole(random_dataset(400, 8), looking_far_ahead(0));
+  whole.seek(0, 20);
+  const Batch expected = whole.next();
+  for (const int64_t workers : {1, 3}) {
+    const auto dataset = std::make_shared<GatedDataset>(400, 6);
+    Loader loader(dataset, looking_far_ahead(workers));
     loader.next();
-    loader.seek(i, 1);
-    if (i % 2 == 0) loader.next();
+    EXPECT_TRUE(adagp::testing::becomes_true([&] { return dataset->inside() == workers; }));
+    loader.seek(0, 20);
+    dataset->open();
+    expect_same(loader.next(), expected);
+    for (const int64_t index : dataset->decoded()) {
+      EXPECT_TRUE(index < 6 + 6 * workers || index >= 20 * 6) << index;
+    }
   }
 }
 
