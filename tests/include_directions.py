@@ -52,6 +52,7 @@ BELOW = {
     "experiment": ["train"],
     "comm": ["models"],
     "parallel": ["comm", "step", "pipeline", "layers"],
+    "doctor": ["comm", "data"],
 }
 OPTIONS = {"data/config.h", "models/transformer_options.h", "optim/config.h", "predictor/config.h"}
 TORCH_FREE_UNITS = {"core", "options", "schedule", "config", "plan", "archives", "layer_table", "accel",
