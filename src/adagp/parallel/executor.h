@@ -62,7 +62,7 @@ class Executor {
   std::map<schedule::Phase, pipeline::OpList> ops_;
   // By batch. A stage runs ahead of the next by two batches at most.
   std::deque<comm::Transfers> sent_;
-  // TensorSpecs of messages by phase and tag, when all batches have the same: sent with the first
+  // Shapes of messages by phase and tag, when all batches have the same: sent with the first
   // only.
   std::map<std::pair<schedule::Phase, int>, comm::TensorSpecs> specs_;
   int64_t batches_ = 0;

@@ -56,9 +56,6 @@ void refuse_what_cannot_be(const Spec& spec, const Shape& shape, const config::R
     throw UsageError(cat("batch = ", config.batch, " cannot be divided by ", shape.copies,
                          " copies x ", config.accumulate, " micro-batches = ", parts));
   }
-  if (config.method == "small-batch" && (shape.stages > 1 || config.accumulate > 1)) {
-    throw UsageError("method small-batch cannot run in micro-batches, whose size is fixed");
-  }
   if (config.head == "exact" && spec.pipeline == "chimera") {
     throw UsageError("head = exact cannot run with chimera, whose two heads see half a batch each");
   }

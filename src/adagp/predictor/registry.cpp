@@ -16,9 +16,8 @@ namespace {
 template <typename T>
 auto predictor_maker() {
   return [](const std::vector<nn::WeightLayer*>& layers, const Config& config, uint64_t seed,
-            int64_t per_epoch, const PredictorSync& company) {
-    return std::unique_ptr<Predictor>(
-        std::make_unique<T>(layers, config, seed, per_epoch, company));
+            int64_t per_epoch, const PredictorSync& sync) {
+    return std::unique_ptr<Predictor>(std::make_unique<T>(layers, config, seed, per_epoch, sync));
   };
 }
 
@@ -59,8 +58,8 @@ void check(const Config& config) {
 
 std::unique_ptr<Predictor> make_predictor(const std::vector<nn::WeightLayer*>& layers,
                                           const Config& config, uint64_t seed,
-                                          int64_t batches_per_epoch, const PredictorSync& company) {
-  return find_kind(config.kind).make(layers, config, seed, batches_per_epoch, company);
+                                          int64_t batches_per_epoch, const PredictorSync& sync) {
+  return find_kind(config.kind).make(layers, config, seed, batches_per_epoch, sync);
 }
 
 }  // namespace adagp::predictor

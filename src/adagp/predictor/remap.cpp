@@ -18,15 +18,14 @@ constexpr int kBlocks = 4;
 }  // namespace
 
 RemapPredictor::RemapPredictor(const std::vector<nn::WeightLayer*>& layers, const Config& config,
-                               uint64_t seed, int64_t batches_per_epoch,
-                               const PredictorSync& company)
+                               uint64_t seed, int64_t batches_per_epoch, const PredictorSync& sync)
     : layers_(layers),
       config_(config),
       cyclic_tail_(config.tail == "cyclic"),
       net_(config, batches_per_epoch, at::TensorOptions(layers.front()->weight.device()), seed),
       rms_(layer_names(layers), config.rms_decay, config.target == "rms",
            at::TensorOptions(layers.front()->weight.device())) {
-  if (company.sum) {
+  if (sync.sum) {
     throw UsageError(
         "predictor.kind = remap: its batch norm sees the layers one after another, so they cannot "
         "be "

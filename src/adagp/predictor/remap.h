@@ -20,7 +20,7 @@ namespace adagp::predictor {
 class RemapPredictor : public Predictor {
  public:
   RemapPredictor(const std::vector<nn::WeightLayer*>& layers, const Config& config, uint64_t seed,
-                 int64_t batches_per_epoch, const PredictorSync& company = {});
+                 int64_t batches_per_epoch, const PredictorSync& sync = {});
 
   void advance() override { net_.advance(); }
   at::Tensor learn(const Summaries& summaries, const std::vector<at::Tensor>& gradients,

@@ -20,7 +20,7 @@ constexpr int64_t kCoarsest = 32;      // stride of the coarsest map
 constexpr int64_t kCandidates = 1000;  // of an image before suppression
 constexpr size_t kAnswers = 100;       // after it
 
-// [most, 5] of data/batch.h -> objects in pixels.
+// [most, 5] of data/stream/batch.h -> objects in pixels.
 void append_objects(const at::Tensor& rows, double size, bool difficult,
                     std::vector<core::LabelledBox>& out) {
   const auto values = rows.accessor<float, 2>();

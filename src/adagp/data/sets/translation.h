@@ -42,7 +42,7 @@ TranslationData open_translation_data(const Config& config, const TextOptions& o
 
 // train.SOURCE, train.TARGET, TEST.SOURCE, TEST.TARGET in a folder or an archive.
 TextSplits read_parallel(const Config& config, const TextOptions& options);
-// See synthetic_language.h.
+// See data/synthetic/language.h.
 TextSplits make_synthetic_text(const Config& config);
 
 }  // namespace adagp::data
