@@ -32,8 +32,9 @@ std::map<std::string, std::string> other_kinds(models::Net& net) {
     }
   }
   for (const auto& [name, words] : embeddings) {
-    const bool tied = std::any_of(borrowed.begin(), borrowed.end(),
-                                  [&](const at::Tensor& other) { return other.is_same(words); });
+    const bool tied =
+        std::any_of(borrowed.begin(), borrowed.end(),
+                    [&words = words](const at::Tensor& other) { return other.is_same(words); });
     kinds[name] = tied ? "tied embedding" : "embedding";
   }
   return kinds;
