@@ -60,6 +60,8 @@ Trainer::Trainer(const config::RunConfig& config, task::TaskPtr task,
   checkpoint_every_ = std::max<int64_t>(1, batches(config.checkpoint_every));
   if (method::needs_predictor(config)) step::add_predictor(session_, per_epoch_);
   steps_ = std::make_unique<StepRunner>(session_, *method_, probes_);
+  progress_ = std::make_unique<RunProgress>(*planner_, *costs_, totals_,
+                                            RunSize{per_epoch_, total_, config.batch});
 }
 
 // ---------------------------------------------------------------- the loop
@@ -74,30 +76,31 @@ report::Summary Trainer::run(run::RunFolder* folder) {
 
   const core::StoppedTimeWatch watch;
   clock_.begin_run();
-  int64_t saved = epochs_in_batches();
-  foreseen_macs_ = forecast().macs();
-  work_at_start_ = work_done();
-  since_start_.restart();
+  int64_t saved = progress_->epochs_in_batches();
+  progress_->start(forecast().macs());
   clock_.start();
-  while (!done()) {
+  while (!progress_->done()) {
     one_batch();
     const bool end_of_epoch = at_end_of_epoch();
     if (end_of_epoch || totals_.step % log_every_ == 0) log_interval();
     if (end_of_epoch) end_epoch(folder);
 
     const int signal = agreed_signal(end_of_epoch);
-    if (signal == 0 && epochs_in_batches() - saved < checkpoint_every_ && !done()) continue;
+    if (signal == 0 && progress_->epochs_in_batches() - saved < checkpoint_every_ &&
+        !progress_->done())
+      continue;
     save(folder);
-    saved = epochs_in_batches();
-    if (signal != 0 && !done()) {
+    saved = progress_->epochs_in_batches();
+    if (signal != 0 && !progress_->done()) {
       recorder_.clear_line();
-      throw Interrupted(core::cat("interrupted: saved after batch ", totals_.step, of_total(),
-                                  folder != nullptr ? " in " + folder->path().string() : ""),
-                        signal);
+      throw Interrupted(
+          core::cat("interrupted: saved after batch ", totals_.step, progress_->of_total(),
+                    folder != nullptr ? " in " + folder->path().string() : ""),
+          signal);
     }
     clock_.start();
   }
-  const report::Summary result = summary_of(session_, totals_, probes_, cost_epochs());
+  const report::Summary result = summary_of(session_, totals_, probes_, progress_->cost_epochs());
   if (folder != nullptr) {
     write_weights(folder->file("weights.safetensors"), session_);
     folder->finish(result);
@@ -111,7 +114,7 @@ void Trainer::one_batch() {
   if (policy != nullptr) context.phase = policy->begin(session_, context);
   phase_ = context.phase;
   const plan::BatchShape shape = method_->batch_plan().at(context);
-  session_.set_lr(policy_->lr(nominal_step()) * shape.rate);
+  session_.set_lr(policy_->lr(progress_->nominal_step()) * shape.rate);
   session_.first_block = shape.frozen_blocks;
   const data::Batch batch = take_batch(context);
   const step::StepResult result =
@@ -170,7 +173,9 @@ void Trainer::log_interval() {
   now.phase = phase_;
   check_interval(now.seen);
   probes_.collect();
-  if (recorder_.is_open()) recorder_.interval(now, session_, probes_, totals_, progress());
+  if (recorder_.is_open())
+    recorder_.interval(now, session_, probes_, totals_,
+                       Recorder::Progress{progress_->share(), progress_->time_left()});
   clock_.start();
 }
 
@@ -198,9 +203,10 @@ void Trainer::end_epoch(run::RunFolder* folder) {
   session_.tally.reset();
   watch_.forget_sums();
   if (folder != nullptr) {
-    recorder_.epoch({last_.epoch, (total_ + per_epoch_ - 1) / per_epoch_, train_loss, cost_epochs(),
-                     main_figure().name},
-                    probes_, totals_, progress());
+    recorder_.epoch({last_.epoch, (total_ + per_epoch_ - 1) / per_epoch_, train_loss,
+                     progress_->cost_epochs(), main_figure().name},
+                    probes_, totals_,
+                    Recorder::Progress{progress_->share(), progress_->time_left()});
   }
   clock_.start();
 }
@@ -209,7 +215,7 @@ void Trainer::end_epoch(run::RunFolder* folder) {
 // same everywhere.
 task::Evaluation Trainer::evaluate() {
   task::EvaluationRequest request;
-  request.thorough = done();
+  request.thorough = progress_->done();
   step::Team& team = *session_.team;
   team.collect(session_);
   task::Evaluation found;
@@ -252,8 +258,8 @@ void Trainer::resume(run::RunFolder* folder) {
   }
   if (folder == nullptr) return;
   if (found) {
-    core::log_info(
-        core::cat(folder->path().string(), ": resumed after batch ", totals_.step, of_total()));
+    core::log_info(core::cat(folder->path().string(), ": resumed after batch ", totals_.step,
+                             progress_->of_total()));
   }
   if (totals_.step == 0) begin_folder(*folder, session_);
   recorder_.open(*folder, totals_.step);
@@ -291,56 +297,12 @@ void Trainer::save(run::RunFolder* folder) {
   // Going on would be right for the run and wrong for whoever looks for it at the old place.
   recorder_.clear_line();
   throw Error(core::cat("the run folder was moved while the run worked in it: saved after batch ",
-                        totals_.step, of_total(), " in ", folder->path().string(),
+                        totals_.step, progress_->of_total(), " in ", folder->path().string(),
                         "; move it back and give the same command again, or name the new place "
                         "with -o"));
 }
 
-// ---------------------------------------------------------------- position and time
-
-int64_t Trainer::nominal_step() const {
-  const BatchPosition& at = totals_.next;
-  if (!planner_->planned()) return at.epoch * per_epoch_ + at.batch;
-  const double share = planner_->progress(at.epoch, at.batch);
-  // Rounding must not lose a batch: shares are sums of doubles.
-  return static_cast<int64_t>(share * static_cast<double>(total_) + 1e-6);
-}
-
-int64_t Trainer::epochs_in_batches() const {
-  const BatchPosition& at = totals_.next;
-  const int64_t before = at.epoch * per_epoch_;
-  if (at.batch == 0) return before;
-  return before + at.batch * per_epoch_ / planner_->batches(at.epoch);
-}
-
-std::string Trainer::of_total() const {
-  return planner_->planned() ? "" : core::cat(" of ", total_);
-}
-
-double Trainer::share_done() const {
-  return static_cast<double>(nominal_step()) / static_cast<double>(total_);
-}
-
-// By multiplications where they can be told before, because GP batches take less time than BP.
-double Trainer::work_done() const {
-  return foreseen_macs_ > 0 && std::isfinite(totals_.macs)
-             ? std::min(1.0, totals_.macs / foreseen_macs_)
-             : share_done();
-}
-
-Recorder::Progress Trainer::progress() const {
-  Recorder::Progress out{share_done(), ""};
-  const double share = work_done();
-  if (share <= work_at_start_ || done()) return out;
-  const double seconds = since_start_.seconds() * (1 - share) / (share - work_at_start_);
-  out.time_left = " left " + core::human_seconds(seconds);
-  return out;
-}
-
-double Trainer::cost_epochs() const {
-  return totals_.macs /
-         (costs_->backprop() * static_cast<double>(per_epoch_ * session_.config.batch));
-}
+// ---------------------------------------------------------------- time
 
 void Trainer::stop_clock() {
   totals_.train_seconds += clock_.stop() - probes_.take_seconds();

@@ -13,6 +13,7 @@
 #include "adagp/train/forecast.h"
 #include "adagp/train/loss_watch.h"
 #include "adagp/train/recorder.h"
+#include "adagp/train/run_progress.h"
 #include "adagp/train/run_state.h"
 #include "adagp/train/step_runner.h"
 #include "adagp/train/totals.h"
@@ -61,18 +62,7 @@ class Trainer {
 
   void stop_clock();
   void note_stopped();
-  bool done() const { return nominal_step() >= total_; }
-  bool at_end_of_epoch() const { return totals_.next.batch == 0 || done(); }
-  // The batch this would be if every epoch had all examples: the learning rate and the end of the
-  // run are functions of it.
-  int64_t nominal_step() const;
-  int64_t epochs_in_batches() const;  // epochs so far, each counting as per_epoch_ batches
-  std::string of_total() const;       // " of 300", where the number of batches is known before
-  double share_done() const;          // of the batches
-  double work_done() const;           // of the multiplications, where they are known before
-  Recorder::Progress progress() const;
-  // What the run has cost so far, in epochs of plain backprop; NaN where it cannot be counted.
-  double cost_epochs() const;
+  bool at_end_of_epoch() const { return totals_.next.batch == 0 || progress_->done(); }
   const task::Figure& main_figure() const { return session_.task->figures().front(); }
   RunParts parts() { return {session_, *method_, *planner_, probes_, *policy_, totals_}; }
 
@@ -88,6 +78,7 @@ class Trainer {
   std::unique_ptr<schedule::Policy> policy_;
   method::Probes probes_;
   std::unique_ptr<StepRunner> steps_;
+  std::unique_ptr<RunProgress> progress_;
 
   RunTotals totals_;
   BatchPosition last_;           // of the batch before
@@ -101,9 +92,6 @@ class Trainer {
     double from = 0;  // training seconds
     int64_t batches = 0, examples = 0;
   } timed_;
-  // For the estimate of the time left.
-  metrics::Stopwatch since_start_;
-  double foreseen_macs_ = 0, work_at_start_ = 0;
   Recorder recorder_;
 };
 
