@@ -19,6 +19,7 @@
 #include "adagp/core/files.h"
 #include "adagp/core/rng.h"
 #include "adagp/core/text.h"
+#include "adagp/data/sets/registry.h"
 #include "adagp/data/stream/loader.h"
 
 namespace {
@@ -143,7 +144,8 @@ void compare(const char* name, const std::shared_ptr<const adagp::data::Dataset>
   options.batch = kBatch;
   options.workers = threads;
   options.augment.train = training;
-  options.augment.crop = training ? "resized" : "none";
+  using adagp::data::Crop;
+  options.augment.crop = training ? Crop::kResized : Crop::kNone;
   options.augment.height = options.augment.width = 224;
   options.prefetch = threads;
   const int64_t batches = 40, images = batches * kBatch;

@@ -2,6 +2,7 @@
 
 #include <benchmark/benchmark.h>
 
+#include "adagp/data/sets/registry.h"
 #include "adagp/data/stream/loader.h"
 
 namespace {

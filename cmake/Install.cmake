@@ -1,10 +1,15 @@
 # cmake --install and find_package(adagp).
 #
 # adagp::adagp is every library at once; adagp::schedule, adagp::train, ... are the single ones.
+# docs/library.md says what other projects may use.
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
 get_property(_libraries GLOBAL PROPERTY ADAGP_LIBRARIES)
+if(NOT ADAGP_TORCH)
+  # Of the engine alone, and not built with the torch-free program.
+  list(REMOVE_ITEM _libraries adagp_config adagp_plan)
+endif()
 # The program already has the name adagp, so the umbrella is another target with that export name.
 add_library(adagp_umbrella INTERFACE)
 target_link_libraries(adagp_umbrella INTERFACE ${_libraries})
@@ -23,8 +28,18 @@ endforeach()
 
 install(TARGETS ${_libraries} ${_parts} adagp_umbrella EXPORT adagp
   ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
-install(DIRECTORY ${CMAKE_SOURCE_DIR}/src/adagp DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
-  FILES_MATCHING PATTERN "*.h")
+
+# The umbrella headers name the public ones. Installed are these and what they include, and no others.
+# The includes are followed when `cmake --install` runs, so that no list is out of date.
+set(_umbrellas adagp/simulator.h)
+if(ADAGP_TORCH)
+  list(APPEND _umbrellas adagp/training.h)
+endif()
+install(FILES ${CMAKE_SOURCE_DIR}/src/adagp/adagp.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/adagp)
+install(CODE "set(ADAGP_HEADER_ROOT [[${CMAKE_SOURCE_DIR}/src]])
+set(ADAGP_HEADERS [[${_umbrellas}]])
+set(ADAGP_HEADER_DESTINATION [[${CMAKE_INSTALL_INCLUDEDIR}]])")
+install(SCRIPT ${CMAKE_SOURCE_DIR}/cmake/InstallHeaders.cmake)
 
 set(_package ${CMAKE_INSTALL_LIBDIR}/cmake/adagp)
 install(EXPORT adagp NAMESPACE adagp:: FILE adagpTargets.cmake DESTINATION ${_package})

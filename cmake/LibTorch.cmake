@@ -57,6 +57,7 @@ if(_stdlib STREQUAL "libstdc++.so")
 endif()
 
 add_library(adagp_torch INTERFACE)
+target_compile_definitions(adagp_torch INTERFACE ADAGP_WITH_TORCH=1)  # exported: adagp/adagp.h asks
 target_include_directories(adagp_torch SYSTEM INTERFACE
   $<BUILD_INTERFACE:${ADAGP_TORCH_DIR}/include>
   $<BUILD_INTERFACE:${ADAGP_TORCH_DIR}/include/torch/csrc/api/include>)

@@ -486,6 +486,7 @@ reduce_run() {
 # is not used again: it may have been the machine's.
 run_case() {
   local folder=$work/$1/$2 program=${programs[$1]} begins=${begun_by[$2]:-} words code=0
+  trap 'exit 143' TERM  # not before the program, which gets the signal too, has ended
   if [[ $1 == old && -f $folder/.done && $(<"$folder/.done") == "${commands[$2]}" ]]; then
     [[ $(<"$folder/code") != [02] ]] || return 0
   fi

@@ -19,7 +19,8 @@ from pathlib import Path
 # What each folder may include, beside what those may include. layers/ is two units: the table and
 # the reader of exported networks are torch-free, the rest is the bridge from models. io/archive is a
 # unit of its own, because they need it. `options` are the plain structs of OPTIONS, which stand beside
-# what they configure: config/ binds them to keys, the simulator counts the predictor's sizes.
+# what they configure: config/ binds them to keys, the simulator counts the predictor's sizes. `umbrella`
+# are the headers beside the folders (adagp.h, ...), which are for users alone.
 BELOW = {
     "core": [],
     "options": [],
@@ -52,6 +53,8 @@ BELOW = {
     "experiment": ["train"],
     "comm": ["models"],
     "parallel": ["comm", "step", "pipeline", "layers"],
+    "doctor": ["comm", "data"],
+    "umbrella": ["study", "experiment"],
 }
 OPTIONS = {"data/config.h", "models/transformer_options.h", "optim/config.h", "predictor/config.h"}
 TORCH_FREE_UNITS = {"core", "options", "schedule", "config", "plan", "archives", "layer_table", "accel",
@@ -82,6 +85,8 @@ def unit_of(path):
         return "options"
     if path.startswith("io/archive."):
         return "archives"
+    if "/" not in path:
+        return "umbrella"
     folder, _, rest = path.partition("/")
     return "layer_table" if folder == "layers" and rest.startswith(("table", "pt2")) else folder
 
@@ -215,6 +220,13 @@ CASES = {
         "src/adagp/report/r.cpp": '#include "adagp/layers/from_model.h"\n',
         "src/adagp/layers/from_model.h": "",
     }, "src/adagp/report/r.cpp:1: report must not include layers"),
+    "an umbrella over two folders": ({
+        "src/adagp/adagp.h": '#include "adagp/train/t.h"\n#include "adagp/zoo/z.h"\n',
+        "src/adagp/train/t.h": "#include <torch/types.h>\n", "src/adagp/zoo/z.h": "",
+    }, None),
+    "an umbrella inside the library": ({
+        "src/adagp/train/t.cpp": '#include "adagp/adagp.h"\n', "src/adagp/adagp.h": "",
+    }, "src/adagp/train/t.cpp:1: train must not include umbrella"),
     "a header that is not there": ({
         "src/adagp/io/t.cpp": '#include "adagp/core/none.h"\n',
     }, "src/adagp/io/t.cpp:1: no such header"),

@@ -1,6 +1,5 @@
 // adagp data info|make|pack: looks at data sets and writes them in other formats.
 
-#include <algorithm>
 #include <array>
 #include <memory>
 
@@ -8,10 +7,10 @@
 
 #include "adagp/core/error.h"
 #include "adagp/core/log.h"
+#include "adagp/core/lookup.h"
 #include "adagp/core/output.h"
 #include "adagp/core/text.h"
-#include "adagp/data/sets/dataset.h"
-#include "adagp/data/sets/detection.h"
+#include "adagp/data/sets/registry.h"
 #include "adagp/data/sets/voc.h"
 #include "adagp/data/sets/write.h"
 #include "adagp/report/table.h"
@@ -28,8 +27,7 @@ struct DataFlags {
 };
 
 void add_common(CLI::App& command, DataFlags& flags) {
-  std::string names;
-  for (const auto& entry : data::registry()) names += (names.empty() ? "" : ", ") + entry.name;
+  const std::string names = core::join(core::names_of(data::registry()), ", ");
   auto& c = flags.config;
   command.add_option("--data", c.name, "Data set: " + names)->capture_default_str();
   command.add_option("--data-dir", c.dir, "Its folder or file (not for synthetic)");
@@ -80,15 +78,15 @@ std::string three(const std::vector<double>& values) {
 }
 
 bool has_boxes(const DataFlags& flags) {
-  return data::find(flags.config.name).task == "detection";
+  return data::find(flags.config.name).task() == "detection";
 }
 
 // There is nothing to show or write of sentences.
 void refuse_sentences(const DataFlags& flags) {
-  if (data::find(flags.config.name).task != "translation") return;
+  if (data::find(flags.config.name).task() != "translation") return;
   std::vector<std::string> sets;
   for (const auto& entry : data::registry()) {
-    if (entry.task != "translation") sets.push_back(entry.name);
+    if (entry.task() != "translation") sets.push_back(entry.name);
   }
   throw UsageError("data set '" + flags.config.name +
                    "' is sentences; 'adagp data' knows images: " + core::join(sets, ", ") +
@@ -169,15 +167,13 @@ int make_data(DataFlags& flags) {
                              " test images with boxes to ", flags.output, "/VOCdevkit"));
     return 0;
   }
-  const std::vector<std::string> formats{"folder", "cifar10", "packed"};
-  if (std::find(formats.begin(), formats.end(), flags.format) == formats.end()) {
-    throw UsageError("unknown format '" + flags.format + "'" +
-                     core::suggestion(flags.format, formats));
-  }
+  using Write = void (*)(const data::Splits&, const std::string&);
+  constexpr std::pair<const char*, Write> kFormats[] = {{"folder", data::write_folder},
+                                                        {"cifar10", data::write_cifar10},
+                                                        {"packed", data::write_packed}};
+  const Write write = core::find_named(kFormats, flags.format, "unknown format").second;
   const data::Splits splits = open_data(flags);
-  if (flags.format == "folder") data::write_folder(splits, flags.output);
-  if (flags.format == "cifar10") data::write_cifar10(splits, flags.output);
-  if (flags.format == "packed") data::write_packed(splits, flags.output);
+  write(splits, flags.output);
   core::log_info(core::cat("wrote ", splits.train->size(), " training and ", splits.test->size(),
                            " test images to ", flags.output));
   return 0;

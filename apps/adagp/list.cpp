@@ -1,15 +1,15 @@
 // adagp list: the tables of what the program knows, by name.
 
+#include <functional>
 #include <memory>
 #include <utility>
 
 #include <nlohmann/json.hpp>
 
 #include "adagp/config/run_config.h"
-#include "adagp/core/error.h"
+#include "adagp/core/lookup.h"
 #include "adagp/core/output.h"
-#include "adagp/core/text.h"
-#include "adagp/data/sets/dataset.h"
+#include "adagp/data/sets/registry.h"
 #include "adagp/layers/from_model.h"
 #include "adagp/layers/zoo_tables.h"
 #include "adagp/method/table.h"
@@ -88,27 +88,15 @@ void print_configuration_keys(bool json, bool markdown) {
 }
 
 int run_list(const std::string& kind, bool json, bool markdown) {
-  if (kind == "models") {
-    print_models(json);
-    return 0;
+  std::vector<std::pair<std::string, std::function<void()>>> kinds = {
+      {"models", [&] { print_models(json); }},
+      {"keys", [&] { print_configuration_keys(json, markdown); }},
+      {"accelerator-keys", [&] { print_accelerator_keys(json, markdown); }}};
+  for (const auto& table : named_tables()) {
+    kinds.emplace_back(table.first, [lines = table.second, json] { print_named(lines, json); });
   }
-  if (kind == "keys") {
-    print_configuration_keys(json, markdown);
-    return 0;
-  }
-  if (kind == "accelerator-keys") {
-    print_accelerator_keys(json, markdown);
-    return 0;
-  }
-  std::vector<std::string> kinds{"models", "keys", "accelerator-keys"};
-  for (const auto& [name, lines] : named_tables()) {
-    if (name == kind) {
-      print_named(lines, json);
-      return 0;
-    }
-    kinds.push_back(name);
-  }
-  throw UsageError("list: unknown kind '" + kind + "'" + core::suggestion(kind, kinds));
+  core::find_named(kinds, kind, "list: unknown kind").second();
+  return 0;
 }
 
 }  // namespace

@@ -1,19 +1,12 @@
 // Your own network, trained by adagp and compared with backprop.
 //
 // Three things are needed: use adagp::nn::Conv2d and Linear for the layers whose gradients shall be
-// predicted (everything else is plain LibTorch), derive from adagp::models::Net, and name the
+// predicted (everything else may be plain LibTorch), derive from adagp::models::Net, and name the
 // classifier in heads().
 
 #include <cstdio>
 
-#include <torch/torch.h>
-
-#include "adagp/core/error.h"
-#include "adagp/data/sets/dataset.h"
-#include "adagp/models/model.h"
-#include "adagp/nn/layer.h"
-#include "adagp/task/classification.h"
-#include "adagp/train/build.h"
+#include <adagp/adagp.h>
 
 namespace {
 
@@ -21,7 +14,7 @@ class TinyNet : public adagp::models::Net {
  public:
   explicit TinyNet(int64_t classes) {
     conv1_ = register_module("conv1", adagp::nn::Conv2d(adagp::nn::conv(3, 16, 3, 2, 1)));
-    norm_ = register_module("norm", torch::nn::BatchNorm2d(16));
+    norm_ = register_module("norm", adagp::nn::BatchNorm2d(16));
     conv2_ = register_module("conv2", adagp::nn::Conv2d(adagp::nn::conv(16, 32, 3, 2, 1)));
     fc_ = register_module("fc", adagp::nn::Linear(32, classes));
   }
@@ -36,7 +29,7 @@ class TinyNet : public adagp::models::Net {
 
  private:
   adagp::nn::Conv2d conv1_{nullptr}, conv2_{nullptr};
-  torch::nn::BatchNorm2d norm_{nullptr};
+  adagp::nn::BatchNorm2d norm_{nullptr};
   adagp::nn::Linear fc_{nullptr};
 };
 

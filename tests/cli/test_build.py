@@ -1,6 +1,7 @@
 """What the build promises people with other compilers, other LibTorchs, and projects of their own."""
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -120,7 +121,7 @@ def test_a_plain_project_finds_and_uses_the_library(tmp_path):
     prefix, project = tmp_path / "prefix", tmp_path / "project"
     installed = subprocess.run([CMAKE, "--install", BUILD, "--prefix", prefix],
                                capture_output=True, text=True)
-    if "cannot find" in installed.stderr:
+    if re.search(r'cannot find\s+"[^"]*libadagp_\w+\.a"', installed.stderr):
         pytest.skip("not all libraries are built: " + installed.stderr)
     assert installed.returncode == 0, installed.stderr
     config = next(prefix.rglob("adagpConfig.cmake"))

@@ -3,7 +3,7 @@
 #include <sstream>
 
 #include "adagp/accel/checked_math.h"
-#include "adagp/core/text.h"
+#include "adagp/core/lookup.h"
 
 namespace adagp::accel {
 namespace {
@@ -77,45 +77,35 @@ std::string predictor_text(const LayerPlan& layer, const Accelerator& a, const D
   return out;
 }
 
-std::vector<std::string> names_of(const Plan& plan) {
-  std::vector<std::string> names;
-  for (const LayerPlan& layer : plan.layers) names.push_back(layer.name);
-  return names;
-}
-
 }  // namespace
 
 std::string explain(const Plan& plan, const Accelerator& a, const Dataflow& dataflow,
                     const std::string& name) {
-  const LayerPlan* layer = plan.find(name);
-  if (layer == nullptr) {
-    throw UsageError("no layer '" + name + "' in " + plan.model +
-                     core::suggestion(name, names_of(plan)));
-  }
+  const LayerPlan& layer = core::find_named(plan.layers, name, "no layer", " in " + plan.model);
   std::vector<LayerCost> costs;
   evaluate(plan, a, dataflow, Scope::kTraining, costs);
-  const LayerCost& cost = costs[static_cast<size_t>(layer - plan.layers.data())];
+  const LayerCost& cost = costs[static_cast<size_t>(&layer - plan.layers.data())];
 
-  std::string out = core::cat(layer->name, " (", layer->op, "), batch ", plan.batch, ", ",
+  std::string out = core::cat(layer.name, " (", layer.op, "), batch ", plan.batch, ", ",
                               dataflow.name, " on ", a.array.rows, "x", a.array.columns,
                               " (H x W); M, K, N are those of each product\n");
-  if (layer->product) {
-    out += product_text("forward, Y = X W", layer->forward, a.array, dataflow, a, true);
-    if (layer->input_gradient) {
-      out += product_text("input gradient, dX = dY W^T", *layer->input_gradient, a.array, dataflow,
+  if (layer.product) {
+    out += product_text("forward, Y = X W", layer.forward, a.array, dataflow, a, true);
+    if (layer.input_gradient) {
+      out += product_text("input gradient, dX = dY W^T", *layer.input_gradient, a.array, dataflow,
                           a, true);
     }
-    if (layer->weight_gradient) {
-      out += product_text(layer->op == "matmul" ? "second input gradient, dW = X^T dY"
-                                                : "weight gradient, dW = X^T dY",
-                          *layer->weight_gradient, a.array, dataflow, a, true);
+    if (layer.weight_gradient) {
+      out += product_text(layer.op == "matmul" ? "second input gradient, dW = X^T dY"
+                                               : "weight gradient, dW = X^T dY",
+                          *layer.weight_gradient, a.array, dataflow, a, true);
     }
   }
-  out += vector_text("vector passes, forward", layer->vector_forward, a);
-  out += vector_text("vector passes, backward", layer->vector_backward, a);
-  out += vector_text("update (BP)", layer->update_backprop, a);
-  out += vector_text("update (GP)", layer->update_predict, a);
-  if (layer->weighted) out += predictor_text(*layer, a, dataflow, cost);
+  out += vector_text("vector passes, forward", layer.vector_forward, a);
+  out += vector_text("vector passes, backward", layer.vector_backward, a);
+  out += vector_text("update (BP)", layer.update_backprop, a);
+  out += vector_text("update (GP)", layer.update_predict, a);
+  if (layer.weighted) out += predictor_text(layer, a, dataflow, cost);
   return out;
 }
 

@@ -153,13 +153,6 @@ const std::vector<VectorRule>& vector_rules() {
   return rules;
 }
 
-const LayerPlan* Plan::find(const std::string& name) const {
-  for (const LayerPlan& layer : layers) {
-    if (layer.name == name) return &layer;
-  }
-  return nullptr;
-}
-
 Plan make_plan(const layers::Table& table, const PlanOptions& options) {
   check_table(table, options);
   const int64_t widest = widest_of(table, options);

@@ -79,8 +79,6 @@ struct Plan {
   std::vector<LayerPlan> layers;
   int64_t predictor_weights = 0;  // the whole predictor: one Adam step per BP batch
   int64_t input_words = 0;        // of the network, for the batch
-
-  const LayerPlan* find(const std::string& name) const;  // or null
 };
 
 // Throws DataError naming the row (see forward_work; also duplicate names, an unknown op, an empty

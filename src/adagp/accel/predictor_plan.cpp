@@ -1,10 +1,11 @@
 // The predictor's products for one layer. Its weights are shared by all layers; a layer uses the
 // columns of the FC that are its own, because smaller layers mask the rest.
 #include <algorithm>
+#include <array>
 
 #include "adagp/accel/checked_math.h"
 #include "adagp/accel/plan_parts.h"
-#include "adagp/core/text.h"
+#include "adagp/core/lookup.h"
 
 namespace adagp::accel {
 namespace {
@@ -80,10 +81,7 @@ void append_products(const PredictorNet& net, int64_t samples, int64_t columns,
 }  // namespace
 
 void check_predictor(const predictor::Config& config) {
-  if (config.kind != "shared" && config.kind != "remap") {
-    throw UsageError("predictor '" + config.kind + "' is unknown" +
-                     core::suggestion(config.kind, {"shared", "remap"}));
-  }
+  core::find_named(std::array{"shared", "remap"}, config.kind, "predictor", " is unknown");
   const auto within = [](const char* name, int64_t value, int64_t most) {
     if (value < 1 || value > most) {
       throw UsageError(core::cat("predictor.", name, " is ", value, ", expected 1 to ", most));

@@ -58,8 +58,8 @@ DesignResult checked_run(const Design& design, std::span<const LayerCost> layers
   }
   DesignResult out;
   out.design = &design;
-  design.batch(layers, Batch::kBackprop, accelerator, out.backprop);
-  if (design.predicts) design.batch(layers, Batch::kPredict, accelerator, out.predict);
+  design.batch(layers, schedule::Phase::kBackprop, accelerator, out.backprop);
+  if (design.predicts) design.batch(layers, schedule::Phase::kPredict, accelerator, out.predict);
   out.warm_up = phase_total(out.backprop, batches.warm_up);
   out.phase_bp = phase_total(out.backprop, batches.backprop);
   out.phase_gp = phase_total(out.predict, batches.predict);

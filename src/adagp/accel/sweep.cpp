@@ -133,8 +133,8 @@ std::vector<size_t> pareto(const std::vector<double>& x, const std::vector<doubl
   // together.
   std::vector<size_t> front;
   for (const size_t i : order) {
-    const bool reference = !front.empty() && x[front.back()] == x[i] && y[front.back()] == y[i];
-    if (front.empty() || reference || y[i] < y[front.back()]) front.push_back(i);
+    const bool same = !front.empty() && x[front.back()] == x[i] && y[front.back()] == y[i];
+    if (front.empty() || same || y[i] < y[front.back()]) front.push_back(i);
   }
   return front;
 }

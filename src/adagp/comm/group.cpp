@@ -17,15 +17,18 @@ namespace {
 class C10dGroup : public Group {
  public:
   C10dGroup(Ground ground, std::vector<int> members, const std::string& name)
-      : ground_(std::move(ground)), members_(std::move(members)), name_(name) {
+      : ground_(std::move(ground)),
+        gloo_(ground_.backend == "gloo"),
+        members_(std::move(members)),
+        name_(name) {
     const auto me = std::find(members_.begin(), members_.end(), ground_.rank);
     rank_ = static_cast<int>(me - members_.begin());
     attempt("connecting the processes").run([&] {
       main_ = make("all");
       // nccl runs messages between two members one after another, so that two who send to each
       // other first would wait for ever: a lane for either direction.
-      up_ = gloo() || size() == 1 ? main_ : make("up");
-      down_ = gloo() || size() == 1 ? main_ : make("down");
+      up_ = gloo_ || size() == 1 ? main_ : make("up");
+      down_ = gloo_ || size() == 1 ? main_ : make("down");
       // Those who are connected may leave at once, which others would take for a failure while
       // they still connect.
       std::vector<at::Tensor> row{at::zeros({1}, at::TensorOptions(ground_.device))};
@@ -36,7 +39,7 @@ class C10dGroup : public Group {
   ~C10dGroup() override {
     for (const auto& backend : {main_, up_, down_}) {
       try {
-        if (backend && !gloo()) backend->shutdown();  // nccl complains when it is not told
+        if (backend && !gloo_) backend->shutdown();  // nccl complains when it is not told
       } catch (...) {  // on the way out after an error, the others may be gone
       }
     }
@@ -115,7 +118,7 @@ class C10dGroup : public Group {
     }
     // Nothing arrives in what was sent: the wire of a sender keeps the row alone.
     return std::make_unique<WorkTransfer>(
-        attempt(doing, to), FlatTensor(wire.row(), ground_.device, true), work, !gloo());
+        attempt(doing, to), FlatTensor(wire.row(), ground_.device, true), work, !gloo_);
   }
 
   std::unique_ptr<Transfer> receive(at::Tensor tensor, int from, int tag,
@@ -126,7 +129,7 @@ class C10dGroup : public Group {
       std::vector<at::Tensor> rows{wire.row()};
       work = attempt(doing, from).run([&] { return lane(from, rank_)->recv(rows, from, tag); });
     }
-    return std::make_unique<WorkTransfer>(attempt(doing, from), std::move(wire), work, !gloo());
+    return std::make_unique<WorkTransfer>(attempt(doing, from), std::move(wire), work, !gloo_);
   }
 
   void wait_for(int member, const std::string& doing) override {
@@ -164,8 +167,6 @@ class C10dGroup : public Group {
   }
 
  private:
-  bool gloo() const { return ground_.backend == "gloo"; }
-
   BackendPtr make(const std::string& part) const {
     BackendRequest request;
     request.store =
@@ -174,7 +175,7 @@ class C10dGroup : public Group {
     request.size = size();
     request.timeout = ground_.peers->timeout();
     request.master = ground_.master;
-    return gloo() ? make_gloo(request) : make_nccl(request);
+    return gloo_ ? make_gloo(request) : make_nccl(request);
   }
 
   const BackendPtr& lane(int from, int to) const { return from < to ? up_ : down_; }
@@ -194,6 +195,7 @@ class C10dGroup : public Group {
   }
 
   Ground ground_;
+  bool gloo_;                 // else nccl
   std::vector<int> members_;  // ranks in the world
   std::string name_;
   int rank_ = 0;

@@ -1,12 +1,12 @@
 #include <algorithm>
+#include <array>
 #include <cstdlib>
 #include <set>
 
 #include <c10/util/Logging.h>
 
 #include "adagp/comm/c10d_group.h"
-#include "adagp/core/error.h"
-#include "adagp/core/text.h"
+#include "adagp/core/lookup.h"
 
 namespace adagp::comm {
 namespace {
@@ -46,11 +46,8 @@ std::vector<std::string> backends() {
 }
 
 std::unique_ptr<Group> join(const RankInfo& place, const GroupOptions& options, at::Device device) {
-  const std::vector<std::string> known{"auto", "gloo", "nccl"};
-  if (std::find(known.begin(), known.end(), options.backend) == known.end()) {
-    throw UsageError(core::cat("parallel: unknown backend '", options.backend, "'",
-                               core::suggestion(options.backend, known)));
-  }
+  core::find_named(std::array{"auto", "gloo", "nccl"}, options.backend,
+                   "parallel: unknown backend");
   if (options.backend == "nccl" && !device.is_cuda()) {
     throw UsageError(core::cat("parallel: backend nccl needs a GPU for every process, and rank ",
                                place.rank, " computes on ", device.str()));

@@ -96,4 +96,30 @@ std::string csv_text(std::string_view cell) {
   return std::string(cell);
 }
 
+std::string xml_escape(std::string_view text, bool attribute) {
+  std::string out;
+  for (const char c : text) {
+    switch (c) {
+      case '&':
+        out += "&amp;";
+        break;
+      case '<':
+        out += "&lt;";
+        break;
+      case '>':
+        out += "&gt;";
+        break;
+      case '"':
+        out += attribute ? "&quot;" : "\"";
+        break;
+      case '\'':
+        out += attribute ? "&#39;" : "'";
+        break;
+      default:
+        out += c;
+    }
+  }
+  return out;
+}
+
 }  // namespace adagp::core

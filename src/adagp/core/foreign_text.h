@@ -1,6 +1,6 @@
 #pragma once
 // Text that came from a file or the command line (names of layers, classes, models), before it goes
-// to a terminal or into a table that a spreadsheet opens.
+// to a terminal, into a table that a spreadsheet opens, or into XML.
 
 #include <string>
 #include <string_view>
@@ -18,5 +18,8 @@ std::string printable_line(std::string_view text);
 std::string csv_cell(std::string_view text);
 // What csv_cell() was given, from an unquoted cell: drops that '.
 std::string csv_text(std::string_view cell);
+
+// & < > as XML wants them; in an attribute also " and '.
+std::string xml_escape(std::string_view text, bool attribute = false);
 
 }  // namespace adagp::core

@@ -22,7 +22,7 @@ struct Layer {
   uint16_t* low;
   int first_row, rows, cols, id;
   float decay;
-  bool quads;  // see quads.cuh
+  bool quads;  // see vec4.cuh
 };
 using Table = LayerTable<Layer, kMostLayers>;
 

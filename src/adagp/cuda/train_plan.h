@@ -26,7 +26,7 @@ struct TrainLayer {
   int slot_row = 0;       // its first row of feature slots: [splits, rows]
   int splits = 0;         // of its columns
   bool is_float = false;  // the gradient
-  bool quads = false;     // the gradient, see quads.cuh
+  bool quads = false;     // the gradient, see vec4.cuh
   float share = 0;        // 2 / (layers * rows * cols)
 };
 

@@ -17,10 +17,10 @@ bool is_finished(const core::fs::path& folder, bool overwrite);
 report::Summary run_or_reuse(const config::RunConfig& config, const task::TaskPtr& task,
                              const core::fs::path& folder, bool overwrite, const std::string& what);
 
-// What a method cannot do with this network or these data, or a folder with another run in it, is
-// refused before the runs before it have taken their hours: makes the trainer, on the CPU, and lets
-// it go. Returns what the run will cost, in epochs of plain backprop: 0 for one that is finished,
-// NaN where it cannot be counted. Throws UsageError, and DataError for what cannot be read.
+// Checks a run before the first run starts: makes its trainer on the CPU and drops it. Returns the
+// cost in epochs of plain backprop; 0: the run is finished; NaN: it cannot be counted. Throws
+// UsageError for what the method cannot do with this network, data or folder, DataError for what
+// cannot be read.
 double check_run(config::RunConfig config, const task::TaskPtr& task, const core::fs::path& folder,
                  bool overwrite);
 

@@ -8,8 +8,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "adagp/core/error.h"
-#include "adagp/core/text.h"
+#include "adagp/core/lookup.h"
 #include "adagp/io/checksum_keys.h"
 #include "adagp/io/crc32c.h"
 
@@ -189,13 +188,7 @@ size_t dtype_size(const std::string& dtype) {
       {"U16", 2},  {"I16", 2}, {"F16", 2}, {"BF16", 2},    {"U32", 4},     {"I32", 4},
       {"F32", 4},  {"U64", 8}, {"I64", 8}, {"F64", 8},     {"C64", 8},
   };
-  const auto found = kSizes.find(dtype);
-  if (found == kSizes.end()) {
-    std::vector<std::string> names;
-    for (const auto& [name, size] : kSizes) names.push_back(name);
-    throw DataError("dtype '" + dtype + "' is unknown" + core::suggestion(dtype, names));
-  }
-  return found->second;
+  return core::find_named<DataError>(kSizes, dtype, "dtype", " is unknown").second;
 }
 
 SafeTensors SafeTensors::read(const core::fs::path& path) {
@@ -241,12 +234,7 @@ SafeTensors SafeTensors::parse(std::string bytes, const std::string& name) {
 }
 
 const TensorEntry& SafeTensors::entry(const std::string& name) const {
-  std::vector<std::string> names;
-  for (const auto& entry : entries_) {
-    if (entry.name == name) return entry;
-    names.push_back(entry.name);
-  }
-  throw DataError(cat(file_name_, ": no tensor '", name, "'", core::suggestion(name, names)));
+  return core::find_named<DataError>(entries_, name, file_name_ + ": no tensor");
 }
 
 }  // namespace adagp::io

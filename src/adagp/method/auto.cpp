@@ -274,7 +274,8 @@ MethodEntry entries::automatic() {
           .cheap = Cheap::kDecided,
           .reads = "auto.",
           .make = maker<Auto>(),
-          .select = {plan::all_but_heldout_rule, false}};
+          .select = {plan::all_but_heldout_rule, false},
+          .mixes = [](const config::RunConfig& c) { return c.automatic.steps; }};
 }
 
 }  // namespace adagp::method

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 
+#include "adagp/core/error.h"
 #include "adagp/method/entries.h"
+#include "adagp/step/team.h"
 
 namespace adagp::method {
 namespace {
@@ -24,6 +26,12 @@ class Skip : public Backprop {
 // small-batch: an exact step on the first part of a GP batch.
 class SmallBatch : public Backprop {
  public:
+  explicit SmallBatch(const step::Session& s) {
+    const bool fixed = s.team->splits_layers() || s.config.accumulate > 1;
+    if (s.team->solo() || !fixed) return;
+    throw UsageError("method " + s.config.method +
+                     " cannot run in micro-batches, whose size is fixed");
+  }
   step::StepResult cheap_step(step::Session& s, const data::Batch& batch) override {
     return Backprop::cheap_step(s, batch.part(0, part_of(s, batch.size())));
   }

@@ -1,7 +1,7 @@
 #pragma once
 // What a run does with its batches: a full step, a cheap step, and how its batches differ from the
 // usual ones. The trainer's loop is the same for all; a method is one of the small classes of this
-// folder, and has a line in the table of methods (table.h).
+// folder, and has its entry in its own file and a word in entries.h.
 
 #include <map>
 #include <string>

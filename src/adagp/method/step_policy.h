@@ -24,8 +24,7 @@ class StepPolicy {
     int64_t exact = 0, cheap = 0;
   };
   virtual Kinds kinds() const = 0;
-  // Kinds of cheap steps that come into use in the middle of the run, and the choice of one for the
-  // warm-up; -1 ends it.
+  // Number of kinds of cheap steps. The warm-up selects each of them once; -1 ends the warm-up.
   virtual int64_t cheap_kinds() const = 0;
   virtual void choose_for_warm_up(int64_t kind) = 0;
 

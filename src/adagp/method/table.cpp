@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "adagp/core/error.h"
+#include "adagp/core/lookup.h"
 #include "adagp/core/text.h"
 #include "adagp/method/entries.h"
 
@@ -20,11 +21,6 @@ const std::vector<MethodEntry>& method_table() {
 namespace {
 
 const MethodEntry& find_part(const std::string& name) {
-  std::vector<std::string> names;
-  for (const auto& entry : method_table()) {
-    if (entry.name == name) return entry;
-    names.push_back(entry.name);
-  }
   for (const auto& kind : predictor::registry()) {
     if (kind.name != name) continue;
     throw UsageError("unknown method '" + name +
@@ -32,7 +28,7 @@ const MethodEntry& find_part(const std::string& name) {
                      "predictor.kind=" +
                      name);
   }
-  throw UsageError("unknown method '" + name + "'" + core::suggestion(name, names));
+  return core::find_named(method_table(), name, "unknown method");
 }
 
 }  // namespace
@@ -46,7 +42,9 @@ MethodEntry find_method(const std::string& name) {
     const MethodEntry& entry = find_part(part);
     const bool again = (entry.make && std::exchange(has_step, true)) || (entry.select && rule);
     if (again && (entry.cheap == Cheap::kDecided || step.cheap == Cheap::kDecided)) {
-      throw UsageError("method '" + name + "': auto decides by itself and cannot be joined");
+      throw UsageError("method '" + name +
+                       "': " + (entry.cheap == Cheap::kDecided ? entry : step).name +
+                       " decides by itself and cannot be joined");
     }
     if (again) {
       throw UsageError("method '" + name + "': joins two " +
@@ -75,8 +73,9 @@ void fix_length(config::RunConfig& config, const task::TaskPtr& task,
 
 bool needs_predictor(const config::RunConfig& config) {
   const MethodEntry entry = find_method(config.method);
-  if (entry.predicts || entry.cheap != Cheap::kDecided) return entry.predicts;
-  return std::any_of(config.automatic.steps.begin(), config.automatic.steps.end(),
+  if (entry.predicts || !entry.mixes) return entry.predicts;
+  const std::vector<std::string> steps = entry.mixes(config);
+  return std::any_of(steps.begin(), steps.end(),
                      [](const std::string& step) { return find_method(step).predicts; });
 }
 

@@ -1,5 +1,5 @@
 #pragma once
-// The table of methods: the only place that knows them by name.
+// The table of methods, and how a name is looked up in it.
 
 #include <functional>
 #include <memory>
@@ -22,7 +22,7 @@ enum class Cheap {
 // For a method whose run is a number of batches, whatever the epochs are.
 struct RunLength {
   std::function<int64_t(const config::RunConfig&)> batches = {};
-  // Before the run: fixes that number in the configuration, where it must be measured.
+  // Called before the run: measures that number and stores it in the configuration.
   std::function<void(config::RunConfig&, const task::TaskPtr&, const task::NetMaker&)> fix = {};
 
   explicit operator bool() const { return static_cast<bool>(batches); }
@@ -42,12 +42,14 @@ struct MethodEntry {
   // Learns from every exact batch in a way of its own, so that auto cannot mix it in.
   bool learns_itself = false;
   RunLength length = {};
+  // The methods whose cheap steps it may use; empty: its own.
+  std::function<std::vector<std::string>(const config::RunConfig&)> mixes = {};
 };
 const std::vector<MethodEntry>& method_table();
 // "adagp", "stored-loss", or a step and a rule joined: "progressive+stored-loss". Throws UsageError
 // with the nearest name.
 MethodEntry find_method(const std::string& name);
-// Before the run of a method whose length must be measured; others: nothing.
+// Calls RunLength::fix of the configured method, if it has one.
 void fix_length(config::RunConfig& config, const task::TaskPtr& task,
                 const task::NetMaker& make_net);
 // Whether its steps, or one of those that auto may choose, predict.

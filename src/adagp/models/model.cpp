@@ -1,14 +1,13 @@
 #include "adagp/models/model.h"
 
-#include "adagp/core/error.h"
-#include "adagp/core/text.h"
+#include "adagp/core/lookup.h"
 
 namespace adagp::models {
 
 Form parse_form(const std::string& text) {
-  if (text == "imagenet") return Form::kImagenet;
-  if (text == "cifar") return Form::kCifar;
-  throw UsageError("unknown form '" + text + "'" + core::suggestion(text, {"imagenet", "cifar"}));
+  constexpr std::pair<const char*, Form> kForms[] = {{"imagenet", Form::kImagenet},
+                                                     {"cifar", Form::kCifar}};
+  return core::find_named(kForms, text, "unknown form").second;
 }
 
 std::string form_name(Form form) {

@@ -21,7 +21,7 @@ std::string form_name(Form form);
 struct Options {
   Form form = Form::kImagenet;
   int64_t classes = 1000;
-  int64_t width_divisor = 1;  // every channel count divided by this: small references for tests
+  int64_t width_divisor = 1;  // every channel count divided by this: small versions for tests
   TransformerOptions transformer = {};
 };
 

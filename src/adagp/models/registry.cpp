@@ -2,8 +2,7 @@
 
 #include <utility>
 
-#include "adagp/core/error.h"
-#include "adagp/core/text.h"
+#include "adagp/core/lookup.h"
 #include "adagp/models/families.h"
 #include "adagp/models/model.h"
 #include "adagp/nn/layer.h"
@@ -86,12 +85,7 @@ const std::vector<Entry>& registry() {
 }
 
 const Entry& find(const std::string& name) {
-  std::vector<std::string> names;
-  for (const Entry& entry : registry()) {
-    if (entry.name == name) return entry;
-    names.push_back(entry.name);
-  }
-  throw UsageError("unknown model '" + name + "'" + core::suggestion(name, names));
+  return core::find_named(registry(), name, "unknown model");
 }
 
 std::shared_ptr<Net> build(const std::string& name, const Options& options) {

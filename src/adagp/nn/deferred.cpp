@@ -38,13 +38,20 @@ Gradients backward_of(const LayerInfo& info, const at::Tensor& gradient, const a
   return out;
 }
 
+// What the backward pass needs beside tensors.
+struct Deferral : torch::CustomClassHolder {
+  Deferral(GradientQueue* to, const LayerInfo* of) : queue(to), info(of) {}
+  GradientQueue* queue;
+  const LayerInfo* info;
+};
+
 struct DeferredProduct : torch::autograd::Function<DeferredProduct> {
   static at::Tensor forward(torch::autograd::AutogradContext* ctx, const at::Tensor& x,
                             const at::Tensor& weight, const std::optional<at::Tensor>& bias,
                             GradientQueue* queue, const LayerInfo* info) {
     ctx->save_for_backward({x, weight, bias.value_or(at::Tensor())});
-    ctx->saved_data["queue"] = static_cast<int64_t>(reinterpret_cast<intptr_t>(queue));
-    ctx->saved_data["info"] = static_cast<int64_t>(reinterpret_cast<intptr_t>(info));
+    ctx->saved_data["deferral"] =
+        c10::IValue::make_capsule(c10::make_intrusive<Deferral>(queue, info));
     if (info->kind == LayerKind::kLinear) return at::linear(x, weight, bias);
     return at::conv2d(x, weight, bias, info->stride, info->padding, info->dilation, info->groups);
   }
@@ -53,9 +60,10 @@ struct DeferredProduct : torch::autograd::Function<DeferredProduct> {
                                                const torch::autograd::tensor_list& gradients) {
     const auto saved = ctx->get_saved_variables();
     const at::Tensor x = saved[0], weight = saved[1], bias = saved[2], gradient = gradients[0];
-    auto* queue = reinterpret_cast<GradientQueue*>(ctx->saved_data["queue"].toInt());
-    const auto* info = reinterpret_cast<const LayerInfo*>(ctx->saved_data["info"].toInt());
-    queue->push([=] {
+    const auto kept = ctx->saved_data["deferral"].toCapsule();
+    const auto& deferral = static_cast<const Deferral&>(*kept);
+    const LayerInfo* info = deferral.info;
+    deferral.queue->push([=] {
       const at::NoGradGuard no_grad;
       const Gradients found =
           backward_of(*info, gradient, x, weight, {false, true, bias.defined()});

@@ -5,6 +5,7 @@
 
 #include "adagp/cuda/norm.h"
 #include "adagp/device/kernels.h"
+#include "adagp/nn/summary_cells.h"
 
 namespace adagp::nn {
 namespace {

@@ -2,16 +2,14 @@
 // How the engine sees inside a network: every weight-carrying layer reports its input and output to
 // the active sink. Without a sink a layer costs nothing extra.
 
-#include <map>
 #include <optional>
 #include <vector>
 
 #include <torch/types.h>
 
-#include "adagp/cuda/types.h"
-
 namespace adagp::nn {
 
+struct SummaryCells;
 class WeightLayer;
 
 // Receives a layer's tensors while they are alive. A sink that needs more than the moment must make
@@ -36,12 +34,7 @@ class TapSink {
     int size = 0;
     int use = 1;  // which use of the layer in this step: rows become the mean of the uses
     // Not null: sums by cell go there instead, and the sink makes the rows of all layers together.
-    struct Cells {
-      at::Tensor sums;  // float, set by the kernel's caller
-      cuda::Map map;    // of the output
-      // By number of elements; none is given up, for a recorded step may still write there.
-      std::map<int64_t, at::Tensor> made = {};
-    }* cells = nullptr;
+    SummaryCells* cells = nullptr;
   };
   virtual std::optional<SummaryTarget> summary_target(const WeightLayer& layer) {
     (void)layer;

@@ -96,9 +96,12 @@ class Adam final : public Optimizer {
 
 }  // namespace
 
-std::unique_ptr<Optimizer> make_adam(std::vector<Param> params, const Config& config,
-                                     bool decoupled) {
-  return std::make_unique<Adam>(std::move(params), config, decoupled);
+std::unique_ptr<Optimizer> make_adam(std::vector<Param> params, const Config& config) {
+  return std::make_unique<Adam>(std::move(params), config, /*decoupled=*/false);
+}
+
+std::unique_ptr<Optimizer> make_adamw(std::vector<Param> params, const Config& config) {
+  return std::make_unique<Adam>(std::move(params), config, /*decoupled=*/true);
 }
 
 }  // namespace adagp::optim

@@ -9,8 +9,8 @@
 namespace adagp::optim {
 
 std::unique_ptr<Optimizer> make_sgd(std::vector<Param> params, const Config& config);
-// `decoupled`: AdamW, whose decay shrinks the weights and stays out of the moments.
-std::unique_ptr<Optimizer> make_adam(std::vector<Param> params, const Config& config,
-                                     bool decoupled);
+std::unique_ptr<Optimizer> make_adam(std::vector<Param> params, const Config& config);
+// Its decay shrinks the weights and stays out of the moments.
+std::unique_ptr<Optimizer> make_adamw(std::vector<Param> params, const Config& config);
 
 }  // namespace adagp::optim

@@ -6,8 +6,7 @@
 
 #include <ATen/ATen.h>
 
-#include "adagp/core/error.h"
-#include "adagp/core/text.h"
+#include "adagp/core/lookup.h"
 #include "adagp/device/kernels.h"
 #include "adagp/optim/kinds.h"
 
@@ -281,18 +280,13 @@ at::Tensor Optimizer::checked(size_t index, const at::Tensor& gradient) const {
   return with_strides_of(gradient, param);
 }
 
-const std::vector<std::string>& optimizer_names() {
-  static const std::vector<std::string> names{"sgd", "adam", "adamw"};
-  return names;
-}
-
 std::unique_ptr<Optimizer> make_optimizer(std::vector<Param> params, const Config& config) {
   check_config(config);
-  if (config.name == "sgd") return make_sgd(std::move(params), config);
-  if (config.name == "adam") return make_adam(std::move(params), config, false);
-  if (config.name == "adamw") return make_adam(std::move(params), config, true);
-  throw UsageError("optimizer '" + config.name + "' is unknown" +
-                   core::suggestion(config.name, optimizer_names()));
+  using Maker = std::unique_ptr<Optimizer> (*)(std::vector<Param>, const Config&);
+  constexpr std::pair<const char*, Maker> kMakers[] = {
+      {"sgd", make_sgd}, {"adam", make_adam}, {"adamw", make_adamw}};
+  return core::find_named(kMakers, config.name, "optimizer", " is unknown")
+      .second(std::move(params), config);
 }
 
 at::Tensor clip_gradients(const std::vector<at::Tensor>& gradients, double max_norm) {

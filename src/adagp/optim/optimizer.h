@@ -105,7 +105,6 @@ class Optimizer {
   std::unordered_map<const void*, size_t> index_;
 };
 
-const std::vector<std::string>& optimizer_names();
 // Throws UsageError for an unknown name or an option out of range.
 std::unique_ptr<Optimizer> make_optimizer(std::vector<Param> params, const Config& config);
 

@@ -22,7 +22,7 @@ using pipeline::Op;
 
 struct Executor::State {
   step::Session& session;
-  pipeline::Phase phase;
+  schedule::Phase phase;
   nn::TapSink* tap;  // null: none
   std::vector<data::Batch> parts;
   double share = 1;
@@ -35,7 +35,7 @@ struct Executor::State {
   std::map<const Op*, comm::PendingReceive> expected = {};  // receives that are already asked for
   bool fixed = true;                                        // all batches have the same shapes
 
-  bool exact() const { return phase == pipeline::Phase::kBackprop; }
+  bool exact() const { return phase == schedule::Phase::kBackprop; }
 };
 
 namespace {
@@ -53,7 +53,12 @@ models::Tensors differentiable(const models::Tensors& tensors) {
 
 Executor::Executor(const pipeline::Layout& layout, const Stages& stages, comm::Group* pipe,
                    int device, const std::string& trace)
-    : layout_(layout), stages_(stages), pipe_(pipe), device_(device), trace_(trace, device) {
+    : layout_(layout),
+      splits_backward_(layout.schedule == "zero-bubble"),
+      stages_(stages),
+      pipe_(pipe),
+      device_(device),
+      trace_(trace, device) {
   for (int replica = 0; replica < layout_.replicas; ++replica) {
     for (int stage = 0; stage < layout_.stages; ++stage) {
       if (layout_.device_of(stage, replica) == device_) own_.push_back(stage);
@@ -61,7 +66,7 @@ Executor::Executor(const pipeline::Layout& layout, const Stages& stages, comm::G
   }
   std::sort(own_.begin(), own_.end());
   own_.erase(std::unique(own_.begin(), own_.end()), own_.end());
-  for (const auto phase : {pipeline::Phase::kBackprop, pipeline::Phase::kPredict}) {
+  for (const auto phase : {schedule::Phase::kBackprop, schedule::Phase::kPredict}) {
     ops_[phase] = pipeline::batch_ops(layout_, device_, phase);
   }
 }
@@ -71,7 +76,7 @@ bool Executor::needs_batches() const {
 }
 
 step::StepResult Executor::run(step::Session& session, const data::Batch& batch,
-                               pipeline::Phase phase, bool tapped) {
+                               schedule::Phase phase, bool tapped) {
   sent_.emplace_back();
   if (sent_.size() > 2) {
     const double begin = Trace::now();
@@ -155,9 +160,7 @@ void Executor::forward(State& state, const Op& op) {
     std::optional<nn::TapScope> taps;
     if (state.tap != nullptr) taps.emplace(*state.tap);
     std::optional<nn::DeferScope> deferred;
-    if (state.exact() && layout_.schedule == "zero-bubble") {
-      deferred.emplace(state.put_off[key]);
-    }
+    if (state.exact() && splits_backward_) deferred.emplace(state.put_off[key]);
     kept.outputs = run_blocks(state.session, op.stage, kept.inputs);
   }
   if (last(op.stage)) {

@@ -23,7 +23,7 @@ class Executor {
   // The compute, send and receive ops of a batch; `batch` has tensors where the first or the last
   // stage is. BP leaves gradients in the parameters, as the share of this pipeline's batch. The
   // session's summaries see the passes when `tapped`.
-  step::StepResult run(step::Session& session, const data::Batch& batch, pipeline::Phase phase,
+  step::StepResult run(step::Session& session, const data::Batch& batch, schedule::Phase phase,
                        bool tapped);
 
   // Whether this device holds the first or the last stage of a replica.
@@ -54,16 +54,17 @@ class Executor {
   comm::Route line(const pipeline::Op& op) const;
 
   pipeline::Layout layout_;
+  bool splits_backward_;  // weight gradients are ops of their own
   Stages stages_;
   comm::Group* pipe_;
   int device_;
   std::vector<int> own_;
-  std::map<pipeline::Phase, pipeline::OpList> ops_;
+  std::map<schedule::Phase, pipeline::OpList> ops_;
   // By batch. A stage runs ahead of the next by two batches at most.
   std::deque<comm::Transfers> sent_;
-  // TensorSpecs of messages by phase and tag, when all batches have the same: sent with the first
+  // Shapes of messages by phase and tag, when all batches have the same: sent with the first
   // only.
-  std::map<std::pair<pipeline::Phase, int>, comm::TensorSpecs> specs_;
+  std::map<std::pair<schedule::Phase, int>, comm::TensorSpecs> specs_;
   int64_t batches_ = 0;
   Trace trace_;
 };

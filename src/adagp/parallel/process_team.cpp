@@ -56,9 +56,6 @@ void refuse_what_cannot_be(const Spec& spec, const Shape& shape, const config::R
     throw UsageError(cat("batch = ", config.batch, " cannot be divided by ", shape.copies,
                          " copies x ", config.accumulate, " micro-batches = ", parts));
   }
-  if (config.method == "small-batch" && (shape.stages > 1 || config.accumulate > 1)) {
-    throw UsageError("method small-batch cannot run in micro-batches, whose size is fixed");
-  }
   if (config.head == "exact" && spec.pipeline == "chimera") {
     throw UsageError("head = exact cannot run with chimera, whose two heads see half a batch each");
   }
@@ -132,7 +129,7 @@ step::StepResult ProcessTeam::backprop(step::Session& session, const data::Batch
                                        bool tapped) {
   begin_gradients(session);
   const nn::NormSyncScope norms(synced());
-  step::StepResult result = executor_->run(session, batch, pipeline::Phase::kBackprop, tapped);
+  step::StepResult result = executor_->run(session, batch, schedule::Phase::kBackprop, tapped);
   join_gradients(session);
   if (tapped) join_summaries(session, true);
   ++batches_;
@@ -141,7 +138,7 @@ step::StepResult ProcessTeam::backprop(step::Session& session, const data::Batch
 
 step::StepResult ProcessTeam::forward(step::Session& session, const data::Batch& batch) {
   const nn::NormSyncScope norms(synced());
-  step::StepResult result = executor_->run(session, batch, pipeline::Phase::kPredict, true);
+  step::StepResult result = executor_->run(session, batch, schedule::Phase::kPredict, true);
   join_summaries(session, spec_.predict == "summaries");
   ++batches_;
   return result;

@@ -1,4 +1,4 @@
-// What the members of a crew know of each other's network and state.
+// What the processes of a team know of each other's network and state.
 
 #include <algorithm>
 #include <cstring>

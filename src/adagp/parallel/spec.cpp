@@ -4,8 +4,7 @@
 #include <set>
 #include <vector>
 
-#include "adagp/core/error.h"
-#include "adagp/core/text.h"
+#include "adagp/core/lookup.h"
 #include "adagp/pipeline/schedules.h"
 
 namespace adagp::parallel {
@@ -43,16 +42,7 @@ double seconds(const std::string& text) {
 
 std::string one_of(const std::string& name, const std::string& text,
                    const std::vector<std::string>& known) {
-  for (const auto& candidate : known) {
-    if (candidate == text) return text;
-  }
-  refuse(core::cat("unknown ", name, " '", text, "'", core::suggestion(text, known)));
-}
-
-std::vector<std::string> schedule_names() {
-  std::vector<std::string> names;
-  for (const auto& schedule : pipeline::schedules()) names.push_back(schedule.name);
-  return names;
+  return core::find_named(known, text, "--parallel: unknown " + name);
 }
 
 Word number_word(const char* name, const char* example, const char* help, int64_t Spec::*member,
@@ -71,9 +61,10 @@ const std::vector<Word>& words() {
   static const std::vector<Word> table{
       flag_word("data", "copies of the network (or of the pipeline) share each batch", &Spec::data),
       {"pipeline", "gpipe",
-       "the network in stages, one per process: " + core::join(schedule_names(), ", "),
+       "the network in stages, one per process: " +
+           core::join(core::names_of(pipeline::schedules()), ", "),
        [](Spec& spec, const std::string& text) {
-         spec.pipeline = one_of("pipeline", text, schedule_names());
+         spec.pipeline = one_of("pipeline", text, core::names_of(pipeline::schedules()));
        }},
       number_word("stages", "2", "processes of one pipeline (all, without 'data')", &Spec::stages,
                   kProcesses),
@@ -102,19 +93,15 @@ const std::vector<Word>& words() {
 }
 
 const Word& find_word(const std::string& name) {
-  std::vector<std::string> names;
-  for (const auto& word : words()) {
-    if (word.name == name) return word;
-    names.push_back(word.name);
-  }
   if (name.empty()) refuse("an empty part between commas");
-  refuse(core::cat("unknown word '", name, "'", core::suggestion(name, names)));
+  return core::find_named(words(), name, "--parallel: unknown word");
 }
 
 void check_together(const Spec& spec, const std::set<std::string>& given) {
   for (const char* name : {"stages", "micro-batches", "chunks", "trace"}) {
     if (given.contains(name) && spec.pipeline.empty()) {
-      refuse(core::cat("'", name, "' is of a pipeline: add pipeline=", schedule_names().front()));
+      refuse(core::cat("'", name,
+                       "' is of a pipeline: add pipeline=", pipeline::schedules().front().name));
     }
   }
   for (const char* name : {"sync-norm", "predict"}) {

@@ -28,7 +28,7 @@ class UseTap : public nn::TapSink {
   }
   void on_op(const char* op, const std::vector<at::Tensor>& inputs,
              const at::Tensor& output) override {
-    if (std::string(op) == "matmul") {
+    if (std::string_view(op) == "matmul") {
       use->macs += static_cast<double>(output.numel() * inputs.at(0).size(-1));
     }
     for (const at::Tensor& tensor : inputs) add(tensor);

@@ -14,7 +14,7 @@ double Trace::now() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
-void Trace::add(const pipeline::Op& op, pipeline::Phase phase, int64_t batch, double begin,
+void Trace::add(const pipeline::Op& op, schedule::Phase phase, int64_t batch, double begin,
                 double end) {
   if (on()) events_.push_back({op, phase, batch, begin, end});
 }
@@ -24,7 +24,7 @@ Trace::~Trace() {
   try {
     nlohmann::json list = nlohmann::json::array();
     for (const Event& e : events_) {
-      const bool exact = e.phase == pipeline::Phase::kBackprop;
+      const bool exact = e.phase == schedule::Phase::kBackprop;
       list.push_back({{"name", core::cat(pipeline::kind_name(e.op.kind), " ", e.op.micro)},
                       {"cat", exact ? "BP" : "GP"},
                       {"ph", "X"},

@@ -19,13 +19,13 @@ class Trace {
   Trace& operator=(const Trace&) = delete;
 
   bool on() const { return !file_.empty(); }
-  void add(const pipeline::Op& op, pipeline::Phase phase, int64_t batch, double begin, double end);
+  void add(const pipeline::Op& op, schedule::Phase phase, int64_t batch, double begin, double end);
   static double now();  // seconds, of one clock for all processes of a machine
 
  private:
   struct Event {
     pipeline::Op op;
-    pipeline::Phase phase;
+    schedule::Phase phase;
     int64_t batch;
     double begin, end;
   };

@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "adagp/schedule/schedule.h"
+
 namespace adagp::pipeline {
 
 enum class Kind : uint8_t {
@@ -21,7 +23,7 @@ enum class Kind : uint8_t {
 };
 std::string kind_name(Kind kind);  // "forward", "input-gradient", ...
 
-enum class Phase : uint8_t { kBackprop, kPredict };
+using schedule::Phase;
 
 struct Op {
   Kind kind = Kind::kForward;

@@ -1,7 +1,6 @@
 #include "adagp/pipeline/schedules.h"
 
-#include "adagp/core/error.h"
-#include "adagp/core/text.h"
+#include "adagp/core/lookup.h"
 #include "adagp/pipeline/orders.h"
 
 namespace adagp::pipeline {
@@ -40,12 +39,7 @@ const std::vector<Schedule>& schedules() {
 }
 
 const Schedule& find_schedule(const std::string& name) {
-  std::vector<std::string> names;
-  for (const Schedule& schedule : schedules()) {
-    if (schedule.name == name) return schedule;
-    names.push_back(schedule.name);
-  }
-  throw UsageError(core::cat("pipeline: no schedule '", name, "'", core::suggestion(name, names)));
+  return core::find_named(schedules(), name, "pipeline: no schedule");
 }
 
 Layout make_layout(const Request& request) {

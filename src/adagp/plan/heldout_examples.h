@@ -7,9 +7,9 @@
 
 namespace adagp::plan {
 
-// All examples but those held out.
+// Weight 0 for held-out examples, 1 for all others.
 std::vector<float> all_but_heldout_rule(const config::RunConfig& config, const SelectionCase& now);
-// Their numbers: a pure function of the seed and the data set's size.
+// Numbers of the held-out examples: a pure function of the seed and the data set's size.
 std::vector<int64_t> heldout_examples(const config::RunConfig& config, int64_t examples);
 
 }  // namespace adagp::plan

@@ -11,7 +11,8 @@ struct ImageSet {
   int64_t side = 0, examples = 0;
 };
 
-// Both throw UsageError naming the key for sizes and shares that cannot be.
+// Both plans throw UsageError naming the key for sizes and shares that cannot be.
+
 // GP batches have images of the first of low_res.sizes.
 BatchPlan low_res_plan(const config::RunConfig& config, const ImageSet& images);
 // The run begins with the first of low_res.sizes and ends with the last.

@@ -14,7 +14,7 @@ namespace adagp::predictor {
 class DfaPredictor : public Feedback {
  public:
   DfaPredictor(const std::vector<nn::WeightLayer*>& layers, const Config& config, uint64_t seed,
-               int64_t batches_per_epoch, const PredictorSync& company = {});
+               int64_t batches_per_epoch, const PredictorSync& sync = {});
 
   std::map<std::string, at::Tensor> state() const override { return fit_.state(); }
   void load_state(const std::map<std::string, at::Tensor>& state) override {

@@ -14,7 +14,7 @@ namespace adagp::predictor {
 class DfaRandomPredictor : public Feedback {
  public:
   DfaRandomPredictor(const std::vector<nn::WeightLayer*>& layers, const Config& config,
-                     uint64_t seed, int64_t batches_per_epoch, const PredictorSync& company = {});
+                     uint64_t seed, int64_t batches_per_epoch, const PredictorSync& sync = {});
 
   // The seed stands for the feedback.
   std::map<std::string, at::Tensor> state() const override;

@@ -24,7 +24,7 @@ namespace adagp::predictor {
 class DniPredictor : public Predictor {
  public:
   DniPredictor(const std::vector<nn::WeightLayer*>& layers, const Config& config, uint64_t seed,
-               int64_t batches_per_epoch, const PredictorSync& company = {});
+               int64_t batches_per_epoch, const PredictorSync& sync = {});
 
   Needs needs() const override { return {.inputs = true, .outputs = true, .deltas = true}; }
   void advance() override { net_.advance(); }

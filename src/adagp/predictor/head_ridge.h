@@ -19,7 +19,7 @@ namespace adagp::predictor {
 class HeadRidgePredictor : public Predictor {
  public:
   HeadRidgePredictor(const std::vector<nn::WeightLayer*>& layers, const Config& config,
-                     uint64_t seed, int64_t batches_per_epoch, const PredictorSync& company = {});
+                     uint64_t seed, int64_t batches_per_epoch, const PredictorSync& sync = {});
 
   Needs needs() const override { return {.inputs = true, .last_only = true}; }
   void advance() override {}

@@ -94,7 +94,7 @@ struct Entry {
   // The layers to serve, and how many batches an epoch has (for the milestones of the rate).
   std::function<std::unique_ptr<Predictor>(const std::vector<nn::WeightLayer*>&, const Config&,
                                            uint64_t seed, int64_t batches_per_epoch,
-                                           const PredictorSync& company)>
+                                           const PredictorSync& sync)>
       make;
 };
 const std::vector<Entry>& registry();
@@ -103,6 +103,6 @@ void check(const Config& config);
 std::unique_ptr<Predictor> make_predictor(const std::vector<nn::WeightLayer*>& layers,
                                           const Config& config, uint64_t seed,
                                           int64_t batches_per_epoch,
-                                          const PredictorSync& company = {});
+                                          const PredictorSync& sync = {});
 
 }  // namespace adagp::predictor

@@ -1,6 +1,5 @@
 #include "adagp/core/duration.h"
-#include "adagp/core/error.h"
-#include "adagp/core/text.h"
+#include "adagp/core/lookup.h"
 #include "adagp/predictor/dfa.h"
 #include "adagp/predictor/dfa_random.h"
 #include "adagp/predictor/dni.h"
@@ -17,9 +16,8 @@ namespace {
 template <typename T>
 auto predictor_maker() {
   return [](const std::vector<nn::WeightLayer*>& layers, const Config& config, uint64_t seed,
-            int64_t per_epoch, const PredictorSync& company) {
-    return std::unique_ptr<Predictor>(
-        std::make_unique<T>(layers, config, seed, per_epoch, company));
+            int64_t per_epoch, const PredictorSync& sync) {
+    return std::unique_ptr<Predictor>(std::make_unique<T>(layers, config, seed, per_epoch, sync));
   };
 }
 
@@ -48,13 +46,7 @@ const std::vector<Entry>& registry() {
 namespace {
 
 const Entry& find_kind(const std::string& kind) {
-  std::vector<std::string> names;
-  for (const auto& entry : registry()) {
-    if (entry.name == kind) return entry;
-    names.push_back(entry.name);
-  }
-  throw UsageError("predictor.kind: unknown predictor '" + kind + "'" +
-                   core::suggestion(kind, names));
+  return core::find_named(registry(), kind, "predictor.kind: unknown predictor");
 }
 
 }  // namespace
@@ -66,8 +58,8 @@ void check(const Config& config) {
 
 std::unique_ptr<Predictor> make_predictor(const std::vector<nn::WeightLayer*>& layers,
                                           const Config& config, uint64_t seed,
-                                          int64_t batches_per_epoch, const PredictorSync& company) {
-  return find_kind(config.kind).make(layers, config, seed, batches_per_epoch, company);
+                                          int64_t batches_per_epoch, const PredictorSync& sync) {
+  return find_kind(config.kind).make(layers, config, seed, batches_per_epoch, sync);
 }
 
 }  // namespace adagp::predictor

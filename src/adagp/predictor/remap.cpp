@@ -18,14 +18,14 @@ constexpr int kBlocks = 4;
 }  // namespace
 
 RemapPredictor::RemapPredictor(const std::vector<nn::WeightLayer*>& layers, const Config& config,
-                               uint64_t seed, int64_t batches_per_epoch,
-                               const PredictorSync& company)
+                               uint64_t seed, int64_t batches_per_epoch, const PredictorSync& sync)
     : layers_(layers),
       config_(config),
+      cyclic_tail_(config.tail == "cyclic"),
       net_(config, batches_per_epoch, at::TensorOptions(layers.front()->weight.device()), seed),
       rms_(layer_names(layers), config.rms_decay, config.target == "rms",
            at::TensorOptions(layers.front()->weight.device())) {
-  if (company.sum) {
+  if (sync.sum) {
     throw UsageError(
         "predictor.kind = remap: its batch norm sees the layers one after another, so they cannot "
         "be "
@@ -76,8 +76,8 @@ at::Tensor RemapPredictor::spread(const at::Tensor& vector, int64_t length) cons
   const int64_t whole = length / n, rest = length % n;
   const at::Tensor body = vector.repeat({whole});
   if (rest == 0) return body;
-  const at::Tensor tail = config_.tail == "cyclic" ? vector.narrow(0, 0, rest)
-                                                   : vector.narrow(0, n - 1, 1).expand({rest});
+  const at::Tensor tail =
+      cyclic_tail_ ? vector.narrow(0, 0, rest) : vector.narrow(0, n - 1, 1).expand({rest});
   return at::cat({body, tail});
 }
 

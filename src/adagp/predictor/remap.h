@@ -20,7 +20,7 @@ namespace adagp::predictor {
 class RemapPredictor : public Predictor {
  public:
   RemapPredictor(const std::vector<nn::WeightLayer*>& layers, const Config& config, uint64_t seed,
-                 int64_t batches_per_epoch, const PredictorSync& company = {});
+                 int64_t batches_per_epoch, const PredictorSync& sync = {});
 
   void advance() override { net_.advance(); }
   at::Tensor learn(const Summaries& summaries, const std::vector<at::Tensor>& gradients,
@@ -40,6 +40,7 @@ class RemapPredictor : public Predictor {
   };
   std::vector<nn::WeightLayer*> layers_;
   Config config_;
+  bool cyclic_tail_;
   TrainedNet net_;
   RunningRms rms_;
   std::vector<Block> blocks_;

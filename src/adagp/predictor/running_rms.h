@@ -26,6 +26,8 @@ class RunningRms {
   at::Tensor scale(size_t layer) const;  // 0-dim, on the device; 1 before the first update
 
   // For kernels that keep the averages of all layers themselves: [layers] each.
+  double decay() const { return decay_; }
+  bool enabled() const { return enabled_; }
   const at::Tensor& mean_square() const { return mean_square_; }
   const at::Tensor& scale() const { return scale_; }
   bool seen(size_t layer) const { return seen_[layer]; }

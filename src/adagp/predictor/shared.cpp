@@ -12,18 +12,18 @@ namespace adagp::predictor {
 
 SharedPredictor::SharedPredictor(const std::vector<nn::WeightLayer*>& layers, const Config& config,
                                  uint64_t seed, int64_t batches_per_epoch,
-                                 const PredictorSync& company)
+                                 const PredictorSync& sync)
     : layers_(layers),
-      all_layers_(company.all.empty() ? layers.size() : company.all.size()),
+      all_layers_(sync.all.empty() ? layers.size() : sync.all.size()),
       config_(config),
-      net_(config, batches_per_epoch, predictor_options(layers), seed, company),
+      net_(config, batches_per_epoch, predictor_options(layers), seed, sync),
       rms_(layer_names(layers), config.rms_decay, config.target == "rms",
            predictor_options(layers)) {
   int64_t widest = 0, largest = 0;
   for (const auto* layer : layers_) {
     largest = std::max(largest, layer->info().rows() * layer->info().cols());
   }
-  for (const auto* layer : company.all.empty() ? layers_ : company.all) {
+  for (const auto* layer : sync.all.empty() ? layers_ : sync.all) {
     widest = std::max(widest, layer->info().cols());
   }
   const int64_t features = feature_count(config);
@@ -36,8 +36,7 @@ SharedPredictor::SharedPredictor(const std::vector<nn::WeightLayer*>& layers, co
   net_.finish();
   scratch_ = at::empty({largest}, predictor_options(layers));
   // The kernels take the whole step, with no place to add up in between.
-  if (!company.sum && SharedKernels::serve(layers, config))
-    kernels_.emplace(layers, config, net_, rms_);
+  if (!sync.sum && SharedKernels::serve(layers, config)) kernels_.emplace(layers, net_, rms_);
 }
 
 at::Tensor SharedPredictor::features(const at::Tensor& rows) const {
@@ -129,8 +128,8 @@ double SharedPredictor::macs(int64_t) const {
 }
 
 std::map<std::string, at::Tensor> SharedPredictor::state() const {
-  if (kernels_) kernels_->push();
   auto out = net_.state();
+  if (kernels_) kernels_->replace_in(out);
   out.merge(rms_.state());
   return out;
 }

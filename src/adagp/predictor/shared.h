@@ -22,7 +22,7 @@ namespace adagp::predictor {
 class SharedPredictor : public Predictor {
  public:
   SharedPredictor(const std::vector<nn::WeightLayer*>& layers, const Config& config, uint64_t seed,
-                  int64_t batches_per_epoch, const PredictorSync& company = {});
+                  int64_t batches_per_epoch, const PredictorSync& sync = {});
 
   void advance() override { net_.advance(); }
   at::Tensor learn(const Summaries& summaries, const std::vector<at::Tensor>& gradients,

@@ -31,9 +31,9 @@ bool SharedKernels::serve(const std::vector<nn::WeightLayer*>& layers, const Con
          config.pooled == cuda::kPooled && layers.size() <= cuda::kMostTrained;
 }
 
-SharedKernels::SharedKernels(const std::vector<nn::WeightLayer*>& layers, const Config& config,
-                             TrainedNet& net, RunningRms& rms)
-    : layers_(layers), config_(config), trained_(&net), rms_(&rms) {
+SharedKernels::SharedKernels(const std::vector<nn::WeightLayer*>& layers, TrainedNet& net,
+                             RunningRms& rms)
+    : layers_(layers), trained_(&net), rms_(&rms) {
   int64_t rows = 0, widest = 0;
   for (const auto* layer : layers_) {
     rows += layer->info().rows();
@@ -81,28 +81,34 @@ at::Tensor SharedKernels::Own::inner(const at::Tensor& padded, at::IntArrayRef s
   return padded.narrow(1, 0, shape[1]);
 }
 
-template <typename Copy>
-void SharedKernels::for_each(const Copy& copy) const {
-  const auto state = trained_->state();
+template <typename Visit>
+void SharedKernels::for_each(std::map<std::string, at::Tensor>& state, const Visit& visit) const {
   for (const Own* own : {&conv_weight_, &conv_bias_, &fc_weight_, &fc_bias_}) {
-    const at::Tensor value = state.at("param." + own->name);
-    copy(own->inner(own->weight, value.sizes()), value);
-    copy(own->inner(own->first, value.sizes()), state.at("optimizer.mean." + own->name));
-    copy(own->inner(own->second, value.sizes()), state.at("optimizer.square." + own->name));
-    copy(own->steps, state.at("optimizer.step." + own->name).view({1}));
+    at::Tensor& value = state.at("param." + own->name);
+    const std::vector<int64_t> shape = value.sizes().vec();
+    visit(own->inner(own->weight, shape), value);
+    visit(own->inner(own->first, shape), state.at("optimizer.mean." + own->name));
+    visit(own->inner(own->second, shape), state.at("optimizer.square." + own->name));
+    visit(own->steps.select(0, 0), state.at("optimizer.step." + own->name));
   }
 }
 
 void SharedKernels::pull() {
   const at::NoGradGuard no_grad;
-  for_each([](at::Tensor own, const at::Tensor& other) { own.copy_(other); });
+  auto state = trained_->state();
+  for_each(state, [](at::Tensor own, const at::Tensor& other) { own.copy_(other); });
   fc_low_.copy_(fc_weight_.weight);
   seen_.fill_(rms_->seen(0) ? 1 : 0);
 }
 
-void SharedKernels::push() const {
+void SharedKernels::push() {
   const at::NoGradGuard no_grad;
-  for_each([](const at::Tensor& own, at::Tensor other) { other.copy_(own); });
+  auto state = trained_->state();
+  for_each(state, [](const at::Tensor& own, at::Tensor& other) { other.copy_(own); });
+}
+
+void SharedKernels::replace_in(std::map<std::string, at::Tensor>& state) const {
+  for_each(state, [](const at::Tensor& own, at::Tensor& other) { other = own.contiguous(); });
 }
 
 void SharedKernels::take_features(const Summaries& summaries) {
@@ -170,8 +176,8 @@ bool SharedKernels::learn(const Summaries& summaries, const std::vector<at::Tens
   a.summaries = summaries.rows().const_data_ptr<float>();
   a.features = features_.const_data_ptr();
   a.rows = summaries.rows().size(0);
-  a.rms_decay = static_cast<float>(config_.rms_decay);
-  a.normalise = config_.target == "rms";
+  a.rms_decay = static_cast<float>(rms_->decay());
+  a.normalise = rms_->enabled();
   a.seen = seen_.mutable_data_ptr<uint8_t>();
   a.loss = data(loss_);
   a.behind_features = true;

@@ -23,8 +23,7 @@ class SharedKernels {
   // copies, summaries of 8x8 pooled to 4x4, at most 16 channels.
   static bool serve(const std::vector<nn::WeightLayer*>& layers, const Config& config);
 
-  SharedKernels(const std::vector<nn::WeightLayer*>& layers, const Config& config, TrainedNet& net,
-                RunningRms& rms);
+  SharedKernels(const std::vector<nn::WeightLayer*>& layers, TrainedNet& net, RunningRms& rms);
 
   // Moves the weights of the layers that `sink` wants; false when it is not an optimizer of ours.
   bool predict(const Summaries& summaries, const GradientSink& sink);
@@ -33,7 +32,9 @@ class SharedKernels {
              at::Tensor& loss);
   // Own parameters and moments from those of the TrainedNet, and back.
   void pull();
-  void push() const;
+  void push();
+  // Puts them in the place of the TrainedNet's in its state().
+  void replace_in(std::map<std::string, at::Tensor>& state) const;
 
  private:
   // One parameter of the predictor: the kernels' padded tensors, and the view of the true size.
@@ -43,14 +44,14 @@ class SharedKernels {
     at::Tensor inner(const at::Tensor& padded, at::IntArrayRef shape) const;
     cuda::ParamSlot slot() const;
   };
-  template <typename Copy>
-  void for_each(const Copy& copy) const;  // copy(own tensor, tensor of the TrainedNet)
+  // visit(own tensor, the one in the state of the TrainedNet), of equal shapes.
+  template <typename Visit>
+  void for_each(std::map<std::string, at::Tensor>& state, const Visit& visit) const;
 
   void take_features(const Summaries& summaries);
   cuda::PredictedLayer place(const Summaries& summaries, size_t layer) const;
 
   std::vector<nn::WeightLayer*> layers_;
-  Config config_;
   TrainedNet* trained_;
   RunningRms* rms_;
   Own conv_weight_, conv_bias_, fc_weight_, fc_bias_;

@@ -11,6 +11,7 @@
 #include <torch/types.h>
 
 #include "adagp/nn/layer.h"
+#include "adagp/nn/summary_cells.h"
 
 namespace adagp::predictor {
 
@@ -64,8 +65,8 @@ class Summaries : public nn::TapSink {
   std::vector<int64_t> seen_;
   std::map<std::pair<size_t, int64_t>, int64_t> parts_seen_;  // by layer and first row
   int64_t size_;
-  std::vector<SummaryTarget::Cells> cells_;  // by layer
-  std::vector<size_t> pending_;              // layers whose rows are still to be made from cells
+  std::vector<nn::SummaryCells> cells_;  // by layer
+  std::vector<size_t> pending_;          // layers whose rows are still to be made from cells
   int64_t parts_ = 1;
   at::Tensor rows_;
   std::map<size_t, at::Tensor> kept_inputs_;  // by layer

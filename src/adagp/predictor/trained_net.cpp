@@ -10,9 +10,9 @@
 namespace adagp::predictor {
 
 TrainedNet::TrainedNet(const Config& config, int64_t batches_per_epoch, at::TensorOptions options,
-                       uint64_t seed, PredictorSync company)
+                       uint64_t seed, PredictorSync sync)
     : config_(config),
-      company_(std::move(company)),
+      sync_(std::move(sync)),
       options_(options),
       generator_(at::make_generator<at::CPUGeneratorImpl>(seed)) {
   schedule::PolicyConfig stairs;
@@ -47,14 +47,14 @@ void TrainedNet::advance() {
 }
 
 void TrainedNet::step(at::Tensor& loss) {
-  if (company_.sum) {
+  if (sync_.sum) {
     std::vector<at::Tensor> all{loss};
     for (auto& param : params_) {
       at::Tensor& gradient = param.value.mutable_grad();
       if (!gradient.defined()) gradient = at::zeros_like(param.value.detach());
       all.push_back(gradient);
     }
-    company_.sum(all);
+    sync_.sum(all);
   }
   optimizer_->step();
   optimizer_->clear_gradients();

@@ -18,7 +18,7 @@ namespace adagp::predictor {
 class TrainedNet {
  public:
   TrainedNet(const Config& config, int64_t batches_per_epoch, at::TensorOptions options,
-             uint64_t seed, PredictorSync company = {});
+             uint64_t seed, PredictorSync sync = {});
 
   // Creates a parameter drawn uniformly from +-bound (PyTorch's default for layers is 1/sqrt(fan)).
   at::Tensor parameter(const std::string& name, at::IntArrayRef shape, double bound);
@@ -29,8 +29,8 @@ class TrainedNet {
 
   // Counts the coming step and sets its rate.
   void advance();
-  // One Adam step from the parameters' .grad, which is cleared; in company from the sum of
-  // everybody's. `loss` is summed alike.
+  // One Adam step from the parameters' .grad, which is cleared; with other processes from the sum
+  // of everybody's. `loss` is summed alike.
   void step(at::Tensor& loss);
   const optim::Optimizer& optimizer() const { return *optimizer_; }
 
@@ -40,7 +40,7 @@ class TrainedNet {
 
  private:
   Config config_;
-  PredictorSync company_;
+  PredictorSync sync_;
   at::TensorOptions options_;
   at::Generator generator_;
   std::unique_ptr<schedule::Policy> policy_;

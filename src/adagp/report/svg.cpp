@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "adagp/core/foreign_text.h"
 #include "adagp/core/text.h"
 #include "adagp/report/table.h"
 
@@ -13,12 +14,28 @@ std::string svg_number(double value) {
   return core::fixed(value, 2);
 }
 
+// Escaped, without what XML cannot hold: control characters and bytes that are not UTF-8.
+std::string svg_text(const std::string& text) {
+  std::string out;
+  size_t broken = core::broken_utf8(text);
+  for (size_t i = 0; i < text.size(); ++i) {
+    if (i != broken) {
+      out += static_cast<unsigned char>(text[i]) < 0x20 ? ' ' : text[i];
+      continue;
+    }
+    out += "\uFFFD";  // what Unicode has for it
+    broken = core::broken_utf8(std::string_view(text).substr(i + 1));
+    if (broken != std::string::npos) broken += i + 1;
+  }
+  return core::xml_escape(out, /*attribute=*/true);
+}
+
 std::string attribute(const char* name, double value) {
   return std::string(" ") + name + "=\"" + svg_number(value) + "\"";
 }
 
 std::string attribute(const char* name, const std::string& value) {
-  return std::string(" ") + name + "=\"" + xml_escape(value) + "\"";
+  return std::string(" ") + name + "=\"" + svg_text(value) + "\"";
 }
 
 std::string point_list(const std::vector<std::pair<double, double>>& points) {
@@ -30,40 +47,6 @@ std::string point_list(const std::vector<std::pair<double, double>>& points) {
 }
 
 }  // namespace
-
-std::string xml_escape(const std::string& text) {
-  std::string out;
-  size_t broken = core::broken_utf8(text);
-  for (size_t i = 0; i < text.size(); ++i) {
-    if (i == broken) {
-      out += "\uFFFD";  // what Unicode has for it
-      broken = core::broken_utf8(std::string_view(text).substr(i + 1));
-      if (broken != std::string::npos) broken += i + 1;
-      continue;
-    }
-    const char c = text[i];
-    switch (c) {
-      case '&':
-        out += "&amp;";
-        break;
-      case '<':
-        out += "&lt;";
-        break;
-      case '>':
-        out += "&gt;";
-        break;
-      case '"':
-        out += "&quot;";
-        break;
-      case '\'':
-        out += "&#39;";
-        break;
-      default:
-        out += static_cast<unsigned char>(c) < 0x20 ? ' ' : c;
-    }
-  }
-  return out;
-}
 
 std::string axis_number(double value) {
   static constexpr std::pair<double, const char*> kUnits[] = {
@@ -116,7 +99,7 @@ void Svg::rect(double x, double y, double width, double height, const std::strin
   body_ += "<rect" + attribute("x", x) + attribute("y", y) + attribute("width", width) +
            attribute("height", height) + attribute("fill", colour);
   if (!kind.empty()) body_ += attribute("class", kind);
-  body_ += about.empty() ? "/>\n" : "><title>" + xml_escape(about) + "</title></rect>\n";
+  body_ += about.empty() ? "/>\n" : "><title>" + svg_text(about) + "</title></rect>\n";
 }
 
 void Svg::line(double x1, double y1, double x2, double y2, const std::string& colour,
@@ -151,7 +134,7 @@ void Svg::marker(double x, double y, int shape, const std::string& colour,
     body_ += attribute("points", point_list(corners));
   }
   body_ += attribute("fill", colour) + " stroke=\"#fff\" class=\"marker\"";
-  body_ += about.empty() ? "/>\n" : "><title>" + xml_escape(about) + "</title></" + kind + ">\n";
+  body_ += about.empty() ? "/>\n" : "><title>" + svg_text(about) + "</title></" + kind + ">\n";
 }
 
 void Svg::text(double x, double y, const std::string& text, const std::string& anchor, double size,
@@ -162,7 +145,7 @@ void Svg::text(double x, double y, const std::string& text, const std::string& a
     body_ += attribute("transform", "rotate(" + svg_number(turn) + " " + svg_number(x) + " " +
                                         svg_number(y) + ")");
   }
-  body_ += ">" + xml_escape(text) + "</text>\n";
+  body_ += ">" + svg_text(text) + "</text>\n";
 }
 
 std::string Svg::str() const {

@@ -7,10 +7,6 @@
 
 namespace adagp::report {
 
-// & < > " ' escaped; control characters and bytes that are not UTF-8, which XML cannot hold,
-// replaced.
-std::string xml_escape(const std::string& text);
-
 // "1.5M", "200k", "0.25": an axis has no room for more.
 std::string axis_number(double value);
 

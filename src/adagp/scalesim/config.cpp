@@ -2,8 +2,7 @@
 
 #include <map>
 
-#include "adagp/core/error.h"
-#include "adagp/core/text.h"
+#include "adagp/core/lookup.h"
 #include "adagp/scalesim/text_lines.h"
 
 namespace adagp::scalesim {
@@ -27,11 +26,7 @@ std::string section_of(const Line& line, const Place& place) {
   const std::string text = core::trim(line.text);
   if (!text.ends_with(']')) throw DataError(place.str() + ": '" + text + "' lacks its ']'");
   const std::string name = core::lower(core::trim(text.substr(1, text.size() - 2)));
-  for (const auto& known : kSections) {
-    if (name == known) return name;
-  }
-  throw DataError(place.str() + ": unknown section '" + name + "'" +
-                  core::suggestion(name, kSections));
+  return core::find_named<DataError>(kSections, name, place.str() + ": unknown section");
 }
 
 Entries read_entries(const std::string& text, const std::string& file_name) {

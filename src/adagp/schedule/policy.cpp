@@ -4,8 +4,7 @@
 #include <utility>
 
 #include "adagp/core/duration.h"
-#include "adagp/core/error.h"
-#include "adagp/core/text.h"
+#include "adagp/core/lookup.h"
 #include "adagp/schedule/policies.h"
 
 namespace adagp::schedule {
@@ -52,11 +51,7 @@ void check_policy_option(const char* key, double value, bool fine, const char* e
 }
 
 const std::vector<std::string>& policy_names() {
-  static const std::vector<std::string> names = [] {
-    std::vector<std::string> out;
-    for (const auto& entry : policy_table()) out.push_back(entry.first);
-    return out;
-  }();
+  static const std::vector<std::string> names = core::names_of(policy_table());
   return names;
 }
 
@@ -64,11 +59,8 @@ std::unique_ptr<Policy> make_policy(const PolicyConfig& config, double base_lr, 
                                     int64_t per_epoch) {
   check_policy_option("base rate", base_lr, base_lr >= 0, "0 or more");
   const Horizon run{base_lr, std::max<int64_t>(1, total), std::max<int64_t>(1, per_epoch)};
-  for (const auto& [name, make] : policy_table()) {
-    if (name == config.name) return make(config, run);
-  }
-  throw UsageError("learning-rate policy '" + config.name + "' is unknown" +
-                   core::suggestion(config.name, policy_names()));
+  return core::find_named(policy_table(), config.name, "learning-rate policy", " is unknown")
+      .second(config, run);
 }
 
 }  // namespace adagp::schedule

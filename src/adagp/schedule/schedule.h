@@ -7,7 +7,8 @@
 
 namespace adagp::schedule {
 
-enum class Phase { kBackprop, kPredict };
+// What a batch is: BP or GP.
+enum class Phase : uint8_t { kBackprop, kPredict };
 
 // One stretch of the schedule: for `epochs`, `predicted` GP batches before every `exact` BP
 // batches.

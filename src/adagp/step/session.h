@@ -28,9 +28,9 @@ struct Session {
   std::shared_ptr<const task::Task> task;
   at::Device device = at::kCPU;
   std::shared_ptr<models::Net> net;
-  std::shared_ptr<Team> team;            // of one where this process trains alone
+  std::shared_ptr<Team> team;            // never null; a SoloTeam where this process trains alone
   std::vector<nn::WeightLayer*> layers;  // those this process moves
-  std::vector<size_t> heads;             // places among the layers of those that make the outputs
+  std::vector<size_t> heads;             // indices into `layers` of those that make the outputs
   Head head = Head::kPredicted;
   bool bf16 = false;
   std::unique_ptr<optim::Optimizer> optimizer;

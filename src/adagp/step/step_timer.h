@@ -13,7 +13,7 @@ struct Timing {
   double median = 0, p10 = 0, p90 = 0;
 };
 
-// One kind of step, and where its time goes.
+// One kind of step, and where its timing is written.
 struct TimedStep {
   std::string name;
   StepGraph::Step step;

@@ -3,7 +3,9 @@
 // that trains alone is a SoloTeam. Every function that talks to the others is called by all of
 // them, in the same order.
 
+#include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -35,15 +37,16 @@ class Team {
   virtual StepResult forward(Session& session, const data::Batch& batch) = 0;
   // Adds up over the stages, each layer once.
   virtual void sum_over_stages(std::vector<at::Tensor>& tensors) = 0;
-  // A gradient predicted in GP, where the copies average these and not the summaries.
+  // Whether the copies average predicted gradients instead of summaries.
   virtual bool averages_predictions() const = 0;
+  // The mean over the copies, in place.
   virtual void average(at::Tensor& gradient) = 0;
 
   // The network as a whole, in the leader's copy.
   virtual void collect(Session& session) = 0;
-  // The leader's becomes complete.
+  // Adds the other processes' parts to the leader's snapshot.
   virtual void merge(run::Snapshot& snapshot) = 0;
-  // The leader's, on all.
+  // Gives the leader's snapshot or text to all.
   virtual void spread(std::optional<run::Snapshot>& snapshot) = 0;
   virtual std::string spread(const std::string& text) = 0;
 
@@ -65,6 +68,7 @@ class SoloTeam : public Team {
   std::unique_ptr<data::BatchSource> share(std::unique_ptr<data::BatchSource> whole) override {
     return whole;
   }
+  // In exact_step.cpp and predicted_step.cpp.
   StepResult backprop(Session& session, const data::Batch& batch, bool tapped) override;
   StepResult forward(Session& session, const data::Batch& batch) override;
   void sum_over_stages(std::vector<at::Tensor>&) override {}

@@ -3,8 +3,7 @@
 #include <algorithm>
 #include <unordered_map>
 
-#include "adagp/core/error.h"
-#include "adagp/core/text.h"
+#include "adagp/core/lookup.h"
 #include "adagp/report/table.h"
 
 namespace adagp::study {
@@ -52,14 +51,18 @@ int64_t pes_of(const Study& study, const Row& row) {
   return machine.array.pes() + (second ? machine.second_array().pes() : 0);
 }
 
-double value_of(const Study& study, const Row& row, const std::string& name) {
-  const Numbers numbers = numbers_of(study, row);
-  if (name == "cycles") return static_cast<double>(numbers.total);
-  if (name == "energy") return numbers.energy.total();
-  if (name == "time") return numbers.seconds;
-  if (name == "pes") return static_cast<double>(pes_of(study, row));
-  throw UsageError("--pareto: unknown value '" + name + "'" +
-                   core::suggestion(name, {"cycles", "energy", "time", "pes"}));
+using Value = double (*)(const Study& study, const Row& row);
+
+// What --pareto can weigh.
+constexpr std::pair<const char*, Value> kValues[] = {
+    {"cycles",
+     [](const Study& s, const Row& r) { return static_cast<double>(numbers_of(s, r).total); }},
+    {"energy", [](const Study& s, const Row& r) { return numbers_of(s, r).energy.total(); }},
+    {"time", [](const Study& s, const Row& r) { return numbers_of(s, r).seconds; }},
+    {"pes", [](const Study& s, const Row& r) { return static_cast<double>(pes_of(s, r)); }}};
+
+Value find_value(const std::string& name) {
+  return core::find_named(kValues, core::trim(name), "--pareto: unknown value").second;
 }
 
 std::vector<std::string> place_cells(const Study& study, size_t run) {
@@ -111,6 +114,7 @@ std::vector<Front> pareto_fronts(const Study& study, const std::string& values) 
   if (names.size() != 2) {
     throw UsageError("--pareto: '" + values + "', expected two values such as cycles,energy");
   }
+  const Value x_of = find_value(names[0]), y_of = find_value(names[1]);
   std::vector<std::string> networks;                 // in the order of the study
   std::unordered_map<std::string, size_t> place_of;  // in `networks`
   std::vector<std::vector<Row>> candidates;
@@ -129,8 +133,8 @@ std::vector<Front> pareto_fronts(const Study& study, const std::string& values) 
   for (size_t n = 0; n < networks.size(); ++n) {
     std::vector<double> x, y;
     for (const Row& row : candidates[n]) {
-      x.push_back(value_of(study, row, core::trim(names[0])));
-      y.push_back(value_of(study, row, core::trim(names[1])));
+      x.push_back(x_of(study, row));
+      y.push_back(y_of(study, row));
     }
     Front front;
     front.network = networks[n];

@@ -2,8 +2,7 @@
 
 #include <cmath>
 
-#include "adagp/core/error.h"
-#include "adagp/core/text.h"
+#include "adagp/core/lookup.h"
 #include "adagp/study/output.h"
 #include "adagp/study/ranges.h"
 
@@ -90,10 +89,7 @@ PipelineCosts costs_for(const PipelineOptions& options, const pipeline::Layout& 
 }
 
 std::vector<std::string> schedule_names(const std::string& text) {
-  if (text != "all") return parse_names(text, "--schedule");
-  std::vector<std::string> names;
-  for (const auto& schedule : pipeline::schedules()) names.push_back(schedule.name);
-  return names;
+  return text == "all" ? core::names_of(pipeline::schedules()) : parse_names(text, "--schedule");
 }
 
 PipelineRun run_one(const PipelineOptions& options, const pipeline::Request& request,

@@ -54,7 +54,8 @@ std::string heading(const PipelineStudy& study, const PipelineRun& run) {
   const pipeline::Layout& layout = run.layout;
   return core::cat(layout.schedule, ", ", layout.devices, " stages",
                    layout.chunks() > 1 ? core::cat(" of ", layout.chunks(), " chunks") : "", ", ",
-                   layout.micro_batches, " micro-batches; ", phases_text(run.sequence.cycle), ", ",
+                   layout.micro_batches, " micro-batches; ",
+                   pipeline::phases_text(run.sequence.cycle), ", ",
                    count_of(run.sequence.batches, "batch"), ": ",
                    core::shortest(run.result.makespan), " ", study.unit, "\n");
 }
@@ -119,7 +120,7 @@ report::Table runs_table(const PipelineStudy& study, bool exact) {
     std::vector<std::string> cells{run.layout.schedule,
                                    std::to_string(run.layout.devices),
                                    std::to_string(run.layout.micro_batches),
-                                   phases_text(run.sequence.cycle),
+                                   pipeline::phases_text(run.sequence.cycle),
                                    std::to_string(run.sequence.batches),
                                    core::shortest(run.result.makespan),
                                    number(mean_utilisation(run.result), 3),
@@ -141,7 +142,7 @@ ordered_json run_json(const PipelineStudy& study, const PipelineRun& run) {
   out["schedule"] = run.layout.schedule;
   out["stages"] = run.layout.devices;
   out["micro_batches"] = run.layout.micro_batches;
-  out["phases"] = phases_text(run.sequence.cycle);
+  out["phases"] = pipeline::phases_text(run.sequence.cycle);
   out["makespan"] = run.result.makespan;
   out["utilisation"] = run.result.utilisation;
   out["peak_stash"] = run.result.peak_stash;

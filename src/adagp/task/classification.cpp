@@ -3,6 +3,7 @@
 #include <ATen/ATen.h>
 
 #include "adagp/core/text.h"
+#include "adagp/data/sets/registry.h"
 #include "adagp/data/stream/loader.h"
 #include "adagp/task/image_task.h"
 #include "adagp/task/loss.h"
@@ -66,7 +67,7 @@ class Classification : public Task {
     options.device = device;
     if (config.precision == "bf16") options.dtype = at::kBFloat16;
     options.augment.train = training;
-    options.augment.crop = config.augment.crop;
+    options.augment.crop = data::parse_crop(config.augment.crop);
     options.augment.pad = config.augment.pad;
     options.augment.flip = config.augment.flip;
     options.augment.height = splits_.height;

@@ -1,7 +1,5 @@
 // The detection task: pictures with boxes, YOLO's loss, mean average precision.
 
-#include "adagp/data/sets/detection.h"
-
 #include <algorithm>
 #include <limits>
 
@@ -10,6 +8,7 @@
 
 #include "adagp/core/error.h"
 #include "adagp/core/text.h"
+#include "adagp/data/sets/registry.h"
 #include "adagp/metrics/mean_ap.h"
 #include "adagp/task/image_task.h"
 #include "adagp/task/yolo.h"
@@ -21,7 +20,7 @@ constexpr int64_t kCoarsest = 32;      // stride of the coarsest map
 constexpr int64_t kCandidates = 1000;  // of an image before suppression
 constexpr size_t kAnswers = 100;       // after it
 
-// [most, 5] of data/batch.h -> objects in pixels.
+// [most, 5] of data/stream/batch.h -> objects in pixels.
 void append_objects(const at::Tensor& rows, double size, bool difficult,
                     std::vector<core::LabelledBox>& out) {
   const auto values = rows.accessor<float, 2>();

@@ -2,7 +2,7 @@
 
 #include "adagp/core/error.h"
 #include "adagp/core/text.h"
-#include "adagp/data/sets/dataset.h"
+#include "adagp/data/sets/registry.h"
 #include "adagp/task/weights_settings.h"
 
 namespace adagp::task {
@@ -22,7 +22,7 @@ std::string a_network_for(const std::string& task) {
 
 std::string a_data_set_for(const std::string& task) {
   for (const auto& entry : data::registry()) {
-    if (entry.task == task) return entry.name;
+    if (entry.task() == task) return entry.name;
   }
   return "NAME";
 }
@@ -37,10 +37,10 @@ std::shared_ptr<const Task> open_task(const config::RunConfig& given) {
   }
   const models::TaskKind asked = models::find(config.model.name).task;
   const data::Entry& entry = data::find(config.data.name);
-  if (entry.task != models::task_name(asked)) {
+  if (entry.task() != models::task_name(asked)) {
     throw UsageError(core::cat("network '", config.model.name, "' is for ",
                                models::task_name(asked), ", data set '", entry.name, "' for ",
-                               entry.task, "; use --model ", a_network_for(entry.task),
+                               entry.task(), "; use --model ", a_network_for(entry.task()),
                                " (adagp list models) or --data ",
                                a_data_set_for(models::task_name(asked)), " (adagp list data)"));
   }

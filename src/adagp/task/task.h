@@ -54,7 +54,8 @@ struct Seen {
   RunningMetrics::Values tally;
   int64_t examples = 0;
 };
-// A network in evaluation mode, as a task sees it.
+// The network to evaluate. Only forward_all() puts it into evaluation mode, for the time of the
+// call.
 struct EvaluatedNet {
   const config::RunConfig& config;
   models::Net& net;

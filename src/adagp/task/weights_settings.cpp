@@ -7,7 +7,7 @@
 #include "adagp/core/log.h"
 #include "adagp/core/text.h"
 #include "adagp/data/image/augment.h"
-#include "adagp/data/sets/dataset.h"
+#include "adagp/data/sets/registry.h"
 #include "adagp/io/safetensors.h"
 
 namespace adagp::task {

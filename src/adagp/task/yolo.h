@@ -45,7 +45,7 @@ class Yolo {
     at::Tensor x, y;           // where in its cell the centre lies, 0 .. 1
     at::Tensor width, height;  // logarithms of the size relative to the anchor; 0 without object
   };
-  // `objects` [B, most, 5] as in data/batch.h.
+  // `objects` [B, most, 5] as in data/stream/batch.h.
   Responsible responsible(const at::Tensor& objects, const models::Tensors& maps) const;
 
   // Per image, the sum of

@@ -1,5 +1,6 @@
 #pragma once
-// What can be said of a run before it: its batches, and whether a shorter run may become it.
+// What is known before a run starts: its batches and cost, and whether a shorter run can be
+// extended to it.
 
 #include <string>
 

@@ -18,7 +18,7 @@ namespace adagp::train {
 // A process without a folder records nothing.
 class Recorder {
  public:
-  // From this batch on; what a former process wrote of later ones is removed.
+  // Records follow batch `step`; records of later batches from an interrupted process are removed.
   void open(const run::RunFolder& folder, int64_t step);
   bool is_open() const { return records_ != nullptr; }
 

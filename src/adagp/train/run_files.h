@@ -1,5 +1,5 @@
 #pragma once
-// The files of a run beside its records and checkpoints.
+// Files of a run folder beside records and checkpoints.
 
 #include "adagp/method/probes.h"
 #include "adagp/report/summary.h"
@@ -13,13 +13,13 @@ namespace adagp::train {
 // small for the network, before anything is written.
 void begin_folder(run::RunFolder& folder, const step::Session& session);
 
-// Makes the folder's shorter run this one. Throws UsageError when it cannot be.
+// Extends the shorter run in the folder to this one. Throws UsageError when it cannot.
 void extend(run::RunFolder& folder, const Forecast& forecast, bool has_checkpoint);
 
 report::Summary summary_of(const step::Session& session, const RunTotals& totals,
                            const method::Probes& probes, double cost_epochs);
 
-// The network with all that an evaluation needs to know beside it.
+// The weights, with the metadata that an evaluation needs.
 void write_weights(const core::fs::path& file, const step::Session& session);
 
 }  // namespace adagp::train

@@ -1,5 +1,5 @@
 #pragma once
-// Everything of a run that a checkpoint holds, out of its parts and back into them.
+// Saves the state of a run to a checkpoint and restores it.
 
 #include "adagp/method/method.h"
 #include "adagp/run/checkpoint.h"

@@ -60,7 +60,7 @@ task::Evaluation StepRunner::evaluate(data::BatchSource& source,
 
 void StepRunner::warm_up() {
   method::StepPolicy* policy = method_.policy();
-  if (!session_.device.is_cuda() || policy == nullptr) return;
+  if (!session_.device.is_cuda() || policy == nullptr || policy->cheap_kinds() == 0) return;
   constexpr int kTimes = 3;  // twice as it is, once recorded
   const step::UndoScope undo(session_);
   const io::TensorMap random = step::generator_state(*session_.team, session_.device);

@@ -9,6 +9,7 @@
 #include "adagp/core/error.h"
 #include "adagp/core/interrupt.h"
 #include "adagp/core/log.h"
+#include "adagp/core/stopped_time.h"
 #include "adagp/core/text.h"
 #include "adagp/train/run_files.h"
 
@@ -40,6 +41,7 @@ Trainer::Trainer(const config::RunConfig& config, task::TaskPtr task,
       config, task::Use::kTrain, session_.device, skips, planner_->planner()));
   test_source_ = session_.task->batches(config, task::Use::kTest, session_.device);
   per_epoch_ = train_source_->batches_per_epoch();
+  if (per_epoch_ < 1) throw UsageError("the task gives no training batch");
   planner_->set_usual_batches(per_epoch_);
   total_ = entry.length ? entry.length.batches(config) : config.epochs * per_epoch_;
   // A run cut to a budget takes its stairs proportionally earlier.

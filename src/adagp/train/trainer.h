@@ -2,7 +2,6 @@
 // The training loop, the same for every method.
 
 #include <memory>
-#include <optional>
 #include <string>
 
 #include "adagp/method/table.h"
@@ -40,7 +39,6 @@ class Trainer {
   step::Session& session() { return session_; }
   method::Method& method() { return *method_; }
   const method::Costs& costs() const { return *costs_; }
-  data::BatchSource& source() { return *train_source_; }
 
  private:
   void resume(run::RunFolder* folder);

@@ -29,8 +29,8 @@ std::string read_by(const config::RunConfig& config, const std::string& method) 
   std::string keys = entry.reads;
   if (entry.cheap == method::Cheap::kScheduled) keys += " schedule";
   if (entry.predicts) keys += " predictor.";
-  if (entry.cheap != method::Cheap::kDecided) return keys;
-  for (const std::string& step : config.automatic.steps) {
+  if (!entry.mixes) return keys;
+  for (const std::string& step : entry.mixes(config)) {
     keys += " " + method::find_method(step).reads +
             (method::find_method(step).predicts ? " predictor." : "");
   }

@@ -18,8 +18,8 @@ namespace {
 // The steps of every shape that a method's batches have, so that cuDNN's trials are behind it.
 void warm_up_shapes(step::Session& s, const std::string& name) {
   const method::MethodEntry entry = method::find_method(name);
-  if (entry.cheap == method::Cheap::kDecided) {
-    for (const std::string& step : s.config.automatic.steps) warm_up_shapes(s, step);
+  if (entry.mixes) {
+    for (const std::string& step : entry.mixes(s.config)) warm_up_shapes(s, step);
     return;
   }
   if (entry.predicts) {

@@ -6,8 +6,9 @@
 namespace adagp::train {
 
 // Lets the libraries of a GPU choose their algorithms: a few steps of each shape, once in a process
-// for a network that `config` names. `known`: it does. Random numbers are disturbed, so call it
-// before they are seeded. Nothing on a CPU, or where nothing is chosen (--deterministic).
+// for a network that `config` names. `known`: `config` names the network (false: it is the caller's
+// own). Random numbers are disturbed, so call it before they are seeded. Nothing on a CPU, or where
+// nothing is chosen (--deterministic).
 void warm_up(const config::RunConfig& config, const task::TaskPtr& task,
              const task::NetMaker& make_net, bool known = true);
 

@@ -3,9 +3,8 @@
 #include <algorithm>
 #include <set>
 
-#include "adagp/core/error.h"
 #include "adagp/core/files.h"
-#include "adagp/core/text.h"
+#include "adagp/core/lookup.h"
 #include "adagp/zoo/embedded.h"
 
 namespace adagp::zoo {
@@ -74,9 +73,7 @@ layers::Table layer_table(const std::string& model, const std::string& input) {
 }
 
 std::vector<std::string> accelerators() {
-  std::vector<std::string> out;
-  for (const File& file : accelerator_files()) out.emplace_back(file.name);
-  return out;
+  return core::names_of(accelerator_files());
 }
 
 accel::Accelerator accelerator(const std::string& name_or_path) {

@@ -9,7 +9,7 @@
 #include "adagp/accel/equal_budget.h"
 #include "adagp/accel/explain.h"
 #include "adagp/accel/sweep.h"
-#include "adagp/core/error.h"
+#include "adagp/core/lookup.h"
 #include "adagp/core/rng.h"
 #include "unit/accel/networks.h"
 
@@ -133,7 +133,7 @@ TEST(Explain, FormulaNumbersAndResult) {
   const std::string name = "layer2.0.conv2";
   for (const Dataflow* dataflow : dataflows()) {
     const std::string text = explain(plan, accelerator, *dataflow, name);
-    const LayerPlan& layer = *plan.find(name);
+    const LayerPlan& layer = core::find_named(plan.layers, name, "no layer");
     for (const Work* work : {&layer.forward, &*layer.input_gradient, &*layer.weight_gradient}) {
       const int64_t cycles = dataflow->cost(*work, accelerator.array).cycles;
       EXPECT_NE(text.find(core::cat("= ", cycles, "\n")), std::string::npos)

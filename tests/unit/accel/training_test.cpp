@@ -8,6 +8,8 @@
 namespace adagp::accel {
 namespace {
 
+using schedule::Phase;
+
 void expect_gemm(const Work& work, int64_t m, int64_t k, int64_t n) {
   EXPECT_EQ(work.gemm.m, m);
   EXPECT_EQ(work.gemm.k, k);
@@ -211,10 +213,10 @@ LayerCost layer(int64_t forward, int64_t dx, int64_t dw, int64_t predictor, int6
   return cost;
 }
 
-int64_t batch_cycles(const Design& design, const std::vector<LayerCost>& layers, Batch kind,
+int64_t batch_cycles(const Design& design, const std::vector<LayerCost>& layers, Phase phase,
                      const Accelerator& accelerator = {}) {
   BatchCost out;
-  design.batch(layers, kind, accelerator, out);
+  design.batch(layers, phase, accelerator, out);
   return out.cycles.total();
 }
 
@@ -226,29 +228,29 @@ TEST(Designs, FourWaysToSpendTheSameWork) {
     l.swap_out_predict = 31;
   }
   const int64_t fw = 350, bw = 590;
-  EXPECT_EQ(batch_cycles(kBaseline, layers, Batch::kBackprop), fw + bw);
-  EXPECT_EQ(batch_cycles(kEfficient, layers, Batch::kPredict), fw + 35);
-  EXPECT_EQ(batch_cycles(kEfficient, layers, Batch::kBackprop), fw + bw + 3 * 35);
+  EXPECT_EQ(batch_cycles(kBaseline, layers, Phase::kBackprop), fw + bw);
+  EXPECT_EQ(batch_cycles(kEfficient, layers, Phase::kPredict), fw + 35);
+  EXPECT_EQ(batch_cycles(kEfficient, layers, Phase::kBackprop), fw + bw + 3 * 35);
   // 15 columns: 150 words in 10 cycles, 31 in 3.
-  EXPECT_EQ(batch_cycles(kLow, layers, Batch::kPredict), fw + 35 + 3 * (10 + 3));
-  EXPECT_EQ(batch_cycles(kLow, layers, Batch::kBackprop), fw + bw + 105 + 3 * (10 + 20));
+  EXPECT_EQ(batch_cycles(kLow, layers, Phase::kPredict), fw + 35 + 3 * (10 + 3));
+  EXPECT_EQ(batch_cycles(kLow, layers, Phase::kBackprop), fw + bw + 105 + 3 * (10 + 20));
   // max: steps max(100, -), max(200, 30), max(50, 150), then 7 alone.
-  EXPECT_EQ(batch_cycles(kMax, layers, Batch::kPredict), 100 + 200 + 150 + 7);
+  EXPECT_EQ(batch_cycles(kMax, layers, Phase::kPredict), 100 + 200 + 150 + 7);
   // backward, from the last layer: max(100, -), max(400, 14), max(90, 300), then 60 alone.
-  EXPECT_EQ(batch_cycles(kMax, layers, Batch::kBackprop),
+  EXPECT_EQ(batch_cycles(kMax, layers, Phase::kBackprop),
             (100 + 200 + 150 + 7) + (100 + 400 + 300 + 60));
   Accelerator slow;
   slow.swap_words_per_cycle = 0.5;
-  EXPECT_EQ(batch_cycles(kLow, layers, Batch::kPredict, slow), fw + 35 + 3 * (300 + 62));
+  EXPECT_EQ(batch_cycles(kLow, layers, Phase::kPredict, slow), fw + 35 + 3 * (300 + 62));
 }
 
 TEST(Designs, MaxHidesThePredictorBehindAllRowsUpToTheNextLayer) {
   LayerCost norm;  // no weights: belongs to the step of the layer before it
   norm.forward.vector = 40;
   const std::vector<LayerCost> layers = {layer(100, 0, 0, 0, 70), layer(50, 0, 0, 0, 0), norm};
-  EXPECT_EQ(batch_cycles(kMax, layers, Batch::kPredict), 100 + 90);
+  EXPECT_EQ(batch_cycles(kMax, layers, Phase::kPredict), 100 + 90);
   const std::vector<LayerCost> without = {layers[0], layers[1]};
-  EXPECT_EQ(batch_cycles(kMax, without, Batch::kPredict), 100 + 70);
+  EXPECT_EQ(batch_cycles(kMax, without, Phase::kPredict), 100 + 70);
 }
 
 TEST(Designs, NamesAreFoundAndMisspellingsHelped) {
@@ -293,7 +295,7 @@ TEST(Runs, BatchesByPhaseAreTheSchedules) {
     for (int64_t epoch = 0; epoch < run.epochs; ++epoch) {
       int64_t predicted = 0;
       for (int64_t batch = 0; batch < run.batches_per_epoch; ++batch) {
-        predicted += run.schedule.at(epoch, batch) == schedule::Phase::kPredict ? 1 : 0;
+        predicted += run.schedule.at(epoch, batch) == Phase::kPredict ? 1 : 0;
       }
       warming = warming && predicted == 0;
       (warming ? expected.warm_up : expected.backprop) += run.batches_per_epoch - predicted;

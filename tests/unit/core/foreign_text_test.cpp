@@ -46,5 +46,10 @@ TEST(ForeignText, WhatWasProtectedReadsBack) {
   }
 }
 
+TEST(ForeignText, MarksOfXmlAreEscapedAndQuotesInAttributes) {
+  EXPECT_EQ(xml_escape("a<b> & \"c's\""), "a&lt;b&gt; &amp; \"c's\"");
+  EXPECT_EQ(xml_escape("a<b> & \"c's\"", true), "a&lt;b&gt; &amp; &quot;c&#39;s&quot;");
+}
+
 }  // namespace
 }  // namespace adagp::core

@@ -15,7 +15,7 @@ struct Batch {
 };
 
 Batch by_reference(const at::Tensor& images, const at::Tensor& labels,
-              const std::vector<Window>& windows, at::ScalarType type) {
+                   const std::vector<Window>& windows, at::ScalarType type) {
   AugmentArgs args;
   args.images = images.const_data_ptr<uint8_t>();
   args.labels = labels.const_data_ptr<int64_t>();

@@ -160,7 +160,7 @@ TEST(Augment, ResizingAgreesWithTorchvision) {
 // On a picture whose red is x and green is y, the crop can be read off the result.
 TEST(Augment, ResizedCropsKeepTorchvisionsAreasAndRatios) {
   auto options = options_for(32, 32);
-  options.crop = "resized";
+  options.crop = Crop::kResized;
   options.flip = false;
   at::Tensor image = at::zeros({200, 240, 3}, at::kByte);
   image.select(2, 0).copy_(at::arange(240).unsqueeze(0).expand({200, 240}));
@@ -191,10 +191,8 @@ TEST(Augment, ResizedCropsKeepTorchvisionsAreasAndRatios) {
 TEST(Augment, WrongOptionsAreUsageErrors) {
   const at::Tensor images = random_images(2, 6, 6);
   auto options = options_for(6, 6);
-  options.crop = "padd";
-  expect_part(message_of<UsageError>([&] { augment_resident(images, {0}, options, 0, 0); }),
-              "did you mean 'pad'");
-  options.crop = "pad";
+  expect_part(message_of<UsageError>([] { parse_crop("padd"); }),
+              "unknown crop 'padd'; did you mean 'pad'");
   options.pad = 6;
   expect_part(message_of<UsageError>([&] { augment_resident(images, {0}, options, 0, 0); }),
               "pad 6");

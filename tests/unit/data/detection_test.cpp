@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "adagp/core/error.h"
-#include "adagp/data/sets/detection.h"
+#include "adagp/data/sets/registry.h"
 #include "unit/data/helpers.h"
 
 namespace adagp::data {

@@ -10,7 +10,7 @@
 #include <torch/types.h>
 
 #include "adagp/core/rng.h"
-#include "adagp/data/sets/dataset.h"
+#include "adagp/data/sets/registry.h"
 #include "unit/temp_folder.h"
 
 namespace adagp::data::testing {

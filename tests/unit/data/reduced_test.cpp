@@ -8,7 +8,7 @@
 #include "adagp/core/files.h"
 #include "adagp/data/image/augment.h"
 #include "adagp/data/image/resize.h"
-#include "adagp/data/sets/dataset.h"
+#include "adagp/data/sets/registry.h"
 #include "adagp/data/stream/loader.h"
 #include "adagp/io/image.h"
 #include "adagp/io/jpeg_part.h"
@@ -80,7 +80,7 @@ TEST(Reduction, LeavesWhatIsNeeded) {
   EXPECT_EQ(reduction(224, 224, test, {}), 1);
   AugmentOptions train = test;
   train.train = true;
-  train.crop = "resized";
+  train.crop = Crop::kResized;
   bool seen[9] = {};
   for (int64_t i = 0; i < 200; ++i) seen[reduction(1200, 1600, train, {i, 1, 2})] = true;
   EXPECT_TRUE(seen[1] && seen[2] && seen[4]);  // crops of 8 to 100 % of the area
@@ -118,7 +118,7 @@ TEST(Reduction, LooksLikeTheWholeImage) {
     options.shuffle = false;
     options.seed = 5;
     options.augment.train = training;
-    options.augment.crop = "resized";
+    options.augment.crop = Crop::kResized;
     options.augment.height = options.augment.width = 96;
     options.augment.mean = {0, 0, 0};
     options.augment.std = {1, 1, 1};
@@ -152,7 +152,7 @@ TEST(Wanted, IsAllThatIsLookedAt) {
     AugmentOptions options;
     for (const auto& [train, crop] : {std::pair{true, "resized"}, {true, "pad"}, {false, "none"}}) {
       options.train = train;
-      options.crop = crop;
+      options.crop = parse_crop(crop);
       for (int64_t i = 0; i < 30; ++i) {
         const Occasion when{i, 3, 1};
         const auto made = [&](bool all) {

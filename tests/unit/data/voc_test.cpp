@@ -8,7 +8,7 @@
 #include "adagp/core/error.h"
 #include "adagp/core/files.h"
 #include "adagp/core/text.h"
-#include "adagp/data/sets/detection.h"
+#include "adagp/data/sets/registry.h"
 #include "adagp/data/sets/voc.h"
 #include "adagp/data/sets/voc_list.h"
 #include "adagp/io/image.h"

@@ -38,7 +38,7 @@ std::vector<std::pair<Entry, Form>> classifiers() {
   return all;
 }
 
-// A reference of few channels: every width but those of the slim networks divides by 8.
+// A version with few channels: every width but those of the slim networks divides by 8.
 Options small_copy(const Entry& entry, Form form) {
   return {form, 10, entry.default_form == Form::kCifar ? 1 : 8};
 }

@@ -50,7 +50,7 @@ io::TensorMap ask_python(const Case& c) {
                    {{"size", std::to_string(kSize)},
                     {"classes", std::to_string(kClasses)},
                     {"ignore", std::to_string(c.options.ignore)}});
-  adagp::testing::run_python("tests/unit/train/python/yolo_reference.py", folder.path().string());
+  adagp::testing::run_python("tests/unit/task/python/yolo_reference.py", folder.path().string());
   return io::load_tensors(folder / "result.safetensors").tensors;
 }
 

@@ -1,9 +1,6 @@
-#include <string>
-#include <vector>
-
 #include "adagp/accel/checked_math.h"
 #include "adagp/accel/dataflow/dataflow.h"
-#include "adagp/core/text.h"
+#include "adagp/core/lookup.h"
 
 namespace adagp::accel {
 namespace {
@@ -19,12 +16,7 @@ std::span<const Dataflow* const> dataflows() {
 }
 
 const Dataflow& find_dataflow(const std::string& name) {
-  std::vector<std::string> names;
-  for (const Dataflow* dataflow : kDataflows) {
-    if (name == dataflow->name) return *dataflow;
-    names.emplace_back(dataflow->name);
-  }
-  throw UsageError("dataflow '" + name + "' is unknown" + core::suggestion(name, names));
+  return *core::find_named(kDataflows, name, "dataflow", " is unknown");
 }
 
 int64_t SramWords::total() const {

@@ -4,9 +4,9 @@
 namespace adagp::accel {
 namespace {
 
-void baseline_batch(std::span<const LayerCost> layers, Batch, const Accelerator& accelerator,
-                    BatchCost& out) {
-  layers_alone(layers, Batch::kBackprop, out);
+void baseline_batch(std::span<const LayerCost> layers, schedule::Phase,
+                    const Accelerator& accelerator, BatchCost& out) {
+  layers_alone(layers, schedule::Phase::kBackprop, out);
   finish(accelerator.array.pes(), accelerator, out);
 }
 

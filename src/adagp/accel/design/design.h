@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "adagp/accel/cost.h"
+#include "adagp/schedule/schedule.h"
 
 namespace adagp::accel {
 
@@ -25,8 +26,6 @@ struct Cycles {
   Cycles operator*(int64_t factor) const;
 };
 
-enum class Batch { kBackprop, kPredict };
-
 // One batch: a step per layer (its forward and backward part together), and their sum.
 struct BatchCost {
   std::vector<Cycles> forward, backward;  // per layer of the plan
@@ -43,8 +42,8 @@ struct Design {
   const char* about;
   bool predicts;
   bool second_array;
-  void (*batch)(std::span<const LayerCost> layers, Batch kind, const Accelerator& accelerator,
-                BatchCost& out);
+  void (*batch)(std::span<const LayerCost> layers, schedule::Phase phase,
+                const Accelerator& accelerator, BatchCost& out);
 };
 
 // baseline   backpropagation alone: forward + input gradient + weight gradient + update

@@ -4,12 +4,12 @@
 namespace adagp::accel {
 namespace {
 
-void efficient_batch(std::span<const LayerCost> layers, Batch kind, const Accelerator& accelerator,
-                     BatchCost& out) {
-  layers_alone(layers, kind, out);
+void efficient_batch(std::span<const LayerCost> layers, schedule::Phase phase,
+                     const Accelerator& accelerator, BatchCost& out) {
+  layers_alone(layers, phase, out);
   for (size_t i = 0; i < layers.size(); ++i) {
     add_predictor(layers[i].predictor_forward, out.forward[i], out);
-    if (kind == Batch::kBackprop) {
+    if (phase == schedule::Phase::kBackprop) {
       add_predictor(layers[i].predictor_backward, out.backward[i], out);
     }
   }

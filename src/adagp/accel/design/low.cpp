@@ -16,10 +16,10 @@ void swap_words(int64_t in, int64_t stored, const Accelerator& a, Cycles& step, 
   out.energy_predictor += transfer_energy(in, stored, a);
 }
 
-void low_batch(std::span<const LayerCost> layers, Batch kind, const Accelerator& accelerator,
-               BatchCost& out) {
-  layers_alone(layers, kind, out);
-  const bool backprop = kind == Batch::kBackprop;
+void low_batch(std::span<const LayerCost> layers, schedule::Phase phase,
+               const Accelerator& accelerator, BatchCost& out) {
+  layers_alone(layers, phase, out);
+  const bool backprop = phase == schedule::Phase::kBackprop;
   for (size_t i = 0; i < layers.size(); ++i) {
     const LayerCost& layer = layers[i];
     add_predictor(layer.predictor_forward, out.forward[i], out);

@@ -46,12 +46,12 @@ void overlap(Iterator begin, Iterator end, std::span<const LayerCost> layers,
   }
 }
 
-void max_batch(std::span<const LayerCost> layers, Batch kind, const Accelerator& accelerator,
-               BatchCost& out) {
-  layers_alone(layers, kind, out);
+void max_batch(std::span<const LayerCost> layers, schedule::Phase phase,
+               const Accelerator& accelerator, BatchCost& out) {
+  layers_alone(layers, phase, out);
   const std::vector<Step> steps = steps_of(layers);
   overlap(steps.begin(), steps.end(), layers, &LayerCost::second_forward, out.forward, out);
-  if (kind == Batch::kBackprop) {
+  if (phase == schedule::Phase::kBackprop) {
     overlap(steps.rbegin(), steps.rend(), layers, &LayerCost::second_backward, out.backward, out);
   }
   finish(accelerator.array.pes() + accelerator.second_array().pes(), accelerator, out);

@@ -35,13 +35,13 @@ Cycles Cycles::operator*(int64_t factor) const {
           mul(stall, factor)};
 }
 
-void layers_alone(std::span<const LayerCost> layers, Batch kind, BatchCost& out) {
+void layers_alone(std::span<const LayerCost> layers, schedule::Phase phase, BatchCost& out) {
   out = BatchCost{};
   out.forward.resize(layers.size());
   out.backward.resize(layers.size());
   for (size_t i = 0; i < layers.size(); ++i) {
     add_layer(layers[i].forward, out.forward[i], out.energy_forward);
-    if (kind == Batch::kPredict) {
+    if (phase == schedule::Phase::kPredict) {
       add_layer(layers[i].update_predict, out.forward[i], out.energy_forward);
     } else {
       add_layer(layers[i].input_gradient, out.backward[i], out.energy_backward);

@@ -7,7 +7,7 @@ namespace adagp::accel {
 
 // Fills forward and backward of every layer with the layer's own work, and their energies. A GP
 // batch has no backward pass; it updates the predicted layers in its forward pass.
-void layers_alone(std::span<const LayerCost> layers, Batch kind, BatchCost& out);
+void layers_alone(std::span<const LayerCost> layers, schedule::Phase phase, BatchCost& out);
 
 // A predictor pass one after the other with the layer, on the layer's array.
 void add_predictor(const PassCost& cost, Cycles& step, BatchCost& out);

@@ -1,8 +1,5 @@
-#include <vector>
-
 #include "adagp/accel/design/design.h"
-#include "adagp/core/error.h"
-#include "adagp/core/text.h"
+#include "adagp/core/lookup.h"
 
 namespace adagp::accel {
 namespace {
@@ -16,12 +13,7 @@ std::span<const Design* const> designs() {
 }
 
 const Design& find_design(const std::string& name) {
-  std::vector<std::string> names;
-  for (const Design* design : kDesigns) {
-    if (name == design->name) return *design;
-    names.emplace_back(design->name);
-  }
-  throw UsageError("design '" + name + "' is unknown" + core::suggestion(name, names));
+  return *core::find_named(kDesigns, name, "design", " is unknown");
 }
 
 }  // namespace adagp::accel

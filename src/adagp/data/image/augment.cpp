@@ -8,8 +8,7 @@
 #include <emmintrin.h>
 #endif
 
-#include "adagp/core/error.h"
-#include "adagp/core/text.h"
+#include "adagp/core/lookup.h"
 #include "adagp/data/image/example_rng.h"
 #include "adagp/data/image/simd_dispatch.h"
 
@@ -105,13 +104,14 @@ void check_images(const at::Tensor& images, const AugmentOptions& options) {
 
 }  // namespace
 
+Crop parse_crop(const std::string& name) {
+  constexpr std::pair<const char*, Crop> kCrops[] = {
+      {"pad", Crop::kPad}, {"resized", Crop::kResized}, {"none", Crop::kNone}};
+  return core::find_named(kCrops, name, "unknown crop").second;
+}
+
 void check(const AugmentOptions& options) {
-  static const std::vector<std::string> kCrops{"pad", "resized", "none"};
-  if (std::find(kCrops.begin(), kCrops.end(), options.crop) == kCrops.end()) {
-    throw UsageError("unknown crop '" + options.crop + "'" +
-                     core::suggestion(options.crop, kCrops));
-  }
-  if (options.crop == "pad" &&
+  if (options.crop == Crop::kPad &&
       (options.pad < 0 || options.pad >= std::min(options.height, options.width))) {
     throw UsageError(core::cat("augment: pad ", options.pad, " of ", options.height, "x",
                                options.width,

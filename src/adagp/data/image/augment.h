@@ -12,9 +12,13 @@
 
 namespace adagp::data {
 
+// "pad" (reflect-pad, then random crop), "resized" (random area and ratio), "none".
+enum class Crop { kPad, kResized, kNone };
+Crop parse_crop(const std::string& name);  // throws UsageError with the nearest name
+
 struct AugmentOptions {
-  bool train = true;         // false: no randomness
-  std::string crop = "pad";  // train: "pad" (reflect-pad then random crop), "resized", "none"
+  bool train = true;       // false: no randomness
+  Crop crop = Crop::kPad;  // train
   int64_t pad = 4;
   bool flip = true;                 // train: mirror half of the images
   int64_t height = 32, width = 32;  // what the network sees
@@ -63,7 +67,7 @@ at::Tensor normalise(const at::Tensor& images, const AugmentOptions& options);
 // The same of `pixels` in a row, in plain memory.
 void normalise_pixels(const uint8_t* in, int64_t pixels, const AugmentOptions& options, float* out);
 
-// Throws UsageError for an unknown crop, a negative pad or a padding wider than the image.
+// Throws UsageError for a negative pad or a padding wider than the image.
 void check(const AugmentOptions& options);
 
 }  // namespace adagp::data

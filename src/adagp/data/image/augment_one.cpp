@@ -56,7 +56,7 @@ struct Fate {
 Fate fate_of(const io::ImageSize& whole, const AugmentOptions& options, const Occasion& when) {
   auto rng = example_rng(when.seed, when.epoch, when.index);
   Fate fate;
-  if (options.train && options.crop == "resized") {
+  if (options.train && options.crop == Crop::kResized) {
     fate.part = draw_resized_crop(rng, whole.height, whole.width);
     const bool flip = options.flip && rng.below(2) == 1;
     fate.plan = {options.height, options.width, 0, 0, options.height, options.width, flip};

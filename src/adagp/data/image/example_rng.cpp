@@ -20,7 +20,7 @@ core::Rng example_rng(uint64_t seed, int64_t epoch, int64_t index) {
 Draw draw_pad_crop(core::Rng& rng, const AugmentOptions& options) {
   Draw draw;
   if (!options.train) return draw;
-  if (options.crop == "pad") {
+  if (options.crop == Crop::kPad) {
     draw.down = rng.below(2 * options.pad + 1) - options.pad;
     draw.right = rng.below(2 * options.pad + 1) - options.pad;
   }

@@ -1,14 +1,12 @@
 #pragma once
-// Labelled images by index, and the table of the data sets the program knows.
+// Labelled images by index.
 
-#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include <torch/types.h>
 
-#include "adagp/data/config.h"
 #include "adagp/io/image.h"
 
 namespace adagp::data {
@@ -36,21 +34,6 @@ struct Splits {
   std::vector<double> mean, std;  // three numbers each, in 0..1
   int64_t height = 0, width = 0;  // what the network sees
 };
-
-// Every data set the program knows, of all tasks.
-struct Entry {
-  std::string name;
-  std::string about;
-  std::string task = "classification";
-  std::function<Splits(const Config&)> open = {};  // of classification alone
-};
-const std::vector<Entry>& registry();
-const Entry& find(const std::string& name);  // throws UsageError with the nearest name
-// "; --data synthetic needs no files": the end of a message about files that are missing.
-std::string without_files(const std::string& name);
-// One for classification. Throws UsageError for an unknown name or another task, DataError for what
-// is wrong with files.
-Splits open(const Config& config);
 
 // The usual in-memory data set.
 class ResidentDataset : public Dataset {

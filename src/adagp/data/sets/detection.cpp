@@ -3,12 +3,8 @@
 #include <algorithm>
 #include <utility>
 
-#include "adagp/core/error.h"
-#include "adagp/core/text.h"
 #include "adagp/data/image/augment.h"
-#include "adagp/data/sets/voc.h"
 #include "adagp/data/stream/batch_stream.h"
-#include "adagp/data/synthetic/detection.h"
 
 namespace adagp::data {
 namespace {
@@ -115,13 +111,6 @@ int64_t most_objects(const DetectionSet& set, bool difficult) {
                             [&](const auto& o) { return o.difficult == difficult; }));
   }
   return most;
-}
-
-DetectionSplits open_detection(const Config& config) {
-  if (config.name == "voc") return open_voc(config);
-  if (config.name == "synthetic-detection") return open_synthetic_detection(config);
-  throw UsageError("data set '" + config.name + "' has no boxes" +
-                   core::suggestion(config.name, {"voc", "synthetic-detection"}));
 }
 
 std::unique_ptr<BatchSource> detection_batches(std::shared_ptr<const DetectionSet> set,

@@ -9,7 +9,6 @@
 #include <torch/types.h>
 
 #include "adagp/core/box.h"
-#include "adagp/data/config.h"
 #include "adagp/data/image/letterbox.h"
 #include "adagp/data/stream/batch.h"
 
@@ -34,10 +33,6 @@ struct DetectionSplits {
   std::vector<double> mean, std;  // three numbers each, in 0..1
   int64_t size = 416;             // side of what the network sees
 };
-
-// "voc" or "synthetic-detection". Throws UsageError for another name, DataError for what is wrong
-// with files.
-DetectionSplits open_detection(const Config& config);
 
 struct DetectionOptions {
   int64_t batch = 16;

@@ -6,7 +6,7 @@
 
 #include "adagp/core/error.h"
 #include "adagp/core/text.h"
-#include "adagp/data/sets/dataset.h"
+#include "adagp/data/sets/registry.h"
 #include "adagp/data/sets/select.h"
 
 namespace adagp::data {

@@ -3,6 +3,7 @@
 
 #include <vector>
 
+#include "adagp/data/config.h"
 #include "adagp/data/sets/dataset.h"
 
 namespace adagp::data {

@@ -7,7 +7,7 @@
 #include "adagp/core/files.h"
 #include "adagp/core/log.h"
 #include "adagp/core/text.h"
-#include "adagp/data/sets/dataset.h"
+#include "adagp/data/sets/registry.h"
 #include "adagp/io/archive.h"
 
 namespace adagp::data {
@@ -116,8 +116,7 @@ TextSplits read_parallel(const Config& config, const TextOptions& options) {
 }
 
 TranslationData open_translation_data(const Config& config, const TextOptions& options) {
-  const TextSplits text = config.name == "synthetic-translation" ? make_synthetic_text(config)
-                                                                 : read_parallel(config, options);
+  const TextSplits text = open_text(config, options);
   TranslationData data;
   data.source = Vocabulary(text.train.source.lines, options.min_frequency);
   data.target = Vocabulary(text.train.target.lines, options.min_frequency);

@@ -35,14 +35,14 @@ struct TextSplits {
   TextPair train, test;
 };
 
-// Data sets other than synthetic-translation are files. Throws DataError with file and line for
-// text that cannot be used: see parse_text(), and a sentence without one known word. Training pairs
-// of more than `longest` words are left out with a warning; among the test pairs they are an error.
+// Throws DataError with file and line for text that cannot be used: see parse_text(), and a
+// sentence without one known word. Training pairs of more than `longest` words are left out with a
+// warning; among the test pairs they are an error.
 TranslationData open_translation_data(const Config& config, const TextOptions& options);
 
 // train.SOURCE, train.TARGET, TEST.SOURCE, TEST.TARGET in a folder or an archive.
 TextSplits read_parallel(const Config& config, const TextOptions& options);
-// See synthetic_language.h.
+// See data/synthetic/language.h.
 TextSplits make_synthetic_text(const Config& config);
 
 }  // namespace adagp::data

@@ -5,6 +5,7 @@
 #endif
 
 #include "adagp/core/error.h"
+#include "adagp/core/foreign_text.h"
 #include "adagp/core/text.h"
 
 namespace adagp::data {
@@ -35,26 +36,6 @@ VocObject read_object(const pugi::xml_node& node, const std::string& path) {
   return object;
 }
 #endif
-
-std::string escaped(const std::string& text) {
-  std::string out;
-  for (const char c : text) {
-    switch (c) {
-      case '&':
-        out += "&amp;";
-        break;
-      case '<':
-        out += "&lt;";
-        break;
-      case '>':
-        out += "&gt;";
-        break;
-      default:
-        out += c;
-    }
-  }
-  return out;
-}
 
 }  // namespace
 
@@ -99,15 +80,16 @@ std::string to_xml(const VocAnnotation& a) {
   std::string objects;
   for (const VocObject& o : a.objects) {
     objects +=
-        core::cat("  <object>\n    <name>", escaped(o.name), "</name>\n",
+        core::cat("  <object>\n    <name>", core::xml_escape(o.name), "</name>\n",
                   "    <pose>Unspecified</pose>\n    <truncated>0</truncated>\n", "    <difficult>",
                   o.difficult ? 1 : 0, "</difficult>\n    <bndbox>\n", "      <xmin>",
                   core::shortest(o.xmin), "</xmin>\n", "      <ymin>", core::shortest(o.ymin),
                   "</ymin>\n", "      <xmax>", core::shortest(o.xmax), "</xmax>\n", "      <ymax>",
                   core::shortest(o.ymax), "</ymax>\n", "    </bndbox>\n  </object>\n");
   }
-  return core::cat("<annotation>\n  <filename>", escaped(a.filename), "</filename>\n  <size>\n",
-                   "    <width>", a.width, "</width>\n    <height>", a.height,
+  return core::cat("<annotation>\n  <filename>", core::xml_escape(a.filename),
+                   "</filename>\n  <size>\n", "    <width>", a.width, "</width>\n    <height>",
+                   a.height,
                    "</height>\n    <depth>3</depth>\n  </size>\n  <segmented>0</segmented>\n",
                    objects, "</annotation>\n");
 }

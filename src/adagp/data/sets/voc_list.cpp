@@ -6,7 +6,7 @@
 #include "adagp/core/error.h"
 #include "adagp/core/text.h"
 #include "adagp/data/sets/class_names.h"
-#include "adagp/data/sets/dataset.h"
+#include "adagp/data/sets/registry.h"
 
 namespace adagp::data {
 namespace {

@@ -57,7 +57,7 @@ at::Tensor packed_planes(const Dataset& half, int64_t height, int64_t width) {
   }
   AugmentOptions options;
   options.train = false;
-  options.crop = "none";
+  options.crop = Crop::kNone;
   options.height = height;
   options.width = width;
   at::Tensor planes = at::empty({half.size(), 3, height, width}, at::kByte);

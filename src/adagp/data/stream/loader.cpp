@@ -16,7 +16,7 @@ namespace {
 bool gathers(const Dataset& dataset, const AugmentOptions& augment) {
   const at::Tensor images = dataset.resident();
   return images.defined() && images.size(1) == augment.height && images.size(2) == augment.width &&
-         !(augment.train && augment.crop == "resized");
+         !(augment.train && augment.crop == Crop::kResized);
 }
 
 // Whether the images may stay on the device: at most half of what is free there.

@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "adagp/core/error.h"
 #include "adagp/core/threads.h"
 
 namespace adagp::data {
@@ -50,7 +51,9 @@ class Prefetcher {
   // Waits for a started job, removes it and returns what it made or throws what it threw.
   Result take(const Key& key) {
     std::unique_lock lock(mutex_);
-    const std::shared_ptr<Job> job = *find(key);
+    const auto at = find(key);
+    if (at == jobs_.end()) throw Error("data: a batch is taken that nobody started");
+    const std::shared_ptr<Job> job = *at;
     changed_.wait(lock, [&] { return job->done; });
     std::erase(jobs_, job);
     if (job->failure) std::rethrow_exception(job->failure);

@@ -141,18 +141,18 @@ std::optional<SyntheticLanguage::Meaning> SyntheticLanguage::understand(
 TextSplits make_synthetic_text(const Config& config) {
   const auto seed = static_cast<uint64_t>(config.synthetic_seed);
   const SyntheticLanguage language(seed);
-  const auto make = [&](const std::string& name, int64_t count) {
+  const auto make = [&](const std::string& name, uint64_t half, int64_t count) {
     TextPair pair{{"synthetic-translation " + name + " source", {}},
                   {"synthetic-translation " + name + " target", {}}};
     for (int64_t i = 0; i < count; ++i) {
-      core::Rng rng(core::mix({seed, name == "train" ? 1ULL : 2ULL, static_cast<uint64_t>(i)}));
+      core::Rng rng(core::mix({seed, half, static_cast<uint64_t>(i)}));
       const auto meaning = SyntheticLanguage::draw(rng);
       pair.source.lines.push_back(language.source(meaning));
       pair.target.lines.push_back(language.target(meaning));
     }
     return pair;
   };
-  return {make("train", config.synthetic_train), make("test", config.synthetic_test)};
+  return {make("train", 1, config.synthetic_train), make("test", 2, config.synthetic_test)};
 }
 
 }  // namespace adagp::data
