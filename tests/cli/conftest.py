@@ -1,7 +1,33 @@
+import os
+import shutil
+import tempfile
+
 import pytest
 
 pytest.register_assert_rewrite("harness")
 from harness import TINY, adagp, sets  # noqa: E402
+
+MEMORY, ROOM = "/dev/shm", 2**31
+
+
+def room_in_memory():
+    try:
+        free = os.statvfs(MEMORY)
+        pages = os.sysconf("SC_AVPHYS_PAGES")
+    except OSError:
+        return False
+    return os.access(MEMORY, os.W_OK) and min(free.f_bavail * free.f_frsize,
+                                              pages * os.sysconf("SC_PAGE_SIZE")) > ROOM
+
+
+@pytest.hookimpl(tryfirst=True)  # before pytest chooses a folder
+def pytest_configure(config):
+    """Folders of tests lie in memory where that has room: a run waits for the disk at every checkpoint,
+    and the tests make thousands."""
+    if config.option.basetemp is None and room_in_memory():
+        config.option.basetemp = tempfile.mkdtemp(prefix="adagp-tests-", dir=MEMORY)
+        config.add_cleanup(lambda: shutil.rmtree(config.option.basetemp, ignore_errors=True))
+
 
 # Long enough for a signal to land in the middle: 300 batches, about two seconds. Records are due
 # between the ends of epochs too, where nothing but a checkpoint makes the program write them out.

@@ -57,6 +57,21 @@ def adagp(*args, code=0, env=None, **options):
     return done
 
 
+def onto_a_full_disk(*args):
+    """The program must say that its output did not arrive."""
+    with open("/dev/full", "w") as full:
+        done = subprocess.run([BIN, *map(str, args)], stdout=full, stderr=subprocess.PIPE, text=True,
+                              env=environment(), timeout=PATIENCE)
+    assert done.returncode == 1, done.stderr
+    assert "stdout: writing failed" in done.stderr and "No space left" in done.stderr
+
+
+def closed(args, streams, **options):
+    """The program without these streams."""
+    return subprocess.run(["sh", "-c", f'exec "$@" {streams}', "sh", BIN, *map(str, args)],
+                          env=environment(), timeout=PATIENCE, **options)
+
+
 def processor_seconds(*command):
     """What a command and its children compute, in seconds of a usual machine: a promise about speed,
     whatever else runs beside it. Returns what it printed, too."""
@@ -90,7 +105,7 @@ def wait_until(condition, process):
         if process.poll() is not None:
             return False
         assert time.monotonic() < until, "nothing happened"
-        time.sleep(0.001)
+        time.sleep(0.002)
     return True
 
 
@@ -110,8 +125,12 @@ def checkpoints(folder):
 
 
 def newest_step(folder):
-    files = checkpoints(folder)
-    return int(files[-1].stem.split("-")[1]) if files else 0
+    """Of the newest checkpoint, 0 before the first. Quick: it is asked while a run computes."""
+    try:
+        names = os.listdir(f"{folder}/checkpoint")
+    except FileNotFoundError:
+        return 0
+    return max((int(name[5:-12]) for name in names if name.endswith(".safetensors")), default=0)
 
 
 def contents(folder):

@@ -7,6 +7,7 @@ import torch
 import torchvision
 from torch import nn
 from torch.nn import functional as F
+from torchvision.models.convnext import CNBlockConfig
 
 IMAGE = (2, 3, 64, 64)
 
@@ -130,6 +131,23 @@ def made(build, *shapes, **options):
     return lambda: (build(), list(shapes), options)
 
 
+# Published networks with every kind of layer they have, and few of each: exporting takes long.
+def convnext():
+    blocks = [CNBlockConfig(96, 192, 1), CNBlockConfig(192, None, 1)]
+    return torchvision.models.ConvNeXt(blocks)
+
+
+def vit():
+    return torchvision.models.VisionTransformer(64, 32, num_layers=2, num_heads=12, hidden_dim=768,
+                                                mlp_dim=3072)
+
+
+def swin():
+    """Windows that are shifted in every second block, and patches that are merged between stages."""
+    return torchvision.models.SwinTransformer([4, 4], 96, depths=[2, 2], num_heads=[3, 6],
+                                              window_size=[7, 7])
+
+
 FILM = (1, 3, 4, 32, 32)
 
 # Name -> network, shapes of its inputs, and options: how it is exported and read.
@@ -138,9 +156,9 @@ NETWORKS = {
     "mobilenet_v3_small": image("mobilenet_v3_small"),
     "shufflenet": image("shufflenet_v2_x0_5"),
     "googlenet": image("googlenet", aux_logits=False, init_weights=False),
-    "convnext": image("convnext_tiny"),
-    "vit": image("vit_b_32", image_size=64),
-    "swin": image("swin_t"),
+    "convnext": made(convnext, IMAGE),
+    "vit": made(vit, IMAGE),
+    "swin": made(swin, IMAGE),
     "fcn_resnet50": segmentation("fcn_resnet50"),
     "deeplabv3": segmentation("deeplabv3_mobilenet_v3_large"),
     "deeplabv3_resnet50": segmentation("deeplabv3_resnet50"),

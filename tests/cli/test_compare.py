@@ -98,10 +98,17 @@ def test_a_run_made_again_takes_along_only_what_depends_on_it(compared, tmp_path
     assert all(after[p] == v for p, v in before.items() if "equal-time-seed0" not in str(p))
 
 
-@pytest.mark.parametrize("how, code", [(signal.SIGINT, 130), (signal.SIGKILL, -9)])
-def test_interrupted_compare_goes_on(how, code, tmp_path):
+@pytest.fixture(scope="module")
+def uninterrupted_compare(tmp_path_factory):
     command = ["compare", *TINY, "--epochs", "12", "--methods", "bp,adagp", "--seeds", "1"]
-    adagp(*command, "-o", tmp_path / "whole")
+    folder = tmp_path_factory.mktemp("uninterrupted") / "whole"
+    adagp(*command, "-o", folder)
+    return folder, command
+
+
+@pytest.mark.parametrize("how, code", [(signal.SIGINT, 130), (signal.SIGKILL, -9)])
+def test_interrupted_compare_goes_on(how, code, uninterrupted_compare, tmp_path):
+    whole, command = uninterrupted_compare
     folder = tmp_path / "out"
     process = start(*command, "-o", folder)
     assert wait_until(lambda: newest_step(folder / "adagp-seed0") >= 20, process)
@@ -116,4 +123,4 @@ def test_interrupted_compare_goes_on(how, code, tmp_path):
     assert (folder / "bp-seed0/weights.safetensors").stat().st_mtime_ns == first
     for run in ("bp-seed0", "adagp-seed0"):
         ours = (folder / run / "weights.safetensors").read_bytes()
-        assert ours == (tmp_path / "whole" / run / "weights.safetensors").read_bytes()
+        assert ours == (whole / run / "weights.safetensors").read_bytes()

@@ -10,7 +10,8 @@ WEIGHTS = 9_413_066 * 4 / 2**20  # MiB of vgg13_bn in CIFAR form
 
 def peaks():
     """MiB of forward, GP and BP, each in a process that also holds weights, optimizer, predictor."""
-    done = adagp("bench", "--model", "vgg13_bn", "--batch", "64", "--repeats", "1", "--json")
+    done = adagp("bench", "--model", "vgg13_bn", "--batch", "32", "--repeats", "1", "--threads", "1",
+                 "--json")
     return json.loads(done.stdout)["peak_mib"]
 
 

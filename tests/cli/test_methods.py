@@ -47,14 +47,21 @@ def test_a_run_stopped_on_the_way_ends_the_same(name, tmp_path):
     assert_same_run(cut, whole)
 
 
+@pytest.fixture(scope="module")
+def auto_run(tmp_path_factory):
+    """A run of auto that nothing stopped, and its command."""
+    run = [*command("auto"), *sets(checkpoint_every="1ba", log_every="50ba")]
+    folder = tmp_path_factory.mktemp("auto") / "whole"
+    adagp("train", *run, "-o", folder)
+    return folder, run
+
+
 @pytest.mark.parametrize("at", range(34, 60, 5))
-def test_auto_stopped_around_a_decision_ends_the_same(at, tmp_path):
-    whole, cut = tmp_path / "whole", tmp_path / "cut"
-    often = sets(checkpoint_every="1ba", log_every="50ba")
-    adagp("train", *command("auto"), *often, "-o", whole)
-    code, _, err = interrupt(cut, *command("auto"), *often, at=at)
+def test_auto_stopped_around_a_decision_ends_the_same(at, auto_run, tmp_path):
+    (whole, run), cut = auto_run, tmp_path / "cut"
+    code, _, err = interrupt(cut, *run, at=at)
     assert code == 143, err
-    adagp("train", *command("auto"), *often, "-o", cut)
+    adagp("train", *run, "-o", cut)
     assert_same_run(cut, whole)
 
 
@@ -84,9 +91,8 @@ def test_a_grown_batch_takes_a_grown_step(keys, power, tmp_path):
     assert rates[2] == rates[3] == pytest.approx(0.01)
 
 
-def test_auto_tells_what_it_decided(tmp_path):
-    folder = tmp_path / "run"
-    adagp("train", *command("auto"), "-o", folder)
+def test_auto_tells_what_it_decided(auto_run):
+    folder, _ = auto_run
     rows = [json.loads(line) for line in (folder / "metrics.jsonl").read_text().splitlines()]
     decisions = [row for row in rows if row["kind"] == "decision"]
     assert decisions

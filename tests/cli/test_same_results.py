@@ -34,8 +34,8 @@ def program(path, text):
 def test_a_program_is_equal_to_itself(kept):
     said = same_results(BIN, BIN, "--only", "list", "--keep", kept).stdout
     assert "0 different" in said and "all equal" in said and "DIFFERS" not in said
-    one, two = (kept / side / "list/methods/stdout" for side in ("old", "new"))
-    assert "adagp" in one.read_text() and one.read_bytes() == two.read_bytes()
+    one, two = (kept / side / "list/designs/stdout" for side in ("old", "new"))
+    assert "baseline" in one.read_text() and one.read_bytes() == two.read_bytes()
 
 
 def test_one_byte_is_a_difference_and_its_command_is_named(kept, tmp_path):

@@ -5,11 +5,8 @@ import pty
 import subprocess
 
 import pytest
-from harness import BIN, PATIENCE, TINY, adagp, environment
+from harness import BIN, PATIENCE, adagp, closed, environment, onto_a_full_disk
 from simulator import write_table
-
-WITH_TORCH = b"  train " in subprocess.run([BIN, "--help"], capture_output=True).stdout
-torch_only = pytest.mark.skipif(not WITH_TORCH, reason="built without LibTorch")
 
 
 @pytest.mark.parametrize("args", [
@@ -24,33 +21,9 @@ torch_only = pytest.mark.skipif(not WITH_TORCH, reason="built without LibTorch")
     ["--help"],
     ["--version"],
     [],
-    *([pytest.param(args, marks=torch_only) for args in (
-        ["data", "info", "--train", "20", "--test", "10", "--size", "8"],
-        ["train", *TINY, "--epochs", "1", "--dry-run"],
-        ["doctor"])]),
 ], ids=lambda args: " ".join(args[:3]))
 def test_a_full_disk_under_stdout_is_an_error(args):
-    with open("/dev/full", "w") as full:
-        done = subprocess.run([BIN, *args], stdout=full, stderr=subprocess.PIPE, text=True,
-                              env=environment(), timeout=PATIENCE)
-    assert done.returncode == 1, done.stderr
-    assert "stdout: writing failed" in done.stderr and "No space left" in done.stderr
-
-
-@torch_only
-def test_a_run_is_finished_though_its_line_cannot_be_printed(tmp_path):
-    with open("/dev/full", "w") as full:
-        done = subprocess.run([BIN, "train", *TINY, "--epochs", "1", "-o", str(tmp_path / "run")],
-                              stdout=full, stderr=subprocess.PIPE, text=True, env=environment(),
-                              timeout=PATIENCE)
-    assert done.returncode == 1 and "stdout: writing failed" in done.stderr
-    assert (tmp_path / "run/summary.json").exists()
-
-
-def closed(args, streams, **options):
-    """The program without these streams."""
-    return subprocess.run(["sh", "-c", f'exec "$@" {streams}', "sh", BIN, *map(str, args)],
-                          env=environment(), timeout=PATIENCE, **options)
+    onto_a_full_disk(*args)
 
 
 def test_messages_without_streams_end_up_in_no_file(tmp_path):
@@ -61,17 +34,6 @@ def test_messages_without_streams_end_up_in_no_file(tmp_path):
     assert closed(args, "<&- >&- 2>&-").returncode == 0
     assert out.read_bytes() == whole
     assert closed(["simulate", "--model", "nothing"], "<&- >&- 2>&-").returncode == 2
-
-
-@torch_only
-def test_a_run_without_streams_writes_its_records_alone(tmp_path):
-    args = ["train", *TINY, "--epochs", "2", "--set", "log_every=1ba"]
-    adagp(*args, "-o", tmp_path / "plain")
-    assert closed([*args, "-o", tmp_path / "deaf"], "<&- >&- 2>&-").returncode == 0
-    lines = {name: (tmp_path / name / "metrics.jsonl").read_text().splitlines()
-             for name in ("plain", "deaf")}
-    assert len(lines["deaf"]) == len(lines["plain"])
-    assert all(line.startswith("{") for line in lines["deaf"])
 
 
 EVIL = "\x1b]0;owned\x07conv\x1b[2J"

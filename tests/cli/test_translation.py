@@ -51,12 +51,12 @@ def test_trains_and_evaluates(method, tmp_path):
 def test_resumes_within_an_epoch(method, tmp_path):
     """Batches of several lengths, their order, dropout and word counts go on where they stopped."""
     command = [*SYNTHETIC, "--method", method, "--seed", "3",
-               *sets(schedule="1ep bp, 1:1", data__synthetic_train=2000, checkpoint_every="1ba")]
-    per_epoch = 2000 // 20
+               *sets(schedule="1ep bp, 1:1", data__synthetic_train=800, checkpoint_every="5ba")]
+    per_epoch = 800 // 20
     whole, parts = tmp_path / "whole", tmp_path / "parts"
     adagp("train", *command, "--epochs", "3", "-o", whole)
     for epoch in (0, 1):
-        code, _, err = interrupt(parts, *command, "--epochs", "3", at=epoch * per_epoch + 30)
+        code, _, err = interrupt(parts, *command, "--epochs", "3", at=epoch * per_epoch + 15)
         assert code == 143, err
         assert newest_step(parts) % per_epoch != 0
     adagp("train", *command, "--epochs", "3", "-o", parts)

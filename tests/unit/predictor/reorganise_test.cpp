@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include <ATen/ATen.h>
+#include <ATen/Parallel.h>
 #include <gtest/gtest.h>
 
 #include "adagp/predictor/batch_mean.h"
@@ -84,6 +85,18 @@ TEST(BatchMean, EqualsAtenOverDenseAndStridedTensors) {
     const at::Tensor expected = x.to(at::kDouble).mean(at::IntArrayRef{0});
     EXPECT_TRUE(at::allclose(batch_mean(x).to(at::kDouble), expected, 1e-5, 1e-5));
   }
+}
+
+// Every element is added up by one thread, in the order of the batch.
+TEST(BatchMean, IsTheSameWithAnyNumberOfThreads) {
+  const at::Tensor x = at::randn({9, 5, 64, 63});  // ten blocks
+  at::set_num_threads(1);
+  const at::Tensor expected = batch_mean(x);
+  for (const int threads : {2, 3, 7}) {
+    at::set_num_threads(threads);
+    for (int i = 0; i < 10; ++i) EXPECT_TRUE(at::equal(batch_mean(x), expected)) << threads;
+  }
+  at::set_num_threads(1);
 }
 
 TEST(Summaries, RowsOfLayersStandOneAfterAnother) {
