@@ -6,7 +6,7 @@
 
 #include "adagp/config/run_config.h"        // everything a run is told
 #include "adagp/core/error.h"               // what the library throws
-#include "adagp/data/sets/registry.h"        // images of your own
+#include "adagp/data/sets/registry.h"       // images of your own
 #include "adagp/experiment/compare.h"       // several methods side by side
 #include "adagp/experiment/evaluate_run.h"  // the score of saved weights
 #include "adagp/layers/from_model.h"        // the layer table of your network, for the simulators
