@@ -55,20 +55,20 @@ int train_parallel(config::RunConfig config, const ParallelRun& run) {
     return comm::launch_local(command_line(), static_cast<int>(spec.local), spec.timeout + 5);
   }
   core::catch_signals();
-  const comm::RankInfo place = comm::rank_from_environment();
-  if (spec.local > 0 && spec.local != place.world) {
+  const comm::RankInfo info = comm::rank_from_environment();
+  if (spec.local > 0 && spec.local != info.world) {
     throw UsageError(core::cat("--parallel local=", spec.local, ", but a launcher has started ",
-                               place.world, " processes (WORLD_SIZE); leave local= out"));
+                               info.world, " processes (WORLD_SIZE); leave local= out"));
   }
-  const parallel::Shape shape = parallel::shape_of(spec, place.world);
-  choose_gpu(place.local_rank);
-  run::resolve_precision(config, place.rank == 0);
+  const parallel::Shape shape = parallel::shape_of(spec, info.world);
+  choose_gpu(info.local_rank);
+  run::resolve_precision(config, info.rank == 0);
   choose_micro_batches(config, spec, shape.stages * static_cast<int>(spec.chunks));
 
   comm::GroupOptions options;
   options.backend = spec.backend;
   options.timeout = std::chrono::milliseconds(static_cast<int64_t>(spec.timeout * 1e3));
-  auto world = comm::join(place, options, device::choose_device(config.device));
+  auto world = comm::join(info, options, device::choose_device(config.device));
   const auto maker = [&](const config::RunConfig& resolved, const task::Task& task,
                          const std::shared_ptr<models::Net>& net) -> std::shared_ptr<step::Team> {
     return std::make_shared<parallel::ProcessTeam>(std::move(world), spec, resolved, task, *net);
@@ -76,7 +76,7 @@ int train_parallel(config::RunConfig config, const ParallelRun& run) {
   const report::Summary summary = with_resume_advice(run.overwrite, kWithoutOverwrite, [&] {
     return train::train_together(config, run.folder, run.overwrite, maker);
   });
-  if (place.rank > 0) return 0;
+  if (info.rank > 0) return 0;
   core::print_result((run.json ? summary.to_json().dump(2) : report::one_line(summary)) + "\n",
                      run.json);
   core::log_info("run folder: " + run.folder);

@@ -71,7 +71,7 @@ class Group {
 };
 
 // Joins the others. Throws Error with the address when they are not there within the timeout.
-std::unique_ptr<Group> join(const RankInfo& place, const GroupOptions& options, at::Device device);
+std::unique_ptr<Group> join(const RankInfo& info, const GroupOptions& options, at::Device device);
 
 // What this program was built with: "gloo", "nccl".
 std::vector<std::string> backends();

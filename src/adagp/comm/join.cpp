@@ -45,12 +45,12 @@ std::vector<std::string> backends() {
   return names;
 }
 
-std::unique_ptr<Group> join(const RankInfo& place, const GroupOptions& options, at::Device device) {
+std::unique_ptr<Group> join(const RankInfo& info, const GroupOptions& options, at::Device device) {
   core::find_named(std::array{"auto", "gloo", "nccl"}, options.backend,
                    "parallel: unknown backend");
   if (options.backend == "nccl" && !device.is_cuda()) {
     throw UsageError(core::cat("parallel: backend nccl needs a GPU for every process, and rank ",
-                               place.rank, " computes on ", device.str()));
+                               info.rank, " computes on ", device.str()));
   }
   // c10d and gloo comment on every failed attempt to connect; our errors say it once.
   const int level = FLAGS_caffe2_log_level;
@@ -59,21 +59,21 @@ std::unique_ptr<Group> join(const RankInfo& place, const GroupOptions& options, 
     options.backend == "nccl" ? make_nccl({}) : make_gloo({});  // says what is missing
   }
   Ground ground;
-  ground.store = open_store(place, options.timeout);
+  ground.store = open_store(info, options.timeout);
   Peer self = this_process();
   self.gpu = gpu_name(device);
   self.wants = options.backend;
   for (const auto& name : backends()) self.offers.insert(name);
-  ground.peers = std::make_shared<Peers>(ground.store, place, self, options.timeout);
+  ground.peers = std::make_shared<Peers>(ground.store, info, self, options.timeout);
   ground.backend = choose_backend(*ground.peers);
-  ground.master = place.master;
-  ground.rank = place.rank;
+  ground.master = info.master;
+  ground.rank = info.rank;
   if (ground.backend == "nccl") {
     ground.device = device;
     FLAGS_caffe2_log_level = level;
   }
   std::vector<int> everyone;
-  for (int rank = 0; rank < place.world; ++rank) everyone.push_back(rank);
+  for (int rank = 0; rank < info.world; ++rank) everyone.push_back(rank);
   return make_group(ground, everyone, "world");
 }
 

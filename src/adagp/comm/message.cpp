@@ -16,18 +16,25 @@ at::Tensor empty_header() {
   return at::zeros({1 + kMost * kEntry}, at::kLong);
 }
 
+// The two layouts that a spec can name; a tensor of any other is sent as contiguous.
+at::MemoryFormat layout_of(bool channels_last) {
+  return channels_last ? at::MemoryFormat::ChannelsLast : at::MemoryFormat::Contiguous;
+}
+bool is_channels_last(const at::Tensor& tensor) {
+  return tensor.suggest_memory_format() == at::MemoryFormat::ChannelsLast;
+}
+
 }  // namespace
 
 TensorSpecs specs_of(const models::Tensors& tensors) {
   TensorSpecs specs;
   for (const at::Tensor& t : tensors) {
-    specs.push_back({t.scalar_type(), t.requires_grad(),
-                     t.suggest_memory_format() == at::MemoryFormat::ChannelsLast, t.sizes().vec()});
+    specs.push_back({t.scalar_type(), t.requires_grad(), is_channels_last(t), t.sizes().vec()});
   }
   return specs;
 }
 
-void send_specs(const Route& line, const TensorSpecs& specs, Transfers& transfers) {
+void send_specs(const Route& route, const TensorSpecs& specs, Transfers& transfers) {
   if (std::ssize(specs) > kMost) {
     throw Error(core::cat(specs.size(), " tensors cross a cut of the network; at most ", kMost,
                           " can be sent"));
@@ -35,48 +42,47 @@ void send_specs(const Route& line, const TensorSpecs& specs, Transfers& transfer
   const at::Tensor header = empty_header();
   auto* h = header.mutable_data_ptr<int64_t>();
   *h++ = std::ssize(specs);
-  for (const TensorSpec& form : specs) {
-    if (std::ssize(form.sizes) > kDims) {
-      throw Error(core::cat("a tensor of ", form.sizes.size(), " axes cannot be sent"));
+  for (const TensorSpec& spec : specs) {
+    if (std::ssize(spec.sizes) > kDims) {
+      throw Error(core::cat("a tensor of ", spec.sizes.size(), " axes cannot be sent"));
     }
-    h[0] = static_cast<int64_t>(form.type);
-    h[1] = form.gradient ? 1 : 0;
-    h[2] = form.channels_last ? 1 : 0;
-    h[3] = std::ssize(form.sizes);
-    std::copy(form.sizes.begin(), form.sizes.end(), h + 4);
+    h[0] = static_cast<int64_t>(spec.type);
+    h[1] = spec.gradient ? 1 : 0;
+    h[2] = spec.channels_last ? 1 : 0;
+    h[3] = std::ssize(spec.sizes);
+    std::copy(spec.sizes.begin(), spec.sizes.end(), h + 4);
     h += kEntry;
   }
-  transfers.push_back(line.group.send(header, line.peer, line.tag, line.doing));
+  transfers.push_back(route.group.send(header, route.peer, route.tag, route.doing));
 }
 
-TensorSpecs receive_specs(const Route& line) {
+TensorSpecs receive_specs(const Route& route) {
   const at::Tensor header = empty_header();
-  line.group.receive(header, line.peer, line.tag, line.doing)->wait();
+  route.group.receive(header, route.peer, route.tag, route.doing)->wait();
   const auto* h = header.const_data_ptr<int64_t>();
   TensorSpecs specs(static_cast<size_t>(*h++));
-  for (TensorSpec& form : specs) {
-    form = {static_cast<at::ScalarType>(h[0]), h[1] != 0, h[2] != 0, {h + 4, h + 4 + h[3]}};
+  for (TensorSpec& spec : specs) {
+    spec = {static_cast<at::ScalarType>(h[0]), h[1] != 0, h[2] != 0, {h + 4, h + 4 + h[3]}};
     h += kEntry;
   }
   return specs;
 }
 
-void send_tensors(const Route& line, const models::Tensors& tensors, Transfers& transfers) {
-  int tag = line.tag;
+void send_tensors(const Route& route, const models::Tensors& tensors, Transfers& transfers) {
+  int tag = route.tag;
   for (const at::Tensor& tensor : tensors) {
-    const at::Tensor dense = tensor.detach().contiguous(tensor.suggest_memory_format());
-    transfers.push_back(line.group.send(dense, line.peer, ++tag, line.doing));
+    const at::Tensor dense = tensor.detach().contiguous(layout_of(is_channels_last(tensor)));
+    transfers.push_back(route.group.send(dense, route.peer, ++tag, route.doing));
   }
 }
 
-PendingReceive::PendingReceive(const Route& line, const TensorSpecs& specs, at::Device device) {
-  int tag = line.tag;
-  for (const TensorSpec& form : specs) {
-    tensors_.push_back(at::empty(
-        form.sizes, at::device(device).dtype(form.type),
-        form.channels_last ? at::MemoryFormat::ChannelsLast : at::MemoryFormat::Contiguous));
-    gradient_.push_back(form.gradient);
-    transfers_.push_back(line.group.receive(tensors_.back(), line.peer, ++tag, line.doing));
+PendingReceive::PendingReceive(const Route& route, const TensorSpecs& specs, at::Device device) {
+  int tag = route.tag;
+  for (const TensorSpec& spec : specs) {
+    tensors_.push_back(
+        at::empty(spec.sizes, at::device(device).dtype(spec.type), layout_of(spec.channels_last)));
+    gradient_.push_back(spec.gradient);
+    transfers_.push_back(route.group.receive(tensors_.back(), route.peer, ++tag, route.doing));
   }
 }
 

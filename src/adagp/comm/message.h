@@ -32,16 +32,16 @@ struct Route {
 };
 
 using Transfers = std::vector<std::unique_ptr<Transfer>>;
-void send_specs(const Route& line, const TensorSpecs& specs, Transfers& transfers);
-TensorSpecs receive_specs(const Route& line);
+void send_specs(const Route& route, const TensorSpecs& specs, Transfers& transfers);
+TensorSpecs receive_specs(const Route& route);
 
 // As they lie in memory; the receiver knows their specs.
-void send_tensors(const Route& line, const models::Tensors& tensors, Transfers& transfers);
+void send_tensors(const Route& route, const models::Tensors& tensors, Transfers& transfers);
 
 // A message that is on its way.
 class PendingReceive {
  public:
-  PendingReceive(const Route& line, const TensorSpecs& specs, at::Device device);
+  PendingReceive(const Route& route, const TensorSpecs& specs, at::Device device);
   // Waits for it. Those with a gradient are leaves that require it when `leaves`.
   models::Tensors take(bool leaves);
 

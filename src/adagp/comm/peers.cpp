@@ -68,8 +68,8 @@ Peer this_process() {
   return self;
 }
 
-Peers::Peers(StorePtr store, const RankInfo& place, Peer self, milliseconds timeout)
-    : store_(std::move(store)), rank_(place.rank), world_(place.world), timeout_(timeout) {
+Peers::Peers(StorePtr store, const RankInfo& info, Peer self, milliseconds timeout)
+    : store_(std::move(store)), rank_(info.rank), world_(info.world), timeout_(timeout) {
   std::vector<std::string> keys;
   for (int rank = 0; rank < world_; ++rank) keys.push_back(here_key(rank));
   std::string reason;
@@ -94,7 +94,7 @@ Peers::Peers(StorePtr store, const RankInfo& place, Peer self, milliseconds time
                                            : core::cat(world_ - static_cast<int>(missing->size()),
                                                        " came, ", list(*missing), " did not");
   throw PeerError(core::cat(prefix(), "waiting for ", world_, " processes at ",
-                            place.store_address(), ": within ", seconds_text(timeout_), " s ", who,
+                            info.store_address(), ": within ", seconds_text(timeout_), " s ", who,
                             "; check that WORLD_SIZE processes were started, and how those ended"));
 }
 

@@ -28,7 +28,7 @@ class Peers {
  public:
   // Tells the others of this process and waits for them. Throws Error naming those that are
   // missing.
-  Peers(StorePtr store, const RankInfo& place, Peer self, std::chrono::milliseconds timeout);
+  Peers(StorePtr store, const RankInfo& info, Peer self, std::chrono::milliseconds timeout);
 
   const std::vector<Peer>& all() const { return all_; }
   std::chrono::milliseconds timeout() const { return timeout_; }

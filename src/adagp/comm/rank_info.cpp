@@ -71,23 +71,23 @@ std::string RankInfo::store_address() const {
 RankInfo rank_from_environment() {
   constexpr long long kMost = 1 << 20, kPorts = 65535;
   Variables variables;
-  RankInfo place;
-  place.rank = variables.number("RANK", 0, kMost);
-  place.world = variables.number("WORLD_SIZE", 1, kMost);
-  place.local_rank = variables.number("LOCAL_RANK", 0, kMost);
+  RankInfo info;
+  info.rank = variables.number("RANK", 0, kMost);
+  info.world = variables.number("WORLD_SIZE", 1, kMost);
+  info.local_rank = variables.number("LOCAL_RANK", 0, kMost);
   if (const char* socket = std::getenv("ADAGP_STORE_SOCKET")) {
-    place.socket = socket;
-    place.master = "127.0.0.1";
+    info.socket = socket;
+    info.master = "127.0.0.1";
   } else {
-    place.master = variables.text("MASTER_ADDR");
-    place.port = variables.number("MASTER_PORT", 1, kPorts);
+    info.master = variables.text("MASTER_ADDR");
+    info.port = variables.number("MASTER_PORT", 1, kPorts);
   }
-  place.secret = secret_from_environment();
-  if (!variables.complaints() && place.rank >= place.world) {
-    variables.complain(core::cat("RANK=", place.rank, " is not below WORLD_SIZE=", place.world));
+  info.secret = secret_from_environment();
+  if (!variables.complaints() && info.rank >= info.world) {
+    variables.complain(core::cat("RANK=", info.rank, " is not below WORLD_SIZE=", info.world));
   }
   variables.check();
-  return place;
+  return info;
 }
 
 bool launched() {

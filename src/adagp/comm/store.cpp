@@ -123,31 +123,31 @@ class OwnStore : public c10d::Store {
 };
 
 // What all processes of the run know and nobody else: see docs/multidevice.md.
-std::string shared_secret(const RankInfo& place) {
-  if (!place.secret.empty()) return place.secret;
+std::string shared_secret(const RankInfo& info) {
+  if (!info.secret.empty()) return info.secret;
   const std::string id = variable("TORCHELASTIC_RUN_ID");
   constexpr size_t kShortest = 16;  // as of ADAGP_STORE_SECRET: job numbers can be guessed
   return id.size() < kShortest ? "" : id;
 }
 
-Endpoint endpoint_of(const RankInfo& place) {
-  if (!place.socket.empty()) return {place.socket, "", 0};
-  if (!on_this_machine(place.master)) return {"", place.master, place.port};
-  return {core::cat("adagp-store-", geteuid(), "-", place.port), "", 0};
+Endpoint endpoint_of(const RankInfo& info) {
+  if (!info.socket.empty()) return {info.socket, "", 0};
+  if (!on_this_machine(info.master)) return {"", info.master, info.port};
+  return {core::cat("adagp-store-", geteuid(), "-", info.port), "", 0};
 }
 
-std::shared_ptr<StoreServer> serve(const RankInfo& place, const Endpoint& endpoint,
+std::shared_ptr<StoreServer> serve(const RankInfo& info, const Endpoint& endpoint,
                                    const std::string& secret) {
   const std::string how = "such as 'openssl rand -hex 16' prints, the same for all processes";
   if (secret.empty() && endpoint.socket.empty()) {
-    core::log_warning(core::cat("parallel: whoever reaches ", place.store_address(),
+    core::log_warning(core::cat("parallel: whoever reaches ", info.store_address(),
                                 " can disturb this run; set ADAGP_STORE_SECRET to a secret ", how));
   }
   try {
     return std::make_shared<StoreServer>(listen_at(endpoint, !secret.empty()), secret);
   } catch (const Error& error) {
     throw Error(core::cat(
-        "parallel: rank 0 of ", place.world, ": cannot offer a store at ", place.store_address(),
+        "parallel: rank 0 of ", info.world, ": cannot offer a store at ", info.store_address(),
         ": ", error.what(), "; choose a free MASTER_PORT and as MASTER_ADDR the address of the ",
         "network interface that the others reach rank 0 by, the same for all processes",
         secret.empty() && endpoint.socket.empty()
@@ -163,17 +163,17 @@ void ask_names_briefly() {
   setenv("RES_OPTIONS", "timeout:1 attempts:1", 0);
 }
 
-StorePtr torchrun_store(const RankInfo& place, milliseconds timeout) {
-  if (on_this_machine(place.master)) ask_names_briefly();
+StorePtr torchrun_store(const RankInfo& info, milliseconds timeout) {
+  if (on_this_machine(info.master)) ask_names_briefly();
   // c10d does not say whether it met nobody or somebody who is silent.
   std::string reason;
   const auto deadline = std::chrono::steady_clock::now() + timeout;
-  if (!connect_to({"", place.master, place.port}, deadline, reason).open()) throw Error(reason);
+  if (!connect_to({"", info.master, info.port}, deadline, reason).open()) throw Error(reason);
   c10d::TCPStoreOptions options;
-  options.port = static_cast<uint16_t>(place.port);
+  options.port = static_cast<uint16_t>(info.port);
   options.waitWorkers = false;
   options.timeout = timeout;
-  return c10::make_intrusive<c10d::TCPStore>(place.master, options);
+  return c10::make_intrusive<c10d::TCPStore>(info.master, options);
 }
 
 }  // namespace
@@ -183,8 +183,8 @@ std::string reason_of(const std::exception& error) {
   std::string text = torch_error != nullptr ? torch_error->what_without_backtrace() : error.what();
   text = text.substr(0, text.find('\n'));
   // "failed with [.../transport/tcp/pair.cc:547] Connection closed": the place helps nobody here.
-  static const std::regex place(R"(\[[^\]]*\.(cc|cpp|h):\d+\] )");
-  text = std::regex_replace(text, place, "");
+  static const std::regex info(R"(\[[^\]]*\.(cc|cpp|h):\d+\] )");
+  text = std::regex_replace(text, info, "");
   constexpr size_t kLongest = 200;
   return text.size() <= kLongest ? text : text.substr(0, kLongest) + "...";
 }
@@ -203,24 +203,24 @@ bool within(milliseconds limit, std::function<void()> work) {
   return future.wait_for(limit) == std::future_status::ready;
 }
 
-StorePtr open_store(const RankInfo& place, milliseconds timeout) {
+StorePtr open_store(const RankInfo& info, milliseconds timeout) {
   struct Attempt {
     StorePtr store;
     std::string reason;
   };
   // torchrun's agent has a store; so has our launcher, on a socket.
-  const bool torchrun = place.socket.empty() && variable("TORCHELASTIC_USE_AGENT_STORE") == "True";
-  const Endpoint endpoint = endpoint_of(place);
-  const std::string secret = shared_secret(place);
+  const bool torchrun = info.socket.empty() && variable("TORCHELASTIC_USE_AGENT_STORE") == "True";
+  const Endpoint endpoint = endpoint_of(info);
+  const std::string secret = shared_secret(info);
   std::shared_ptr<StoreServer> server;
-  if (!torchrun && place.socket.empty() && place.rank == 0) {
-    server = serve(place, endpoint, secret);
+  if (!torchrun && info.socket.empty() && info.rank == 0) {
+    server = serve(info, endpoint, secret);
   }
   auto attempt = std::make_shared<Attempt>();
-  const auto connect = [attempt, torchrun, place, endpoint, secret, timeout, server] {
+  const auto connect = [attempt, torchrun, info, endpoint, secret, timeout, server] {
     try {
       if (torchrun) {
-        attempt->store = torchrun_store(place, timeout);
+        attempt->store = torchrun_store(info, timeout);
       } else {
         attempt->store = c10::make_intrusive<OwnStore>(endpoint, secret, timeout, server);
       }
@@ -234,7 +234,7 @@ StorePtr open_store(const RankInfo& place, milliseconds timeout) {
     const std::string silent = torchrun ? "something listens there and does not answer as a store"
                                         : "the name server does not answer";
     throw Error(core::cat(
-        "parallel: rank ", place.rank, " of ", place.world, ": no store at ", place.store_address(),
+        "parallel: rank ", info.rank, " of ", info.world, ": no store at ", info.store_address(),
         " within ", core::shortest(std::chrono::duration<double>(timeout).count()),
         " s: ", finished ? attempt->reason : silent,
         "; check that the process of rank 0 (or the launcher) runs at that address, that "

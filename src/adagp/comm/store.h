@@ -23,6 +23,6 @@ bool within(std::chrono::milliseconds limit, std::function<void()> work);
 
 // The run's store: our launcher's, torchrun's, or one in the process of rank 0. Keys of a restarted
 // run are apart from those before. Throws Error with the address when it is not reached in time.
-StorePtr open_store(const RankInfo& place, std::chrono::milliseconds timeout);
+StorePtr open_store(const RankInfo& info, std::chrono::milliseconds timeout);
 
 }  // namespace adagp::comm

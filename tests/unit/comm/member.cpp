@@ -1,7 +1,7 @@
 // A process of a group for group_test.cpp and launch_test.cpp:
 //
-//   parallel_member VICTIM FAULT   joins, sums batch after batch; VICTIM does FAULT in the fourth
-//   parallel_member launch N ...   starts itself N times with these arguments
+//   comm_member VICTIM FAULT   joins, sums batch after batch; VICTIM does FAULT in the fourth
+//   comm_member launch N ...   starts itself N times with these arguments
 //
 // Its error goes to standard error, its exit code is the error's.
 

@@ -76,6 +76,7 @@ TEST(Message, EveryLayoutArrives) {
       channels_last(some({2, 3, 4, 5})),
       channels_last(some({2, 1, 4, 5})),  // both layouts at once
       channels_last(some({2, 5, 1, 1})),
+      some({2, 3, 4, 5, 6}).contiguous(at::MemoryFormat::ChannelsLast3d),
       some({6, 4}).t(),
       some({4, 6}).slice(1, 0, 6, 2),  // with gaps
       channels_last(some({2, 6, 3, 3})).narrow(1, 2, 3),

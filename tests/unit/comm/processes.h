@@ -1,5 +1,5 @@
 #pragma once
-// Processes of parallel_member with what they print.
+// Processes of comm_member with what they print.
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
