@@ -90,16 +90,16 @@ std::string report_of_host(const Session& s, const std::string& phase, int64_t e
       "out of memory in ", phase == "evaluation" ? "an " : "a ", phase, " step of batch ", examples,
       bytes > 0 ? ": " + core::human_bytes(bytes) + " more are needed" + memory_of_host() : "",
       "; ");
+  if (examples <= 1) return begin + "use a smaller network or smaller images";
   if (phase == "evaluation") {
-    return core::cat(begin,
-                     "use smaller batches, --set eval_batch=", std::max<int64_t>(1, examples / 2),
+    return core::cat(begin, "use smaller batches, --set eval_batch=", examples / 2,
                      " or less, or a smaller network");
   }
   int64_t parts = 2 * s.config.accumulate;
   while (parts < examples && s.config.batch % parts != 0) parts += s.config.accumulate;
   const bool divides = s.config.batch % parts == 0;
   return core::cat(
-      begin, "use a smaller batch, --batch ", std::max<int64_t>(1, examples / 2), " or less, ",
+      begin, "use a smaller batch, --batch ", examples / 2, " or less, ",
       divides ? core::cat("or micro-batches, --set accumulate=", parts, " or more, ") : "",
       "or a smaller network");
 }

@@ -75,6 +75,16 @@ TEST(OutOfMemory, ThatDoesNotTellHowMuchIsToldWithoutANumber) {
   EXPECT_EQ(said.find("out of memory in a BP step of batch 10; use a smaller batch"), 0U) << said;
 }
 
+TEST(OutOfMemory, OfOneExampleAdvisesNoSmallerBatch) {
+  config::RunConfig c = small::config();
+  c.batch = 1;
+  for (const char* phase : {"BP", "evaluation"}) {
+    const std::string said = said_after(std::bad_alloc(), c, phase, small::batch(c));
+    expect_words(said, {"step of batch 1; use a smaller network or smaller images"});
+    EXPECT_EQ(said.find("or less"), std::string::npos) << said;
+  }
+}
+
 TEST(OutOfMemory, InAnEvaluationSpeaksOfItsOwnBatch) {
   const config::RunConfig c = small::config();
   const std::string said = said_after(std::bad_alloc(), c, "evaluation", small::batch(c));
