@@ -24,7 +24,6 @@ class Bleu {
   const std::array<int64_t, kOrder>& matched() const { return matched_; }
   const std::array<int64_t, kOrder>& total() const { return total_; }
   int64_t words() const { return words_; }
-  int64_t reference_words() const { return reference_words_; }
 
  private:
   std::array<int64_t, kOrder> matched_{}, total_{};

@@ -74,7 +74,6 @@ class Machine {
   const std::vector<int>& peak_stash() const { return peak_stash_; }
   int64_t all_reduces() const { return all_reduces_; }
   int64_t messages() const { return messages_; }
-  size_t under_way() const { return arrivals_.size(); }
   // Pairs of devices of which the second waited for something of the first.
   const std::set<std::pair<int, int>>& influences() const { return influences_; }
 

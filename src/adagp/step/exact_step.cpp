@@ -29,6 +29,18 @@ void clip_together(Session& s) {
   for (const at::Tensor& gradient : gradients) gradient.mul_(scale.to(gradient.scalar_type()));
 }
 
+// Blocks before the session's first_block are run without a graph.
+models::Tensors run_net(Session& s, const models::Tensors& inputs) {
+  if (s.first_block == 0) return s.net->run(inputs);
+  const auto& blocks = dynamic_cast<const models::BlockNet&>(*s.net).blocks();
+  models::Tensors x = inputs;
+  for (size_t i = 0; i < blocks.size(); ++i) {
+    const at::AutoGradMode graph(static_cast<int64_t>(i) >= s.first_block);
+    x = blocks[i].run(x);
+  }
+  return x;
+}
+
 }  // namespace
 
 void gather_bf16_gradients(Session& s) {
@@ -43,17 +55,6 @@ void gather_bf16_gradients(Session& s) {
     }
     param.bf16_copy.mutable_grad().reset();
   }
-}
-
-models::Tensors run_net(Session& s, const models::Tensors& inputs) {
-  if (s.first_block == 0) return s.net->run(inputs);
-  const auto& blocks = dynamic_cast<const models::BlockNet&>(*s.net).blocks();
-  models::Tensors x = inputs;
-  for (size_t i = 0; i < blocks.size(); ++i) {
-    const at::AutoGradMode graph(static_cast<int64_t>(i) >= s.first_block);
-    x = blocks[i].run(x);
-  }
-  return x;
 }
 
 StepResult backprop(Session& s, const data::Batch& batch, bool tapped) {

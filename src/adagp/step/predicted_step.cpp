@@ -5,7 +5,6 @@
 #include "adagp/device/autocast.h"
 #include "adagp/device/kernels.h"
 #include "adagp/predictor/exact_gradient.h"
-#include "adagp/step/exact_step.h"
 #include "adagp/step/micro_batches.h"
 #include "adagp/step/taps.h"
 #include "adagp/step/team.h"
@@ -54,17 +53,7 @@ void exact_head(Session& s, size_t place, const at::Tensor& error) {
   if (head.bias.defined()) s.optimizer->step_one(s.optimizer->index_of(head.bias), bias);
 }
 
-}  // namespace
-
-predictor::Context context_of(Session& s, const StepResult& result, const at::Tensor& weights) {
-  predictor::Context context{result.outputs, result.targets};
-  if (s.activations) {
-    context.errors = output_gradients(s, result.outputs, result.targets, weights);
-    context.activations = s.activations.get();
-  }
-  return context;
-}
-
+// The gradient of the loss by each output, in fp32: a graph over the outputs alone.
 models::Tensors output_gradients(Session& s, const models::Tensors& outputs,
                                  const data::Tensors& targets, const at::Tensor& weights) {
   const at::AutoGradMode with_gradients(true);
@@ -77,6 +66,17 @@ models::Tensors output_gradients(Session& s, const models::Tensors& outputs,
   backward(s.task->loss(s.config, unused, leaves, targets, {}), leaves, 1, weights);
   for (at::Tensor& leaf : leaves) leaf = leaf.grad();
   return leaves;
+}
+
+}  // namespace
+
+predictor::Context context_of(Session& s, const StepResult& result, const at::Tensor& weights) {
+  predictor::Context context{result.outputs, result.targets};
+  if (s.activations) {
+    context.errors = output_gradients(s, result.outputs, result.targets, weights);
+    context.activations = s.activations.get();
+  }
+  return context;
 }
 
 void predicted_gradients(Session& s, const predictor::Context& context,

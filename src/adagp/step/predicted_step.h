@@ -11,12 +11,8 @@ namespace adagp::step {
 using GradientSource =
     std::function<void(Session&, const predictor::Context&, predictor::GradientSink&)>;
 
-// The gradient of the loss by each output, in fp32: a graph over the outputs alone. `weights`: what
-// each example counts; undefined: 1 each.
-models::Tensors output_gradients(Session& session, const models::Tensors& outputs,
-                                 const data::Tensors& targets, const at::Tensor& weights = {});
-
-// What a predictor may know of the batch that was run last; `weights` as above.
+// What a predictor may know of the batch that was run last. `weights`: what each
+// example counts; undefined: 1 each.
 predictor::Context context_of(Session& session, const StepResult& result,
                               const at::Tensor& weights);
 
@@ -28,8 +24,8 @@ void predicted_gradients(Session& session, const predictor::Context& context,
                          predictor::GradientSink& sink);
 
 // One forward pass under NoGradGuard, then every tapped layer's weight takes an optimizer step with
-// the gradient from `source`, layer by layer; the head as `head` says. Biases, norm weights and
-// embeddings are frozen.
+// the gradient from `source`, layer by layer; the head as `head` says (with `exact` its bias,
+// too). Other biases, norm weights and embeddings are frozen.
 StepResult predicted_step(Session& session, const data::Batch& batch, const GradientSource& source);
 
 // The same without looking at a batch. Only for head = predicted | frozen.

@@ -11,9 +11,9 @@ namespace adagp::train {
 EpochPlanner::Counts Forecast::counts() const {
   // A budget is a number of batches, all of them BP.
   if (method::find_method(session.config.method).length) {
-    return {
-        total, 0,
-        costs.backprop() * static_cast<double>(total) * static_cast<double>(session.config.batch)};
+    return {size.total, 0,
+            costs.backprop() * static_cast<double>(size.total) *
+                static_cast<double>(session.config.batch)};
   }
   return planner.foreseen(costs);
 }
@@ -30,7 +30,7 @@ std::string Forecast::no_gp_batches() const {
   if (method::find_method(c.method).cheap != method::Cheap::kScheduled ||
       core::trim(c.schedule) == "bp")
     return "";
-  if (schedule.predicted_batches(c.epochs, per_epoch) > 0) return "";
+  if (schedule.predicted_batches(c.epochs, size.per_epoch) > 0) return "";
   return core::cat(c.method, ": no GP batch in this run: schedule '", c.schedule, "' for ",
                    c.epochs, c.epochs == 1 ? " epoch" : " epochs", " is '", schedule.str(),
                    "', so every batch is a BP batch; train more epochs, or set another schedule, "
@@ -53,9 +53,9 @@ std::string Forecast::why_not_longer_than(int64_t epochs) const {
                      shorter_schedule.str(), "' for ", epochs, ", '", schedule.str(), "' for ",
                      c.epochs);
   }
-  const int64_t batches = epochs * per_epoch;
-  const auto longer = schedule::make_policy(c.policy, c.optim.lr, total, per_epoch);
-  const auto shorter = schedule::make_policy(c.policy, c.optim.lr, batches, per_epoch);
+  const int64_t batches = epochs * size.per_epoch;
+  const auto longer = schedule::make_policy(c.policy, c.optim.lr, size.total, size.per_epoch);
+  const auto shorter = schedule::make_policy(c.policy, c.optim.lr, batches, size.per_epoch);
   for (int64_t step = 0; step < batches; ++step) {
     if (shorter->lr(step) == longer->lr(step)) continue;
     return core::cat("learning-rate policy ", c.policy.name,

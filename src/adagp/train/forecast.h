@@ -7,6 +7,7 @@
 #include "adagp/method/costs.h"
 #include "adagp/schedule/schedule.h"
 #include "adagp/train/epoch_planner.h"
+#include "adagp/train/totals.h"
 
 namespace adagp::train {
 
@@ -15,8 +16,7 @@ struct Forecast {
   const schedule::Schedule& schedule;
   const EpochPlanner& planner;
   const method::Costs& costs;
-  int64_t per_epoch = 0;  // batches of an epoch with all examples
-  int64_t total = 0;      // batches of the run if every epoch has per_epoch of them
+  const RunSize& size;
 
   // BP and GP batches of the run and their multiplications, as far as can be said before it.
   EpochPlanner::Counts counts() const;

@@ -10,13 +10,6 @@
 
 namespace adagp::train {
 
-// The length of a run in batches.
-struct RunSize {
-  int64_t per_epoch = 0;  // batches of an epoch with all examples
-  int64_t total = 0;      // batches of the run if every epoch has per_epoch of them
-  int64_t examples = 0;   // of a batch
-};
-
 class RunProgress {
  public:
   // All of them outlive it.
@@ -44,7 +37,7 @@ class RunProgress {
   EpochPlanner& planner_;
   const method::Costs& costs_;
   const RunTotals& totals_;
-  RunSize size_;
+  const RunSize& size_;
   metrics::Stopwatch since_start_;
   double foreseen_macs_ = 0, work_at_start_ = 0;
 };

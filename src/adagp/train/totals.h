@@ -1,5 +1,5 @@
 #pragma once
-// Where a run is and what it has done so far: what a checkpoint holds beside tensors.
+// How long a run is, where it is, and what it has done so far.
 
 #include <cstdint>
 #include <map>
@@ -16,6 +16,14 @@ struct BatchPosition {
   bool operator==(const BatchPosition&) const = default;
 };
 
+// The length of a run in batches.
+struct RunSize {
+  int64_t per_epoch = 0;  // batches of an epoch with all examples
+  int64_t total = 0;      // batches of the run if every epoch has per_epoch of them
+  int64_t examples = 0;   // of a batch
+};
+
+// What a checkpoint holds beside tensors.
 struct RunTotals {
   BatchPosition next;  // of the batch that comes next
   int64_t step = 0;    // batches so far

@@ -40,28 +40,28 @@ Trainer::Trainer(const config::RunConfig& config, task::TaskPtr task,
   train_source_ = session_.team->share(session_.task->batches(
       config, task::Use::kTrain, session_.device, skips, planner_->planner()));
   test_source_ = session_.task->batches(config, task::Use::kTest, session_.device);
-  per_epoch_ = train_source_->batches_per_epoch();
-  if (per_epoch_ < 1) throw UsageError("the task gives no training batch");
-  planner_->set_usual_batches(per_epoch_);
-  total_ = entry.length ? entry.length.batches(config) : config.epochs * per_epoch_;
+  size_.per_epoch = train_source_->batches_per_epoch();
+  size_.examples = config.batch;
+  if (size_.per_epoch < 1) throw UsageError("the task gives no training batch");
+  planner_->set_usual_batches(size_.per_epoch);
+  size_.total = entry.length ? entry.length.batches(config) : config.epochs * size_.per_epoch;
   // A run cut to a budget takes its stairs proportionally earlier.
-  const auto epoch = static_cast<double>(per_epoch_),
+  const auto epoch = static_cast<double>(size_.per_epoch),
              full = epoch * static_cast<double>(config.epochs);
   policy_ = schedule::make_policy(
-      config.policy, config.optim.lr, total_,
-      std::max<int64_t>(1, static_cast<int64_t>(epoch * static_cast<double>(total_) / full)));
+      config.policy, config.optim.lr, size_.total,
+      std::max<int64_t>(1, static_cast<int64_t>(epoch * static_cast<double>(size_.total) / full)));
   const auto batches = [&](const std::string& text) {
-    return core::Duration::parse(text).batches(per_epoch_);
+    return core::Duration::parse(text).batches(size_.per_epoch);
   };
   // The stages of a pipeline would each measure their own layers and nobody the network.
   const bool whole = !session_.team->splits_layers();
   probes_ = method::Probes(session_.layers.size(), whole ? batches(config.probe_every) : 0);
   log_every_ = std::max<int64_t>(1, batches(config.log_every));
   checkpoint_every_ = std::max<int64_t>(1, batches(config.checkpoint_every));
-  if (method::needs_predictor(config)) step::add_predictor(session_, per_epoch_);
+  if (method::needs_predictor(config)) step::add_predictor(session_, size_.per_epoch);
   steps_ = std::make_unique<StepRunner>(session_, *method_, probes_);
-  progress_ = std::make_unique<RunProgress>(*planner_, *costs_, totals_,
-                                            RunSize{per_epoch_, total_, config.batch});
+  progress_ = std::make_unique<RunProgress>(*planner_, *costs_, totals_, size_);
 }
 
 // ---------------------------------------------------------------- the loop
@@ -203,7 +203,7 @@ void Trainer::end_epoch(run::RunFolder* folder) {
   session_.tally.reset();
   watch_.forget_sums();
   if (folder != nullptr) {
-    recorder_.epoch({last_.epoch, (total_ + per_epoch_ - 1) / per_epoch_, train_loss,
+    recorder_.epoch({last_.epoch, (size_.total + size_.per_epoch - 1) / size_.per_epoch, train_loss,
                      progress_->cost_epochs(), main_figure().name},
                     probes_, totals_,
                     Recorder::Progress{progress_->share(), progress_->time_left()});

@@ -32,10 +32,8 @@ class Trainer {
   report::Summary run(run::RunFolder* folder);
   report::Summary run(run::RunFolder& folder) { return run(&folder); }
 
-  int64_t batches_per_epoch() const { return per_epoch_; }  // of an epoch with all examples
-  Forecast forecast() const {
-    return {session_, schedule_, *planner_, *costs_, per_epoch_, total_};
-  }
+  int64_t batches_per_epoch() const { return size_.per_epoch; }  // of an epoch with all examples
+  Forecast forecast() const { return {session_, schedule_, *planner_, *costs_, size_}; }
   const schedule::Schedule& schedule() const { return schedule_; }
   step::Session& session() { return session_; }
   method::Method& method() { return *method_; }
@@ -72,8 +70,7 @@ class Trainer {
   std::unique_ptr<EpochPlanner> planner_;
   std::unique_ptr<method::Costs> costs_;
   std::unique_ptr<data::BatchSource> train_source_, test_source_;
-  int64_t per_epoch_ = 0;
-  int64_t total_ = 0;  // batches of the run if every epoch has per_epoch_ of them
+  RunSize size_;
   int64_t log_every_ = 1, checkpoint_every_ = 1;
   std::unique_ptr<schedule::Policy> policy_;
   method::Probes probes_;

@@ -74,11 +74,11 @@ TEST(EpochPlanner, ARuleShortensEpochsAndKeepsTheOrder) {
   c.epochs = 8;
   step::Session s = small::session(c);
   const auto method = method::find_method("bp").make(s);
-  EpochPlanner agenda(s, *method, schedule::Schedule::parse("bp", 8), {plan::stored_loss_rule});
-  agenda.set_usual_batches(6);
-  EXPECT_EQ(agenda.batches(0), 6);
+  EpochPlanner planner(s, *method, schedule::Schedule::parse("bp", 8), {plan::stored_loss_rule});
+  planner.set_usual_batches(6);
+  EXPECT_EQ(planner.batches(0), 6);
   s.stored_losses.copy_(at::arange(60));
-  const auto plan = agenda.planner()(1);
+  const auto plan = planner.planner()(1);
   EXPECT_LT(plan->order.size(), 60U);
   EXPECT_EQ(static_cast<int64_t>(plan->batches.size()),
             static_cast<int64_t>(plan->order.size()) / 10);
@@ -90,24 +90,24 @@ TEST(EpochPlanner, ARuleShortensEpochsAndKeepsTheOrder) {
     ASSERT_NE(next, whole.end());
   }
   // The last epoch is whole again, and the run is done when it is.
-  EXPECT_EQ(agenda.batches(7), 6);
-  EXPECT_EQ(agenda.progress(8, 0), 1);
-  EXPECT_NEAR(agenda.progress(7, 0), 4 / 5.0, 0.04);
+  EXPECT_EQ(planner.batches(7), 6);
+  EXPECT_EQ(planner.progress(8, 0), 1);
+  EXPECT_NEAR(planner.progress(7, 0), 4 / 5.0, 0.04);
   // One whole epoch, six of about half, one whole: an eighth of the epochs is a fifth of the run.
-  EXPECT_NEAR(agenda.progress(1, 0), 1 / 5.0, 0.04);
+  EXPECT_NEAR(planner.progress(1, 0), 1 / 5.0, 0.04);
 }
 
 TEST(EpochPlanner, AnotherDataSetsLossesAreRefused) {
   const config::RunConfig c = small::config("stored-loss");
   step::Session s = small::session(c);
   const auto method = method::find_method("bp").make(s);
-  EpochPlanner agenda(s, *method, schedule::Schedule::parse("bp", 3), {plan::stored_loss_rule});
-  agenda.batches(0);
-  auto state = agenda.state();
-  agenda.load_state(state);
+  EpochPlanner planner(s, *method, schedule::Schedule::parse("bp", 3), {plan::stored_loss_rule});
+  planner.batches(0);
+  auto state = planner.state();
+  planner.load_state(state);
   state["losses"] = at::zeros({59});
   try {
-    agenda.load_state(state);
+    planner.load_state(state);
     ADD_FAILURE() << "59 losses were taken for 60 examples";
   } catch (const DataError& error) {
     EXPECT_NE(std::string(error.what()).find("59 stored losses"), std::string::npos);
