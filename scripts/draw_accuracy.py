@@ -11,6 +11,7 @@ background of its own and a dark form, so it is readable on light and on dark pa
 
 import argparse
 import csv
+import sys
 from pathlib import Path
 from xml.sax.saxutils import escape
 
@@ -163,9 +164,15 @@ def main():
     parser.add_argument("table", type=Path, nargs="?", default=IMAGES / "accuracy-seconds.csv")
     parser.add_argument("picture", type=Path, nargs="?", default=IMAGES / "accuracy-seconds.svg")
     options = parser.parse_args()
-    with options.table.open(newline="", encoding="utf-8") as file:
-        rows = list(csv.DictReader(file))
-    options.picture.write_text(draw(rows), encoding="utf-8")
+    try:
+        with options.table.open(newline="", encoding="utf-8") as file:
+            picture = draw(list(csv.DictReader(file)))
+    except OSError as error:
+        sys.exit(f"draw_accuracy: {options.table}: {error.strerror}")
+    except (KeyError, StopIteration, TypeError, ValueError) as error:
+        sys.exit(f"draw_accuracy: {options.table}: a column or a labelled point is missing or no number "
+                 f"({type(error).__name__} {error}): is the file cut off?")
+    options.picture.write_text(picture, encoding="utf-8")
 
 
 if __name__ == "__main__":
