@@ -82,11 +82,14 @@ TEST(Message, EveryLayoutArrives) {
       channels_last(some({2, 6, 3, 3})).narrow(1, 2, 3),
       some({2, 3, 4, 5}).transpose(1, 3),
   };
-  expect_arrives(tensors);
-  const models::Tensors got = through(tensors);
-  EXPECT_TRUE(got[0].is_contiguous(at::MemoryFormat::ChannelsLast));
-  EXPECT_FALSE(got[0].is_contiguous());
-  for (const at::Tensor& tensor : got) EXPECT_TRUE(tensor.is_non_overlapping_and_dense());
+  for (size_t i = 0; i < tensors.size(); ++i) {
+    SCOPED_TRACE(i);
+    expect_arrives({tensors[i]});
+    EXPECT_TRUE(through({tensors[i]})[0].is_non_overlapping_and_dense());
+  }
+  const at::Tensor pictures = through({tensors[0]})[0];
+  EXPECT_TRUE(pictures.is_contiguous(at::MemoryFormat::ChannelsLast));
+  EXPECT_FALSE(pictures.is_contiguous());
 }
 
 TEST(Message, ThoseWithAGradientBecomeLeavesWhenAsked) {
