@@ -1,0 +1,11 @@
+#pragma once
+// The parts of adagp._core, one file each. They translate and compute nothing.
+
+#include <nanobind/nanobind.h>
+
+namespace adagp::python {
+
+void bind_errors(nanobind::module_& module);
+void bind_schedule(nanobind::module_& module);
+
+}  // namespace adagp::python
