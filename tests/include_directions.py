@@ -38,7 +38,7 @@ BELOW = {
     "io": ["archives"],
     "cuda": ["core"],
     "device": ["cuda"],
-    "data": ["io", "device", "options"],
+    "data": ["io", "device", "plan"],
     "nn": ["device"],
     "models": ["nn", "options"],
     "layers": ["layer_table", "models"],

@@ -3,11 +3,13 @@
 #include <memory>
 
 #include "adagp/comm/rank_info.h"
+#include "adagp/core/error.h"
 #include "adagp/core/interrupt.h"
 #include "adagp/core/log.h"
 #include "adagp/core/output.h"
 #include "adagp/core/text.h"
 #include "adagp/experiment/dry_run.h"
+#include "adagp/experiment/index_lists.h"
 #include "adagp/method/table.h"
 #include "adagp/train/build.h"
 #include "commands.h"
@@ -22,7 +24,8 @@ struct TrainArguments {
   TrainFlags flags;
   std::string method;
   std::string output, parallel;
-  bool dry_run = false, overwrite = false, json = false;
+  std::string losses;  // a file, for --indices
+  bool dry_run = false, indices = false, overwrite = false, json = false;
 };
 
 int run_train(const TrainArguments& arguments) {
@@ -31,6 +34,14 @@ int run_train(const TrainArguments& arguments) {
   train::check_names(config);
   if (comm::speaks_for_all()) {
     warn_unused(arguments.flags.given(), {config});
+  }
+  if (!arguments.losses.empty() && !arguments.indices) {
+    throw UsageError("--losses FILE: it is for --dry-run --indices");
+  }
+  if (arguments.indices) {
+    if (!arguments.dry_run) throw UsageError("--indices: it is for --dry-run");
+    experiment::print_index_lists(config, arguments.losses, core::print_data);
+    return 0;
   }
   if (arguments.dry_run) {
     const auto plan = experiment::dry_run(config);
@@ -73,6 +84,12 @@ void add_train(CLI::App& app, Action& action) {
   command->add_option("--parallel", arguments->parallel, parallel_help())->type_name("SPEC");
   command->add_flag("--dry-run", arguments->dry_run,
                     "Print steps, memory and estimated time; train nothing");
+  command->add_flag("--indices", arguments->indices,
+                    "With --dry-run: the examples of every batch, a JSON object a line");
+  command
+      ->add_option("--losses", arguments->losses,
+                   "With --indices: a file of the examples' losses, a number a line, for rules")
+      ->type_name("FILE");
   command->add_flag("--overwrite", arguments->overwrite, "Start anew in a folder that holds a run");
   command->add_flag("--json", arguments->json, "Print the summary as JSON");
   command->footer(

@@ -6,6 +6,7 @@
 namespace adagp::python {
 
 void bind_errors(nanobind::module_& module);
+void bind_plan(nanobind::module_& module);
 void bind_schedule(nanobind::module_& module);
 
 }  // namespace adagp::python

@@ -6,5 +6,6 @@ NB_MODULE(_core, module) {
   module.doc() = "The torch-free half of adagp: plans, schedules, simulators, statistics.";
   module.attr("__version__") = ADAGP_VERSION;
   adagp::python::bind_errors(module);
+  adagp::python::bind_plan(module);
   adagp::python::bind_schedule(module);
 }

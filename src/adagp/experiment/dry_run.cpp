@@ -4,12 +4,10 @@
 
 #include "adagp/core/log.h"
 #include "adagp/core/text.h"
+#include "adagp/experiment/idle_trainer.h"
 #include "adagp/experiment/step_times.h"
 #include "adagp/layers/from_model.h"
 #include "adagp/method/table.h"
-#include "adagp/run/precision.h"
-#include "adagp/train/build.h"
-#include "adagp/train/trainer.h"
 
 namespace adagp::experiment {
 namespace {
@@ -19,15 +17,8 @@ constexpr int kTimedSteps = 3;
 }  // namespace
 
 Plan dry_run(config::RunConfig config) {
-  train::check_names(config);
-  train::set_threads(config);
-  core::log_info("dry run: opening data set " + config.data.name);
-  const task::TaskPtr task = task::open_task(config);
-  task->resolve(config);
-  run::resolve_precision(config);
-  method::fix_length(config, task, task::throw_away_nets(config, task));
-  core::log_info("dry run: making network " + config.model.name);
-  train::Trainer trainer(config, task, task::build_net(config, *task));
+  const auto made = idle_trainer(config);
+  train::Trainer& trainer = *made;
   step::Session& s = trainer.session();
   if (const std::string no_gp = trainer.forecast().no_gp_batches(); !no_gp.empty())
     core::log_warning(no_gp);
@@ -47,7 +38,7 @@ Plan dry_run(config::RunConfig config) {
   constexpr double kFloat = 4;
   plan.weight_bytes = kFloat * (static_cast<double>(plan.parameters) * 3 +
                                 static_cast<double>(plan.predictor_parameters) * 4);
-  const auto table = layers::from_model(*s.net, config.model.name, task->input_name(config));
+  const auto table = layers::from_model(*s.net, config.model.name, s.task->input_name(config));
   for (const auto& row : table.rows) {
     plan.activation_bytes += 2.0 * static_cast<double>(row.output_bytes * config.batch);
   }
@@ -56,10 +47,10 @@ Plan dry_run(config::RunConfig config) {
   const double bp_macs = trainer.costs().backprop() * static_cast<double>(config.batch);
   std::vector<std::string> kinds{s.predictor ? "bp-train" : "bp"};
   if (s.predictor || !std::isfinite(bp_macs)) kinds.push_back("gp");
-  core::log_info(
-      core::cat("dry run: timing steps of ", config.batch, " ", task->unit(), " on ", plan.device));
-  const StepTimes times = measure_steps(config, task, task->example(config, config.batch, s.device),
-                                        kTimedSteps, kinds);
+  core::log_info(core::cat("dry run: timing steps of ", config.batch, " ", s.task->unit(), " on ",
+                           plan.device));
+  const StepTimes times = measure_steps(
+      config, s.task, s.task->example(config, config.batch, s.device), kTimedSteps, kinds);
   plan.bp_seconds = s.predictor ? times.bp_train.median : times.bp.median;
   const auto bp_batches = static_cast<double>(plan.bp_batches);
   const auto gp_batches = static_cast<double>(plan.gp_batches);

@@ -11,7 +11,7 @@
 #include "adagp/method/backprop.h"
 #include "adagp/method/entries.h"
 #include "adagp/nn/batch_norm.h"
-#include "adagp/plan/image_sizes.h"
+#include "adagp/plan/planned_methods.h"
 
 namespace adagp::method {
 namespace {
@@ -57,8 +57,7 @@ class Smaller : public Backprop {
   }
 
  protected:
-  using MakePlan = plan::BatchPlan (*)(const config::RunConfig&, const plan::ImageSet&);
-  Smaller(const step::Session& s, MakePlan make_plan) {
+  Smaller(const step::Session& s, const std::string& name) {
     require_alone(s);
     const int64_t side = s.task->image_side(s.config);
     if (side == 0) {
@@ -66,7 +65,7 @@ class Smaller : public Backprop {
           "method ", s.config.method, " needs square images with classes, and the task is ",
           models::task_name(s.task->kind()), " on inputs of ", s.task->input_name(s.config)));
     }
-    plan_ = make_plan(s.config, {side, s.task->train_size()});
+    plan_ = plan::planned_method(name).batches(s.config, {side, s.task->train_size()});
   }
   plan::BatchPlan plan_;
 };
@@ -74,7 +73,7 @@ class Smaller : public Backprop {
 // low-res: GP batches are smaller images.
 class LowRes : public Smaller {
  public:
-  explicit LowRes(const step::Session& s) : Smaller(s, plan::low_res_plan) {}
+  explicit LowRes(const step::Session& s) : Smaller(s, "low-res") {}
   step::StepResult cheap_step(step::Session& s, const data::Batch& batch) override {
     // Activations of small images are others, and evaluation is on whole ones.
     std::optional<nn::KeepStatistics> kept;
@@ -86,24 +85,29 @@ class LowRes : public Smaller {
 // progressive: the run begins with small images and ends with whole ones.
 class Progressive : public Smaller {
  public:
-  explicit Progressive(const step::Session& s) : Smaller(s, plan::progressive_plan) {}
+  explicit Progressive(const step::Session& s) : Smaller(s, "progressive") {}
 };
+
+MethodEntry entry_of(const std::string& name) {
+  const plan::PlannedMethod& method = plan::planned_method(name);
+  return {.name = method.name,
+          .about = method.about,
+          .cheap = method.scheduled ? Cheap::kScheduled : Cheap::kNone,
+          .reads = method.reads};
+}
 
 }  // namespace
 
 MethodEntry entries::progressive() {
-  return {.name = "progressive",
-          .about = "exact: the run begins with small images and ends with whole ones",
-          .reads = "low_res.sizes low_res.shares low_res.scale_batch low_res.scale_lr",
-          .make = maker<Progressive>()};
+  MethodEntry entry = entry_of("progressive");
+  entry.make = maker<Progressive>();
+  return entry;
 }
 
 MethodEntry entries::low_res() {
-  return {.name = "low-res",
-          .about = "exact: GP batches are backprop on smaller images",
-          .cheap = Cheap::kScheduled,
-          .reads = "low_res.sizes low_res.scale_batch low_res.scale_lr low_res.move_statistics",
-          .make = maker<LowRes>()};
+  MethodEntry entry = entry_of("low-res");
+  entry.make = maker<LowRes>();
+  return entry;
 }
 
 }  // namespace adagp::method

@@ -1,23 +1,24 @@
 // Rules that choose the examples of an epoch; their steps are those of the method they join.
 
 #include "adagp/method/entries.h"
+#include "adagp/plan/planned_methods.h"
 
 namespace adagp::method {
+namespace {
 
-MethodEntry entries::stored_loss() {
-  return {.name = "stored-loss",
-          .about = "rule: examples are kept by the rank of the loss they had when last seen",
-          .reads = "select. stored_loss.",
-          .select = {plan::stored_loss_rule}};
+MethodEntry rule(const std::string& name) {
+  const plan::PlannedMethod& method = plan::planned_method(name);
+  return {
+      .name = method.name, .about = method.about, .reads = method.reads, .select = method.select};
 }
 
+}  // namespace
+
+MethodEntry entries::stored_loss() {
+  return rule("stored-loss");
+}
 MethodEntry entries::infobatch() {
-  return {.name = "infobatch",
-          .about =
-              "rule: a share of the examples below the mean loss is left out, the rest weighs "
-              "more",
-          .reads = "select. infobatch.",
-          .select = {plan::infobatch_rule}};
+  return rule("infobatch");
 }
 
 }  // namespace adagp::method

@@ -10,7 +10,7 @@
 
 #include "adagp/config/run_config.h"
 #include "adagp/data/stream/batch.h"
-#include "adagp/data/stream/epoch_plan.h"
+#include "adagp/data/stream/planner.h"
 #include "adagp/models/model.h"
 #include "adagp/task/running_metrics.h"
 

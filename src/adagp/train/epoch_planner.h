@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "adagp/data/stream/batch.h"
-#include "adagp/data/stream/epoch_plan.h"
+#include "adagp/data/stream/planner.h"
 #include "adagp/method/method.h"
-#include "adagp/plan/selection.h"
+#include "adagp/plan/run_plan.h"
 
 namespace adagp::train {
 
@@ -21,7 +21,7 @@ class EpochPlanner {
                plan::SelectionRule rule);
 
   // False: every epoch has the source's own batches.
-  bool planned() const { return planned_; }
+  bool planned() const { return plan_.differs(); }
   data::Planner planner();
   void set_usual_batches(int64_t per_epoch) { per_epoch_ = per_epoch; }
 
@@ -31,6 +31,8 @@ class EpochPlanner {
   bool leaves_nothing_out() const;
 
   int64_t batches(int64_t epoch);
+  // The epoch's batches. A planned epoch is decided when it is first asked for.
+  std::shared_ptr<const plan::EpochPlan> epoch_plan(int64_t epoch);
   plan::BatchContext context(int64_t epoch, int64_t position) const;
   // What steps must know of this batch's examples.
   void annotate(data::Batch& batch);
@@ -49,43 +51,24 @@ class EpochPlanner {
   void load_state(const std::map<std::string, at::Tensor>& state);
 
  private:
-  // What an epoch needs and can be known long before.
-  struct Chance {
-    int64_t epoch = -1;
-    std::vector<int64_t> order;  // of all examples
-    std::vector<double> draws;   // for the rule
-  };
-  Chance chance(int64_t epoch) const;
-  int64_t expected_examples(int64_t epoch) const;
-  // Epochs that have as many batches of every kind and size as each other, as far as can be said
-  // before the run.
-  struct Stage {
-    int64_t begin = 0, end = 0;  // epochs
-    int64_t examples = 0;        // of each of them
-    double examples_before = 0;  // of all epochs before
-  };
-  std::vector<Stage> stages() const;
-  Counts foreseen_epoch(const method::Costs& costs, const Stage& stage) const;
+  bool keeps_losses() const { return plan_.rule() && plan_.rule().by_loss; }
+  Counts foreseen_epoch(const method::Costs& costs, const plan::RunPlan::Stage& stage) const;
   struct Current {
     int64_t epoch = -1;
-    std::shared_ptr<const data::EpochPlan> plan;
+    std::shared_ptr<const plan::EpochPlan> plan;
     at::Tensor order;    // the plan's, on the device
     at::Tensor weights;  // of the examples in that order; undefined: 1 each
   };
   const Current& current(int64_t epoch);
-  void lay_out(Chance chance, const std::vector<float>& weights);
-  std::vector<data::EpochPlan::Part> parts(int64_t epoch, int64_t examples) const;
+  void lay_out(plan::RunPlan::Chance chance, const std::vector<float>& weights);
 
   step::Session& session_;
   const method::Method& method_;
-  schedule::Schedule schedule_;
-  plan::SelectionRule rule_;
-  bool planned_;
-  int64_t examples_, per_epoch_ = 0;
-  std::vector<Stage> stages_;  // with a rule, when first asked for
+  plan::RunPlan plan_;
+  int64_t per_epoch_ = 0;
   std::vector<float> chosen_;  // weights of all examples in the current epoch
   Current current_;
-  std::future<Chance> ahead_;  // of the next epoch
+  std::future<plan::RunPlan::Chance> ahead_;  // of the next epoch
 };
 
 }  // namespace adagp::train

@@ -10,9 +10,7 @@ namespace adagp::train {
 int64_t RunProgress::nominal_step() const {
   const BatchPosition& at = totals_.next;
   if (!planner_.planned()) return at.epoch * size_.per_epoch + at.batch;
-  const double share = planner_.progress(at.epoch, at.batch);
-  // Rounding must not lose a batch: shares are sums of doubles.
-  return static_cast<int64_t>(share * static_cast<double>(size_.total) + 1e-6);
+  return plan::nominal_step(planner_.progress(at.epoch, at.batch), size_.total);
 }
 
 double RunProgress::share() const {

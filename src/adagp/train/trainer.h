@@ -37,6 +37,7 @@ class Trainer {
   const schedule::Schedule& schedule() const { return schedule_; }
   step::Session& session() { return session_; }
   method::Method& method() { return *method_; }
+  EpochPlanner& planner() { return *planner_; }
   const method::Costs& costs() const { return *costs_; }
 
  private:

@@ -105,8 +105,9 @@ TEST(Partial, IsExactBelowAndNothingAbove) {
   int kept = 0;
   for (const auto& [name, value] : whole) {
     const bool above = name.starts_with("conv1") || name.starts_with("bn1") ||
-                       std::any_of(frozen.begin(), frozen.end(),
-                                   [&](const auto& f) { return name.starts_with(f + "."); });
+                       std::any_of(frozen.begin(), frozen.end(), [&name = name](const auto& f) {
+                         return name.starts_with(f + ".");
+                       });
     if (above) {
       EXPECT_EQ(got.at(name).abs().max().item<float>(), 0) << name;
       ++kept;

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "adagp/data/stream/batch.h"
-#include "adagp/data/stream/epoch_plan.h"
+#include "adagp/data/stream/planner.h"
 #include "adagp/data/stream/prefetch.h"
 
 namespace adagp::data {

@@ -10,7 +10,7 @@
 #include "adagp/data/image/augment.h"
 #include "adagp/data/sets/dataset.h"
 #include "adagp/data/stream/batch.h"
-#include "adagp/data/stream/epoch_plan.h"
+#include "adagp/data/stream/planner.h"
 
 namespace adagp::data {
 

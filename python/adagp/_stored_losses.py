@@ -1,0 +1,90 @@
+"""The loss each example had when it was last seen."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .errors import DataError
+
+if TYPE_CHECKING:
+    import torch
+
+UNSEEN = -1.0  # losses are never negative
+
+
+class StoredLosses:
+    """One table on the losses' device. It comes to the host once an epoch."""
+
+    def __init__(self, examples: int, world: int) -> None:
+        import torch
+
+        self._table = torch.full((examples,), UNSEEN)
+        self._fresh = torch.full((examples,), UNSEEN) if world > 1 else None  # of this epoch, mine
+        self._order = torch.empty(0, dtype=torch.int64)  # the epoch's examples
+        self._begin = np.full(examples, UNSEEN, np.float32)  # when the epoch began
+
+    def tensor(self, values: Any) -> torch.Tensor:
+        import torch
+
+        return torch.as_tensor(np.ascontiguousarray(values)).to(self._table.device)
+
+    def begin(self, order: Any) -> None:
+        self._order = self.tensor(order)
+        if self._fresh is not None:
+            self._fresh.fill_(UNSEEN)
+
+    def store(self, begin: int, end: int, losses: torch.Tensor) -> None:
+        """The losses of the examples begin .. end of the epoch's order. Waits for nothing."""
+        values = losses.detach()
+        if values.device != self._table.device:
+            self._table = self._table.to(values.device)
+            self._order = self._order.to(values.device)
+            if self._fresh is not None:
+                self._fresh = self._fresh.to(values.device)
+        values = values.to(self._table.dtype)
+        self._table.index_copy_(0, self._order[begin:end], values)
+        if self._fresh is not None:
+            self._fresh.index_copy_(0, self._order[begin:end], values)
+
+    def collected(self) -> Any:
+        """The table on the host, as it is when an epoch begins; every process gets all losses."""
+        import torch
+        import torch.distributed as dist
+
+        if self._fresh is not None and dist.is_initialized():
+            # Each example of the epoch was seen by one process; all others have UNSEEN.
+            backend = dist.get_backend()
+            fresh = self._fresh if backend == "nccl" else self._fresh.cpu()
+            dist.all_reduce(fresh, op=dist.ReduceOp.MAX)
+            fresh = fresh.to(self._table.device)
+            self._table = torch.where(fresh > UNSEEN, fresh, self._table)
+        self._begin = self._table.cpu().numpy().copy()
+        return self._begin
+
+    def at_begin(self) -> Any:
+        return self._begin
+
+    def state_dict(self) -> dict[str, Any]:
+        import torch
+
+        state = {"losses": self._table.cpu().clone(), "begin": torch.from_numpy(self._begin)}
+        if self._fresh is not None:
+            state["fresh"] = self._fresh.cpu().clone()
+        return state
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        missing = [key for key in ("losses", "begin") if key not in state]
+        if missing:
+            raise DataError(f"state of the plan: no {missing[0]}: it is of a plan without a rule")
+        if len(state["losses"]) != len(self._table):
+            raise DataError(
+                f"state of the plan: {len(state['losses'])} stored losses, and the data set has "
+                f"{len(self._table)} examples: it is not the one this run began with"
+            )
+        self._table.copy_(state["losses"])
+        self._begin = state["begin"].numpy().copy()
+        if self._fresh is not None and "fresh" in state:
+            self._fresh.copy_(state["fresh"])

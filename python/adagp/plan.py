@@ -1,0 +1,319 @@
+"""Which examples an epoch has, and how large its batches and images are.
+
+The methods that pay: exact backprop on fewer examples or on smaller images, in any training loop.
+Choice, order and sizes come from the C++ engine; equal seeds give its examples.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from . import _core
+from ._batch_tensors import map_images, to_device
+from ._rates import Rates
+from ._settings import pairs
+from ._stored_losses import StoredLosses
+from .errors import UsageError
+
+if TYPE_CHECKING:
+    import torch
+
+
+def _examples_of(dataset: Any) -> int:
+    if isinstance(dataset, int):
+        return dataset
+    try:
+        return len(dataset)
+    except TypeError:
+        raise UsageError(
+            f"dataset: {type(dataset).__name__} has no length; a plan chooses examples by their "
+            "numbers, so it needs a data set with __len__ and __getitem__, not an iterable one"
+        ) from None
+
+
+def _side_of(dataset: Any) -> int:
+    """The side of the square images of a data set; 0: they are none."""
+    if isinstance(dataset, int):
+        return 0
+    first = dataset[0]
+    while isinstance(first, (tuple, list, Mapping)):
+        first = next(iter(first.values() if isinstance(first, Mapping) else first))
+    shape = getattr(first, "shape", ())
+    return int(shape[-1]) if len(shape) == 3 and shape[-1] == shape[-2] else 0
+
+
+class Plan:
+    """A batch sampler that chooses examples, batch sizes and image sizes.
+
+    ``method`` is one of ``adagp.Plan.methods()`` or a plan of batches and a rule joined:
+    ``"progressive+stored-loss"``. ``dataset`` has a length, or is a number of examples. Batches are
+    whole: the last examples that do not fill one are left out, others in every epoch. ``side`` is
+    the side of the images where the data set does not tell it. ``settings`` are keys of
+    docs/configuration.md such as ``{"stored_loss.power": 2}``.
+
+    >>> plan = Plan("bp", 10, batch_size=4, epochs=2)
+    >>> [len(batch) for batch in plan]
+    [4, 4]
+    """
+
+    def __init__(
+        self,
+        method: str,
+        dataset: Any,
+        *,
+        batch_size: int,
+        epochs: int,
+        seed: int = 0,
+        side: int | None = None,
+        schedule: str = "auto",
+        rank: int = 0,
+        world: int = 1,
+        settings: Mapping[str, Any] | None = None,
+    ) -> None:
+        if not 0 <= rank < world:
+            raise UsageError(f"rank: {rank}, expected 0 to {world - 1} (world is {world})")
+        if batch_size < world:
+            raise UsageError(f"batch_size: {batch_size}, expected {world} or more: one a process")
+        self.method, self.epochs, self.batch_size, self.seed = method, epochs, batch_size, seed
+        self.rank, self.world = rank, world
+        keys = {"schedule": schedule, **(settings or {})}
+        keys |= {"epochs": epochs, "batch": batch_size, "seed": seed}
+        self.examples = _examples_of(dataset)
+        self._plan = _core.RunPlan(
+            method, self.examples, _side_of(dataset) if side is None else side, pairs(keys)
+        )
+        self._losses = StoredLosses(self.examples, world) if self._plan.by_loss else None
+        self._rates = Rates(self.examples // batch_size, epochs)
+        self._epoch = -1  # of the batches below; -1: none yet
+        self._now: _core.EpochPlan | None = None
+        self._order: np.ndarray[Any, np.dtype[np.int64]] = np.empty(0, np.int64)
+        self._begins: Sequence[int] = ()
+        self._counts: Sequence[int] = ()
+        self._weights: torch.Tensor | None = None  # of the epoch's examples in their order
+        self._start = 0  # batches of this epoch that were done before a checkpoint
+        self._position = -1  # the batch in hand; -1: before the first
+        self._shrunk = self._counted = False  # what was done with it
+        self._given_out = False  # the sampler gave out all batches of this epoch
+
+    @staticmethod
+    def methods() -> dict[str, str]:
+        """Names of plans, with a line each."""
+        return dict(_core.planned_methods())
+
+    # ------------------------------------------------------------ epochs
+
+    def set_epoch(self, epoch: int) -> None:
+        """Goes to the beginning of an epoch. Loops that run through all epochs need not call it."""
+        if not 0 <= epoch < self.epochs:
+            raise UsageError(f"epoch: {epoch}, expected 0 to {self.epochs - 1}")
+        if epoch == self._epoch and self._position < 0 and self._start == 0:
+            return
+        self._lay_out(epoch, self._losses.collected() if self._losses else None)
+
+    def _lay_out(self, epoch: int, losses: Any) -> None:
+        known = np.empty(0, np.float32) if losses is None else losses
+        self._now = self._plan.epoch(epoch, known)
+        self._epoch, self._start, self._position = epoch, 0, -1
+        self._shrunk = self._counted = self._given_out = False
+        self._order = self._now.order
+        self._begins = self._now.begins.tolist()
+        self._counts = self._now.counts.tolist()
+        weights = self._now.weights
+        self._weights = None
+        if self._losses:
+            self._losses.begin(self._order)
+            if not np.isin(weights, (0, 1)).all():
+                self._weights = self._losses.tensor(weights[self._order])
+
+    def next_epoch(self) -> None:
+        """Lays out the epoch that comes next. Iterating does it by itself; call it where the length
+        of the coming epoch must be known before."""
+        if self._epoch < 0:
+            self.set_epoch(0)
+        elif self._position < 0 and not self._given_out:
+            return  # it is laid out
+        elif self._epoch + 1 < self.epochs:
+            self.set_epoch(self._epoch + 1)
+        else:
+            raise UsageError(f"the plan is of {self.epochs} epochs, and all of them are done")
+
+    def __len__(self) -> int:
+        """Batches of the epoch in progress. It is the last one's until the next begins."""
+        if self._epoch < 0:
+            self.set_epoch(0)
+        return len(self._counts) - self._start
+
+    @property
+    def finished(self) -> bool:
+        """Whether all batches of all epochs were taken."""
+        return self._epoch + 1 == self.epochs and self._position + 1 >= len(self._counts)
+
+    def __iter__(self) -> Iterator[list[int]]:
+        """The index lists of one epoch; this process's part of each batch. An epoch of which a
+        batch was taken is over: iterating again begins the next one."""
+        self.next_epoch()
+        epoch = self._epoch
+        for position in range(self._start, len(self._counts)):
+            begin, end = self._mine(position)
+            self._given_out = position + 1 == len(self._counts)
+            yield self._order[begin:end].tolist()
+            if self._epoch != epoch:
+                return
+
+    def _mine(self, position: int) -> tuple[int, int]:
+        begin, count = self._begins[position], self._counts[position]
+        first = begin + count * self.rank // self.world
+        return first, begin + count * (self.rank + 1) // self.world
+
+    # ------------------------------------------------------------ the batch in hand
+
+    def begin_batch(self, position: int | None = None) -> None:
+        """Takes the next batch in hand, or that one. ``batches`` does it by itself."""
+        if self._epoch < 0:
+            self.set_epoch(0)
+        at = max(self._start, self._position + 1) if position is None else position
+        if at >= len(self._counts):
+            raise UsageError(
+                f"epoch {self._epoch} has {len(self._counts)} batches, and there came one more: "
+                "call loss() and shrink() once a batch, and iterate over the loader of this plan"
+            )
+        self._position, self._shrunk, self._counted = at, False, False
+
+    @property
+    def epoch(self) -> int:
+        """The epoch of the batch in hand."""
+        return max(self._epoch, 0)
+
+    @property
+    def position(self) -> int:
+        """The number of the batch in hand in its epoch."""
+        return max(self._position, self._start, 0)
+
+    @property
+    def image_side(self) -> int:
+        """Of the batch in hand; 0: as the data is."""
+        return self._plan.shape(self.epoch, self.position)[0]
+
+    @property
+    def rate_factor(self) -> float:
+        """What the learning rate of the batch in hand is multiplied by: larger batches may take
+        larger steps."""
+        return self._plan.shape(self.epoch, self.position)[2]
+
+    @property
+    def progress(self) -> float:
+        """Examples seen before the batch in hand as a share of the run's: what a learning-rate
+        schedule should follow."""
+        if self._now is None:
+            return 0.0
+        within = self._now.share_before(min(self.position, len(self._counts) - 1))
+        return self._plan.progress(self._epoch, within)
+
+    def shrink(self, images: torch.Tensor) -> torch.Tensor:
+        """The images at this batch's size: every new pixel is the mean of those it covers."""
+        if self._position < 0 or self._shrunk:
+            self.begin_batch()
+        self._shrunk = True
+        side = self.image_side
+        if side == 0 or (images.shape[-1] == side and images.shape[-2] == side):
+            return images
+        from torch.nn.functional import adaptive_avg_pool2d
+
+        return adaptive_avg_pool2d(images, (side, side))
+
+    def loss(self, per_example: torch.Tensor) -> torch.Tensor:
+        """The batch's loss from the losses of its examples, which the plan keeps on their device.
+
+        Give it the losses before any mean: ``cross_entropy(..., reduction="none")``.
+        """
+        if self._position < 0 or self._counted:
+            self.begin_batch()
+        self._counted = True
+        begin, end = self._mine(self._position)
+        if per_example.ndim != 1 or len(per_example) != end - begin:
+            raise UsageError(
+                f"loss: got a tensor of shape {tuple(per_example.shape)}, expected "
+                f"({end - begin},): one loss for each example of the batch, as "
+                'cross_entropy(..., reduction="none") gives; the loader must be of this plan'
+            )
+        if self._losses:
+            self._losses.store(begin, end, per_example)
+            if self._weights is not None:
+                if self._weights.device != per_example.device:
+                    self._weights = self._weights.to(per_example.device)
+                per_example = per_example * self._weights[begin:end]
+        if self.world == 1:
+            return per_example.mean()
+        # The mean over processes is then the mean over the batch, whatever its parts.
+        return per_example.sum() * (self.world / self._counts[self._position])
+
+    def batches(self, loader: Any, device: Any = None) -> Iterator[Any]:
+        """All batches that are left of all epochs, their images shrunk; ``loader`` has this plan as
+        ``batch_sampler``."""
+        if getattr(loader, "batch_sampler", None) is not self:
+            raise UsageError("batches: the loader must be made with batch_sampler=plan")
+        while not self.finished:
+            for batch in loader:
+                self.begin_batch()
+                yield map_images(to_device(batch, device), self.shrink)
+
+    def set_rate(
+        self, optimizer: Any, base: float | None = None, policy: str = "one-cycle", **options: Any
+    ) -> None:
+        """Sets the optimizer's learning rate for the batch in hand; call it before
+        ``optimizer.step()``. ``policy`` and its ``options`` are those of docs/configuration.md
+        (``peak=0.3``). Without ``base`` each parameter group's first rate is its base."""
+        keys = {"policy.name": policy, **{f"policy.{key}": v for key, v in options.items()}}
+        self._rates.set(optimizer, base, pairs(keys), self.progress, self.rate_factor)
+
+    # ------------------------------------------------------------ before the run
+
+    def shapes(self) -> list[tuple[int, int]]:
+        """(image side or 0, examples) of the batches of the run: what ``torch.compile`` will meet."""
+        found: dict[tuple[int, int], None] = {}
+        for begin, _, examples in self._plan.stages():
+            for position, count in enumerate(self._plan.counts(begin, examples)[:50]):
+                found[self._plan.shape(begin, position)[0], count // self.world] = None
+        return list(found)
+
+    def foreseen(self) -> list[tuple[int, int, int]]:
+        """(image side or 0, examples, batches) of the whole run, as far as can be said before it."""
+        found: dict[tuple[int, int], int] = {}
+        for begin, end, examples in self._plan.stages():
+            for position, count in enumerate(self._plan.counts(begin, examples)):
+                key = self._plan.shape(begin, position)[0], count
+                found[key] = found.get(key, 0) + end - begin
+        return [(side, count, times) for (side, count), times in found.items()]
+
+    # ------------------------------------------------------------ checkpoints
+
+    def state_dict(self) -> dict[str, Any]:
+        """Everything the rest of the run depends on, after the batch in hand; also in mid-epoch."""
+        done = self._position + 1 if self._position >= 0 else self._start
+        state: dict[str, Any] = {"epoch": self._epoch, "position": done}
+        if self._losses:
+            state |= self._losses.state_dict()
+        return state
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Goes on where ``state_dict`` was called."""
+        if self._losses:
+            self._losses.load_state_dict(state)
+        if state["epoch"] < 0:
+            return
+        self._lay_out(state["epoch"], self._losses.at_begin() if self._losses else None)
+        if self._losses:
+            self._losses.load_state_dict(state)
+        self._start = state["position"]
+        if self._start >= len(self._counts):  # the epoch was over
+            self._position, self._start = self._start - 1, 0
+
+    def __repr__(self) -> str:
+        return (
+            f"Plan({self.method!r}, {self.examples} examples, batch_size={self.batch_size}, "
+            f"epochs={self.epochs}, seed={self.seed}; epoch {self.epoch}, batch {self.position})"
+        )
+

@@ -1,0 +1,226 @@
+"""Do plans choose the engine's examples, and does a loop with them see what was planned?"""
+
+import json
+import os
+import subprocess
+
+import numpy as np
+import pytest
+import torch
+from torch.utils.data import DataLoader, TensorDataset
+
+import adagp
+
+BATCH, EXAMPLES, SIDE = 8, 100, 16
+
+
+def images(examples=EXAMPLES):
+    generator = torch.Generator().manual_seed(1)
+    x = torch.rand(examples, 3, SIDE, SIDE, generator=generator)
+    return TensorDataset(x, torch.arange(examples) % 4, torch.arange(examples))
+
+
+def plan_of(method="progressive+stored-loss", epochs=8, **options):
+    return adagp.Plan(method, images(), batch_size=BATCH, epochs=epochs, seed=3, **options)
+
+
+def losses_of(numbers):
+    return (numbers.float() * 37) % 101 / 10
+
+
+def run(plan, workers=0, persistent=False, stop=None):
+    """Index lists, sides and rates of every batch, seen through a loader."""
+    seen = []
+    loader = DataLoader(
+        images(), batch_sampler=plan, num_workers=workers, persistent_workers=persistent
+    )
+    for x, _, numbers in plan.batches(loader):
+        plan.loss(losses_of(numbers))
+        seen.append((plan.epoch, plan.position, x.shape[-1], plan.rate_factor, numbers.tolist()))
+        if stop is not None and len(seen) == stop:
+            break
+    return seen
+
+
+def program():
+    found = os.environ.get("ADAGP_PROGRAM")
+    if not found:
+        pytest.skip("ADAGP_PROGRAM does not name a full build")
+    return found
+
+
+@pytest.mark.parametrize(
+    "method", ["bp", "progressive", "low-res", "stored-loss", "infobatch", "progressive+stored-loss"]
+)
+def test_the_examples_are_the_engines(method, tmp_path):
+    losses = losses_of(torch.arange(EXAMPLES)).tolist()
+    (tmp_path / "losses").write_text("".join(f"{x!r}\n" for x in losses))
+    rule = "stored-loss" in method or method == "infobatch"
+    command = [program(), "train", "--data", "synthetic", "--set", f"data.limit={EXAMPLES}",
+               "--model", "vgg8s", "--method", method, "--epochs", "9", "--batch", str(BATCH),
+               "--seed", "5", "--dry-run", "--indices"]  # fmt: skip
+    command += ["--losses", str(tmp_path / "losses")] if rule else []
+    printed = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert printed.returncode == 0, printed.stderr
+    engine = [json.loads(line) for line in printed.stdout.splitlines()]
+    assert {line["epoch"] for line in engine} == set(range(9))
+
+    plan = adagp.Plan(method, EXAMPLES, batch_size=BATCH, epochs=9, seed=5, side=32)
+    if plan._losses:
+        plan._losses._table.copy_(torch.tensor(losses))
+    ours = []
+    for epoch in range(9):
+        plan.set_epoch(epoch)
+        for position, batch in enumerate(plan):
+            plan.begin_batch(position)
+            ours.append({"epoch": epoch, "batch": position, "side": plan.image_side,
+                         "rate": plan.rate_factor, "progress": plan.progress,
+                         "examples": batch})  # fmt: skip
+    assert ours == engine
+
+
+@pytest.mark.parametrize(("workers", "persistent"), [(0, False), (2, False), (2, True)])
+def test_workers_change_nothing(workers, persistent):
+    alone = run(plan_of())
+    assert run(plan_of(), workers, persistent) == alone
+    # Epochs have different lengths, sizes of images and of batches.
+    assert len({side for _, _, side, _, _ in alone}) == 3
+    assert len({len(batch) for *_, batch in alone}) > 1
+    lengths = [sum(len(b) for e, *_, b in alone if e == epoch) for epoch in range(8)]
+    assert lengths[0] > 1.3 * lengths[3]
+
+
+def test_losses_decide_the_next_epoch():
+    plan = plan_of("stored-loss")
+    seen = run(plan)
+    kept = np.zeros(EXAMPLES)
+    for epoch, *_, batch in seen:
+        if 1 <= epoch < 7:
+            kept[batch] += 1
+    losses = losses_of(torch.arange(EXAMPLES)).numpy()
+    large, small = losses > np.median(losses), losses <= np.median(losses)
+    assert kept[large].mean() > 2 * kept[small].mean()
+
+
+def test_mid_epoch_state_is_exact():
+    whole = run(plan_of())
+    for stop in (1, 5, 12, 13, 20):
+        plan = plan_of()
+        first = run(plan, stop=stop)
+        state = torch.tensor([0])
+        state = plan.state_dict()
+        again = plan_of()
+        again.load_state_dict(state)
+        assert first + run(again, workers=2) == whole, stop
+
+
+def test_a_state_of_other_data_is_refused():
+    plan = plan_of()
+    run(plan, stop=3)
+    other = adagp.Plan("stored-loss", 90, batch_size=BATCH, epochs=8)
+    with pytest.raises(adagp.DataError, match="100 stored losses, and the data set has 90"):
+        other.load_state_dict(plan.state_dict())
+
+
+def test_weights_of_infobatch_keep_the_expected_gradient():
+    plan = plan_of("infobatch")
+    loader = DataLoader(images(), batch_sampler=plan)
+    weighted = plain = 0.0
+    for _, _, numbers in plan.batches(loader):
+        losses = losses_of(numbers)
+        loss = plan.loss(losses)
+        if 1 <= plan.epoch < 7:
+            weighted += float(loss) * len(losses)
+            plain += float(losses.sum())
+    assert weighted > 1.05 * plain
+    whole = 6 * float(losses_of(torch.arange(EXAMPLES)).sum())
+    assert weighted == pytest.approx(whole, rel=0.12)
+
+
+def test_two_processes_have_each_example_once():
+    one = [batch for batch in plan_of("bp", epochs=1)]
+    parts = [list(plan_of("bp", epochs=1, rank=r, world=2)) for r in (0, 1)]
+    assert [a + b for a, b in zip(*parts, strict=True)] == one
+
+
+def test_loss_is_the_mean_over_all_processes():
+    losses = losses_of(torch.arange(BATCH))
+    expected = losses.mean()
+    found = 0.0
+    for rank in range(3):  # 8 examples do not divide by 3
+        plan = adagp.Plan("bp", 40, batch_size=BATCH, epochs=1, rank=rank, world=3)
+        first, last = BATCH * rank // 3, BATCH * (rank + 1) // 3
+        found += float(plan.loss(losses[first:last])) / 3
+    assert found == pytest.approx(float(expected))
+
+
+def test_rates_are_the_engines_policies():
+    plan = adagp.Plan("bp", 64, batch_size=8, epochs=4)
+    weight = torch.nn.Parameter(torch.zeros(1))
+    ours = torch.optim.SGD([weight], lr=0.5)
+    theirs = torch.optim.SGD([weight], lr=0.5)
+    torchs = torch.optim.lr_scheduler.OneCycleLR(theirs, 0.5, total_steps=32, cycle_momentum=False)
+    for epoch in range(4):
+        for position, _ in enumerate(plan):
+            plan.begin_batch(position)
+            plan.set_rate(ours, 0.5, "one-cycle", peak=0.3)
+            assert ours.param_groups[0]["lr"] == pytest.approx(theirs.param_groups[0]["lr"])
+            theirs.step()
+            torchs.step()
+    assert plan.finished and epoch == 3
+
+
+def test_a_rate_of_every_group_has_its_own_base():
+    plan = adagp.Plan("bp", 64, batch_size=8, epochs=4)
+    groups = [{"params": [torch.nn.Parameter(torch.zeros(1))], "lr": lr} for lr in (0.1, 0.4)]
+    optimizer = torch.optim.SGD(groups)
+    plan.begin_batch()
+    plan.set_rate(optimizer, policy="one-cycle")
+    plan.begin_batch()
+    plan.set_rate(optimizer, policy="one-cycle")
+    low, high = (group["lr"] for group in optimizer.param_groups)
+    assert high == pytest.approx(4 * low)
+
+
+def test_a_loop_without_helpers_advances_by_itself():
+    plan = plan_of("progressive", epochs=4)
+    loader = DataLoader(images(), batch_sampler=plan)
+    sides = []
+    for _ in range(4):
+        for x, _, _ in loader:
+            sides.append(plan.shrink(x).shape[-1])
+    assert sorted(set(sides)) == [8, 12, 16]
+    assert sides[0] == 8 and sides[-1] == 16 and plan.finished
+    with pytest.raises(adagp.UsageError, match="all of them are done"):
+        next(iter(loader))
+
+
+@pytest.mark.parametrize(
+    ("make", "text"),
+    [
+        (lambda: adagp.Plan("adagp", 100, batch_size=8, epochs=2), "unknown plan 'adagp'"),
+        (lambda: adagp.Plan("stored-los", 100, batch_size=8, epochs=2), "'stored-loss'"),
+        (lambda: adagp.Plan("bp", 4, batch_size=8, epochs=2), "data set has 4"),
+        (lambda: adagp.Plan("bp", iter([]), batch_size=8, epochs=2), "has no length"),
+        (lambda: adagp.Plan("bp", 100, batch_size=8, epochs=2, rank=2, world=2), "rank: 2"),
+        (lambda: adagp.Plan("progressive", 100, batch_size=8, epochs=2), "square images"),
+        (lambda: plan_of(settings={"stored_loss.powr": 1}), "stored_loss.power"),
+        (lambda: plan_of(settings={"stored_loss.power": object()}), "is a object"),
+        (lambda: plan_of().set_epoch(99), "expected 0 to 7"),
+        (lambda: plan_of().loss(torch.tensor(1.0)), "one loss for each example"),
+        (lambda: plan_of().loss(torch.ones(3)), r"shape \(3,\)"),
+        (lambda: next(plan_of().batches([1])), "batch_sampler=plan"),
+    ],
+)
+def test_bad_input_names_the_argument(make, text):
+    with pytest.raises(adagp.UsageError, match=text):
+        make()
+
+
+def test_a_nan_loss_counts_as_unseen():
+    plan = plan_of("stored-loss", epochs=3)
+    for batch in plan:
+        plan.begin_batch()
+        plan.loss(torch.full((len(batch),), float("nan")))
+    plan.next_epoch()
+    assert 3 <= len(plan) <= 12
