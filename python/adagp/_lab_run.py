@@ -1,0 +1,344 @@
+"""One training run of adagp.compare: the package's only training loop."""
+
+from __future__ import annotations
+
+import copy
+import math
+import random
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from . import _core
+from ._batch_tensors import map_images, to_device
+from ._lab_costs import Costs
+from .errors import DivergedError, UsageError
+from .plan import Plan
+from .writer import RunWriter
+
+if TYPE_CHECKING:
+    import torch
+
+PREDICTING = ("adagp", "skip", "zero")  # what adagp.wrap does; all others are plans
+
+
+@dataclass
+class Setting:
+    """What all runs of a comparison share."""
+
+    make_model: Callable[[], Any]
+    make_optimizer: Callable[[Any], Any]
+    train_loader: Any
+    test_loader: Any
+    loss: Callable[[Any, Any], Any]  # (outputs, targets) -> a loss for each example
+    score: Callable[[Any, Any], Any]  # (outputs, targets) -> a number for each example
+    metric: str
+    batch: int
+    policy: str
+    schedule: str
+    device: Any
+    precision: str
+    compile: bool
+    settings: dict[str, Any]
+    costs: Costs
+    names: dict[str, str] = field(default_factory=dict)  # model, data, optimizer
+
+
+@dataclass(frozen=True)
+class Job:
+    method: str
+    epochs: int
+    seed: int
+    batch: int
+
+    @property
+    def folder(self) -> str:
+        return f"{self.method}-{self.epochs}ep-b{self.batch}-seed{self.seed}"
+
+
+def make_plan(setting: Setting, job: Job) -> Plan:
+    method = "bp" if job.method in PREDICTING else job.method
+    return Plan(
+        method,
+        setting.train_loader.dataset,
+        batch_size=setting.batch,
+        epochs=job.epochs,
+        seed=job.seed,
+        schedule=setting.schedule,
+        settings=setting.settings,
+    )
+
+
+class _WithoutPredicted:
+    """Index lists of the BP batches alone: a batch that is dropped is not loaded."""
+
+    def __init__(self, plan: Plan, schedule: _core.Schedule) -> None:
+        self._plan, self._schedule = plan, schedule
+
+    def __iter__(self) -> Iterator[list[int]]:
+        for position, batch in enumerate(self._plan):
+            if not self._schedule.predicted(self._plan.epoch, position):
+                yield batch
+
+    def __len__(self) -> int:
+        wanted = (not self._schedule.predicted(self._plan.epoch, i) for i in range(len(self._plan)))
+        return sum(wanted)
+
+
+def plan_loader(loader: Any, sampler: Any) -> Any:
+    """The user's loader with another batch sampler, as it was otherwise."""
+    from torch.utils.data import DataLoader
+
+    same = {
+        name: getattr(loader, name)
+        for name in ("num_workers", "collate_fn", "pin_memory", "timeout", "worker_init_fn",
+                     "multiprocessing_context", "prefetch_factor", "persistent_workers")
+    }  # fmt: skip
+    return DataLoader(loader.dataset, batch_sampler=sampler, **same)
+
+
+class Training:
+    """A network, its optimizer and what a method needs, at a place in the run."""
+
+    def __init__(self, setting: Setting, job: Job) -> None:
+        import torch
+
+        self.setting, self.job = setting, job
+        self._seed(0)
+        self.model = setting.make_model().to(setting.device)
+        self.optimizer = setting.make_optimizer(self.model.parameters())
+        self.plan = make_plan(setting, job)
+        self.epoch = self.step = self.bp_batches = self.gp_batches = 0
+        self.seconds = self.eval_seconds = self.cost = 0.0
+        self.best = -math.inf
+        self._prediction: Any = None
+        sampler: Any = self.plan
+        self._schedule = _core.Schedule(
+            setting.schedule if job.method in PREDICTING else "bp", job.epochs
+        )
+        if job.method == "skip":
+            sampler = _WithoutPredicted(self.plan, self._schedule)
+        elif job.method in PREDICTING:
+            from .predict import wrap
+
+            self._prediction = wrap(
+                self.model, self.optimizer, schedule=setting.schedule, epochs=job.epochs,
+                steps_per_epoch=len(self.plan), method=job.method,
+            )  # fmt: skip
+        self.loader = plan_loader(setting.train_loader, sampler)
+        # Hooks come first: a compiled network keeps those it was compiled with.
+        self._forward = torch.compile(self.model) if setting.compile else self.model
+        self._cuda = torch.device(setting.device).type == "cuda"
+
+    def _seed(self, epoch: int) -> None:
+        """Every epoch has its own random numbers, so that a resumed run has those of one that was
+        not interrupted."""
+        import torch
+
+        seed = (self.job.seed * 1_000_003 + epoch) % (1 << 31)
+        random.seed(seed)
+        np.random.seed(seed)
+        torch.manual_seed(seed)
+
+    def _outputs(self, inputs: Any) -> Any:
+        import torch
+
+        if self.setting.precision == "fp32":
+            return self._forward(inputs)
+        with torch.autocast(torch.device(self.setting.device).type, torch.bfloat16):
+            return self._forward(inputs)
+
+    def _batch_loss(self, inputs: Any, targets: Any) -> torch.Tensor:
+        losses = self.setting.loss(self._outputs(inputs), targets)
+        return self.plan.loss(losses.float() if losses.is_floating_point() else losses)
+
+    def one_batch(self, inputs: Any, targets: Any) -> torch.Tensor:
+        """One step on a batch as the network sees it; the loss, on its device."""
+        if self._prediction is not None:
+            found: torch.Tensor = self._prediction.step(lambda: self._batch_loss(inputs, targets))
+            return found
+        loss = self._batch_loss(inputs, targets)
+        self.optimizer.zero_grad(set_to_none=True)
+        loss.backward()  # type: ignore[no-untyped-call]
+        self.optimizer.step()
+        return loss.detach()
+
+    def _count(self, side: int, examples: int, predicted: bool) -> None:
+        costs = self.setting.costs
+        self.gp_batches += predicted
+        self.bp_batches += not predicted
+        share = costs.backprop(side)
+        if predicted:
+            share = costs.forward() if self.job.method == "adagp" else 0.0
+        per_epoch = self.plan.examples // self.setting.batch * self.setting.batch
+        self.cost += share * examples / per_epoch
+
+    def train_epoch(self) -> float:
+        """The mean training loss of the epoch."""
+        import torch
+
+        self._seed(self.epoch + 1)
+        self.model.train()
+        total = torch.zeros((), device=self.setting.device)
+        self.synchronize()
+        start = time.perf_counter()
+        position, seen = -1, 0
+        for batch in self.loader:
+            position = self._next_position(position)
+            self.plan.begin_batch(position)
+            inputs, targets = pair_of(to_device(batch, self.setting.device))
+            inputs = map_images(inputs, self.plan.shrink)
+            if self.setting.policy != "constant":
+                self.plan.set_rate(self.optimizer, policy=self.setting.policy)
+            examples = len(targets)
+            total += self.one_batch(inputs, targets) * examples
+            self._count(self.plan.image_side, examples, self._schedule.predicted(self.epoch, position))
+            seen += examples
+            self.step += 1
+        self._pass_over(position)
+        self.synchronize()
+        self.seconds += time.perf_counter() - start
+        self.epoch += 1
+        mean = float(total) / max(seen, 1)
+        if not math.isfinite(mean):
+            raise DivergedError(
+                f"{self.job.folder}: the training loss of epoch {self.epoch} is {mean}; lower the "
+                "learning rate (optimizer=), or clip gradients in your loss"
+            )
+        return mean
+
+    def _next_position(self, position: int) -> int:
+        position += 1
+        if self.job.method == "skip":
+            while self._schedule.predicted(self.epoch, position):
+                self.gp_batches += 1
+                position += 1
+        return position
+
+    def _pass_over(self, position: int) -> None:
+        """The batches that were dropped after the last one that was not."""
+        last = len(self.plan) - 1
+        self.gp_batches += last - position
+        if position < last:
+            self.plan.begin_batch(last)
+
+    def evaluate(self) -> tuple[float, float]:
+        """(loss, score) on the test data."""
+        import torch
+
+        self.model.eval()
+        start = time.perf_counter()
+        sums = torch.zeros(2, dtype=torch.float64, device=self.setting.device)
+        examples = 0
+        with torch.no_grad():
+            for batch in self.setting.test_loader:
+                inputs, targets = pair_of(to_device(batch, self.setting.device))
+                outputs = self._outputs(inputs)
+                losses = self.setting.loss(outputs, targets)
+                scores = self.setting.score(outputs, targets)
+                sums += torch.stack([losses.double().sum(), scores.double().sum()])
+                examples += len(targets)
+        if examples == 0:
+            raise UsageError("test_loader: it gives no batch")
+        loss, score = (sums / examples).tolist()
+        self.eval_seconds += time.perf_counter() - start
+        return loss, score
+
+    def synchronize(self) -> None:
+        import torch
+
+        if self._cuda:
+            torch.cuda.synchronize(self.setting.device)
+
+    def warm_up(self) -> None:
+        """One step of every size before the clock: kernels are chosen, networks compiled. Leaves
+        everything as it was."""
+        shapes = self.plan.shapes()
+        examples = min(max(count for _, count in shapes), self.plan.examples)
+        loader = self.setting.train_loader
+        whole = loader.collate_fn([loader.dataset[i] for i in range(examples)])
+        inputs, targets = pair_of(to_device(whole, self.setting.device))
+        weights = copy.deepcopy(self.model.state_dict())
+        optimizer = copy.deepcopy(self.optimizer.state_dict())
+        self.model.train()
+        for side, count in shapes:
+            part = map_images(inputs[:count], lambda x, s=side: shrunk(x, s))
+            losses = self.setting.loss(self._outputs(part), targets[:count])
+            losses.mean().backward()
+            self.optimizer.step()
+            self.optimizer.zero_grad(set_to_none=True)
+        self.optimizer.load_state_dict(optimizer)
+        self.model.load_state_dict(weights)
+
+    def state(self) -> dict[str, Any]:
+        names = ("epoch", "step", "bp_batches", "gp_batches", "seconds", "eval_seconds", "cost",
+                 "best")  # fmt: skip
+        state = {name: getattr(self, name) for name in names}
+        state |= {"model": self.model.state_dict(), "optimizer": self.optimizer.state_dict()}
+        state["plan"] = self.plan.state_dict()
+        if self._prediction is not None:
+            state["prediction"] = self._prediction.state_dict()
+        return state
+
+    def load(self, state: dict[str, Any]) -> None:
+        self.model.load_state_dict(state.pop("model"))
+        self.optimizer.load_state_dict(state.pop("optimizer"))
+        self.plan.load_state_dict(state.pop("plan"))
+        if self._prediction is not None:
+            self._prediction.load_state_dict(state.pop("prediction"))
+        for name, value in state.items():
+            setattr(self, name, value)
+
+
+def shrunk(images: Any, side: int) -> Any:
+    from torch.nn.functional import adaptive_avg_pool2d
+
+    return images if side == 0 else adaptive_avg_pool2d(images, (side, side))
+
+
+def pair_of(batch: Any) -> tuple[Any, Any]:
+    if isinstance(batch, (tuple, list)) and len(batch) == 2:
+        return batch[0], batch[1]
+    kind = type(batch).__name__
+    raise UsageError(
+        f"a loader gave a {kind} instead of (inputs, targets); give compare() a loader whose "
+        "collate_fn returns such pairs"
+    )
+
+
+def train_run(setting: Setting, job: Job, writer: RunWriter, told: Callable[[str], None]) -> None:
+    """Trains to the end, from the folder's checkpoint if it has one."""
+    training = Training(setting, job)
+    state = writer.resume()
+    training.warm_up()
+    if state is not None:
+        training.load(state)
+    loss = score = math.nan
+    while training.epoch < job.epochs:
+        mean = training.train_epoch()
+        loss, score = training.evaluate()
+        training.best = max(training.best, score)
+        writer.record(
+            "epoch", step=training.step, epoch=training.epoch - 1, train_loss=mean, test_loss=loss,
+            train_seconds=training.seconds, cost_epochs=training.cost,
+            **{f"test_{setting.metric}": score},
+        )  # fmt: skip
+        writer.save(training.state(), step=training.step)
+        told(f"epoch {training.epoch} of {job.epochs}, {setting.metric} {score:.2f}")
+    if math.isnan(score):  # the last epoch was done, and the summary was not written
+        loss, score = training.evaluate()
+    writer.save_weights(training.model.state_dict())
+    first = pair_of(next(iter(setting.test_loader)))[0]
+    side = "x".join(str(n) for n in first.shape[-2:]) if first.ndim == 4 else ""
+    writer.finish(
+        method=job.method, seed=job.seed, epochs=job.epochs, batch=job.batch, metric=setting.metric,
+        figures={setting.metric: score}, loss=loss, best=training.best, device=str(setting.device),
+        precision=setting.precision, train_seconds=training.seconds,
+        eval_seconds=training.eval_seconds, bp_batches=training.bp_batches,
+        gp_batches=training.gp_batches, cost_epochs=training.cost, input=side,
+        train_examples=training.plan.examples, test_examples=len(setting.test_loader.dataset),
+        model=setting.names["model"], data=setting.names["data"],
+    )  # fmt: skip
