@@ -203,16 +203,16 @@ class Comparison:
 
     def to_pandas(self) -> pandas.DataFrame:
         """A row for each method, unrounded."""
-        pandas = need("pandas", "Comparison.to_pandas")
+        pd = need("pandas", "Comparison.to_pandas")
         rows = json.loads(self.to_json())["methods"]
-        frame: pandas.DataFrame = pandas.DataFrame(
+        frame: pandas.DataFrame = pd.DataFrame(
             [{"method": method, **row} for method, row in rows.items()])
         return frame
 
     def pairs(self) -> pandas.DataFrame:
         """A row for each method and control: the paired difference with its 95 % interval."""
-        pandas = need("pandas", "Comparison.pairs")
-        frame: pandas.DataFrame = pandas.DataFrame(json.loads(self.to_json())["pairs"])
+        pd = need("pandas", "Comparison.pairs")
+        frame: pandas.DataFrame = pd.DataFrame(json.loads(self.to_json())["pairs"])
         return frame
 
     def save(self, folder: str | PathLike[str]) -> None:
@@ -272,9 +272,9 @@ class Budget:
 
     def to_pandas(self) -> pandas.DataFrame:
         """A row for each method, batch size and length."""
-        pandas = need("pandas", "Budget.to_pandas")
+        pd = need("pandas", "Budget.to_pandas")
         rows: list[dict[str, Any]] = json.loads(self.to_json())["rows"]
-        frame: pandas.DataFrame = pandas.json_normalize(rows)
+        frame: pandas.DataFrame = pd.json_normalize(rows)
         return frame
 
     def __str__(self) -> str:

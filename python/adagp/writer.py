@@ -15,7 +15,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
-from . import _core
+from . import __version__, _core
 from ._extras import need
 from ._records import Record, read_records
 from ._toml import to_toml
@@ -32,12 +32,12 @@ _NEEDED = ("method", "model", "data", "seed", "epochs", "batch", "metric", "figu
 _CONDITIONS = ("data_limit", "data_test_limit", "train_examples", "test_examples", "input",
                "from_weights", "settings")
 
-_held: weakref.WeakSet[_core.FolderLock] = weakref.WeakSet()
+_writers: weakref.WeakSet[RunWriter] = weakref.WeakSet()
 
 
 def _let_go() -> None:
-    for lock in list(_held):
-        lock.release()
+    for writer in list(_writers):
+        writer._lock.release()
 
 
 # A worker of a DataLoader must not keep the lock of a process that was killed.
@@ -104,7 +104,7 @@ class RunWriter:
         self._records: _core.RecordWriter | None = None
         _core.make_folder(self.path)
         self._lock = _core.FolderLock(self.path)
-        _held.add(self._lock)
+        _writers.add(self)
         try:
             if overwrite:
                 self._remove_old()
@@ -155,19 +155,18 @@ class RunWriter:
     def resume(self) -> dict[str, Any] | None:
         """What the last save() was given, and drops the records after it; None: begin anew."""
         file = self.path / "checkpoint" / "python.pt"
-        found: dict[str, Any] | None = None
-        if file.exists():
-            torch = need("torch", "RunWriter.resume")
-            try:
-                found = torch.load(file, map_location="cpu", weights_only=True)
-                step = int(found["step"])  # type: ignore[index]
-            except Exception as error:  # zip, pickle and torch each have their own
-                raise DataError(f"{file}: cannot be read: {str(error).splitlines()[0]}; delete it "
-                                "to begin the run anew") from None
-        else:
-            step = -1
+        if not file.exists():
+            self._open(-1)
+            return None
+        torch = need("torch", "RunWriter.resume")
+        try:
+            found = torch.load(file, map_location="cpu", weights_only=True)
+            step, state = int(found["step"]), dict(found["state"])
+        except Exception as error:  # zip, pickle and torch each have their own
+            raise DataError(f"{file}: cannot be read: {(str(error) or repr(error)).splitlines()[0]}"
+                            "; delete it to begin the run anew") from None
         self._open(step)
-        return None if found is None else dict(found["state"])
+        return state
 
     def _open(self, keep_until_step: int) -> _core.RecordWriter:
         if self.finished:
@@ -175,7 +174,7 @@ class RunWriter:
         if self._records is not None:
             self._records.close()
         environment = {"started": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
-                       "python": platform.python_version(), "adagp": _core.__version__,
+                       "python": platform.python_version(), "adagp": __version__,
                        "cores": os.cpu_count(), "machine": platform.machine()}
         text = json.dumps(environment, indent=2) + "\n"
         _core.write_file(self.path / "environment.json", text.encode())
