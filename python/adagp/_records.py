@@ -56,7 +56,7 @@ def read_records(file: Path) -> list[Record]:
     try:
         # One call for all lines takes a third of the time of a call for each.
         records = parse_json("[" + ",".join(lines) + "]")
-    except ValueError:
+    except (ValueError, RecursionError):
         records = None
     if records is None or len(records) != len(lines) or not _all_records(records):
         _name_bad_line(whole, file)
@@ -74,7 +74,7 @@ def _name_bad_line(text: str, file: Path) -> None:
             continue
         try:
             record = parse_json(line)
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise DataError(f"{file}:{number}: not JSON: {error}; {advice}") from None
         if not _all_records([record]):
             raise DataError(f"{file}:{number}: not a run's record (no \"kind\"); {advice}")
@@ -92,11 +92,10 @@ def to_columns(records: Sequence[Mapping[str, Any]]) -> Columns:
 
 
 def _column(values: list[Any]) -> np.ndarray[Any, Any]:
-    if all(type(value) is int for value in values):
-        return np.array(values, dtype=np.int64)
+    whole = all(type(value) is int and abs(value) < 2**63 for value in values)
     try:
-        return np.array(values, dtype=np.float64)  # None becomes NaN
-    except (TypeError, ValueError):
+        return np.array(values, dtype=np.int64 if whole else np.float64)  # None becomes NaN
+    except (TypeError, ValueError, OverflowError):
         return np.array(values, dtype=object)
 
 

@@ -117,8 +117,8 @@ class Runs(Sequence[Run]):
         """Methods at several lengths against a curve through bp (`adagp compare --budget`).
 
         `batch`: the batch size whose bp sets the targets; `targets`: epochs of bp whose scores
-        they are (by default its longest run); `label`: the name of a run's method, where one
-        method was run with several settings.
+        they are (by default 15 and 30, or its longest run); `label`: the name of a run's method,
+        where one method was run with several settings.
         """
         done = self._comparable()
         for run, s in done:
@@ -129,7 +129,8 @@ class Runs(Sequence[Run]):
             raise UsageError(f"no finished run of bp{'' if batch is None else f' of {batch=}'}: "
                              "a budget is measured against bp")
         batch = control[0].batch
-        lengths = list(targets) or [max(s.epochs for s in control if s.batch == batch)]
+        measured = {s.epochs for s in control if s.batch == batch}
+        usual = sorted(measured & {15, 30}) or [max(measured)]
         entries = [_core.BudgetRun(label(run) if label else s.method, s.epochs, s.batch, s.seed,
                                    s.score, s.cost_epochs or 0, s.train_seconds)
                    for run, s in done]
@@ -137,7 +138,8 @@ class Runs(Sequence[Run]):
         s = done[-1][1]
         plural = "seed" if len(seeds) == 1 else "seeds"
         about = f"{_about(s)}, {len(seeds)} {plural} from {seeds[0]}"
-        return Budget(_core.budget_report(entries, _metric(s), batch, lengths, about, s.conditions))
+        return Budget(_core.budget_report(entries, _metric(s), batch, list(targets) or usual,
+                                          about, s.conditions))
 
     def _comparable(self) -> list[tuple[Run, _core.Summary]]:
         """The finished runs; refused where their scores or seconds mean different things."""

@@ -65,13 +65,14 @@ void bind_summary(nb::module_& module) {
       .def_rw("cosine", &Summary::cosine)
       .def_rw("q", &Summary::q)
       .def_rw("bias", &Summary::bias)
-      .def_prop_ro("score",
-                   [](const Summary& self) {
-                     if (!self.figures.contains(self.metric)) {
-                       throw UsageError("the metric '" + self.metric + "' is not among the figures");
-                     }
-                     return self.score();
-                   })
+      .def_prop_ro(
+          "score",
+          [](const Summary& self) {
+            if (!self.figures.contains(self.metric)) {
+              throw UsageError("the metric '" + self.metric + "' is not among the figures");
+            }
+            return self.score();
+          })
       .def_prop_ro("gp_share", &Summary::gp_share)
       .def("to_json", [](const Summary& self) { return self.to_json().dump(2) + "\n"; })
       .def("__str__", [](const Summary& self) {
@@ -81,7 +82,8 @@ void bind_summary(nb::module_& module) {
 
 void bind_statistics(nb::module_& module) {
   using Values = std::vector<double>;
-  module.def("mean", [](const Values& values) { return report::mean(values); }, "values"_a);
+  module.def(
+      "mean", [](const Values& values) { return report::mean(values); }, "values"_a);
   module.def("standard_deviation", &report::standard_deviation, "values"_a,
              "With n - 1; NaN for fewer than two values.");
   nb::class_<Difference>(module, "Difference", "A mean with its two-sided 95 % t interval.")
@@ -103,8 +105,8 @@ void bind_comparison(nb::module_& module) {
           "__init__",
           [](RunRecord* self, std::string method, int64_t seed, double score, double seconds,
              int64_t bp_batches, int64_t gp_batches, std::optional<double> cosine) {
-            new (self) RunRecord{std::move(method), seed,       score, seconds,
-                                 bp_batches,        gp_batches, cosine};
+            new (self)
+                RunRecord{std::move(method), seed, score, seconds, bp_batches, gp_batches, cosine};
           },
           "method"_a, "seed"_a, "score"_a, "seconds"_a, "bp_batches"_a = 0, "gp_batches"_a = 0,
           "cosine"_a = nb::none());

@@ -71,7 +71,8 @@ void bind_tensors(nb::module_& module) {
       .def_ro("begin", &io::TensorEntry::begin)
       .def_ro("end", &io::TensorEntry::end);
   nb::class_<io::SafeTensors>(module, "SafeTensors", "A safetensors file, checked and in memory.")
-      .def_static("read", &io::SafeTensors::read, "file"_a, nb::call_guard<nb::gil_scoped_release>())
+      .def_static("read", &io::SafeTensors::read, "file"_a,
+                  nb::call_guard<nb::gil_scoped_release>())
       .def_prop_ro("entries", &io::SafeTensors::entries)
       .def_prop_ro("metadata", &io::SafeTensors::metadata)
       .def_prop_ro("data", [](nb::pointer_and_handle<io::SafeTensors> self) {

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import os
 import statistics
 from pathlib import Path
 from typing import Any
@@ -31,7 +32,7 @@ def budget(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """What `adagp compare --budget` wrote."""
     folder = tmp_path_factory.mktemp("budget") / "out"
     done = call(full_program(), "compare", "--budget", *TINY, "--methods", "bp@1/2/3,skip@2/3",
-                "--seeds", "2", "-o", folder, "--batches", "20")
+                "--seeds", "2", "-o", folder, "--budget-batches", "10")
     assert done.returncode == 0, done.stderr
     return folder
 
@@ -74,7 +75,7 @@ def test_methods_can_be_chosen_and_ordered(compared: Path) -> None:
 
 
 def test_budget_equals_the_programs_files(budget: Path) -> None:
-    result = runs(budget).budget(targets=[3])
+    result = runs(budget).budget(batch=20)
     ours, theirs = json.loads(result.to_json()), json.loads((budget / "budget.json").read_text())
 
     def by_run(row: dict[str, Any]) -> list[Any]:
@@ -163,8 +164,6 @@ def test_no_object_crashes_the_bindings(tmp_path: Path) -> None:
              _core.RunRecord, _core.Metric, _core.BudgetRun, _core.FolderLock, _core.make_folder,
              _core.RecordWriter, _core.compare_runs, _core.budget_report, _core.write_file,
              _core.write_safetensors, _core.SafeTensors.read, _core.remove_temporaries]
-    import os
-
     here = os.getcwd()
     os.chdir(tmp_path)
     try:

@@ -62,7 +62,7 @@ def test_a_last_line_cut_inside_a_letter_is_tolerated(run: Run) -> None:
 
 
 @pytest.mark.parametrize("line", ['{"kind": "train", "st', '{"kind": "train", "loss": NaN}',
-                                  "[1, 2]", '{"step": 3}', "1, 2", ""])
+                                  "[1, 2]", '{"step": 3}', "1, 2", "[" * 100_000, ""])
 def test_a_corrupt_line_in_the_middle_is_named(run: Run, line: str) -> None:
     file = run.path / "metrics.jsonl"
     lines = file.read_text().splitlines()
@@ -72,6 +72,13 @@ def test_a_corrupt_line_in_the_middle_is_named(run: Run, line: str) -> None:
         return
     with pytest.raises(DataError, match=r"metrics\.jsonl:2: not"):
         run.records
+
+
+def test_figures_of_odd_types_do_no_harm(run: Run) -> None:
+    with open(run.path / "metrics.jsonl", "a") as file:
+        for value in ("1" + "0" * 400, str(2**63), '"x"', "null", "[1]", "true"):
+            file.write(f'{{"kind": "train", "odd": {value}, "step": {value}, "probes": {value}}}\n')
+    assert len(run.history) == 10 and len(run.probes) == 0
 
 
 def test_bytes_that_are_no_text_are_named(run: Run) -> None:
