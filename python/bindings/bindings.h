@@ -5,8 +5,11 @@
 
 namespace adagp::python {
 
+void bind_budget(nanobind::module_& module);
 void bind_errors(nanobind::module_& module);
 void bind_plan(nanobind::module_& module);
+void bind_report(nanobind::module_& module);
+void bind_run_files(nanobind::module_& module);
 void bind_schedule(nanobind::module_& module);
 
 }  // namespace adagp::python

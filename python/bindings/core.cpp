@@ -8,4 +8,7 @@ NB_MODULE(_core, module) {
   adagp::python::bind_errors(module);
   adagp::python::bind_plan(module);
   adagp::python::bind_schedule(module);
+  adagp::python::bind_report(module);
+  adagp::python::bind_budget(module);
+  adagp::python::bind_run_files(module);
 }

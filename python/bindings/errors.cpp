@@ -2,6 +2,8 @@
 
 #include "adagp/core/error.h"
 
+#include <cstring>
+
 #include "bindings.h"
 
 namespace nb = nanobind;
@@ -11,7 +13,10 @@ namespace {
 
 void raise(const char* name, const char* text) {
   const nb::object type = nb::module_::import_("adagp.errors").attr(name);
-  PyErr_SetString(type.ptr(), text);
+  // A text may quote a file's bytes, which need not be UTF-8.
+  const nb::object message =
+      nb::steal(PyUnicode_DecodeUTF8(text, static_cast<Py_ssize_t>(std::strlen(text)), "replace"));
+  if (message.is_valid()) PyErr_SetObject(type.ptr(), message.ptr());
 }
 
 }  // namespace

@@ -1,0 +1,67 @@
+"""What is installed, and what of the package works here."""
+
+from __future__ import annotations
+
+import platform
+from importlib import import_module, metadata
+from pathlib import Path
+from typing import Any
+
+from . import __version__
+from ._program import program
+from .errors import Error
+
+# Packages and what they are for.
+_PACKAGES = {
+    "numpy": "needed",
+    "torch": "compare, Plan, wrap, layers of a module, weights",
+    "pandas": "tables: history, to_pandas()",
+    "matplotlib": "plots",
+    "onnx": "layers of .onnx files",
+    "tqdm": "progress bars",
+    "lightning": "adagp.integrations.lightning",
+    "accelerate": "adagp.integrations.accelerate",
+    "wandb": "Run.to_wandb",
+    "mlflow": "Run.to_mlflow",
+}
+
+
+def findings() -> dict[str, str]:
+    """Each thing that was looked at, and what was found."""
+    out = {"adagp": f"{__version__} in {Path(__file__).parent}",
+           "Python": f"{platform.python_version()} on {platform.platform()}"}
+    for package, purpose in _PACKAGES.items():
+        try:
+            out[package] = metadata.version(package)
+        except metadata.PackageNotFoundError:
+            out[package] = f"not installed ({purpose})"
+    out["kernels"] = _kernels()
+    try:
+        out["program"] = program()
+    except Error as error:
+        out["program"] = str(error)
+    return out
+
+
+def _kernels() -> str:
+    file = Path(__file__).parent / "libadagp_ops.so"
+    if not file.exists():
+        return "not built: plain torch does the same, more slowly"
+    try:
+        torch: Any = import_module("torch")
+    except ImportError:
+        return f"{file.name} is there and needs torch"
+    try:
+        torch.ops.load_library(str(file))
+    except (OSError, RuntimeError) as error:
+        return f"{file.name} does not load, plain torch does the same: {error}"
+    return f"{file.name} loads; CUDA {'is' if torch.cuda.is_available() else 'is not'} available"
+
+
+def doctor() -> None:
+    """Prints versions, which extras are there, whether the kernels load, and the program's path.
+
+    >>> adagp.doctor()   # doctest: +SKIP
+    """
+    for name, found in findings().items():
+        print(f"{name:<11} {found}")

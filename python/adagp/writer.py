@@ -1,0 +1,248 @@
+"""Writes run folders of the documented format from Python (docs/run-folder.md)."""
+
+from __future__ import annotations
+
+import io
+import json
+import math
+import os
+import platform
+import time
+import weakref
+from collections.abc import Mapping
+from os import PathLike
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any
+
+from . import __version__, _core
+from ._extras import need
+from ._records import Record, read_records
+from ._toml import to_toml
+from .errors import DataError, UsageError
+from .run import Run
+
+if TYPE_CHECKING:
+    import torch
+
+# What belongs to a run; other files in the folder are never touched.
+_FILES = ("summary.json", "config.toml", "metrics.jsonl", "layers.csv", "environment.json",
+          "weights.safetensors", "best.safetensors", "checkpoint/python.pt")
+_NEEDED = ("method", "model", "data", "seed", "epochs", "batch", "metric", "figures", "loss")
+_CONDITIONS = ("data_limit", "data_test_limit", "train_examples", "test_examples", "input",
+               "from_weights", "settings")
+
+_writers: weakref.WeakSet[RunWriter] = weakref.WeakSet()
+
+
+def _let_go() -> None:
+    for writer in list(_writers):
+        writer._lock.release()
+
+
+# A worker of a DataLoader must not keep the lock of a process that was killed.
+os.register_at_fork(after_in_child=_let_go)
+
+
+def make_summary(**fields: Any) -> _core.Summary:
+    """A summary from its fields; those of the conditions stand among them.
+
+    >>> make_summary(method="bp", model="mine", data="cifar10", seed=0, epochs=15, batch=128,
+    ...              metric="top1", figures={"top1": 90.5}, loss=0.3).score   # doctest: +SKIP
+    90.5
+    """
+    missing = [name for name in _NEEDED if name not in fields]
+    if missing:
+        raise UsageError(f"a summary needs {', '.join(missing)}")
+    defaults = {"task": "classification", "device": "cpu", "precision": "fp32"}
+    summary, conditions = _core.Summary(), _core.Conditions()
+    for name, value in {**defaults, **fields}.items():
+        target = conditions if name in _CONDITIONS else summary
+        if name.startswith("_") or not hasattr(type(target), name):
+            raise UsageError(f"a summary has no field {name!r}")
+        try:
+            setattr(target, name, value)
+        except (TypeError, AttributeError):
+            raise UsageError(f"{name}: got {value!r}, a {type(value).__name__}, which a summary "
+                             "cannot hold there") from None
+    summary.conditions = conditions
+    if "best" not in fields:
+        summary.best = summary.score
+    figures = {**summary.figures, "loss": summary.loss, "best": summary.best, "score":
+               summary.score, "train_seconds": summary.train_seconds}
+    for name, number in figures.items():
+        if not math.isfinite(number):
+            raise UsageError(f"{name}: {number}; a run without a finite score has no summary")
+    return summary
+
+
+def write_summary(folder: str | PathLike[str], **fields: Any) -> _core.Summary:
+    """Writes summary.json, which makes the run in the folder a finished one."""
+    summary = make_summary(**fields)
+    _core.write_file(Path(folder) / "summary.json", summary.to_json().encode())
+    return summary
+
+
+class RunWriter:
+    """A run folder that this process writes, and no other one meanwhile.
+
+    >>> with RunWriter("runs/a", {"method": "bp", "epochs": 2}) as writer:   # doctest: +SKIP
+    ...     state = writer.resume()            # None: from the beginning
+    ...     writer.record("epoch", step=10, epoch=0, test_top1=50.0)
+    ...     writer.save({"model": model.state_dict()}, step=10)
+    ...     writer.finish(method="bp", model="mine", ...)
+
+    `config` becomes config.toml, with origin = "python". A folder with another configuration is
+    refused, and so is one that another process works in.
+    """
+
+    def __init__(self, folder: str | PathLike[str], config: Mapping[str, Any], *,
+                 overwrite: bool = False) -> None:
+        self.path = Path(folder)
+        self._config = {"origin": "python", **config}
+        text = to_toml(self._config)  # before anything is made
+        self._records: _core.RecordWriter | None = None
+        _core.make_folder(self.path)
+        self._lock = _core.FolderLock(self.path)
+        _writers.add(self)
+        try:
+            if overwrite:
+                self._remove_old()
+            else:
+                self._check_existing()
+            for name in _FILES:
+                _core.remove_temporaries((self.path / name).parent, Path(name).name)
+            if not (self.path / "config.toml").exists():
+                _core.write_file(self.path / "config.toml", text.encode())
+        except BaseException:
+            self.close()
+            raise
+
+    def _remove_old(self) -> None:
+        for name in _FILES:  # the summary first: what is left is an unfinished run
+            (self.path / name).unlink(missing_ok=True)
+
+    def _check_existing(self) -> None:
+        if not (self.path / "config.toml").exists():
+            if (self.path / "summary.json").exists() or (self.path / "checkpoint").exists():
+                raise DataError(f"{self.path}: has a run's files but no config.toml; choose "
+                                "another folder, or start anew with overwrite=True")
+            return
+        stored = Run(self.path).config
+        if stored.get("origin") != "python":
+            raise UsageError(f"{self.path}: holds a run of the program; go on with it by `adagp "
+                             "train -o`, choose another folder, or start anew with overwrite=True")
+        ours, theirs = _flat(self._config), _flat(stored)
+        keys = sorted(key for key in ours.keys() | theirs.keys()
+                      if ours.get(key) != theirs.get(key))
+        if keys:
+            raise UsageError(f"{self.path}: holds a run with another configuration "
+                             f"({', '.join(keys)}); choose another folder, or start anew with "
+                             "overwrite=True")
+
+    @property
+    def finished(self) -> bool:
+        """Whether summary.json is there: nothing is left to do."""
+        return (self.path / "summary.json").exists()
+
+    @property
+    def last_epoch(self) -> Record | None:
+        """The record of the last complete epoch, or None."""
+        file = self.path / "metrics.jsonl"
+        records = read_records(file) if file.exists() else []
+        return next((r for r in reversed(records) if r["kind"] == "epoch"), None)
+
+    def resume(self) -> dict[str, Any] | None:
+        """What the last save() was given, and drops the records after it; None: begin anew."""
+        file = self.path / "checkpoint" / "python.pt"
+        if not file.exists():
+            self._open(-1)
+            return None
+        torch = need("torch", "RunWriter.resume")
+        try:
+            found = torch.load(file, map_location="cpu", weights_only=True)
+            step, state = int(found["step"]), dict(found["state"])
+        except Exception as error:  # zip, pickle and torch each have their own
+            raise DataError(f"{file}: cannot be read: {(str(error) or repr(error)).splitlines()[0]}"
+                            "; delete it to begin the run anew") from None
+        self._open(step)
+        return state
+
+    def _open(self, keep_until_step: int) -> _core.RecordWriter:
+        if self.finished:
+            raise UsageError(f"{self.path}: the run is finished; start anew with overwrite=True")
+        if self._records is not None:
+            self._records.close()
+        environment = {"started": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+                       "python": platform.python_version(), "adagp": __version__,
+                       "cores": os.cpu_count(), "machine": platform.machine()}
+        text = json.dumps(environment, indent=2) + "\n"
+        _core.write_file(self.path / "environment.json", text.encode())
+        self._records = _core.RecordWriter(self.path / "metrics.jsonl", keep_until_step)
+        return self._records
+
+    def record(self, kind: str, *, step: int, **figures: Any) -> None:
+        """Appends a record: "train" or "epoch" with its figures. NaN is written as null."""
+        records = self._records or self._open(-1)
+        entry = {"kind": kind, "step": step, **figures}
+        try:
+            text = json.dumps(_without_nan(entry), allow_nan=False)
+        except (TypeError, ValueError) as error:
+            raise UsageError(f"{self.path}: a {kind!r} record cannot be written: {error}") from None
+        records.write(text)
+
+    def save(self, state: Mapping[str, Any], *, step: int) -> None:
+        """Keeps what resume() is to return: tensors, numbers, texts, lists and dicts of them."""
+        torch = need("torch", "RunWriter.save")
+        buffer = io.BytesIO()
+        torch.save({"step": step, "state": dict(state)}, buffer)
+        _core.make_folder(self.path / "checkpoint")
+        _core.write_file(self.path / "checkpoint" / "python.pt", buffer.getvalue())
+
+    def save_weights(self, tensors: Mapping[str, torch.Tensor], best: bool = False) -> None:
+        """weights.safetensors, or best.safetensors."""
+        from .weights import write_weights
+
+        name = "best.safetensors" if best else "weights.safetensors"
+        write_weights(self.path / name, tensors, {"model": str(self._config.get("model", ""))})
+
+    def finish(self, **fields: Any) -> Run:
+        """Writes summary.json and lets the folder go. The checkpoint is removed."""
+        write_summary(self.path, **fields)
+        (self.path / "checkpoint" / "python.pt").unlink(missing_ok=True)
+        self.close()
+        return Run(self.path)
+
+    def close(self) -> None:
+        """Lets the folder go; the run can be resumed."""
+        if self._records is not None:
+            self._records.close()
+            self._records = None
+        self._lock.release()
+
+    def __enter__(self) -> RunWriter:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None,
+                 trace: TracebackType | None) -> None:
+        self.close()
+
+
+def _flat(config: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    out: dict[str, Any] = {}
+    for key, value in config.items():
+        if isinstance(value, Mapping):
+            out |= _flat(value, f"{prefix}{key}.")
+        elif value is not None:
+            out[prefix + key] = list(value) if isinstance(value, tuple) else value
+    return out
+
+
+def _without_nan(value: Any) -> Any:
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    if isinstance(value, Mapping):
+        return {key: _without_nan(inner) for key, inner in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_without_nan(inner) for inner in value]
+    return value
