@@ -13,10 +13,18 @@ from ._core import Schedule, __version__
 from .errors import DataError, DivergedError, Error, UsageError
 
 if TYPE_CHECKING:
+    from ._doctor import doctor as doctor
+    from .lab import compare as compare
     from .plan import Plan as Plan
+    from .results import runs as runs
+    from .run import Run as Run
 
 _LAZY = {
     "Plan": "plan",
+    "Run": "run",
+    "compare": "lab",
+    "doctor": "_doctor",
+    "runs": "results",
 }
 
 __all__ = [

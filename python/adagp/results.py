@@ -139,7 +139,7 @@ class Runs(Sequence[Run]):
         plural = "seed" if len(seeds) == 1 else "seeds"
         about = f"{_about(s)}, {len(seeds)} {plural} from {seeds[0]}"
         return Budget(_core.budget_report(entries, _metric(s), batch, list(targets) or usual,
-                                          about, s.conditions))
+                                          about, s.conditions), Runs([run for run, _ in done]))
 
     def _comparable(self) -> list[tuple[Run, _core.Summary]]:
         """The finished runs; refused where their scores or seconds mean different things."""
@@ -248,8 +248,9 @@ class Comparison:
 class Budget:
     """Methods against backprop of equal cost and equal time: table, verdict, curves."""
 
-    def __init__(self, report: _core.BudgetReport) -> None:
+    def __init__(self, report: _core.BudgetReport, compared: Runs) -> None:
         self.report = report
+        self.runs = compared
 
     @property
     def verdict(self) -> str:
@@ -278,6 +279,29 @@ class Budget:
         rows: list[dict[str, Any]] = json.loads(self.to_json())["rows"]
         frame: pandas.DataFrame = pd.json_normalize(rows)
         return frame
+
+    def save(self, folder: str | PathLike[str]) -> None:
+        """Writes budget.md, budget.json, budget.csv and budget.svg, as the program does."""
+        for ending, text in (("md", self.to_markdown()), ("json", self.to_json()),
+                             ("csv", self.to_csv()), ("svg", self.to_svg())):
+            _core.write_file(Path(folder) / f"budget.{ending}", text.encode())
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """Score against seconds of training: a line for each method, bars of one sd."""
+        pyplot = need("matplotlib.pyplot", "Budget.plot")
+        axes: Axes = pyplot.subplots()[1] if ax is None else ax
+        rows = json.loads(self.to_json())
+        metric = rows["metric"]
+        for method in dict.fromkeys(row["method"] for row in rows["rows"]):
+            of = [row for row in rows["rows"] if row["method"] == method]
+            of.sort(key=lambda row: float(row["seconds_mean"]))
+            axes.errorbar([row["seconds_mean"] for row in of],
+                          [row[f"{metric}_mean"] for row in of],
+                          yerr=[row[f"{metric}_sd"] or 0 for row in of], fmt="o-", label=method)
+        axes.set_xlabel("seconds of training")
+        axes.set_ylabel(metric)
+        axes.legend()
+        return axes
 
     def __str__(self) -> str:
         return self.report.to_console()
