@@ -48,7 +48,7 @@ def make_summary(**fields: Any) -> _core.Summary:
     """A summary from its fields; those of the conditions stand among them.
 
     >>> make_summary(method="bp", model="mine", data="cifar10", seed=0, epochs=15, batch=128,
-    ...              metric="top1", figures={"top1": 90.5}, loss=0.3).score   # doctest: +SKIP
+    ...              metric="top1", figures={"top1": 90.5}, loss=0.3).score
     90.5
     """
     missing = [name for name in _NEEDED if name not in fields]
@@ -86,11 +86,14 @@ def write_summary(folder: str | PathLike[str], **fields: Any) -> _core.Summary:
 class RunWriter:
     """A run folder that this process writes, and no other one meanwhile.
 
-    >>> with RunWriter("runs/a", {"method": "bp", "epochs": 2}) as writer:   # doctest: +SKIP
-    ...     state = writer.resume()            # None: from the beginning
+    >>> import tempfile
+    >>> with RunWriter(tempfile.mkdtemp(), {"method": "bp", "seed": 0}) as writer:
+    ...     state = writer.resume()            # what save() was given; None: begin anew
     ...     writer.record("epoch", step=10, epoch=0, test_top1=50.0)
-    ...     writer.save({"model": model.state_dict()}, step=10)
-    ...     writer.finish(method="bp", model="mine", ...)
+    ...     run = writer.finish(method="bp", model="mine", data="toy", seed=0, epochs=1, batch=8,
+    ...                         metric="top1", figures={"top1": 50.0}, loss=1.2)
+    >>> run.finished, run.summary.score
+    (True, 50.0)
 
     `config` becomes config.toml, with origin = "python". A folder with another configuration is
     refused, and so is one that another process works in.

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import doctest
+import importlib
 import json
 import math
 import os
@@ -153,6 +155,12 @@ def test_bad_folders_are_named(tmp_path: Path) -> None:
         (tmp_path / name / "summary.json").unlink()
     with pytest.raises(DataError, match="no finished runs"):
         runs(tmp_path).compare()
+
+
+@pytest.mark.parametrize("name", ["adagp.stats", "adagp.writer", "adagp._toml"])
+def test_the_examples_of_docstrings_run(name: str) -> None:
+    found = doctest.testmod(importlib.import_module(name))
+    assert found.attempted > 0 and found.failed == 0
 
 
 JUNK: list[Any] = [None, 1, -1, 2**70, 1.5, float("nan"), "", "x" * 10_000, "\udcff", b"\xff", [],
