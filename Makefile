@@ -28,7 +28,7 @@ endef
 ninja = @ninja -j $(JOBS) -C $(1) $(2)
 
 .PHONY: build run test test-asan test-gpu test-sim bench bench-gpu bench-sim bench-parallel layers fuzz sim-only format \
-  cross lint lint-all setup offline-bundle clean help
+  cross lint lint-all setup offline-bundle wheel test-python clean help
 
 build: ## the program, build/bin/adagp (default)
 	@scripts/setup.sh --auto
@@ -101,6 +101,14 @@ test-sim: ## the tests of the torch-free parts, in build/sim-only
 	$(call configure,sim-only,build/sim-only)
 	$(call ninja,build/sim-only,sim_tests)
 	@cd build/sim-only && ctest --output-on-failure -j 2
+
+wheel: ## the Python package, dist/adagp-*.whl
+	@scripts/setup.sh --sim
+	@scripts/wheel.sh
+
+test-python: wheel ## the tests of the Python package, in an environment with the wheel (PYTEST_ARGS=-k plan)
+	@scripts/setup.sh --full
+	@scripts/test_python.sh $(PYTEST_ARGS)
 
 sim-only: ## the torch-free parts alone, build/sim-only/bin/adagp
 	@scripts/setup.sh --sim

@@ -1,0 +1,29 @@
+#!/usr/bin/env bash
+# test_python.sh [pytest options]: the tests of the Python package against the built wheel (dist/*.whl) in a
+# virtual environment of its own, build/python-venv.
+#
+# torch comes from .venv through a .pth file, so that its 4.5 GB are not installed twice. The tests that
+# compare with the training engine use build/bin/adagp where it is, or what ADAGP_PROGRAM names.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+say() { echo "test-python: $*" >&2; }
+
+venv=build/python-venv stamp=build/python-venv/.adagp-packages
+wanted="$(cat python/tests/requirements.txt) $(python3 -V)"
+if [[ $(cat "$stamp" 2>/dev/null) != "$wanted" ]]; then
+  say "installing python/tests/requirements.txt into $venv"
+  rm -rf "$venv" && .venv/bin/python3 -m venv "$venv"
+  site=$("$venv/bin/python" -c 'import site; print(site.getsitepackages()[0])')
+  echo "$PWD/.venv/lib/$(basename "$(dirname "$site")")/site-packages" >"$site/torch-of-the-engine.pth"
+  "$venv/bin/pip" install -q --disable-pip-version-check -r python/tests/requirements.txt
+  echo "$wanted" >"$stamp"
+fi
+"$venv/bin/pip" install -q --disable-pip-version-check --force-reinstall --no-deps dist/adagp-*.whl
+if [[ -z ${ADAGP_PROGRAM:-} && -x build/bin/adagp ]]; then
+  export ADAGP_PROGRAM=$PWD/build/bin/adagp
+fi
+cd build  # so that the installed package is tested and not the sources
+"../$venv/bin/python" -m pytest -c ../pyproject.toml --rootdir .. ../python/tests "$@"
+cd ..
+site=$("$venv/bin/python" -c 'import site; print(site.getsitepackages()[0])')
+MYPYPATH=$site "$venv/bin/python" -m mypy --config-file pyproject.toml -p adagp
