@@ -235,3 +235,39 @@ def test_budget_specifications_that_are_none(methods, words, tmp_path):
     done = adagp("compare", "--budget", *TINY, "--methods", methods, "-o", tmp_path / "b", code=2)
     for word in words:
         assert word in done.stderr
+
+
+def index_lists(*args):
+    done = adagp("train", *TINY, "--epochs", "6", "--dry-run", "--indices", *args)
+    return [json.loads(line) for line in done.stdout.splitlines()]
+
+
+def test_indices_are_the_batches_of_the_run(tmp_path):
+    whole = index_lists("--method", "bp")
+    assert [(line["epoch"], line["batch"]) for line in whole] == [
+        (epoch, batch) for epoch in range(6) for batch in range(10)]
+    for epoch in range(6):
+        seen = [i for line in whole if line["epoch"] == epoch for i in line["examples"]]
+        assert sorted(seen) == list(range(200))
+    assert [line["progress"] for line in whole] == pytest.approx([i / 60 for i in range(60)])
+
+    losses = tmp_path / "losses"
+    losses.write_text("".join(f"{i % 50}\n" for i in range(200)))
+    chosen = index_lists("--method", "progressive+stored-loss", "--losses", losses)
+    first = [i for line in chosen if line["epoch"] == 0 for i in line["examples"]]
+    kept = [i for line in chosen if line["epoch"] in (1, 2, 3, 4) for i in line["examples"]]
+    assert {line["side"] for line in chosen} == {4, 6, 0}
+    assert len(set(first)) == len(first) and len(kept) < 0.7 * 4 * len(first)
+    assert sum(i % 50 >= 25 for i in kept) > 2 * sum(i % 50 < 25 for i in kept)
+
+
+def test_indices_of_a_wrong_file_are_refused(tmp_path):
+    losses = tmp_path / "losses"
+    losses.write_text("1\n2\n")
+    command = ["train", *TINY, "--dry-run", "--indices", "--method", "stored-loss"]
+    assert "2 losses, and there are 200" in adagp(*command, "--losses", losses, code=3).stderr
+    losses.write_text("x\n" * 200)
+    assert "expected a number a line" in adagp(*command, "--losses", losses, code=3).stderr
+    assert "reads none" in adagp("train", *TINY, "--dry-run", "--indices", "--method", "bp",
+                                 "--losses", losses, code=2).stderr
+    assert "--dry-run" in adagp("train", *TINY, "--indices", code=2).stderr
