@@ -114,9 +114,9 @@ make_system() {
 copy_settings() {
   local name certificates=/etc/this-machine.crt bundle=${PIP_CERT:-${SSL_CERT_FILE:-}}
   cp -L /etc/resolv.conf "$folder/etc/resolv.conf"
-  # What an installer writes and debootstrap does not; torchrun meets its processes at localhost.
-  grep -qs localhost "$folder/etc/hosts" ||
-    printf '127.0.0.1 localhost\n::1 localhost ip6-localhost ip6-loopback\n' >"$folder/etc/hosts"
+  # What an installer writes and debootstrap does not; torchrun's processes meet at these names.
+  printf '127.0.0.1 localhost\n127.0.1.1 %s\n::1 localhost ip6-localhost ip6-loopback\n' "$(hostname)" \
+    >"$folder/etc/hosts"
   [[ ! -f /etc/pip.conf ]] || cp /etc/pip.conf "$folder/etc/pip.conf"
   apt-config dump | grep -E '^Acquire::(https?::|Check-Valid-Until|Retries)' \
     >"$folder/etc/apt/apt.conf.d/99this-machine" || true

@@ -19,6 +19,8 @@ from harness import (BIN, PATIENCE, SLOWNESS, adagp, checkpoints, environment, f
                      sets, start, summary, wait_until)
 from parting import distance, losses, nudge
 
+LOCAL = "--local-addr=127.0.0.1"  # the machine's own name need not be known to it
+
 DATA = ["--data", "synthetic", "--threads", "1",
         *sets(data__synthetic_size=8, data__synthetic_train=120, data__synthetic_test=40)]
 # Five batches of BP, then GP and BP in turn.
@@ -35,7 +37,7 @@ def longer(run, epochs):
 
 
 def torchrun(processes, *args, code=0, env=None):
-    command = [sys.executable, "-m", "torch.distributed.run", "--no-python",
+    command = [sys.executable, "-m", "torch.distributed.run", "--no-python", LOCAL,
                f"--nproc-per-node={processes}", "--standalone", BIN, *map(str, args)]
     done = subprocess.run(command, env=environment(**(env or {})), text=True, capture_output=True,
                           timeout=PATIENCE)
@@ -253,8 +255,8 @@ def test_a_killed_rank_stops_the_others_and_the_run_goes_on(tmp_path, sixty_batc
 def test_torchrun_restarts_and_the_run_resumes(tmp_path, sixty_batches):
     folder = tmp_path / "run"
     run, reference, allowed = sixty_batches
-    command = [sys.executable, "-m", "torch.distributed.run", "--no-python", "--nproc-per-node=2",
-               "--standalone", "--max-restarts=2", BIN, "train", *map(str, run), "--parallel",
+    command = [sys.executable, "-m", "torch.distributed.run", "--no-python", LOCAL,
+               "--nproc-per-node=2", "--standalone", "--max-restarts=2", BIN, "train", *map(str, run), "--parallel",
                "pipeline=gpipe,timeout=300", "-o", str(folder)]
     process = subprocess.Popen(command, env=environment(), text=True, stdout=subprocess.PIPE,
                                stderr=subprocess.PIPE)
