@@ -256,8 +256,8 @@ def test_torchrun_restarts_and_the_run_resumes(tmp_path, sixty_batches):
     folder = tmp_path / "run"
     run, reference, allowed = sixty_batches
     command = [sys.executable, "-m", "torch.distributed.run", "--no-python", LOCAL,
-               "--nproc-per-node=2", "--standalone", "--max-restarts=2", BIN, "train", *map(str, run), "--parallel",
-               "pipeline=gpipe,timeout=300", "-o", str(folder)]
+               "--nproc-per-node=2", "--standalone", "--max-restarts=2", BIN, "train",
+               *map(str, run), "--parallel", "pipeline=gpipe,timeout=300", "-o", str(folder)]
     process = subprocess.Popen(command, env=environment(), text=True, stdout=subprocess.PIPE,
                                stderr=subprocess.PIPE)
     assert wait_until(lambda: newest_step(folder) >= 3, process)
