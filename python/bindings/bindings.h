@@ -7,5 +7,8 @@ namespace adagp::python {
 
 void bind_errors(nanobind::module_& module);
 void bind_schedule(nanobind::module_& module);
+void bind_layers(nanobind::module_& module);
+void bind_simulate(nanobind::module_& module);
+void bind_pipeline(nanobind::module_& module);
 
 }  // namespace adagp::python

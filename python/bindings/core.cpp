@@ -7,4 +7,7 @@ NB_MODULE(_core, module) {
   module.attr("__version__") = ADAGP_VERSION;
   adagp::python::bind_errors(module);
   adagp::python::bind_schedule(module);
+  adagp::python::bind_layers(module);
+  adagp::python::bind_simulate(module);
+  adagp::python::bind_pipeline(module);
 }

@@ -28,7 +28,7 @@ struct Source {
 
 std::vector<Source> read_sources(const Options& options, Study& study) {
   const int given = !options.models.empty() + !options.table.empty() + !options.pt2.empty() +
-                    !options.topology.empty();
+                    !options.topology.empty() + !options.tables.empty();
   if (given != 1) {
     throw UsageError(std::string("simulate: ") + (given == 0 ? "nothing to simulate" : "too much") +
                      ": give one of --model, --table, --pt2 and --topology");
@@ -38,7 +38,11 @@ std::vector<Source> read_sources(const Options& options, Study& study) {
     study.tables.push_back(std::move(table));
     sources.push_back({&study.tables.back(), study.tables.back().model, input, rule});
   };
-  if (!options.table.empty() || !options.pt2.empty()) {
+  if (!options.tables.empty()) {
+    for (const layers::Table& table : options.tables) {
+      add(table, table.input, options.tables_rule);
+    }
+  } else if (!options.table.empty() || !options.pt2.empty()) {
     layers::Table table;
     if (options.pt2.empty()) {
       table = layers::from_csv(core::read_file(options.table), options.table);

@@ -22,6 +22,8 @@ struct Options {
   std::string pt2;                  // a network that torch.export.save wrote instead of a model
   std::string topology;             // a SCALE-Sim topology instead of a model
   std::string topology_kind = "conv";
+  std::vector<layers::Table> tables;  // in memory, instead of a model; outputs rounded by the rule
+  accel::SizeRule tables_rule = accel::SizeRule::kFloor;
   std::string accelerators = "adagp-180";
   std::vector<std::string> settings;  // key=value of the accelerator
   std::string arrays, dataflows, batches;
