@@ -30,13 +30,20 @@ class LayerTable:
     >>> import adagp
     >>> table = adagp.layers("resnet18", input="cifar")
     >>> table[0].name, table.macs
-    ('conv1', 556651520)
+    ('conv1', 555422720)
     """
 
-    def __init__(self, table: _core.Table, note: str = "", topology: bool = False) -> None:
+    def __init__(
+        self,
+        table: _core.Table,
+        note: str = "",
+        topology: bool = False,
+        parameters: int | None = None,
+    ) -> None:
         self._table = table
         self._topology = topology  # SCALE-Sim rounds sizes up
         self.note = note  # which size was taken for the batch
+        self.parameters = parameters  # numbers in all parameters, of an exported network
 
     @property
     def model(self) -> str:
@@ -82,7 +89,8 @@ class LayerTable:
 
     def products(self) -> LayerTable:
         """The rows that have MACs."""
-        return LayerTable(self._table.only_products(), self.note, self._topology)
+        table = self._table.only_products()
+        return LayerTable(table, self.note, self._topology, self.parameters)
 
     def to_pandas(self) -> Any:
         """A DataFrame with a line for each row. `attrs["uncounted"]` has what has no row."""
@@ -142,7 +150,7 @@ def _read(path: Path) -> str:
 def _checked(exported: _core.ExportedTable, name: str) -> LayerTable:
     if len(exported.table) == 0:
         raise DataError(f"{name}: has no operation that a layer table could show")
-    return LayerTable(exported.table, exported.note)
+    return LayerTable(exported.table, exported.note, parameters=exported.parameters)
 
 
 def _from_file(path: Path, given: Any, batch: int, kind: str | None) -> LayerTable:
