@@ -7,6 +7,7 @@ import json
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
+from . import _core
 from .errors import UsageError
 
 _LARGEST = 2**63 - 1
@@ -105,8 +106,14 @@ def _toml(value: Any, key: str) -> str:
     raise UsageError(f"settings: {key} is {value!r}, expected a number, a text, True or False")
 
 
+def _key(name: str) -> str:
+    keys = _core.accelerator_keys()
+    return name if name in keys else {key.replace(".", "_"): key for key in keys}.get(name, name)
+
+
 def settings(values: Any, prefix: str = "") -> list[str]:
-    """{"buffer_bytes": 65536, "energy": {"mac_pj": 1.5}} as key=value."""
+    """{"buffer.bytes": 65536, "energy": {"mac_pj": 1.5}} as key=value; a key's dots may be
+    underscores, as in keywords."""
     if values is None:
         return []
     if not isinstance(values, Mapping):
@@ -117,7 +124,7 @@ def settings(values: Any, prefix: str = "") -> list[str]:
         if isinstance(value, Mapping):
             out += settings(value, name + ".")
         else:
-            out.append(f"{name}={_toml(value, name)}")
+            out.append(f"{_key(name)}={_toml(value, name)}")
     return out
 
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from ._arguments import need, whole
+from ._export import tensors
 from .errors import UsageError
 
 
@@ -83,16 +84,6 @@ def _record(model: Any, blocks: list[tuple[str, Any]], args: Any, torch: Any) ->
     return calls
 
 
-def _tensors(value: Any, torch: Any) -> list[Any]:
-    if isinstance(value, torch.Tensor):
-        return [value]
-    if isinstance(value, dict):
-        value = list(value.values())
-    if isinstance(value, (list, tuple)):
-        return [one for part in value for one in _tensors(part, torch)]
-    return []
-
-
 def _mapped(value: Any, change: Callable[[Any], Any], torch: Any) -> Any:
     """The same nest of lists, tuples and dicts with every tensor changed."""
     if isinstance(value, torch.Tensor):
@@ -124,14 +115,14 @@ def _measure(call: _Call, torch: Any, wait: Callable[[], None], repeats: int) ->
         return tensor.detach().clone().requires_grad_(tensor.is_floating_point())
 
     given = _mapped((call.args, call.keywords), leaf, torch)
-    sources = [t for t in _tensors(given, torch) if t.requires_grad]
+    sources = [t for t in tensors(given, torch) if t.requires_grad]
     sources += [p for p in call.block.parameters() if p.requires_grad]
 
     def inputs() -> Any:  # a block may work in place, which leaves do not allow
         return _mapped(given, lambda tensor: tensor.clone(), torch)
 
     def forward(prepared: Any) -> list[Any]:
-        outputs = _tensors(call.block(*prepared[0], **prepared[1]), torch)
+        outputs = tensors(call.block(*prepared[0], **prepared[1]), torch)
         return [one for one in outputs if one.requires_grad]
 
     def backward(outputs: list[Any]) -> None:
@@ -142,7 +133,7 @@ def _measure(call: _Call, torch: Any, wait: Callable[[], None], repeats: int) ->
         trains = bool(forward(inputs())) and bool(sources)  # the first call also warms up
         taken = _seconds(inputs, forward, wait, repeats)
         back = _seconds(lambda: forward(inputs()), backward, wait, repeats) if trains else 0.0
-    size = sum(t.numel() * t.element_size() for t in _tensors(call.output, torch))
+    size = sum(t.numel() * t.element_size() for t in tensors(call.output, torch))
     weights = sum(p.numel() * p.element_size() for p in call.block.parameters())
     return {
         "name": call.name,
@@ -171,7 +162,7 @@ def time_blocks(model: Any, x: Any, *, repeats: int = 5) -> BlockTimes:
     if not isinstance(model, torch.nn.Module):
         raise UsageError(f"model is a {type(model).__name__}, expected a torch module")
     args = x if isinstance(x, tuple) else (x,)
-    inputs = _tensors(args, torch)
+    inputs = tensors(args, torch)
     if not inputs:
         raise UsageError(f"x is a {type(x).__name__}, expected a tensor or a tuple of tensors")
     state = {name: value.detach().clone() for name, value in model.named_buffers()}

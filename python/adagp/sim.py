@@ -229,7 +229,7 @@ def simulate(
     `model` and `input` are as in `adagp.layers`; `model` may also be a list. Lists (or texts such
     as "8..64:8") of arrays, dataflows, batches, accelerators and predictor sizes make a sweep over
     all combinations. An array is "12x15", (12, 15) or 16. `settings` are keys of accelerator files,
-    as {"buffer_bytes": 2**17}. `examples` of an epoch are the data set's, where the input is known.
+    as {"buffer.bytes": 2**17} or {"buffer_bytes": 2**17}. `examples` of an epoch are the data set's, where the input is known.
 
     >>> import adagp
     >>> sim = adagp.simulate("resnet18", input="cifar", batch=64, array=["12x15", "32x32"])

@@ -37,7 +37,7 @@ struct Sweep {
 
 Sweep run_sweep(const Options& options, const nb::object& progress) {
   const nb::gil_scoped_release unlocked;
-  auto study = std::make_shared<study::Study>(study::make_study(options));
+  auto study = std::make_shared<study::Study>(study::make_study(options, check_signals));
   const size_t all = study->cases.size();
   study::run(*study, options.threads, [&](size_t done) { tell(progress, done, all); });
   auto rows = study::all_rows(*study);
@@ -104,7 +104,8 @@ std::string explain(const Sweep& sweep, const std::string& layer, size_t run) {
 
 std::string details(const Sweep& sweep, size_t run) {
   const study::Study& study = *sweep.study;
-  return study::json_text(study, checked(sweep, run), study::detail(study, run), true);
+  const size_t place = checked(sweep, run);
+  return study::json_text(study, place, study::detail(study, place), true);
 }
 
 std::string svg(const Sweep& sweep) {
@@ -165,6 +166,13 @@ void bind_simulate(nb::module_& module) {
       .def("svg", &svg, nb::call_guard<nb::gil_scoped_release>());
   module.def("simulate", &run_sweep, "options"_a, "progress"_a.none());
   module.def("examples_of", &study::examples_of, "input"_a);
+  module.def(
+      "accelerator_keys",
+      [] {
+        accel::Accelerator machine;
+        return accel::bind(machine).keys();
+      },
+      "The keys of accelerator files.");
 }
 
 }  // namespace adagp::python

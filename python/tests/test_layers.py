@@ -21,7 +21,7 @@ def program_text(*args, fails=False):
 
 def random_zoo_cases(count):
     rng = random.Random(18)
-    pairs = [(name, form) for name, forms in networks().items() for form in forms]
+    pairs = [(name, form) for name, forms in networks().items() for form in forms if form != "cifar100"]
     return rng.sample(pairs, count)
 
 
@@ -100,12 +100,28 @@ def counted_macs(torch, model, shape):
     return counter.get_total_flops() // 2
 
 
-def check_against_counter(torch, name):
+def on_meta(torch, name):
+    """A network without memory. RegNet's constructor reads numbers, which only a CPU has."""
     import torchvision
 
+    sizes = torchvision.models.regnet.BlockParams
+    usual = sizes.from_init_params
+
+    def on_cpu(*args, **keywords):
+        with torch.device("cpu"):
+            return usual(*args, **keywords)
+
+    sizes.from_init_params = on_cpu
+    try:
+        return torchvision.models.get_model(name).eval()
+    finally:
+        sizes.from_init_params = usual
+
+
+def check_against_counter(torch, name):
     with torch.device("meta"), warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        model = torchvision.models.get_model(name).eval()
+        model = on_meta(torch, name)
         expected = counted_macs(torch, model, (1, 3, 224, 224))
         table = layers(model, input=(3, 224, 224))
     assert table.macs == expected
@@ -242,7 +258,8 @@ def test_onnx_equals_the_export(torch, tmp_path, name):
     got = layers(onnx_file(torch, model, shape, tmp_path / f"{name}.onnx")).products()
     expected = layers(model, torch.zeros(shape), name=name).products()
     assert got.macs == expected.macs and got.weights == expected.weights
-    assert got.to_csv() == expected.to_csv()
+    rows = [json.loads(table.json())["layers"] for table in (got, expected)]
+    assert rows[0] == rows[1]
     assert got.unknown == []
 
 
