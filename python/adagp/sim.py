@@ -22,7 +22,7 @@ from ._arguments import (
     whole,
 )
 from .errors import UsageError
-from .layers import LayerTable, is_path, layers
+from .layer_table import LayerTable, is_path, layers
 
 # Inputs of the usual data sets, whose number of examples is known.
 _USUAL_SHAPES = {"3x224x224": "imagenet", "3x32x32": "cifar"}

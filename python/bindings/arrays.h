@@ -9,6 +9,9 @@
 
 namespace adagp::python {
 
+// By name: arrays, or texts.
+using Columns = nanobind::typed<nanobind::dict, nanobind::str, nanobind::any>;
+
 // The array owns the vector.
 template <typename Number>
 nanobind::object to_array(std::vector<Number>&& numbers) {

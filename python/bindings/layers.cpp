@@ -24,8 +24,8 @@ namespace {
 using layers::Row;
 using layers::Table;
 
-nb::dict columns_of(const Table& table) {
-  nb::dict out;
+Columns columns_of(const Table& table) {
+  Columns out;
   nb::list names, ops;
   for (const Row& row : table.rows) {
     names.append(row.name);

@@ -51,8 +51,8 @@ struct DeviceOp {
 };
 
 template <typename Items>
-nb::dict op_columns(const Items& items) {
-  nb::dict out;
+Columns op_columns(const Items& items) {
+  Columns out;
   const auto number = [&](const char* name, auto field) {
     std::vector<int64_t> numbers;
     for (const auto& item : items) numbers.push_back(field(item));
@@ -68,7 +68,7 @@ nb::dict op_columns(const Items& items) {
   return out;
 }
 
-nb::dict ops(const PipelineStudy& study, size_t run) {
+Columns ops(const PipelineStudy& study, size_t run) {
   std::vector<DeviceOp> all;
   {
     const nb::gil_scoped_release unlocked;
@@ -77,20 +77,20 @@ nb::dict ops(const PipelineStudy& study, size_t run) {
       for (const pipeline::Op& op : plan.devices[d]) all.push_back({static_cast<int>(d), op});
     }
   }
-  nb::dict out = op_columns(all);
+  Columns out = op_columns(all);
   std::vector<int64_t> peers;
   for (const DeviceOp& one : all) peers.push_back(one.op.peer);
   out["peer"] = to_array(std::move(peers));
   return out;
 }
 
-nb::dict events(const PipelineStudy& study, size_t run) {
+Columns events(const PipelineStudy& study, size_t run) {
   std::vector<pipeline::Event> all;
   {
     const nb::gil_scoped_release unlocked;
     all = study::pipeline_events(run_at(study, run));
   }
-  nb::dict out = op_columns(all);
+  Columns out = op_columns(all);
   std::vector<double> starts, ends;
   for (const pipeline::Event& event : all) {
     starts.push_back(event.start);

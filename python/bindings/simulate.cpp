@@ -59,13 +59,13 @@ nb::object to_python(study::Column& column) {
   return to_array(std::move(std::get<std::vector<double>>(column.data)));
 }
 
-nb::dict columns(const Sweep& sweep) {
+Columns columns(const Sweep& sweep) {
   std::vector<study::Column> all;
   {
     const nb::gil_scoped_release unlocked;
     all = study::columns(*sweep.study, sweep.rows);
   }
-  nb::dict out;
+  Columns out;
   for (study::Column& column : all) out[column.name.c_str()] = to_python(column);
   return out;
 }

@@ -10,7 +10,7 @@ import pytest
 
 from adagp._program import program
 from adagp.errors import DataError, UsageError
-from adagp.layers import LayerTable, layers, networks
+from adagp.layer_table import LayerTable, layers, networks
 
 
 def program_text(*args, fails=False):

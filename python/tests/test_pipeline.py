@@ -8,8 +8,8 @@ import pytest
 
 from adagp._program import program
 from adagp.errors import DataError, UsageError
-from adagp.layers import layers
-from adagp.pipeline import pipeline, time_blocks
+from adagp.layer_table import layers
+from adagp.pipelines import pipeline, time_blocks
 
 SCHEDULES = ["gpipe", "dapple", "chimera", "zero-bubble", "interleaved"]
 

@@ -14,7 +14,7 @@ import pytest
 
 from adagp._program import program
 from adagp.errors import DataError, Error, UsageError
-from adagp.layers import layers, networks
+from adagp.layer_table import layers, networks
 from adagp.sim import MissingMacsWarning, accelerators, simulate
 
 
@@ -227,14 +227,14 @@ LONG = """
     from adagp.sim import simulate
     print("ready", flush=True)
     try:
-        simulate("densenet201", "imagenet", array="1..400x1..400", dataflow="all")
+        simulate("densenet201", "imagenet", array="1..300x1..300", dataflow=["ws", "rs"])
     except KeyboardInterrupt:
         print("interrupted", flush=True)
         sys.exit(7)
 """
 
 
-@pytest.mark.parametrize("wait", [0.5, 5])  # while the sweep is made, and while it runs
+@pytest.mark.parametrize("wait", [0, 3])  # at its start, and on its way, which takes minutes
 def test_ctrl_c_ends_a_sweep(wait):
     child = subprocess.Popen(
         [sys.executable, "-c", textwrap.dedent(LONG)], stdout=subprocess.PIPE, text=True
@@ -246,7 +246,7 @@ def test_ctrl_c_ends_a_sweep(wait):
     assert child.stdout.readline() == "interrupted\n"
     taken = time.monotonic() - sent
     assert child.wait(timeout=30) == 7
-    assert taken < 1
+    assert taken < 5  # a few tenths of a second where nothing else runs
 
 
 def test_progress_is_told_and_may_fail():
