@@ -89,9 +89,12 @@ len(frame)
 front = sweep.pareto("cycles", "energy")
 front.to_pandas()[["array", "dataflow", "design", "total_cycles", "energy_j", "speedup"]].head(12)
 
+# %% [markdown]
+# How fast for how many PEs? Gradient prediction reaches the same time with a smaller array.
+
 # %%
-ax = sweep.pareto("cycles", "energy").plot("energy_j", x="total_cycles")
-ax.set_xscale("log")
+ax = sweep.pareto("pes", "cycles").plot("total_cycles", x="pes")
+ax.set_yscale("log")
 
 # %% [markdown]
 # How the speed-up depends on the array:
