@@ -3,6 +3,7 @@
 import json
 import random
 import subprocess
+import time
 
 import pytest
 
@@ -137,11 +138,9 @@ def test_measured_blocks():
     before = {name: value.clone() for name, value in model.state_dict().items()}
     times = time_blocks(model, torch.rand(8, 3, 32, 32), repeats=3)
     assert [block["name"] for block in times] == ["0", "1", "2", "3.0", "3.1", "4", "5", "6"]
-    heavy = times[4]  # 64 x 64 x 9 weights over 1024 pixels: most of the work
-    assert heavy["forward"] > times[0]["forward"] and heavy["backward"] > times[0]["backward"]
-    assert heavy["weight_bytes"] == 4 * (64 * 64 * 9 + 64)
+    assert times[4]["weight_bytes"] == 4 * (64 * 64 * 9 + 64)
     assert times[0]["output_bytes"] == 4 * 8 * 8 * 32 * 32
-    assert all(block["backward"] > 0 for block in times)
+    assert all(block["forward"] > 0 and block["backward"] > 0 for block in times)
     assert all(torch.equal(value, before[name]) for name, value in model.state_dict().items())
     assert all(p.grad is None for p in model.parameters())
     pipes = pipeline(costs=times, stages=3, micro_batches=4)
@@ -150,6 +149,29 @@ def test_measured_blocks():
     assert sum(part["forward"] for part in parts) == pytest.approx(
         sum(block["forward"] for block in times)
     )
+
+
+def test_forward_and_backward_are_told_apart():
+    torch = pytest.importorskip("torch")
+
+    class Slow(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            time.sleep(0.02)
+            return x.clone()
+
+        @staticmethod
+        def backward(ctx, gradient):
+            time.sleep(0.05)
+            return gradient
+
+    class Block(torch.nn.Module):
+        def forward(self, x):
+            return Slow.apply(x)
+
+    net = torch.nn.Sequential(torch.nn.Linear(2, 2), Block())
+    slow = time_blocks(net, torch.rand(3, 2), repeats=2)[1]
+    assert slow["forward"] >= 0.02 and slow["backward"] >= 0.05
 
 
 @pytest.mark.parametrize(
