@@ -1,4 +1,4 @@
-"""A torch module as the JSON of its exported graph. Only shapes are needed, so no weight is copied."""
+"""A torch module as the JSON of its exported graph. Shapes are enough: no weight is copied."""
 
 from __future__ import annotations
 

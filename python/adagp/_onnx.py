@@ -114,7 +114,7 @@ def _module_path(node_name: str) -> str:
 
 
 def _parameter_names(model: Any) -> dict[str, str]:
-    """Initializers of numbers, by the names that rows get. One that lost its name has its layer's."""
+    """Initializers of numbers, by the names that rows get: their own, or their layer's."""
     onnx = need("onnx", "a table of an .onnx file", "onnx")
     floats = {onnx.TensorProto.FLOAT, onnx.TensorProto.FLOAT16, onnx.TensorProto.BFLOAT16,
               onnx.TensorProto.DOUBLE, onnx.TensorProto.INT8, onnx.TensorProto.UINT8}

@@ -115,7 +115,8 @@ class Simulation:
         axes = pyplot.subplots(figsize=(8, 4), layout="constrained")[1] if ax is None else ax
         heights = self[{"energy": "energy_j", "time": "time_s"}.get(y, y)]
         designs = self["design"]
-        labels = self._sweep.labels() if x is None and len(self) == self.runs * _designs(self) else None
+        whole_sweep = x is None and len(self) == self.runs * len(set(designs))
+        labels = self._sweep.labels() if whole_sweep else None
         for design in dict.fromkeys(designs):
             chosen = designs == design
             if x is not None:
@@ -142,10 +143,6 @@ class Simulation:
         keep += ["energy_j", "speedup", "energy_ratio"]
         note = "; ".join(part for part in (self._sweep.places(), self.note) if part)
         return table_html({name: self[name] for name in keep}, heading=note)
-
-
-def _designs(simulation: Simulation) -> int:
-    return len(set(simulation["design"]))
 
 
 def accelerators() -> list[str]:
@@ -229,7 +226,8 @@ def simulate(
     `model` and `input` are as in `adagp.layers`; `model` may also be a list. Lists (or texts such
     as "8..64:8") of arrays, dataflows, batches, accelerators and predictor sizes make a sweep over
     all combinations. An array is "12x15", (12, 15) or 16. `settings` are keys of accelerator files,
-    as {"buffer.bytes": 2**17} or {"buffer_bytes": 2**17}. `examples` of an epoch are the data set's, where the input is known.
+    as {"buffer.bytes": 2**17} or {"buffer_bytes": 2**17}. `examples` of an epoch are the data
+    set's, where the input is known.
 
     >>> import adagp
     >>> sim = adagp.simulate("resnet18", input="cifar", batch=64, array=["12x15", "32x32"])

@@ -24,8 +24,7 @@ using study::PipelineStudy;
 
 PipelineStudy run_pipelines(const PipelineOptions& options, const nb::object& progress) {
   const nb::gil_scoped_release unlocked;
-  return study::run_pipelines(options,
-                              [&](size_t done, size_t all) { tell(progress, done, all); });
+  return study::run_pipelines(options, [&](size_t done, size_t all) { tell(progress, done, all); });
 }
 
 const PipelineRun& run_at(const PipelineStudy& study, size_t run) {

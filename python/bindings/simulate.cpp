@@ -156,8 +156,7 @@ void bind_simulate(nb::module_& module) {
       .def("pareto", &pareto, "values"_a)
       .def("json", &json)
       .def("csv", &csv)
-      .def("console",
-           [](const Sweep& self) { return study::console(*self.study, self.rows); })
+      .def("console", [](const Sweep& self) { return study::console(*self.study, self.rows); })
       .def("places", [](const Sweep& self) { return study::common_places(*self.study); })
       .def("labels", [](const Sweep& self) { return study::labels(*self.study); })
       .def("missing", [](const Sweep& self) { return study::missing_lines(*self.study); })

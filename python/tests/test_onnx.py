@@ -49,7 +49,8 @@ def tiny_onnx(tmp_path, nodes, initializers, shape=("N", 4, 9, 9)):
         nodes, "g",
         [helper.make_tensor_value_info("x", TensorProto.FLOAT, shape)],
         [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)],
-        [numpy_helper.from_array(numpy.zeros(s, numpy.float32), n) for n, s in initializers.items()],
+        [numpy_helper.from_array(numpy.zeros(size, "float32"), n)
+         for n, size in initializers.items()],
     )  # fmt: skip
     path = tmp_path / "tiny.onnx"
     onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)]), str(path))

@@ -104,7 +104,8 @@ def test_one_of_several_is_found_by_its_sizes(tmp_path):
 
 
 def test_costs_in_memory_equal_a_file(tmp_path):
-    costs = [{"name": f"b{i}", "forward": 1 + i, "backward": 2.5, "weight_bytes": 8} for i in range(9)]
+    costs = [{"name": f"b{i}", "forward": 1 + i, "backward": 2.5, "weight_bytes": 8}
+             for i in range(9)]  # fmt: skip
     path = tmp_path / "costs.json"
     path.write_text(json.dumps(costs))
     from_file = pipeline(costs=path, stages=3)[0]

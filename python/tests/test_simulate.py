@@ -60,10 +60,13 @@ def random_case(seed):
             add("predictor_channels", "--predictor-channels", [8, 24], "8,24")
     if rng.random() < 0.5:
         size = rng.choice([0, 4096, 1 << 20])
-        arguments["settings"] = {"buffer_bytes": size, "dram_bytes_per_cycle": 8.5,
-                                 "buffer.double_buffered": False, "energy": {"mac_pj": 1.25}}  # fmt: skip
+        arguments["settings"] = {
+            "buffer_bytes": size, "dram_bytes_per_cycle": 8.5, "buffer.double_buffered": False,
+            "energy": {"mac_pj": 1.25},
+        }  # fmt: skip
         flags += ["--set", f"buffer.bytes={size}", "--set", "dram.bytes_per_cycle=8.5",
-                  "--set", "buffer.double_buffered=false", "--set", "energy.mac_pj=1.25"]  # fmt: skip
+                  "--set", "buffer.double_buffered=false",
+                  "--set", "energy.mac_pj=1.25"]  # fmt: skip
     return name, arguments, flags
 
 
@@ -315,7 +318,8 @@ FUZZ = """
             if kind is _core.SimulateOptions and not one.models:
                 one.models, one.inputs = "resnet8", "cifar"
             try:
-                (_core.simulate if kind is _core.SimulateOptions else _core.run_pipelines)(one, None)
+                call = _core.simulate if kind is _core.SimulateOptions else _core.run_pipelines
+                call(one, None)
             except kinds:
                 pass
     print("alive")

@@ -103,8 +103,7 @@ std::vector<Column> columns(const Study& study, const std::vector<Row>& rows) {
   count("stall_cycles", &Numbers::stall);
   count("total_cycles", &Numbers::total);
   value("time_s", &Numbers::seconds);
-  out.push_back(
-      numbers<double>("energy_j", rows, [&](size_t i) { return all[i].energy.total(); }));
+  out.push_back(numbers<double>("energy_j", rows, [&](size_t i) { return all[i].energy.total(); }));
   energy("energy_mac_j", &accel::Energy::mac);
   energy("energy_registers_j", &accel::Energy::registers);
   energy("energy_array_j", &accel::Energy::array);

@@ -46,8 +46,7 @@ TEST(Columns, HoldWhatTheCsvHolds) {
     if (at == titles.end()) continue;
     for (size_t i = 0; i < rows.size(); ++i) {
       const auto cells = core::split(lines[i + 1], ',');
-      EXPECT_EQ(cell(column, i), cells.at(static_cast<size_t>(at - titles.begin())))
-          << column.name;
+      EXPECT_EQ(cell(column, i), cells.at(static_cast<size_t>(at - titles.begin()))) << column.name;
     }
     ++compared;
   }
