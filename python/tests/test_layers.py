@@ -22,7 +22,8 @@ def program_text(*args, fails=False):
 def random_zoo_cases(count):
     rng = random.Random(18)
     pairs = [(name, form) for name, forms in networks().items() for form in forms]
-    return rng.sample([pair for pair in pairs if pair[1] != "cifar100"], count)
+    # A full build makes its networks itself, and knows fewer inputs by name.
+    return rng.sample([pair for pair in pairs if pair[1] in ("cifar", "imagenet")], count)
 
 
 @pytest.mark.parametrize("name, form", random_zoo_cases(20))
@@ -125,8 +126,11 @@ def check_against_counter(torch, name):
         model = on_meta(torch, name)
         expected = counted_macs(torch, model, (1, 3, 224, 224))
         table = layers(model, input=(3, 224, 224))
-    assert table.macs == expected
-    assert table.unknown == [] and table.missing == ""
+    # Swin V2 makes position biases from weights alone, once a batch; a table is of one example, so
+    # these products have no row, but their names and MACs.
+    once = [one for one in table.unknown if "once a batch" in one.op]
+    assert table.unknown == once and bool(once) == name.startswith("swin_v2")
+    assert table.macs + sum(one.macs for one in once) == expected
     assert table.parameters == sum(p.numel() for p in model.parameters())
 
 
