@@ -90,7 +90,8 @@ front = sweep.pareto("cycles", "energy")
 front.to_pandas()[["array", "dataflow", "design", "total_cycles", "energy_j", "speedup"]].head(12)
 
 # %% [markdown]
-# How fast for how many PEs? Gradient prediction reaches the same time with a smaller array.
+# How fast for how many PEs? Cycles say nothing about accuracy: whether predicted batches keep it is
+# a question for training (`adagp.compare`).
 
 # %%
 ax = sweep.pareto("pes", "cycles").plot("total_cycles", x="pes")
