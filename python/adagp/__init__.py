@@ -9,22 +9,54 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 from . import errors
-from ._core import Schedule, __version__
+from ._core import VERSION as __version__
+from ._core import Schedule
 from .errors import DataError, DivergedError, Error, UsageError
 
 if TYPE_CHECKING:
     from ._doctor import doctor as doctor
     from .lab import compare as compare
+    from .layer_table import LayerTable as LayerTable
+    from .layer_table import layers as layers
+    from .layer_table import networks as networks
+    from .pipelines import Pipelines as Pipelines
+    from .pipelines import pipeline as pipeline
+    from .pipelines import time_blocks as time_blocks
     from .plan import Plan as Plan
+    from .predict import wrap as wrap
+    from .results import Budget as Budget
+    from .results import Comparison as Comparison
+    from .results import Runs as Runs
     from .results import runs as runs
     from .run import Run as Run
+    from .sim import MissingMacsWarning as MissingMacsWarning
+    from .sim import Simulation as Simulation
+    from .sim import accelerators as accelerators
+    from .sim import simulate as simulate
+    from .writer import RunWriter as RunWriter
 
+# Where each name is. No module has the name of a function: importing it would hide the function.
 _LAZY = {
+    "Budget": "results",
+    "Comparison": "results",
+    "LayerTable": "layer_table",
+    "MissingMacsWarning": "sim",
+    "Pipelines": "pipelines",
     "Plan": "plan",
     "Run": "run",
+    "RunWriter": "writer",
+    "Runs": "results",
+    "Simulation": "sim",
+    "accelerators": "sim",
     "compare": "lab",
     "doctor": "_doctor",
+    "layers": "layer_table",
+    "networks": "layer_table",
+    "pipeline": "pipelines",
     "runs": "results",
+    "simulate": "sim",
+    "time_blocks": "pipelines",
+    "wrap": "predict",
 }
 
 __all__ = [

@@ -49,7 +49,7 @@ class Costs:
 def _products(model: Any, shape: tuple[int, ...], dtype: Any) -> list[float]:
     import torch
 
-    from .layers import layers
+    from .layer_table import layers
 
     table = layers(model, torch.empty((1, *shape), dtype=dtype))
     return [float(row["macs"]) for row in table if row["macs"] > 0]

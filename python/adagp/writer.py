@@ -15,7 +15,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
-from . import __version__, _core
+from . import _core
 from ._extras import need
 from ._records import Record, read_records
 from ._toml import to_toml
@@ -177,7 +177,7 @@ class RunWriter:
         if self._records is not None:
             self._records.close()
         environment = {"started": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
-                       "python": platform.python_version(), "adagp": __version__,
+                       "python": platform.python_version(), "adagp": _core.VERSION,
                        "cores": os.cpu_count(), "machine": platform.machine()}
         text = json.dumps(environment, indent=2) + "\n"
         _core.write_file(self.path / "environment.json", text.encode())

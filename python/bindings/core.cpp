@@ -4,11 +4,14 @@
 
 NB_MODULE(_core, module) {
   module.doc() = "The torch-free half of adagp: plans, schedules, simulators, statistics.";
-  module.attr("__version__") = ADAGP_VERSION;
+  module.attr("VERSION") = ADAGP_VERSION;
   adagp::python::bind_errors(module);
   adagp::python::bind_plan(module);
   adagp::python::bind_schedule(module);
   adagp::python::bind_report(module);
   adagp::python::bind_budget(module);
   adagp::python::bind_run_files(module);
+  adagp::python::bind_layers(module);
+  adagp::python::bind_simulate(module);
+  adagp::python::bind_pipeline(module);
 }

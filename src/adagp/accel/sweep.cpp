@@ -43,7 +43,12 @@ class Jobs {
     std::unique_lock lock(mutex_);
     while (!ended_.wait_for(lock, kProgressInterval, [&] { return finished_ == workers; })) {
       lock.unlock();
-      if (progress) progress(done_);
+      try {
+        if (progress) progress(done_);
+      } catch (...) {  // an interruption: the workers must not finish the rest first
+        stop();
+        throw;
+      }
       lock.lock();
     }
     if (error_) std::rethrow_exception(error_);

@@ -11,7 +11,7 @@ namespace adagp::accel {
 
 // Calls job(i) for i = 0 .. count-1 on `threads` threads (0: one per core), in any order.
 // `progress(done)` is called from the calling thread only, about ten times a second and once at the
-// end. The first exception stops the rest and is thrown again here.
+// end. The first exception, of a job or of `progress`, stops the rest and is thrown again here.
 void for_each(size_t count, unsigned threads, const std::function<void(size_t)>& job,
               const std::function<void(size_t done)>& progress = {});
 

@@ -56,7 +56,7 @@ bool without_arithmetic(const std::string& op) {
       "select slice expand expand_as contiguous clone detach alias lift_fresh_copy split "
       "split_with_sizes chunk unbind stack repeat repeat_interleave dropout native_dropout "
       "feature_dropout to _to_copy type_as float copy zeros_like ones_like full_like "
-      "empty_like new_zeros new_ones new_full narrow roll flip constant_pad_nd pad movedim "
+      "empty_like fill new_zeros new_ones new_full narrow roll flip constant_pad_nd pad movedim "
       "swapaxes view_as mT _operator.getitem pixel_shuffle channel_shuffle tril triu zeros "
       "ones full empty arange new_empty lift_fresh slice_scatter select_scatter index_select "
       "tile unfold hstack vstack pixel_unshuffle as_strided permute_copy "

@@ -42,4 +42,10 @@ Topology parse_topology(const std::string& text, const std::string& file_name, T
 // The same layers as a layer table, with the rounded-up output sizes.
 layers::Table to_table(const Topology& topology);
 
+// The products of a layer table as a topology of convolutions, with the same MACs. What SCALE-Sim's
+// convolutions cannot say (a third axis, dilation, two strides, transposed ones) is written as the
+// matrix product that it is, groups as a line each. Of a depthwise layer the name begins with "DP";
+// other names do not hold "DP", nor commas. Throws DataError when there is no product.
+std::string topology_csv(const layers::Table& table);
+
 }  // namespace adagp::scalesim

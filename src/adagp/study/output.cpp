@@ -5,51 +5,10 @@
 
 #include "adagp/core/lookup.h"
 #include "adagp/report/table.h"
+#include "adagp/study/row_numbers.h"
 
 namespace adagp::study {
 namespace {
-
-bool inference(const Study& study) {
-  return study.points.front().designs.empty();
-}
-
-// The numbers of a line, whichever mode.
-struct Numbers {
-  std::string design;
-  int64_t cycles, vector, stall, total;
-  accel::Energy energy;
-  double seconds;
-  double speedup = 1, energy_ratio = 1, memory_ratio = 1;
-};
-
-Numbers numbers_of(const Study& study, const Row& row) {
-  const accel::PointResult& result = study.results[row.run];
-  if (inference(study)) {
-    const accel::PassCost& cost = result.inference;
-    const double clock = study.points[row.run].accelerator.clock_mhz * 1e6;
-    return {"inference",
-            cost.array,
-            cost.vector,
-            cost.stall,
-            cost.total(),
-            cost.energy,
-            static_cast<double>(cost.total()) / clock};
-  }
-  const accel::DesignSummary& one = result.designs[row.design];
-  return {one.design->name,   one.cycles.compute(),
-          one.cycles.vector,  one.cycles.stall,
-          one.cycles.total(), one.energy,
-          one.seconds,        one.speedup,
-          one.energy_ratio,   one.memory_energy_ratio};
-}
-
-// Of the design: with its second array, where it has one.
-int64_t pes_of(const Study& study, const Row& row) {
-  const accel::Accelerator& machine = study.points[row.run].accelerator;
-  const bool second =
-      !inference(study) && study.results[row.run].designs[row.design].design->second_array;
-  return machine.array.pes() + (second ? machine.second_array().pes() : 0);
-}
 
 using Value = double (*)(const Study& study, const Row& row);
 
@@ -92,6 +51,38 @@ std::vector<bool> varying_places(const Study& study) {
 }
 
 }  // namespace
+
+bool inference(const Study& study) {
+  return study.points.front().designs.empty();
+}
+
+Numbers numbers_of(const Study& study, const Row& row) {
+  const accel::PointResult& result = study.results[row.run];
+  if (inference(study)) {
+    const accel::PassCost& cost = result.inference;
+    const double clock = study.points[row.run].accelerator.clock_mhz * 1e6;
+    return {"inference",
+            cost.array,
+            cost.vector,
+            cost.stall,
+            cost.total(),
+            cost.energy,
+            static_cast<double>(cost.total()) / clock};
+  }
+  const accel::DesignSummary& one = result.designs[row.design];
+  return {one.design->name,   one.cycles.compute(),
+          one.cycles.vector,  one.cycles.stall,
+          one.cycles.total(), one.energy,
+          one.seconds,        one.speedup,
+          one.energy_ratio,   one.memory_energy_ratio};
+}
+
+int64_t pes_of(const Study& study, const Row& row) {
+  const accel::Accelerator& machine = study.points[row.run].accelerator;
+  const bool second =
+      !inference(study) && study.results[row.run].designs[row.design].design->second_array;
+  return machine.array.pes() + (second ? machine.second_array().pes() : 0);
+}
 
 std::string significant(double value) {
   std::ostringstream out;

@@ -56,11 +56,13 @@ void check_options(const PipelineOptions& options) {
 
 bool with_accelerator(const PipelineOptions& options) {
   const Options& network = options.accelerator;
-  return !network.models.empty() || !network.table.empty() || !network.pt2.empty();
+  return !network.models.empty() || !network.table.empty() || !network.pt2.empty() ||
+         !network.tables.empty();
 }
 
 // Items of the network, where costs are not the same for all stages.
 std::vector<PipelineItem> items_for(const PipelineOptions& options, int micro_batches) {
+  if (!options.items.empty()) return options.items;
   if (!options.costs_file.empty()) return read_items(options.costs_file);
   if (!with_accelerator(options)) return {};
   auto items = accelerator_items(options.accelerator, micro_batches);
@@ -118,16 +120,19 @@ void describe_network(const PipelineOptions& options, PipelineStudy& study) {
   const Study network = make_study(one);
   study.missing = layers::missing(*network.cases[0].table);
   study.missing_lines = missing_lines(network);
-  if (!options.batches_per_epoch && !options.accelerator.models.empty()) {
+  const bool data_set = !options.accelerator.models.empty() ||
+                        (!options.accelerator.tables.empty() && options.accelerator.examples);
+  if (!options.batches_per_epoch && data_set) {
     study.batches_per_epoch = network.points[0].run.batches_per_epoch;
   }
 }
 
 }  // namespace
 
-PipelineStudy run_pipelines(const PipelineOptions& options) {
+PipelineStudy run_pipelines(const PipelineOptions& options, const PipelineProgress& progress) {
   check_options(options);
-  if (with_accelerator(options) && !options.costs_file.empty()) {
+  const bool measured = !options.costs_file.empty() || !options.items.empty();
+  if (with_accelerator(options) && measured) {
     throw UsageError("pipeline: costs from --costs and from --model or --table; expected one");
   }
   const auto numbers = [&](const std::string& text, const char* usual, const char* swept,
@@ -144,16 +149,21 @@ PipelineStudy run_pipelines(const PipelineOptions& options) {
   }
   PipelineStudy study;
   study.unit = with_accelerator(options)    ? "cycles"
+               : !options.items.empty()     ? options.items_unit
                : options.costs_file.empty() ? "steps"
                                             : "units of " + options.costs_file;
   const auto training = schedule::Schedule::parse(options.training, options.epochs);
   study.training = training.str();
   study.epochs = options.epochs;
   describe_network(options, study);
+  auto tell = [&, done = size_t{0}]() mutable {
+    if (progress) progress(done++, count);
+  };
   for (const auto& name : names) {
     const bool chunked = pipeline::find_schedule(name).chunked;
     for (const int64_t devices : stages) {
       for (const int64_t parts : micro) {
+        tell();
         pipeline::Request request;
         request.schedule = name;
         request.devices = static_cast<int>(devices);
@@ -168,6 +178,7 @@ PipelineStudy run_pipelines(const PipelineOptions& options) {
       }
     }
   }
+  tell();
   if (study.runs.empty()) throw UsageError(study.skipped.front());
   return study;
 }

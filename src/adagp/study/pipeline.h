@@ -1,6 +1,7 @@
 #pragma once
 // What `adagp pipeline` runs: every combination of schedules, stages and micro-batches.
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -25,6 +26,8 @@ struct PipelineOptions {
   pipeline::StageCost rest{0, 0, 0, 0};  // summary, predict_update, optimizer, bytes
   double latency = 0, bandwidth = 0;
   std::string costs_file;
+  std::vector<PipelineItem> items;  // such costs in memory, instead of a file
+  std::string items_unit = "units of time";
   Options accelerator;          // of one network, when it has one
   bool free_predictor = false;  // leave the predictor's cycles out
   double memory_limit = 0;      // bytes per stage; 0: none
@@ -54,12 +57,18 @@ struct PipelineStudy {
   std::vector<std::string> skipped;  // of several: what a schedule cannot do, and why
 };
 
+// `progress(done, all)` is called before each run and at the end; what it throws ends the study.
+using PipelineProgress = std::function<void(size_t done, size_t all)>;
 // Throws UsageError and DataError.
-PipelineStudy run_pipelines(const PipelineOptions& options);
+PipelineStudy run_pipelines(const PipelineOptions& options, const PipelineProgress& progress = {});
 
 std::string pipeline_text(const PipelineStudy& study, bool gantt);
 std::string pipeline_json(const PipelineStudy& study);  // an object, of several an array
 std::string pipeline_csv(const PipelineStudy& study);
 report::GanttChart pipeline_chart(const PipelineStudy& study);  // of one run
+report::GanttChart pipeline_chart(const PipelineStudy& study, const PipelineRun& run);
+// What ran when, and the op lists behind it. UsageError for more than a picture can hold.
+std::vector<pipeline::Event> pipeline_events(const PipelineRun& run);
+pipeline::Plan pipeline_plan(const PipelineRun& run);
 
 }  // namespace adagp::study

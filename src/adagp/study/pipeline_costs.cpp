@@ -169,7 +169,11 @@ std::vector<PipelineItem> accelerator_items(const Options& options, int micro_ba
 }
 
 std::vector<PipelineItem> read_items(const std::string& file) {
-  const std::string text(core::without_byte_order_mark(core::read_file(file)));
+  return parse_items(core::read_file(file), file);
+}
+
+std::vector<PipelineItem> parse_items(const std::string& bytes, const std::string& file) {
+  const std::string text(core::without_byte_order_mark(bytes));
   const std::string start = core::trim(text).substr(0, 1);
   auto items =
       start == "[" || start == "{" ? items_from_json(text, file) : items_from_csv(text, file);

@@ -37,6 +37,8 @@ std::vector<PipelineItem> accelerator_items(const Options& options, int micro_ba
 // each), summary, predict_update, optimizer, output_bytes, weight_bytes, summary_bytes, kept_bytes.
 // Throws DataError naming the file and the line.
 std::vector<PipelineItem> read_items(const std::string& file);
+// The same of such a file's text; `file` is for messages.
+std::vector<PipelineItem> parse_items(const std::string& text, const std::string& file);
 
 // Items into stages by forward + backward; memory: weights and their gradients, and the activations
 // of as many micro-batches as the schedule keeps. `limit` in bytes, 0: none.

@@ -34,7 +34,8 @@ int most_stash(const pipeline::Result& result) {
   return *std::max_element(result.peak_stash.begin(), result.peak_stash.end());
 }
 
-std::vector<pipeline::Event> events_of(const PipelineRun& run) {
+// Throws UsageError where a picture would have too many boxes.
+void check_boxes(const PipelineRun& run) {
   const int64_t boxes = run.sequence.batches * run.layout.micro_batches * run.layout.stages * 3;
   if (boxes > kMostBoxes) {
     throw UsageError(core::cat("pipeline: a picture of ", count_of(run.sequence.batches, "batch"),
@@ -42,12 +43,6 @@ std::vector<pipeline::Event> events_of(const PipelineRun& run) {
                                run.layout.stages, " stages would have up to ", boxes,
                                " boxes, expected at most ", kMostBoxes, "; use fewer batches"));
   }
-  std::vector<pipeline::Event> events;
-  pipeline::SimulateOptions options;
-  options.overlap = run.overlap;
-  options.on_event = [&](const pipeline::Event& event) { events.push_back(event); };
-  simulate(run.layout, run.costs.costs, run.sequence, options);
-  return events;
 }
 
 std::string heading(const PipelineStudy& study, const PipelineRun& run) {
@@ -85,7 +80,7 @@ std::string one_text(const PipelineStudy& study, bool gantt) {
   const PipelineRun& run = study.runs[0];
   std::string text = heading(study, run) + study.missing_lines + "\n";
   if (gantt) {
-    text += gantt_text(events_of(run), run.layout.devices) +
+    text += gantt_text(pipeline_events(run), run.layout.devices) +
             "\nF forward, G forward of a GP batch, B backward (I input, W weight gradient), "
             "P predict-update,\nO optimizer, with the number of the micro-batch\n\n";
   }
@@ -189,6 +184,32 @@ std::string colour_kind(const pipeline::Op& op) {
 
 }  // namespace
 
+std::vector<pipeline::Event> pipeline_events(const PipelineRun& run) {
+  check_boxes(run);
+  std::vector<pipeline::Event> events;
+  pipeline::SimulateOptions options;
+  options.overlap = run.overlap;
+  options.on_event = [&](const pipeline::Event& event) { events.push_back(event); };
+  simulate(run.layout, run.costs.costs, run.sequence, options);
+  return events;
+}
+
+pipeline::Plan pipeline_plan(const PipelineRun& run) {
+  check_boxes(run);
+  pipeline::Request request;
+  request.schedule = run.layout.schedule;
+  request.devices = run.layout.devices;
+  request.micro_batches = run.layout.micro_batches;
+  request.chunks = run.layout.chunks();
+  request.overlap = run.overlap;
+  request.phases.clear();
+  for (int64_t i = 0; i < run.sequence.batches; ++i) {
+    request.phases.push_back(
+        run.sequence.cycle[static_cast<size_t>(i) % run.sequence.cycle.size()]);
+  }
+  return pipeline::make_plan(request);
+}
+
 std::string pipeline_text(const PipelineStudy& study, bool gantt) {
   if (study.runs.size() == 1 && study.skipped.empty()) return one_text(study, gantt);
   if (gantt) {
@@ -221,14 +242,17 @@ report::GanttChart pipeline_chart(const PipelineStudy& study) {
   if (study.runs.size() != 1) {
     throw UsageError(core::cat("pipeline: --plot is for one run, got ", study.runs.size()));
   }
-  const PipelineRun& run = study.runs[0];
+  return pipeline_chart(study, study.runs[0]);
+}
+
+report::GanttChart pipeline_chart(const PipelineStudy& study, const PipelineRun& run) {
   report::GanttChart chart;
   std::string title = heading(study, run);
   title.pop_back();
   chart.title = title;
   chart.x_title = study.unit;
   for (int d = 0; d < run.layout.devices; ++d) chart.lanes.push_back(core::cat("device ", d));
-  for (const pipeline::Event& event : events_of(run)) {
+  for (const pipeline::Event& event : pipeline_events(run)) {
     if (event.end <= event.start) continue;
     chart.boxes.push_back({static_cast<size_t>(event.device), event.start, event.end,
                            event.op.micro < 0 ? "" : std::to_string(event.op.micro),

@@ -28,7 +28,7 @@ struct Source {
 
 std::vector<Source> read_sources(const Options& options, Study& study) {
   const int given = !options.models.empty() + !options.table.empty() + !options.pt2.empty() +
-                    !options.topology.empty();
+                    !options.topology.empty() + !options.tables.empty();
   if (given != 1) {
     throw UsageError(std::string("simulate: ") + (given == 0 ? "nothing to simulate" : "too much") +
                      ": give one of --model, --table, --pt2 and --topology");
@@ -38,7 +38,11 @@ std::vector<Source> read_sources(const Options& options, Study& study) {
     study.tables.push_back(std::move(table));
     sources.push_back({&study.tables.back(), study.tables.back().model, input, rule});
   };
-  if (!options.table.empty() || !options.pt2.empty()) {
+  if (!options.tables.empty()) {
+    for (const layers::Table& table : options.tables) {
+      add(table, table.input, options.tables_rule);
+    }
+  } else if (!options.table.empty() || !options.pt2.empty()) {
     layers::Table table;
     if (options.pt2.empty()) {
       table = layers::from_csv(core::read_file(options.table), options.table);
@@ -158,7 +162,21 @@ void check_size(const Lists& lists, const std::vector<Source>& sources) {
          "layers in all (of the networks, times batch sizes, times predictor sizes)");
 }
 
-std::vector<accel::Accelerator> make_machines(const Options& options, const Lists& lists) {
+// Calls what the caller gave once in a thousand times.
+class SeldomCheck {
+ public:
+  explicit SeldomCheck(const std::function<void()>& check) : check_(check) {}
+  void operator()() {
+    if (check_ && ++calls_ % 1024 == 0) check_();
+  }
+
+ private:
+  const std::function<void()>& check_;
+  size_t calls_ = 0;
+};
+
+std::vector<accel::Accelerator> make_machines(const Options& options, const Lists& lists,
+                                              SeldomCheck& check) {
   std::vector<accel::Accelerator> machines;
   for (const auto& name : lists.accelerators) {
     accel::Accelerator machine = zoo::accelerator(name);
@@ -174,6 +192,7 @@ std::vector<accel::Accelerator> make_machines(const Options& options, const List
       for (const auto& flow : flows) {
         machine.dataflow = accel::find_dataflow(flow).name;
         machines.push_back(machine);
+        check();
       }
     }
     accel::check(machine);  // what differs between the arrays was checked where it was read
@@ -188,7 +207,8 @@ struct Prepared {
 };
 
 std::vector<Prepared> make_plans(const Options& options, const Lists& lists,
-                                 const std::vector<Source>& sources, Study& study) {
+                                 const std::vector<Source>& sources, Study& study,
+                                 SeldomCheck& check) {
   std::vector<Prepared> prepared;
   for (const Source& source : sources) {
     for (const int64_t batch : lists.batches) {
@@ -196,6 +216,7 @@ std::vector<Prepared> make_plans(const Options& options, const Lists& lists,
         const accel::PlanOptions plan{batch, config, source.rule, !options.products_only};
         study.plans.push_back(accel::make_plan(*source.table, plan));
         prepared.push_back({&source, &study.plans.back(), config});
+        for (size_t i = 0; i < source.table->rows.size(); ++i) check();
       }
     }
   }
@@ -216,21 +237,22 @@ accel::Run run_of(const Options& options, const std::string& input, int64_t batc
 
 }  // namespace
 
-Study make_study(const Options& options) {
+Study make_study(const Options& options, const std::function<void()>& check) {
+  SeldomCheck seldom(check);
   check_count("--epochs", options.epochs, kMostEpochs);
   if (options.examples) check_count("--examples", *options.examples, kMostExamples);
   Study study;
   const auto sources = read_sources(options, study);
   const Lists lists = read_lists(options);
   check_size(lists, sources);
-  const auto machines = make_machines(options, lists);
+  const auto machines = make_machines(options, lists, seldom);
   std::vector<const accel::Design*> designs;
   if (!options.inference) {
     for (const auto& name : names_or_all(options.designs, "--designs", accel::designs())) {
       designs.push_back(&accel::find_design(name));
     }
   }
-  const auto prepared = make_plans(options, lists, sources, study);
+  const auto prepared = make_plans(options, lists, sources, study, seldom);
   for (const Prepared& ready : prepared) {
     accel::Run run;
     if (!options.inference) run = run_of(options, ready.source->input, ready.plan->batch);
@@ -239,6 +261,7 @@ Study make_study(const Options& options) {
                              ready.plan->batch, ready.predictor, ready.plan, ready.source->table});
       study.points.push_back(
           {ready.plan, &accel::find_dataflow(machine.dataflow), machine, designs, run});
+      seldom();
     }
   }
   return study;

@@ -22,6 +22,8 @@ struct Options {
   std::string pt2;                  // a network that torch.export.save wrote instead of a model
   std::string topology;             // a SCALE-Sim topology instead of a model
   std::string topology_kind = "conv";
+  std::vector<layers::Table> tables;  // in memory, instead of a model; outputs rounded by the rule
+  accel::SizeRule tables_rule = accel::SizeRule::kFloor;
   std::string accelerators = "adagp-180";
   std::vector<std::string> settings;  // key=value of the accelerator
   std::string arrays, dataflows, batches;
@@ -54,8 +56,9 @@ struct Study {
   std::string batch_note;  // of a network that Python exported: which size was its batch
 };
 
-// Reads tables and makes the plans. Throws UsageError and DataError.
-Study make_study(const Options& options);
+// Reads tables and makes the plans. Throws UsageError and DataError. A million combinations take
+// seconds: `check` is called about every thousand, and what it throws ends the making.
+Study make_study(const Options& options, const std::function<void()>& check = {});
 
 // Simulates every case; `progress(done)` as in accel::sweep.
 void run(Study& study, unsigned threads, const std::function<void(size_t)>& progress = {});

@@ -114,5 +114,32 @@ TEST(Topology, Kinds) {
   EXPECT_THROW(parse_kind("mnk"), UsageError);
 }
 
+TEST(Topology, OfALayerTableHasItsMacs) {
+  layers::Table table{"net", "x", {}};
+  const auto add = [&](const char* name, const char* op, std::array<int64_t, 3> in,
+                       std::array<int64_t, 3> out, int64_t groups, int64_t kernel) {
+    layers::Row row;
+    row.name = name;
+    row.op = op;
+    row.input = in;
+    row.output = out;
+    row.groups = groups;
+    row.kernel = {kernel, kernel};
+    layers::complete(row);
+    table.rows.push_back(row);
+  };
+  add("plain", "conv2d", {4, 9, 9}, {6, 7, 7}, 1, 3);
+  add("DPN", "conv2d", {4, 9, 9}, {8, 7, 7}, 2, 3);  // "DP" would mean depthwise
+  add("depth,wise", "conv2d", {4, 9, 9}, {8, 7, 7}, 4, 3);
+  add("head", "linear", {10, 1, 3}, {5, 1, 3}, 1, 1);
+  add("up", "conv_transpose", {4, 3, 3}, {6, 4, 4}, 1, 2);
+  add("norm", "batch_norm", {4, 3, 3}, {4, 3, 3}, 1, 1);
+  const std::string text = topology_csv(table);
+  const Topology read = parse_topology(text, "net.csv", TopologyKind::kConv);
+  EXPECT_EQ(layers::total_macs(to_table(read)), layers::total_macs(table)) << text;
+  EXPECT_EQ(read.layers.size(), 1u + 2 + 4 + 1 + 1);
+  EXPECT_THROW(topology_csv({"net", "x", {}}), DataError);
+}
+
 }  // namespace
 }  // namespace adagp::scalesim

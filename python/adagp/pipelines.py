@@ -1,0 +1,267 @@
+"""Pipelines over several devices: who does what when, and what predicted batches save."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from . import _core
+from ._arguments import (
+    flag,
+    listed,
+    need,
+    number,
+    optional_whole,
+    progress_bar,
+    text,
+    whole,
+)
+from ._blocks import BlockTimes, time_blocks
+from .errors import UsageError
+from .sim import set_machine, set_network, usual_examples, warn_of_missing
+
+__all__ = ["BlockTimes", "Gantt", "Pipelines", "pipeline", "time_blocks"]
+
+
+class Gantt:
+    """A picture of one pipeline: lanes are devices, boxes are passes of micro-batches."""
+
+    def __init__(self, svg: str) -> None:
+        self.svg = svg
+
+    def _repr_svg_(self) -> str:
+        return self.svg
+
+    def save(self, path: Any) -> None:
+        """Writes the picture as an SVG file."""
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(self.svg)
+
+    def __repr__(self) -> str:
+        return f"<Gantt chart, {len(self.svg)} bytes of SVG>"
+
+
+class Pipelines:
+    """The results of `pipeline`: one or several schedules, stages and micro-batches."""
+
+    def __init__(self, study: _core.PipelineStudy, note: str = "") -> None:
+        self._study = study
+        self.note = note
+        parsed = json.loads(study.json())
+        self._runs: list[dict[str, Any]] = parsed if isinstance(parsed, list) else [parsed]
+
+    @property
+    def unit(self) -> str:
+        """Of times: steps, cycles, seconds."""
+        return self._study.unit
+
+    @property
+    def skipped(self) -> list[str]:
+        """Of several: what a schedule cannot do, and why."""
+        return self._study.skipped
+
+    def __len__(self) -> int:
+        return len(self._runs)
+
+    def __getitem__(self, index: int) -> dict[str, Any]:
+        """One run, as the program's JSON has it."""
+        return self._runs[whole(index, "index", -(2**62))]
+
+    def __iter__(self) -> Iterator[dict[str, Any]]:
+        return iter(self._runs)
+
+    def to_pandas(self) -> Any:
+        """A DataFrame with a line for each run; utilisation is the mean of the devices."""
+        pandas = need("pandas", "Pipelines.to_pandas", "pandas")
+        rows = []
+        for run in self._runs:
+            used = run["utilisation"]
+            rows.append(
+                {
+                    "schedule": run["schedule"],
+                    "stages": run["stages"],
+                    "micro_batches": run["micro_batches"],
+                    "chunks": run["chunks"],
+                    "phases": run["phases"],
+                    "batches": run["batches"],
+                    "makespan": run["makespan"],
+                    "unit": run["unit"],
+                    "utilisation": sum(used) / len(used),
+                    "peak_stash": max(run["peak_stash"]),
+                    "synchronisations": run["synchronisations"],
+                    "messages": run["messages"],
+                    "steady_speedup": run["steady_speedup"],
+                    "training_speedup": run["training"]["speedup"],
+                }
+            )
+        return pandas.DataFrame(rows)
+
+    def _find(self, schedule: Any, stages: int | None, micro_batches: int | None) -> int:
+        wanted = {"schedule": schedule, "stages": stages, "micro_batches": micro_batches}
+        wanted = {key: value for key, value in wanted.items() if value is not None}
+        found = [
+            place
+            for place, run in enumerate(self._runs)
+            if all(run[key] == value for key, value in wanted.items())
+        ]
+        if len(found) == 1:
+            return found[0]
+        asked = ", ".join(f"{key} {value!r}" for key, value in wanted.items()) or "nothing named"
+        there = ", ".join(
+            f"{run['schedule']} {run['stages']}x{run['micro_batches']}" for run in self._runs[:8]
+        )
+        raise UsageError(
+            f"{asked}: {len(found)} runs of {len(self)} fit, expected one; name schedule, stages "
+            f"and micro_batches. There are {there}{', ...' if len(self) > 8 else ''}"
+        )
+
+    def gantt(
+        self, schedule: str | None = None, stages: int | None = None,
+        micro_batches: int | None = None,
+    ) -> Gantt:  # fmt: skip
+        """The picture of one run, which Jupyter shows."""
+        return Gantt(self._study.svg(self._find(schedule, stages, micro_batches)))
+
+    def ops(
+        self, schedule: str | None = None, stages: int | None = None,
+        micro_batches: int | None = None,
+    ) -> dict[str, Any]:  # fmt: skip
+        """The op lists of all devices, in their order, as columns: device, kind, phase, batch,
+        micro_batch, stage, replica, peer (-1: none). `pandas.DataFrame(p.ops("chimera"))`."""
+        return self._study.ops(self._find(schedule, stages, micro_batches))
+
+    def events(
+        self, schedule: str | None = None, stages: int | None = None,
+        micro_batches: int | None = None,
+    ) -> dict[str, Any]:  # fmt: skip
+        """What ran when, as columns with start and end."""
+        return self._study.events(self._find(schedule, stages, micro_batches))
+
+    def json(self) -> str:
+        """The JSON that the program writes."""
+        return self._study.json()
+
+    def __repr__(self) -> str:
+        return self._study.text()
+
+    def _repr_html_(self) -> str:
+        from ._html import table_html
+
+        names = ["schedule", "stages", "micro_batches", "phases", "makespan", "steady_speedup"]
+        columns = {name: [run[name] for run in self._runs] for name in names}
+        columns["training_speedup"] = [run["training"]["speedup"] for run in self._runs]
+        heading = f"times in {self.unit}" + (f"; {self.note}" if self.note else "")
+        return table_html(columns, heading=heading)
+
+
+def _set_costs(options: _core.PipelineOptions, costs: Any) -> None:
+    """A file, a DataFrame, a list of dicts or what `time_blocks` measured."""
+    if isinstance(costs, str) or hasattr(costs, "__fspath__"):
+        options.costs_file = str(costs)
+        return
+    if isinstance(costs, BlockTimes):
+        options.items_unit = costs.unit
+        costs = list(costs)
+    elif hasattr(costs, "to_dict") and hasattr(costs, "columns"):
+        costs = costs.to_dict("records")
+    if not isinstance(costs, (list, tuple)) or not all(isinstance(c, Mapping) for c in costs):
+        raise UsageError(
+            f"costs is a {type(costs).__name__}, expected a file, a DataFrame, a list of dicts "
+            "with forward and backward, or what adagp.time_blocks returns"
+        )
+    try:
+        items = json.dumps([dict(one) for one in costs], allow_nan=True, default=float)
+    except (TypeError, ValueError) as error:
+        raise UsageError(f"costs: {error}; expected numbers and names") from error
+    options.set_costs(items, "costs")
+
+
+def pipeline(
+    model: Any = None,
+    input: Any = None,
+    batch: Any = None,
+    *,
+    stages: Any = 4,
+    micro_batches: Any = 4,
+    schedule: Any = "gpipe",
+    phases: str = "bp",
+    batches: int | None = None,
+    chunks: int = 0,
+    overlap: bool = True,
+    costs: Any = None,
+    forward: float = 1,
+    backward: float = 2,
+    summary: float = 0,
+    predictor: float = 0,
+    optimizer: float = 0,
+    latency: float = 0,
+    bandwidth: float = 0,
+    output_bytes: float = 0,
+    weight_bytes: float = 0,
+    summary_bytes: float = 0,
+    memory: float = 0,
+    accelerator: Any = "adagp-180",
+    array: Any = None,
+    dataflow: Any = None,
+    settings: Mapping[str, Any] | None = None,
+    products_only: bool = False,
+    free_predictor: bool = False,
+    examples: int | None = None,
+    training: str = "auto",
+    epochs: int = 90,
+    batches_per_epoch: int | None = None,
+    progress: bool = False,
+) -> Pipelines:
+    """Simulates pipelines: schedules x stages x micro-batches.
+
+    Without a model every stage takes `forward` and `backward` steps. With a model (as in
+    `adagp.layers`) the stages take its cycles on an accelerator; with `costs` (a file, a DataFrame,
+    a list of dicts, or what `adagp.time_blocks` measured) what they say. Schedules: gpipe, dapple,
+    chimera, zero-bubble, interleaved, or "all". `phases` is "bp", "gp", "gp-bp" or counts as in
+    "gp*4-bp". `memory` is in GiB for a stage.
+
+    >>> import adagp
+    >>> p = adagp.pipeline(stages=4, micro_batches=4, schedule=["gpipe", "chimera"], phases="gp-bp")
+    >>> [run["makespan"] for run in p]
+    [25.0, 20.0]
+    """
+    options = _core.PipelineOptions()
+    options.schedules = listed(schedule, "schedule")
+    options.stages = listed(stages, "stages")
+    options.micro_batches = listed(micro_batches, "micro_batches")
+    options.phases = text(phases, "phases")
+    options.batches = optional_whole(batches, "batches", -(2**62))
+    options.chunks = whole(chunks, "chunks", 0, 2**31 - 1)
+    options.overlap = flag(overlap, "overlap")
+    for name, value in {
+        "forward": forward, "backward": backward, "summary": summary, "predictor": predictor,
+        "optimizer": optimizer, "latency": latency, "bandwidth": bandwidth,
+        "output_bytes": output_bytes, "weight_bytes": weight_bytes, "summary_bytes": summary_bytes,
+    }.items():  # fmt: skip
+        setattr(options, name, number(value, name))
+    options.memory_limit = number(memory, "memory") * 2**30
+    options.free_predictor = flag(free_predictor, "free_predictor")
+    options.training = text(training, "training")
+    options.epochs = whole(epochs, "epochs", -(2**62))
+    options.batches_per_epoch = optional_whole(batches_per_epoch, "batches_per_epoch", -(2**62))
+    if costs is not None:
+        _set_costs(options, costs)
+    if model is not None:
+        machine = _core.SimulateOptions()
+        tables = set_network(machine, model, input)
+        set_machine(machine, accelerator, array, dataflow, batch, settings, products_only)
+        machine.examples = optional_whole(examples, "examples", -(2**62))
+        if tables and examples is None:
+            machine.examples = usual_examples(tables)
+            if machine.examples is None:  # an epoch then has 1000 batches, as without a network
+                machine.examples = 1
+                if batches_per_epoch is None:
+                    options.batches_per_epoch = 1000
+        options.accelerator = machine
+    show, close = progress_bar(progress, "run")
+    try:
+        study = _core.run_pipelines(options, show if progress else None)
+    finally:
+        close()
+    return Pipelines(study, warn_of_missing(study.missing))

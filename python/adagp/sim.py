@@ -1,0 +1,263 @@
+"""Training runs and forward passes on accelerators: one, or a sweep of them."""
+
+from __future__ import annotations
+
+import json
+import warnings
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from . import _core
+from ._arguments import (
+    arrays,
+    flag,
+    listed,
+    need,
+    optional_whole,
+    progress_bar,
+    settings as setting_texts,
+    text,
+    whole,
+)
+from .errors import UsageError
+from .layer_table import LayerTable, is_path, layers
+
+# Inputs of the usual data sets, whose number of examples is known.
+_USUAL_SHAPES = {"3x224x224": "imagenet", "3x32x32": "cifar"}
+
+
+class MissingMacsWarning(UserWarning):
+    """The figures leave out a part of the network."""
+
+
+class Simulation:
+    """The results of `simulate`: a row for each run and design, in columns.
+
+    `sim["cycles"]` is a numpy array; `sim.columns` names what there is. A Pareto front is a
+    Simulation too, with fewer rows.
+    """
+
+    def __init__(self, sweep: _core.Sweep, note: str = "") -> None:
+        self._sweep = sweep
+        self._data: dict[str, Any] | None = None
+        self.note = note
+
+    def _columns(self) -> dict[str, Any]:
+        if self._data is None:
+            self._data = self._sweep.columns()
+        return self._data
+
+    @property
+    def columns(self) -> list[str]:
+        return list(self._columns())
+
+    @property
+    def runs(self) -> int:
+        """Combinations that were simulated; each has a row for every design."""
+        return self._sweep.runs
+
+    def __len__(self) -> int:
+        return len(self._sweep)
+
+    def __getitem__(self, column: str) -> np.ndarray[Any, Any]:
+        """A column: numbers, or texts as an array of str."""
+        data = self._columns()
+        if column not in data:
+            raise KeyError(f"no column '{column}'; there are {', '.join(data)}")
+        value = data[column]
+        if isinstance(value, tuple):
+            texts, codes = value
+            return np.asarray(np.array(texts, dtype=object)[codes])
+        return np.asarray(value)
+
+    def to_pandas(self) -> Any:
+        """A DataFrame. Columns of texts are categories."""
+        pandas = need("pandas", "Simulation.to_pandas", "pandas")
+        made = {}
+        for name, value in self._columns().items():
+            if isinstance(value, tuple):
+                texts, codes = value
+                value = pandas.Categorical.from_codes(codes, categories=texts, validate=False)
+            made[name] = value
+        return pandas.DataFrame(made, copy=False)
+
+    def pareto(self, x: str = "cycles", y: str = "energy") -> Simulation:
+        """Of each network the rows that no other beats in both: cycles, energy, time, pes."""
+        front = self._sweep.pareto(f"{text(x, 'x')},{text(y, 'y')}")
+        return Simulation(front, self.note)
+
+    def explain(self, layer: str, run: int = 0) -> str:
+        """The formulas of a layer with their numbers, on the array of a run."""
+        return self._sweep.explain(text(layer, "layer"), whole(run, "run"))
+
+    def details(self, run: int = 0) -> dict[str, Any]:
+        """One run in full, layer by layer, as `--per-layer --json` of the program."""
+        out: dict[str, Any] = json.loads(self._sweep.details(whole(run, "run")))
+        return out
+
+    def json(self) -> str:
+        """The JSON that the program writes."""
+        return self._sweep.json()
+
+    def to_csv(self) -> str:
+        """The CSV that the program writes."""
+        return self._sweep.csv()
+
+    def svg(self) -> str:
+        """The picture that the program draws: layers of one run, speed-ups of several."""
+        return self._sweep.svg()
+
+    def plot(self, y: str = "total_cycles", x: str | None = None, ax: Any = None) -> Any:
+        """A matplotlib chart of a column, a line for each design, over another or the runs."""
+        pyplot = need("matplotlib.pyplot", "Simulation.plot", "plot")
+        axes = pyplot.subplots(figsize=(8, 4), layout="constrained")[1] if ax is None else ax
+        heights = self[{"energy": "energy_j", "time": "time_s"}.get(y, y)]
+        designs = self["design"]
+        whole_sweep = x is None and len(self) == self.runs * len(set(designs))
+        labels = self._sweep.labels() if whole_sweep else None
+        for design in dict.fromkeys(designs):
+            chosen = designs == design
+            if x is not None:
+                axes.plot(self[x][chosen], heights[chosen], "o", label=design, markersize=4)
+            else:
+                axes.plot(np.arange(chosen.sum()), heights[chosen], "o-", label=design)
+        if labels is not None and len(labels) <= 24:
+            axes.set_xticks(range(len(labels)), labels, rotation=40, ha="right")
+        axes.set_xlabel(x or "run")
+        axes.set_ylabel(y)
+        axes.set_title(self._sweep.places(), fontsize="small")
+        axes.legend()
+        return axes
+
+    def __repr__(self) -> str:
+        if len(self) > 100:
+            return f"<Simulation of {self.runs} runs, {len(self)} rows: {self._sweep.places()}>"
+        return "\n".join(part for part in (self.note, self._sweep.console()) if part)
+
+    def _repr_html_(self) -> str:
+        from ._html import table_html
+
+        keep = ["model", "batch", "array", "dataflow", "design", "total_cycles", "time_s"]
+        keep += ["energy_j", "speedup", "energy_ratio"]
+        note = "; ".join(part for part in (self._sweep.places(), self.note) if part)
+        return table_html({name: self[name] for name in keep}, heading=note)
+
+
+def accelerators() -> list[str]:
+    """Accelerators that are known by name."""
+    return _core.zoo_accelerators()
+
+
+def _is_one(model: Any) -> bool:
+    return not isinstance(model, (list, tuple))
+
+
+def set_network(options: _core.SimulateOptions, model: Any, input: Any) -> list[LayerTable]:
+    """Puts networks into `options`: names as names, the rest as tables, which are returned."""
+    models = [model] if _is_one(model) else list(model)
+    if not models:
+        raise UsageError("model is an empty list, expected at least one network")
+    if all(isinstance(one, str) and not is_path(one) for one in models):
+        options.models = ",".join(models)
+        if input is not None:
+            if isinstance(input, tuple) and all(isinstance(size, int) for size in input):
+                layers(models[0], input)  # says that a name takes a name
+            options.inputs = listed(input, "input")
+        return []
+    tables = [layers(one, input) for one in models]
+    if len({table._topology for table in tables}) > 1:
+        raise UsageError("model mixes topologies of SCALE-Sim with other networks; simulate each")
+    options.set_tables([table._table for table in tables], tables[0]._topology)
+    return tables
+
+
+def set_machine(options: _core.SimulateOptions, accelerator: Any, array: Any, dataflow: Any,
+                batch: Any, settings: Any, products_only: bool) -> None:  # fmt: skip
+    """Puts what `simulate` and `pipeline` say about the machine into `options`."""
+    options.accelerators = listed(accelerator, "accelerator")
+    options.arrays = arrays(array)
+    options.dataflows = listed(dataflow, "dataflow")
+    options.batches = listed(batch, "batch")
+    options.settings = setting_texts(settings)
+    options.products_only = flag(products_only, "products_only")
+
+
+def usual_examples(tables: list[LayerTable]) -> int | None:
+    """Examples of the data set whose images have the tables' shape."""
+    names = {_USUAL_SHAPES.get(table.input, table.input) for table in tables}
+    if len(names) != 1 or names.isdisjoint({*_USUAL_SHAPES.values()}):
+        return None
+    return _core.examples_of(names.pop())
+
+
+def warn_of_missing(lines: str) -> str:
+    lines = lines.strip()
+    if lines:
+        warnings.warn(lines, MissingMacsWarning, stacklevel=3)
+    return lines
+
+
+def simulate(
+    model: Any,
+    input: Any = None,
+    batch: Any = None,
+    *,
+    array: Any = None,
+    dataflow: Any = None,
+    designs: Any = "baseline,low,efficient,max",
+    accelerator: Any = "adagp-180",
+    settings: Mapping[str, Any] | None = None,
+    epochs: int = 90,
+    examples: int | None = None,
+    schedule: str = "auto",
+    predictor: str = "shared",
+    predictor_channels: Any = None,
+    predictor_pooled: Any = None,
+    predictor_summary: Any = None,
+    inference: bool = False,
+    products_only: bool = False,
+    threads: int = 0,
+    progress: bool = False,
+) -> Simulation:
+    """Simulates training (or with `inference` the forward pass) of networks on accelerators.
+
+    `model` and `input` are as in `adagp.layers`; `model` may also be a list. Lists (or texts such
+    as "8..64:8") of arrays, dataflows, batches, accelerators and predictor sizes make a sweep over
+    all combinations. An array is "12x15", (12, 15) or 16. `settings` are keys of accelerator files,
+    as {"buffer.bytes": 2**17} or {"buffer_bytes": 2**17}. `examples` of an epoch are the data
+    set's, where the input is known.
+
+    >>> import adagp
+    >>> sim = adagp.simulate("resnet18", input="cifar", batch=64, array=["12x15", "32x32"])
+    >>> len(sim)
+    8
+    >>> bool((sim["speedup"] >= 1).all())
+    True
+    """
+    options = _core.SimulateOptions()
+    tables = set_network(options, model, input)
+    set_machine(options, accelerator, array, dataflow, batch, settings, products_only)
+    options.designs = listed(designs, "designs")
+    options.epochs = whole(epochs, "epochs", -(2**62))
+    options.examples = optional_whole(examples, "examples", -(2**62))
+    options.schedule = text(schedule, "schedule")
+    options.predictor_kind = text(predictor, "predictor")
+    options.predictor_channels = listed(predictor_channels, "predictor_channels")
+    options.predictor_pooled = listed(predictor_pooled, "predictor_pooled")
+    options.predictor_summary = listed(predictor_summary, "predictor_summary")
+    options.inference = flag(inference, "inference")
+    options.threads = whole(threads, "threads", 0, 1024)
+    notes = []
+    if tables and examples is None and not inference:
+        options.examples = usual_examples(tables)
+        if options.examples is not None:
+            notes.append(f"an epoch has {options.examples:,} examples, as examples= was not given")
+    show, close = progress_bar(progress, "run")
+    try:
+        sweep = _core.simulate(options, show if progress else None)
+    finally:
+        close()
+    notes.append(warn_of_missing(sweep.missing()))
+    return Simulation(sweep, "\n".join(note for note in notes if note))
