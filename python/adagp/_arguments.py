@@ -13,14 +13,6 @@ from .errors import UsageError
 _LARGEST = 2**63 - 1
 
 
-def need(module: str, what: str, extra: str) -> Any:
-    """The module, or an error that says how to get it."""
-    try:
-        return importlib.import_module(module)
-    except ImportError as error:
-        raise UsageError(f"{what} needs {module}: pip install 'adagp[{extra}]'") from error
-
-
 def whole(value: Any, name: str, least: int = 0, most: int = _LARGEST) -> int:
     """A whole number in a range."""
     if isinstance(value, bool) or not hasattr(value, "__index__"):

@@ -6,7 +6,8 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from ._arguments import need, whole
+from ._arguments import whole
+from ._extras import need
 from ._export import tensors
 from .errors import UsageError
 
@@ -29,7 +30,7 @@ class BlockTimes:
         return self._items[index]
 
     def to_pandas(self) -> Any:
-        return need("pandas", "BlockTimes.to_pandas", "pandas").DataFrame(self._items)
+        return need("pandas", "BlockTimes.to_pandas").DataFrame(self._items)
 
     def __repr__(self) -> str:
         forward = sum(item["forward"] for item in self._items)
@@ -157,7 +158,7 @@ def time_blocks(model: Any, x: Any, *, repeats: int = 5) -> BlockTimes:
     >>> [block["name"] for block in adagp.time_blocks(net, torch.rand(4, 8))]
     ['0', '1', '2']
     """
-    torch = need("torch", "time_blocks", "torch")
+    torch = need("torch", "time_blocks")
     whole(repeats, "repeats", 1, 1000)
     if not isinstance(model, torch.nn.Module):
         raise UsageError(f"model is a {type(model).__name__}, expected a torch module")

@@ -10,7 +10,8 @@ import zipfile
 from collections.abc import Mapping
 from typing import Any
 
-from ._arguments import need, whole
+from ._arguments import whole
+from ._extras import need
 from .errors import DataError, UsageError
 
 # What torch.export.save calls the graph; the second name up to torch 2.7.
@@ -103,7 +104,7 @@ def _inputs(given: Any, batch: int, torch: Any) -> tuple[tuple[Any, ...], dict[s
 
 def export_module(module: Any, given: Any, batch: int, train: bool) -> str:
     """The JSON of the exported graph of `module`."""
-    torch = need("torch", "a table of a module", "torch")
+    torch = need("torch", "a table of a module")
     args, keywords = _inputs(given, whole(batch, "batch", 1), torch)
     try:
         network = _with_plain_outputs(_on_meta(module, torch).train(train), torch)

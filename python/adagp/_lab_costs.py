@@ -52,7 +52,7 @@ def _products(model: Any, shape: tuple[int, ...], dtype: Any) -> list[float]:
     from .layer_table import layers
 
     table = layers(model, torch.empty((1, *shape), dtype=dtype))
-    return [float(row["macs"]) for row in table if row["macs"] > 0]
+    return [float(row.macs) for row in table if row.macs > 0]
 
 
 def planned_cost(plan: Plan, costs: Costs) -> float:

@@ -8,6 +8,7 @@ import random
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -265,7 +266,7 @@ class Training:
         optimizer = copy.deepcopy(self.optimizer.state_dict())
         self.model.train()
         for side, count in shapes:
-            part = map_images(inputs[:count], lambda x, s=side: shrunk(x, s))
+            part = map_images(inputs[:count], partial(shrunk, side=side))
             losses = self.setting.loss(self._outputs(part), targets[:count])
             losses.mean().backward()
             self.optimizer.step()

@@ -7,13 +7,14 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from ._arguments import need, whole
+from ._arguments import whole
+from ._extras import need
 from ._onnx_ops import Node, Translated, translate
 from .errors import DataError, UsageError
 
 
 def _load(path: Path) -> Any:
-    onnx = need("onnx", "a table of an .onnx file", "onnx")
+    onnx = need("onnx", "a table of an .onnx file")
     try:
         model = onnx.load(str(path), load_external_data=False)  # shapes are enough
     except OSError as error:
@@ -21,7 +22,7 @@ def _load(path: Path) -> Any:
     except Exception as error:
         raise DataError(f"{path}: is no ONNX file: {error}") from error
     if model.functions:
-        model = need("onnx.inliner", "a table of an .onnx file", "onnx").inline_local_functions(
+        model = need("onnx.inliner", "a table of an .onnx file").inline_local_functions(
             model
         )
     return model
@@ -83,7 +84,7 @@ def _fix_inputs(model: Any, path: Path, given: Any, batch: int) -> list[str]:
 
 def _shapes(model: Any, path: Path) -> dict[str, list[int]]:
     """The sizes of every tensor of the graph that has fixed ones."""
-    inference = need("onnx.shape_inference", "a table of an .onnx file", "onnx")
+    inference = need("onnx.shape_inference", "a table of an .onnx file")
     del model.graph.value_info[:]  # may hold symbols for what is fixed now
     for output in model.graph.output:
         output.type.tensor_type.ClearField("shape")
@@ -115,7 +116,7 @@ def _module_path(node_name: str) -> str:
 
 def _parameter_names(model: Any) -> dict[str, str]:
     """Initializers of numbers, by the names that rows get: their own, or their layer's."""
-    onnx = need("onnx", "a table of an .onnx file", "onnx")
+    onnx = need("onnx", "a table of an .onnx file")
     floats = {onnx.TensorProto.FLOAT, onnx.TensorProto.FLOAT16, onnx.TensorProto.BFLOAT16,
               onnx.TensorProto.DOUBLE, onnx.TensorProto.INT8, onnx.TensorProto.UINT8}
     names = {one.name: one.name for one in model.graph.initializer if one.data_type in floats}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -193,7 +194,7 @@ def _jobs(
             around = {max(1, epochs // 2), epochs, epochs + (epochs + 1) // 2}
             lengths += [("bp", length) for length in sorted(around)]
         else:
-            length = equal_cost_epochs(lambda n, m=method: _cost(setting, m, n), epochs)
+            length = equal_cost_epochs(partial(_cost, setting, method), epochs)
             lengths.append((method, length))
     # Methods take turns over the seeds, so that a machine that slows down slows all of them.
     return [Job(m, n, seed, setting.batch) for seed in seeds for m, n in lengths]

@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from . import _core
-from ._arguments import flag, need, text, whole
+from ._arguments import flag, text, whole
+from ._extras import need
 from ._core import Layer
 from .errors import DataError, UsageError
 
@@ -94,7 +95,7 @@ class LayerTable:
 
     def to_pandas(self) -> Any:
         """A DataFrame with a line for each row. `attrs["uncounted"]` has what has no row."""
-        pandas = need("pandas", "LayerTable.to_pandas", "pandas")
+        pandas = need("pandas", "LayerTable.to_pandas")
         columns = {"model": self.model, "input": self.input, **self._table.columns()}
         frame = pandas.DataFrame(columns)
         frame.attrs["uncounted"] = [tuple(one) for one in self.uncounted]

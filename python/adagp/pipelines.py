@@ -10,13 +10,13 @@ from . import _core
 from ._arguments import (
     flag,
     listed,
-    need,
     number,
     optional_whole,
     progress_bar,
     text,
     whole,
 )
+from ._extras import need
 from ._blocks import BlockTimes, time_blocks
 from .errors import UsageError
 from .sim import set_machine, set_network, usual_examples, warn_of_missing
@@ -73,7 +73,7 @@ class Pipelines:
 
     def to_pandas(self) -> Any:
         """A DataFrame with a line for each run; utilisation is the mean of the devices."""
-        pandas = need("pandas", "Pipelines.to_pandas", "pandas")
+        pandas = need("pandas", "Pipelines.to_pandas")
         rows = []
         for run in self._runs:
             used = run["utilisation"]

@@ -14,13 +14,13 @@ from ._arguments import (
     arrays,
     flag,
     listed,
-    need,
     optional_whole,
     progress_bar,
     settings as setting_texts,
     text,
     whole,
 )
+from ._extras import need
 from .errors import UsageError
 from .layer_table import LayerTable, is_path, layers
 
@@ -74,7 +74,7 @@ class Simulation:
 
     def to_pandas(self) -> Any:
         """A DataFrame. Columns of texts are categories."""
-        pandas = need("pandas", "Simulation.to_pandas", "pandas")
+        pandas = need("pandas", "Simulation.to_pandas")
         made = {}
         for name, value in self._columns().items():
             if isinstance(value, tuple):
@@ -111,7 +111,7 @@ class Simulation:
 
     def plot(self, y: str = "total_cycles", x: str | None = None, ax: Any = None) -> Any:
         """A matplotlib chart of a column, a line for each design, over another or the runs."""
-        pyplot = need("matplotlib.pyplot", "Simulation.plot", "plot")
+        pyplot = need("matplotlib.pyplot", "Simulation.plot")
         axes = pyplot.subplots(figsize=(8, 4), layout="constrained")[1] if ax is None else ax
         heights = self[{"energy": "energy_j", "time": "time_s"}.get(y, y)]
         designs = self["design"]

@@ -152,7 +152,7 @@ def test_a_dry_run_writes_nothing(tmp_path):
 
 def test_costs_are_those_of_the_layer_table():
     costs = _lab_costs.Costs(network(), torch.zeros(3, 16, 16), [8])
-    macs = [row["macs"] for row in adagp.layers(network(), (3, 16, 16)) if row["macs"] > 0]
+    macs = [row.macs for row in adagp.layers(network(), (3, 16, 16)) if row.macs > 0]
     assert macs == [27 * 4 * 256, 36 * 8 * 64, 32]
     assert costs.forward() == pytest.approx(sum(macs) / (3 * sum(macs) - macs[0]))
     assert 0.24 < costs.backprop(8) < 0.26
