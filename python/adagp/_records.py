@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from html import escape
-from typing import TYPE_CHECKING, Any, Sequence
+from importlib import import_module
+from typing import Any, Sequence
 
 from .errors import UsageError
-
-if TYPE_CHECKING:
-    import pandas
 
 
 class Records(list[dict[str, Any]]):
@@ -28,10 +26,10 @@ class Records(list[dict[str, Any]]):
     def add(self, *values: Any) -> None:
         self.append(dict(zip(self.columns, values, strict=True)))
 
-    def to_pandas(self) -> pandas.DataFrame:
+    def to_pandas(self) -> Any:
         """The same as a pandas DataFrame."""
         try:
-            import pandas
+            pandas = import_module("pandas")  # by name: it need not be there, nor its types
         except ImportError:
             raise UsageError("to_pandas() needs pandas: pip install 'adagp[pandas]'") from None
         return pandas.DataFrame(list(self), columns=list(self.columns))

@@ -187,7 +187,7 @@ class SharedPredictor:
             bias_gradient[: place.cols].add_(error.sum(0), alpha=share)
             torch.addmm(given, error, used, beta=0, alpha=share, out=place.of(input_gradient))
         with torch.enable_grad():
-            graph.backward(input_gradient)
+            torch.autograd.backward(graph, input_gradient)
         weight.grad, bias.grad = weight_gradient, bias_gradient
         self._adam.step()
         self._adam.zero_grad(set_to_none=True)
