@@ -9,7 +9,7 @@ from typing import Any, Iterator, Sequence
 import torch
 from torch import Tensor, nn
 
-from . import _reference
+from . import _ops, _reference
 from ._records import Records
 from ._reference import Place
 from .errors import UsageError
@@ -85,6 +85,7 @@ class Taps:
         self.rows = torch.zeros(sum(layer.place.filters for layer in self.layers),
                                 _reference.SUMMARY**2, device=weight.device,
                                 dtype=torch.float64 if double else torch.float32)
+        self.kernels = _ops.serves(self.rows)
         self.active = False
         self.uses = [0] * len(self.layers)
         self.ever_used = [False] * len(self.layers)
@@ -107,7 +108,12 @@ class Taps:
         """Summarises at once: nothing outlives its layer."""
         self.uses[layer] += 1
         with torch.no_grad():
-            rows = self.layers[layer].place.of(self.rows)
+            place = self.layers[layer].place
+            if self.kernels and output.dim() > (3 if convolution else 1):
+                _ops.summarise_(output.detach(), self.rows, place.first, convolution,
+                                self.uses[layer])
+                return
+            rows = place.of(self.rows)
             summary = _reference.summarise(output.detach(), convolution)
             if self.uses[layer] == 1:
                 rows.copy_(summary)
@@ -124,6 +130,7 @@ class Taps:
         if device == self.rows.device:
             return False
         self.rows = self.rows.to(device)
+        self.kernels = _ops.serves(self.rows)
         return True
 
     def first_broken(self) -> str:
