@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 from functools import cache
 from pathlib import Path
+from typing import Callable
 
 import torch
 from torch import Tensor
@@ -27,8 +28,9 @@ def why_not() -> str:
     path = Path(__file__).parent / "libadagp_ops.so"
     if not path.is_file():
         return "the package was built without them (-C cmake.define.ADAGP_OPS=ON builds them)"
+    load: Callable[[str], object] = torch.ops.load_library
     try:
-        torch.ops.load_library(str(path))
+        load(str(path))
     except OSError as error:
         return f"{path.name} does not load: {error}"
     _register_fakes()
@@ -60,10 +62,10 @@ def summarise_(output: Tensor, rows: Tensor, first: int, convolution: bool, use:
 
 
 def _register_fakes() -> None:
-    @torch.library.register_fake("adagp::features")
     def features(rows: Tensor, conv_weight: Tensor, conv_bias: Tensor) -> Tensor:
         return rows.new_empty((rows.shape[0], 256), dtype=torch.bfloat16)
 
+    torch.library.register_fake("adagp::features", features)
     # The others write into what they are given.
     for name in ("summarise_", "predict_update_", "predictor_learn_"):
         torch.library.register_fake(f"adagp::{name}", lambda *_: None)
