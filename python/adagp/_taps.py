@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from . import _ops, _reference
-from ._records import Records
+from ._small_table import Records
 from ._reference import Place
 from .errors import UsageError
 

@@ -15,7 +15,7 @@ from torch import Tensor, nn
 
 from . import _reference
 from ._probes import Probes
-from ._records import Records
+from ._small_table import Records
 from ._taps import Taps
 
 Method = Literal["adagp", "skip", "zero"]
