@@ -1,0 +1,71 @@
+"""The kernels as torch operators, where the library is there; otherwise why it is not.
+
+`libadagp_ops.so` goes through torch's stable ABI and needs torch >= 2.11. Without it `_reference`
+does the same in plain torch.
+"""
+
+from __future__ import annotations
+
+import os
+from functools import cache
+from pathlib import Path
+from typing import Callable
+
+import torch
+from torch import Tensor
+
+OLDEST = (2, 11)
+
+
+@cache
+def why_not() -> str:
+    """Loads the operators; '' if that worked, or the reason in one line."""
+    if os.environ.get("ADAGP_NO_OPS"):
+        return "ADAGP_NO_OPS is set"
+    version = tuple(int(part) for part in torch.__version__.split("+")[0].split(".")[:2])
+    if version < OLDEST:
+        return f"torch {torch.__version__} is here, the operators need {OLDEST[0]}.{OLDEST[1]}"
+    path = Path(__file__).parent / "libadagp_ops.so"
+    if not path.is_file():
+        return "the package was built without them (-C cmake.define.ADAGP_OPS=ON builds them)"
+    load: Callable[[str], object] = torch.ops.load_library
+    try:
+        load(str(path))
+    except OSError as error:
+        return f"{path.name} does not load: {error}"
+    _register_fakes()
+    return ""
+
+
+@cache
+def why_not_cuda() -> str:
+    """Why the kernels do not serve a GPU; '' if they do."""
+    if why_not():
+        return why_not()
+    if not torch._C._dispatch_has_kernel_for_dispatch_key("adagp::summarise_", "CUDA"):
+        return "the operators were built without nvcc: they have no CUDA kernels"
+    return ""
+
+
+def serves(tensor: Tensor) -> bool:
+    """Whether the operators are to be used for this tensor.
+
+    On a CPU they are the references: right and slow. There plain torch is used.
+    """
+    kinds = (torch.float32, torch.bfloat16)
+    return tensor.is_cuda and tensor.dtype in kinds and not why_not_cuda()
+
+
+def summarise_(output: Tensor, rows: Tensor, first: int, convolution: bool, use: int) -> None:
+    """Puts the summary of a layer's output into its rows, or into the mean of its uses."""
+    torch.ops.adagp.summarise_(output, rows, first, convolution, use)
+
+
+def _register_fakes() -> None:
+    def features(rows: Tensor, conv_weight: Tensor, conv_bias: Tensor) -> Tensor:
+        return rows.new_empty((rows.shape[0], 256), dtype=torch.bfloat16)
+
+    torch.library.register_fake("adagp::features", features)
+    # The others write into what they are given.
+    for name in ("summarise_", "predict_update_", "predictor_learn_"):
+        torch.library.register_fake(f"adagp::{name}", lambda *_: None)

@@ -1,0 +1,236 @@
+"""Hooks that summarise each layer's output while the forward pass runs, and what they cover."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from typing import Any, Iterator, Sequence
+
+import torch
+from torch import Tensor, nn
+
+from . import _ops, _reference
+from ._small_table import Records
+from ._reference import Place
+from .errors import UsageError
+
+
+def unwrapped(model: nn.Module) -> nn.Module:
+    """The user's own module, inside torch.compile and DistributedDataParallel."""
+    while True:
+        inner = model._modules.get("_orig_mod")
+        if inner is None and isinstance(model, nn.parallel.DistributedDataParallel):
+            inner = model.module
+        if inner is None:
+            return model
+        model = inner
+
+
+@dataclass
+class Layer:
+    """A Conv2d or Linear whose weight gradient is predicted."""
+
+    place: Place
+    weight: nn.Parameter
+    modules: list[nn.Module]  # several where they share the weight
+
+
+class Hook:
+    """One layer's forward hook. A copy of the model keeps none, and it can be pickled."""
+
+    def __init__(self, taps: Taps, module: nn.Module, layer: int) -> None:
+        self.taps, self.module, self.layer = taps, module, layer
+        self.convolution = isinstance(module, nn.Conv2d)
+
+    def __call__(self, module: nn.Module, inputs: Any, output: Tensor) -> None:
+        if self.taps.active and module is self.module:
+            self.taps.take(self.layer, output, self.convolution)
+
+    def __deepcopy__(self, memo: Any) -> NoHook:
+        return NoHook()
+
+    def __reduce__(self) -> tuple[type[NoHook], tuple[()]]:
+        return NoHook, ()
+
+
+class NoHook:
+    """What stands for a hook in a copied or loaded model."""
+
+    def __call__(self, module: nn.Module, inputs: Any, output: Any) -> None:
+        return None
+
+
+class Taps:
+    """The layers of a model, their hooks, and one preallocated tensor of summaries."""
+
+    def __init__(self, model: nn.Module, optimizer: torch.optim.Optimizer,
+                 skip: Sequence[str]) -> None:
+        self.model = unwrapped(model)
+        self._frozen: dict[str, str] = {}  # why, by name of the parameter
+        self.layers = _find_layers(self.model, skip, self._frozen)
+        if not self.layers:
+            raise UsageError(
+                f"model: {type(self.model).__name__} has no nn.Conv2d or nn.Linear whose weight "
+                "can be predicted; use method='skip', or leave some layers out of skip=")
+        _check_owned(self.layers, optimizer)
+        owned = {id(p) for group in optimizer.param_groups for p in group["params"]}
+        self._unowned = {id(p) for p in self.model.parameters()} - owned
+        devices = {layer.weight.device for layer in self.layers}
+        if len(devices) > 1:
+            names = ", ".join(sorted(str(device) for device in devices))
+            raise UsageError(f"model: its layers are on several devices ({names}); "
+                             "move it to one, or name those of the others in skip=")
+        weight = self.layers[0].weight
+        double = weight.dtype == torch.float64
+        self.rows = torch.zeros(sum(layer.place.filters for layer in self.layers),
+                                _reference.SUMMARY**2, device=weight.device,
+                                dtype=torch.float64 if double else torch.float32)
+        self.kernels = _ops.serves(self.rows)
+        self.active = False
+        self.uses = [0] * len(self.layers)
+        self.ever_used = [False] * len(self.layers)
+        self._handles = [
+            module.register_forward_hook(Hook(self, module, index))
+            for index, layer in enumerate(self.layers) for module in layer.modules
+        ]
+
+    def begin(self) -> None:
+        """Starts a forward pass."""
+        for index in range(len(self.uses)):
+            self.uses[index] = 0
+        self.active = True
+
+    def end(self) -> None:
+        self.active = False
+        self.ever_used = [ever or use > 0 for ever, use in zip(self.ever_used, self.uses)]
+
+    def take(self, layer: int, output: Tensor, convolution: bool) -> None:
+        """Summarises at once: nothing outlives its layer."""
+        self.uses[layer] += 1
+        with torch.no_grad():
+            place = self.layers[layer].place
+            if self.kernels and output.dim() > (3 if convolution else 1):
+                _ops.summarise_(output.detach(), self.rows, place.first, convolution,
+                                self.uses[layer])
+                return
+            rows = place.of(self.rows)
+            summary = _reference.summarise(output.detach(), convolution)
+            if self.uses[layer] == 1:
+                rows.copy_(summary)
+            else:  # used several times in one step: the mean of the uses
+                rows.add_((summary - rows) / self.uses[layer])
+
+    def used(self) -> list[int]:
+        """The layers that the latest forward pass went through."""
+        return [index for index, use in enumerate(self.uses) if use > 0]
+
+    def follow(self) -> bool:
+        """Goes where the model went; whether that was elsewhere."""
+        device = self.layers[0].weight.device
+        if device == self.rows.device:
+            return False
+        self.rows = self.rows.to(device)
+        self.kernels = _ops.serves(self.rows)
+        return True
+
+    def first_broken(self) -> str:
+        """Names the first layer whose output or weight is not finite."""
+        for index in self.used():
+            layer = self.layers[index]
+            if not bool(torch.isfinite(layer.weight.detach()).all()):
+                return f"layer '{layer.place.name}': weights not finite"
+            if not bool(torch.isfinite(layer.place.of(self.rows)).all()):
+                return f"layer '{layer.place.name}': output not finite"
+        return "the outputs of all hooked layers are finite"
+
+    def coverage(self, learned: Sequence[bool], method: str) -> Records:
+        """One record for each parameter: its name, shape, what GP batches do to it, and why."""
+        hooked = {id(layer.weight): index for index, layer in enumerate(self.layers)}
+        out = Records(("parameter", "shape", "weights", "in_gp", "why"))
+        for name, parameter in self.model.named_parameters():
+            state, why = "frozen", self._frozen.get(name, "not the weight of a Conv2d or Linear")
+            index = hooked.get(id(parameter))
+            if index is not None:
+                state, why = self._hooked_state(index, learned)
+            elif not parameter.requires_grad:
+                why = "requires_grad is False"
+            elif id(parameter) in self._unowned:
+                why = "the optimizer does not own it"
+            if method != "adagp" and state == "predicted":
+                state = {"zero": "gradient 0", "skip": "frozen"}[method]
+                why = f"method '{method}'"
+            out.add(name, tuple(parameter.shape), parameter.numel(), state, why)
+        return out
+
+    def _hooked_state(self, index: int, learned: Sequence[bool]) -> tuple[str, str]:
+        if learned[index]:
+            return "predicted", ""
+        if any(self.ever_used) and not self.ever_used[index]:
+            return "frozen", "its module is not called: the weight is used some other way"
+        return "predicted", "after its first true gradient"
+
+    def remove(self) -> None:
+        self.active = False
+        for handle in self._handles:
+            handle.remove()
+
+
+def _find_layers(model: nn.Module, skip: Sequence[str], frozen: dict[str, str]) -> list[Layer]:
+    matched = set[str]()
+    layers: list[Layer] = []
+    by_weight: dict[int, Layer] = {}
+    first = 0
+    for name, module, kind in _weight_modules(model):
+        pattern = next((p for p in skip if fnmatchcase(name, p) or name.startswith(p + ".")), None)
+        weight = module._parameters.get("weight")
+        if pattern is not None:
+            matched.add(pattern)
+            frozen[_join(name, "weight")] = f"skip='{pattern}'"
+        elif weight is None:
+            for own, _ in module.named_parameters(recurse=True):
+                frozen[_join(name, own)] = f"the weight of this {kind} is computed from others"
+        elif isinstance(weight, nn.parameter.UninitializedParameter):
+            raise UsageError(f"model: layer '{name}' ({type(module).__name__}) has no weight yet; "
+                             "send one batch through the model before adagp.wrap")
+        elif id(weight) in by_weight:
+            by_weight[id(weight)].modules.append(module)
+        elif weight.requires_grad:
+            filters = weight.shape[0]
+            place = Place(name or type(model).__name__, first, filters, weight.numel() // filters)
+            layers.append(Layer(place, weight, [module]))
+            by_weight[id(weight)] = layers[-1]
+            first += filters
+    _check_skip(skip, matched, model)
+    return layers
+
+
+def _weight_modules(model: nn.Module) -> Iterator[tuple[str, nn.Module, str]]:
+    for name, module in model.named_modules():
+        if isinstance(module, nn.Conv2d):
+            yield name, module, "Conv2d"
+        elif isinstance(module, nn.Linear):
+            yield name, module, "Linear"
+
+
+def _join(module: str, parameter: str) -> str:
+    return f"{module}.{parameter}" if module else parameter
+
+
+def _check_skip(skip: Sequence[str], matched: set[str], model: nn.Module) -> None:
+    unused = [pattern for pattern in skip if pattern not in matched]
+    if unused:
+        names = [name for name, _, _ in _weight_modules(model)]
+        shown = ", ".join(names[:6]) + (", ..." if len(names) > 6 else "")
+        raise UsageError(f"skip: '{unused[0]}' is no Conv2d or Linear of the model; "
+                         f"there are {shown}")
+
+
+def _check_owned(layers: Sequence[Layer], optimizer: torch.optim.Optimizer) -> None:
+    owned = {id(p) for group in optimizer.param_groups for p in group["params"]}
+    lost = [layer for layer in layers if id(layer.weight) not in owned]
+    if lost:
+        name = lost[0].place.name
+        more = f" and {len(lost) - 1} more" if len(lost) > 1 else ""
+        raise UsageError(
+            f"optimizer: it does not own the weight of layer '{name}'{more}; give it to the "
+            f"optimizer, call requires_grad_(False) on it, or name it: skip=('{name}',)")

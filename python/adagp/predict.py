@@ -1,0 +1,292 @@
+"""ADA-GP as published, in an existing training loop: `adagp.wrap`."""
+
+from __future__ import annotations
+
+from typing import Any, Callable, Literal, Sequence
+
+from ._core import Schedule
+from .errors import DataError, DivergedError, UsageError
+
+try:
+    import torch
+except ImportError:
+    raise UsageError("adagp.wrap needs torch: pip install 'adagp[torch]'") from None
+from torch import Tensor, nn
+
+from . import _reference
+from ._probes import Probes
+from ._small_table import Records
+from ._taps import Taps
+
+Method = Literal["adagp", "skip", "zero"]
+METHODS = ("adagp", "skip", "zero")
+CHECK_EVERY = 50  # steps after which a device other than the CPU is asked whether losses are finite
+
+
+class Prediction:
+    """A controller beside the model: decides which batch is BP and which GP, and does it.
+
+    Made by `adagp.wrap`. The model and the optimizer stay as they are.
+    """
+
+    def __init__(self, model: nn.Module, optimizer: torch.optim.Optimizer, schedule: Schedule,
+                 steps_per_epoch: int, method: Method, skip: Sequence[str], seed: int,
+                 probe_every: int, process_group: Any) -> None:
+        self.model, self.optimizer, self.schedule = model, optimizer, schedule
+        self.steps_per_epoch, self.method = steps_per_epoch, method
+        self.steps = 0  # batches done, BP and GP
+        self._exact_steps = 0
+        self._group = process_group
+        self._taps = Taps(model, optimizer, skip)
+        layers = self._taps.layers
+        self._names = [layer.place.name for layer in layers]
+        self._predictor: _reference.SharedPredictor | None = None
+        if method == "adagp":
+            rows = self._taps.rows
+            self._predictor = _reference.SharedPredictor(
+                [layer.place for layer in layers], seed, rows.device, rows.dtype)
+        self._probes = Probes(probe_every)
+        self._last = torch.tensor(float("nan"))
+        self._all_finite: Tensor | None = None
+        self._removed = False
+
+    # Where the run is.
+
+    @property
+    def epoch(self) -> int:
+        """The epoch of the coming step, from 0."""
+        return self.steps // self.steps_per_epoch
+
+    @property
+    def phase(self) -> Literal["bp", "gp"]:
+        """Of the coming step; inside `closure`, `backward` and `update`: of this one."""
+        predicted = self.schedule.predicted(self.epoch, self.steps % self.steps_per_epoch)
+        return "gp" if predicted else "bp"
+
+    @property
+    def coverage(self) -> Records:
+        """What GP batches do to each parameter (predicted or frozen), and why.
+
+        `gp.coverage.to_pandas()` is a DataFrame. Complete after the first BP batch.
+        """
+        seen = self._predictor.seen if self._predictor else [True] * len(self._names)
+        return self._taps.coverage(seen, self.method)
+
+    @property
+    def probes(self) -> Records:
+        """By step and layer: cosine, relative error, norm ratio and q of predicted gradients."""
+        return self._probes.table()
+
+    # One batch.
+
+    def step(self, closure: Callable[[], Tensor],
+             backward: Callable[[Tensor], object] | None = None,
+             update: Callable[[], object] | None = None) -> Tensor:
+        """One batch, BP or GP. Returns its loss, detached.
+
+        closure: the forward pass; returns the loss and calls no backward().
+        backward: in place of `loss.backward()` on BP batches, as `accelerator.backward`. It must
+            leave true gradients: `lambda loss: (scaler.scale(loss).backward(),
+            scaler.unscale_(optimizer))`.
+        update: in place of `optimizer.step()` on BP batches, for clipping and GradScaler.
+
+        A GP batch of method "skip" or "zero" needs no forward pass: closure is not called, and the
+        loss of the last batch that had one is returned.
+        """
+        if self._removed:
+            raise UsageError("step: remove() was called; call adagp.wrap again")
+        if not callable(closure):
+            raise UsageError(f"closure: got {type(closure).__name__}, expected a function that "
+                             "returns the loss, as lambda: F.cross_entropy(model(x), y)")
+        if self.phase == "bp":
+            self._last = self._exact_step(closure, backward, update)
+        elif self.method == "adagp":
+            self._last = self._predicted_step(closure)
+        elif self.method == "zero":
+            self._apply({index: torch.zeros_like(layer.weight)
+                         for index, layer in enumerate(self._taps.layers)})
+        self.steps += 1
+        if self.steps % CHECK_EVERY == 0 or self.steps % self.steps_per_epoch == 0:
+            self._check_finite()
+        return self._last
+
+    def _exact_step(self, closure: Callable[[], Tensor],
+                    backward: Callable[[Tensor], object] | None,
+                    update: Callable[[], object] | None) -> Tensor:
+        self.optimizer.zero_grad(set_to_none=True)
+        loss = self._forward(closure)
+        if not loss.requires_grad:
+            raise UsageError("closure: the loss of a BP batch has no graph; return it without "
+                             "detach() and without torch.no_grad()")
+        (backward or torch.Tensor.backward)(loss)
+        if self._predictor is not None:
+            self._learn(self._predictor)
+        (update or self.optimizer.step)()
+        self._exact_steps += 1
+        return loss.detach()
+
+    def _learn(self, predictor: _reference.SharedPredictor) -> None:
+        gradients = {}
+        for index in self._taps.used():
+            weight = self._taps.layers[index].weight
+            if weight.grad is not None:
+                gradients[index] = _reference.as_rows(weight.grad, weight)
+        if not gradients:
+            raise UsageError("backward: it left no gradient in any hooked layer; it must call "
+                             "loss.backward() and not clear the gradients")
+        self._gather()
+        rows = self._taps.rows
+        with torch.no_grad():
+            if self._probes.measures(self._exact_steps):
+                self._probes.measure(self.steps, self._names, gradients,
+                                     predictor.predict(rows, list(gradients)))
+            if self._probes.keeps(self._exact_steps):
+                self._probes.keep(gradients)
+        predictor.learn(rows, gradients)
+
+    def _predicted_step(self, closure: Callable[[], Tensor]) -> Tensor:
+        assert self._predictor is not None
+        predictor = self._predictor
+        with torch.no_grad():
+            loss = self._forward(closure)
+            self._gather()
+            # A layer that never had a true gradient has no scale yet: it stays.
+            wanted = [index for index in self._taps.used() if predictor.seen[index]]
+            predicted = predictor.predict(self._taps.rows, wanted)
+            weights = [self._taps.layers[index].weight for index in wanted]
+            self._apply({index: _reference.like_weight(rows, weight).to(weight.dtype)
+                         for index, rows, weight in zip(wanted, predicted, weights)})
+        return loss.detach()
+
+    def _apply(self, gradients: dict[int, Tensor]) -> None:
+        """The user's optimizer moves these weights; all others have no gradient and stay."""
+        self.optimizer.zero_grad(set_to_none=True)
+        for index, gradient in gradients.items():
+            self._taps.layers[index].weight.grad = gradient
+        self.optimizer.step()
+        self.optimizer.zero_grad(set_to_none=True)
+
+    def _forward(self, closure: Callable[[], Tensor]) -> Tensor:
+        taps = self._taps
+        if self._predictor is not None:
+            if taps.follow():
+                self._predictor.to(taps.rows.device)
+            taps.begin()
+        try:
+            loss = closure()
+        finally:
+            taps.end()
+        if not isinstance(loss, Tensor) or loss.numel() != 1:
+            got = f"a tensor of shape {tuple(loss.shape)}" if isinstance(loss, Tensor) \
+                else type(loss).__name__
+            raise UsageError(f"closure: returned {got}, expected the loss as a tensor with one "
+                             "element (reduction='mean')")
+        self._watch(loss.detach())
+        return loss
+
+    def _watch(self, loss: Tensor) -> None:
+        """On a CPU a loss is looked at at once; another device is asked now and then."""
+        finite = torch.isfinite(loss).all()
+        if loss.device.type != "cpu":
+            known = self._all_finite
+            self._all_finite = finite if known is None else known.logical_and(finite)
+        elif not bool(finite):
+            raise DivergedError(f"loss: {loss.item()} in step {self.steps} ({self.phase} batch); "
+                                f"{self._taps.first_broken()}; lower the learning rate")
+
+    def _check_finite(self) -> None:
+        known, self._all_finite = self._all_finite, None
+        if known is not None and not bool(known):
+            raise DivergedError(f"loss: not finite before step {self.steps}; "
+                                f"{self._taps.first_broken()}; lower the learning rate")
+
+    def _gather(self) -> None:
+        """All processes see the mean of their summaries, as they see the mean of gradients."""
+        dist = torch.distributed
+        if not (dist.is_available() and dist.is_initialized()):
+            return
+        world = dist.get_world_size(self._group)
+        if world > 1:
+            dist.all_reduce(self._taps.rows, group=self._group)
+            self._taps.rows /= world
+
+    # Around the loop.
+
+    def state_dict(self) -> dict[str, Any]:
+        """Predictor, position and probes; `torch.load(..., weights_only=True)` reads it."""
+        self._check_finite()
+        return {
+            "method": self.method,
+            "steps": self.steps,
+            "exact_steps": self._exact_steps,
+            "last_loss": self._last.detach().clone(),
+            "predictor": self._predictor.state_dict() if self._predictor else {},
+            "probes": self._probes.state_dict(),
+        }
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Goes on where `state_dict()` was called, with this controller's schedule."""
+        wanted = ("method", "steps", "exact_steps", "last_loss", "predictor", "probes")
+        missing = [key for key in wanted if not isinstance(state, dict) or key not in state]
+        if missing:
+            raise DataError(f"state: '{missing[0]}' is missing; expected what state_dict() gives")
+        if state["method"] != self.method:
+            raise DataError(f"state: saved with method='{state['method']}', "
+                            f"this controller has method='{self.method}'")
+        if self._predictor is not None:
+            self._predictor.load_state_dict(state["predictor"])
+        self._probes.load_state_dict(state["probes"])
+        self.steps, self._exact_steps = int(state["steps"]), int(state["exact_steps"])
+        self._last = state["last_loss"].clone()
+
+    def remove(self) -> None:
+        """Takes the hooks off the model. No step can follow."""
+        self._taps.remove()
+        self._removed = True
+
+
+def wrap(model: nn.Module, optimizer: torch.optim.Optimizer, schedule: str = "auto", *,
+         epochs: int, steps_per_epoch: int, method: Method = "adagp", skip: Sequence[str] = (),
+         seed: int = 0, probe_every: int = 20, process_group: Any = None) -> Prediction:
+    """ADA-GP beside a model: some batches skip the backward pass and take predicted gradients.
+
+    >>> import torch, adagp
+    >>> model = torch.nn.Sequential(torch.nn.Linear(4, 8), torch.nn.ReLU(), torch.nn.Linear(8, 2))
+    >>> optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+    >>> gp = adagp.wrap(model, optimizer, "1ep bp, 1:1", epochs=2, steps_per_epoch=2)
+    >>> x, y = torch.randn(16, 4), torch.arange(16) % 2
+    >>> phases = []
+    >>> for _ in range(4):
+    ...     phases.append(gp.phase)
+    ...     loss = gp.step(lambda: torch.nn.functional.cross_entropy(model(x), y))
+    >>> phases
+    ['bp', 'bp', 'gp', 'bp']
+
+    Call it before the first forward pass of a compiled model.
+
+    schedule: "auto" (the published proportions), "paper", "bp", or "10ep bp, 4ep 4:1, 1:1".
+    method: "adagp", or its controls on the same schedule: "skip" drops GP batches, "zero" gives
+        the optimizer the gradient 0 there. If they do as well, prediction does not help.
+    skip: names of layers that are not predicted, also as patterns: ("classifier.*",).
+    seed: of the predictor's first weights.
+    probe_every: distance in BP batches at which predictions are measured; 0 = never.
+    process_group: of the processes that share each batch (DDP); None = all there are.
+    """
+    if not isinstance(model, nn.Module):
+        raise UsageError(f"model: got {type(model).__name__}, expected a torch.nn.Module")
+    if not isinstance(optimizer, torch.optim.Optimizer):
+        raise UsageError(f"optimizer: got {type(optimizer).__name__}, expected a torch.optim "
+                         "optimizer")
+    if isinstance(optimizer, torch.optim.LBFGS):
+        raise UsageError("optimizer: LBFGS runs the closure several times in a step; use another")
+    if not isinstance(schedule, str):
+        raise UsageError(f"schedule: got {schedule!r}, expected text as '10ep bp, 1:1'")
+    if method not in METHODS:
+        raise UsageError(f"method: got {method!r}, expected one of {', '.join(METHODS)}")
+    for name, value, least in (("epochs", epochs, 1), ("steps_per_epoch", steps_per_epoch, 1),
+                               ("probe_every", probe_every, 0)):
+        if not isinstance(value, int) or isinstance(value, bool) or value < least:
+            raise UsageError(f"{name}: got {value!r}, expected a whole number from {least}")
+    names = (skip,) if isinstance(skip, str) else tuple(skip)
+    return Prediction(model, optimizer, Schedule(schedule, epochs), steps_per_epoch, method,
+                      names, seed, probe_every, process_group)

@@ -1,0 +1,204 @@
+"""The operators against the reference in plain torch; the CPU runs the kernels' definitions."""
+
+from __future__ import annotations
+
+import copy
+
+import pytest
+
+torch = pytest.importorskip("torch")
+from torch import nn  # noqa: E402
+from torch.nn import functional as F  # noqa: E402
+
+from adagp import _ops, _reference as ref  # noqa: E402
+from adagp.predict import wrap  # noqa: E402
+
+if _ops.why_not():
+    pytest.skip(_ops.why_not(), allow_module_level=True)
+ops = torch.ops.adagp
+PLACES = [ref.Place("a", 0, 6, 27), ref.Place("b", 6, 9, 40), ref.Place("c", 15, 5, 12)]
+SHAPES = [(6, 3, 3, 3), (9, 40), (5, 3, 2, 2)]
+DEVICES = ["cpu"] + (["cuda"] if torch.cuda.is_available() and not _ops.why_not_cuda() else [])
+
+
+@pytest.fixture(params=DEVICES)
+def device(request) -> torch.device:
+    return torch.device(request.param)
+
+
+def outputs(device, dtype=torch.float32):
+    torch.manual_seed(0)
+    last = torch.randn(4, 8, 9, 7).to(memory_format=torch.channels_last)
+    for x, convolution in ((torch.randn(4, 8, 16, 16), True), (last, True),
+                           (torch.randn(4, 8, 3, 3), True), (torch.randn(5, 8), False),
+                           (torch.randn(3, 11, 8), False), (torch.randn(2, 3, 5, 8), False)):
+        yield x.to(device, dtype), convolution
+
+
+@pytest.mark.parametrize("dtype, near", [(torch.float32, 1e-5), (torch.bfloat16, 1e-2)])
+def test_summaries(device, dtype, near):
+    for x, convolution in outputs(device, dtype):
+        rows = torch.full((12, 64), 7.0, device=device)
+        ops.summarise_(x, rows, 2, convolution, 1)
+        expected = ref.summarise(x.float(), convolution)
+        torch.testing.assert_close(rows[2:10], expected, rtol=near, atol=near)
+        assert (rows[:2] == 7).all() and (rows[10:] == 7).all()
+        ops.summarise_(2 * x, rows, 2, convolution, 2)  # the mean of two uses
+        torch.testing.assert_close(rows[2:10], 1.5 * expected, rtol=near, atol=near)
+
+
+def predictor(device) -> ref.SharedPredictor:
+    out = ref.SharedPredictor(PLACES, 3, device, torch.float32)
+    torch.manual_seed(1)
+    for _ in range(2):
+        out.learn(torch.randn(20, 64, device=device), gradients(device))
+    return out
+
+
+def gradients(device):
+    return {i: torch.randn(p.filters, p.cols, device=device) * 0.1**i
+            for i, p in enumerate(PLACES)}
+
+
+def test_features(device):
+    p = predictor(device).params
+    rows = torch.randn(20, 64, device=device)
+    got = ops.features(rows, p["conv.weight"].detach(), p["conv.bias"].detach())
+    expected = ref.features(rows, p["conv.weight"], p["conv.bias"]).detach()
+    assert got.dtype == torch.bfloat16
+    torch.testing.assert_close(got.float(), expected, rtol=1e-2, atol=1e-2)
+
+
+RULES = {
+    "sgd": (0, [0.9, 0.0, 0.0], lambda p: torch.optim.SGD(p, 0.1, 0.9, weight_decay=0.01)),
+    "nesterov": (0, [0.9, 1.0, 0.0],
+                 lambda p: torch.optim.SGD(p, 0.1, 0.9, weight_decay=0.01, nesterov=True)),
+    "adam": (1, [0.9, 0.999, 1e-8], lambda p: torch.optim.Adam(p, 0.1, weight_decay=0.01)),
+    "adamw": (2, [0.9, 0.999, 1e-8], lambda p: torch.optim.AdamW(p, 0.1, weight_decay=0.01)),
+}
+
+
+def update_arguments(device, name):
+    net = predictor(device)
+    rows = torch.randn(20, 64, device=device)
+    low = net.params["fc.weight"].detach().bfloat16()
+    features = ops.features(rows, net.params["conv.weight"].detach(),
+                            net.params["conv.bias"].detach())
+    weights = [torch.randn(shape, device=device) for shape in SHAPES]
+    weights[0] = weights[0].to(memory_format=torch.channels_last)
+    first = [torch.rand_like(w) for w in weights]
+    second = [torch.rand_like(w) + 0.1 for w in weights] if "adam" in name else []
+    steps = [torch.full((1,), 3.0, device=device) for _ in weights] if "adam" in name else []
+    kind, numbers, make = RULES[name]
+    rate = torch.tensor([0.1], device=device)
+    return (features, low, net.params["fc.bias"].detach(), net.scale, [0, 1, 2],
+            [p.first for p in PLACES], weights, first, second, steps, rate, [0.01] * 3, kind,
+            numbers), make
+
+
+@pytest.mark.parametrize("name", RULES)
+def test_update_is_the_optimizers_step_with_the_prediction(device, name):
+    arguments, make = update_arguments(device, name)
+    features, low, bias, scale, _, firsts, weights, first, second, steps = arguments[:10]
+    expected = [nn.Parameter(w.clone(memory_format=torch.preserve_format)) for w in weights]
+    optimizer = make(expected)
+    for i, w in enumerate(expected):
+        keys = ("exp_avg", "exp_avg_sq", "step") if second else ("momentum_buffer",)
+        lists = (first, second, [s[0].cpu() for s in steps])
+        optimizer.state[w] = {k: v[i].clone(memory_format=torch.preserve_format)
+                              for k, v in zip(keys, lists)}
+        # Operands are bf16 by definition; the products between are exact.
+        guess = features[firsts[i]:][: w.shape[0]].double() @ low[: w[0].numel()].double().t()
+        guess = (guess + bias[: w[0].numel()].double()) * scale[i].double()
+        w.grad = ref.like_weight(guess.float(), w.detach())
+    optimizer.step()
+    ops.predict_update_(*arguments)
+    for got, want in zip(weights, expected):
+        # 0.999 in float32 changes 1 - 0.999^4, and with it a step of 0.1, by 1e-5 of its size.
+        torch.testing.assert_close(got, want.detach(), rtol=1e-5, atol=5e-6)
+        assert got.stride() == want.stride()
+    for got, want in zip(first, expected):
+        state = optimizer.state[want]
+        torch.testing.assert_close(got, state.get("exp_avg", state.get("momentum_buffer")),
+                                   rtol=1e-5, atol=1e-6)
+
+
+def learn_arguments(device, net: ref.SharedPredictor):
+    state = net.state_dict()
+    names = list(net.params)
+    rows, targets = torch.randn(20, 64, device=device), gradients(device)
+    features = ops.features(rows, state["param.conv.weight"], state["param.conv.bias"])
+    values = [state[f"param.{n}"] for n in names]
+    values += [values[2].bfloat16(), net.mean_square.clone(), net.scale.clone(),
+               torch.ones(1, dtype=torch.uint8, device=device), torch.zeros(1, device=device)]
+    moments = [[state[f"optimizer.{kind}.{n}"] for n in names] for kind in ("mean", "square")]
+    steps = [state[f"optimizer.step.{n}"].reshape(1).to(device) for n in names]
+    arguments = (rows, features, [p.first for p in PLACES], list(targets.values()), values,
+                 *moments, steps, torch.tensor([ref.RATE], device=device), ref.RMS_DECAY)
+    return arguments, rows, targets
+
+
+def test_learning(device):
+    net = predictor(device)
+    arguments, rows, targets = learn_arguments(device, net)
+    ops.predictor_learn_(*arguments)
+    before = {name: value.detach().clone() for name, value in net.params.items()}
+    loss = net.learn(rows, targets)
+    values = arguments[4]
+    torch.testing.assert_close(values[8][0], loss, rtol=1e-2, atol=1e-3)
+    torch.testing.assert_close(values[6], net.scale, rtol=1e-5, atol=1e-8)
+    for value, (name, expected) in zip(values, net.params.items()):
+        # bf16 operands can turn the sign of a tiny gradient: a step of Adam either way.
+        moved, wanted = value - before[name], expected.detach() - before[name]
+        near = (moved - wanted).abs() <= 0.02 * ref.RATE
+        assert near.float().mean() > 0.95, name
+        assert F.cosine_similarity(moved.flatten(), wanted.flatten(), dim=0) > 0.99, name
+
+
+def test_opcheck():
+    cpu = torch.device("cpu")
+    net = predictor(cpu)
+    conv = net.params["conv.weight"].detach(), net.params["conv.bias"].detach()
+    torch.library.opcheck(ops.features, (torch.randn(20, 64), *conv))
+    for x, convolution in outputs(cpu):
+        torch.library.opcheck(ops.summarise_, (x, torch.zeros(8, 64), 0, convolution, 1))
+    torch.library.opcheck(ops.predict_update_, update_arguments(cpu, "adamw")[0])
+    torch.library.opcheck(ops.predictor_learn_, learn_arguments(cpu, net)[0])
+
+
+@pytest.mark.parametrize("call, text", [
+    (lambda: ops.summarise_(torch.zeros(2, 3, 4, 4), torch.zeros(2, 64), 0, True, 1), "rows 0 to 3"),
+    (lambda: ops.summarise_(torch.zeros(2, 3, 4, 4), torch.zeros(3, 63), 0, True, 1), "64"),
+    (lambda: ops.summarise_(torch.zeros(2, 3, 4), torch.zeros(3, 64), 0, True, 1), "3 axes"),
+    (lambda: ops.summarise_(torch.zeros(2, 3).half(), torch.zeros(3, 64), 0, False, 1), "bfloat16"),
+    (lambda: ops.summarise_(torch.zeros(2, 3), torch.zeros(3, 64), -1, False, 1), "rows -1"),
+    (lambda: ops.features(torch.zeros(2, 64), torch.zeros(15, 9), torch.zeros(16)), "conv_weight"),
+])
+def test_wrong_tensors_are_refused(call, text):
+    with pytest.raises(RuntimeError, match=text):
+        call()
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+def test_hooked_network_with_operators_equals_the_reference(compiled):
+    torch.manual_seed(0)
+    first = nn.Sequential(nn.Conv2d(3, 8, 3), nn.BatchNorm2d(8), nn.ReLU(), nn.Conv2d(8, 4, 3),
+                          nn.Flatten(), nn.Linear(256, 5))
+    results = []
+    for kernels in (False, True):
+        torch._dynamo.reset()
+        model = copy.deepcopy(first)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.02, momentum=0.9)
+        gp = wrap(model, optimizer, "1ep bp, 1:1", epochs=3, steps_per_epoch=2)
+        gp._taps.kernels = kernels
+        run = torch.compile(model, fullgraph=True, backend="aot_eager") if compiled and kernels \
+            else model
+        generator = torch.Generator().manual_seed(1)
+        for _ in range(6):
+            x = torch.randn(8, 3, 12, 12, generator=generator)
+            y = torch.randint(0, 5, (8,), generator=generator)
+            gp.step(lambda: F.cross_entropy(run(x), y))  # noqa: B023
+        results.append((model.state_dict(), gp._taps.rows))
+    for name, value in results[0][0].items():
+        torch.testing.assert_close(value, results[1][0][name], rtol=1e-4, atol=1e-5, msg=name)
+    torch.testing.assert_close(results[0][1], results[1][1], rtol=1e-4, atol=1e-5)
