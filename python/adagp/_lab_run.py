@@ -122,12 +122,13 @@ class Training:
         )
         if job.method == "skip":
             sampler = _WithoutPredicted(self.plan, self._schedule)
-        elif job.method in PREDICTING:
+        elif job.method == "adagp" or job.method == "zero":
             from .predict import wrap
 
             self._prediction = wrap(
                 self.model, self.optimizer, schedule=setting.schedule, epochs=job.epochs,
                 steps_per_epoch=len(self.plan), method=job.method,
+                seed=job.seed, probe_every=0,
             )  # fmt: skip
         self.loader = plan_loader(setting.train_loader, sampler)
         # Hooks come first: a compiled network keeps those it was compiled with.

@@ -318,7 +318,11 @@ STABLE_TORCH_LIBRARY(adagp, m) {
       "float rms_decay) -> ()");
 }
 
-STABLE_TORCH_LIBRARY_IMPL(adagp, CPU, m) { implement<OnCpu>(m); }
+STABLE_TORCH_LIBRARY_IMPL(adagp, CPU, m) {
+  implement<OnCpu>(m);
+}
 #ifdef ADAGP_WITH_KERNELS
-STABLE_TORCH_LIBRARY_IMPL(adagp, CUDA, m) { implement<OnCuda>(m); }
+STABLE_TORCH_LIBRARY_IMPL(adagp, CUDA, m) {
+  implement<OnCuda>(m);
+}
 #endif

@@ -12,7 +12,7 @@ import adagp
 from adagp import _lab_costs, lab
 from adagp._lab_run import Job
 
-METHODS = ["progressive", "stored-loss", "infobatch", "low-res", "skip"]
+METHODS = ["progressive", "stored-loss", "low-res", "adagp", "skip", "zero"]
 
 
 def data(examples, seed):
@@ -21,6 +21,22 @@ def data(examples, seed):
     means = torch.randn(4, 3, 16, 16, generator=torch.Generator().manual_seed(7))
     noise = torch.randn(examples, 3, 16, 16, generator=generator)
     return TensorDataset(means[labels] + noise, labels)
+
+
+KNOWN = {}
+
+
+@pytest.fixture(autouse=True)
+def costs_are_counted_once(monkeypatch):
+    """Exporting the network takes seconds, and all tests have the same one."""
+
+    def cached(model, example, sides):
+        key = (tuple(example.shape), tuple(sorted(sides)))
+        if key not in KNOWN:
+            KNOWN[key] = _lab_costs.Costs(network(), example, sides)
+        return KNOWN[key]
+
+    monkeypatch.setattr(lab, "Costs", cached)
 
 
 TRAIN = DataLoader(data(120, 1), batch_size=20, shuffle=True)
