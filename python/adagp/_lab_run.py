@@ -125,9 +125,10 @@ class Training:
         elif job.method == "adagp" or job.method == "zero":
             from .predict import wrap
 
+            kind: Any = job.method
             self._prediction = wrap(
                 self.model, self.optimizer, schedule=setting.schedule, epochs=job.epochs,
-                steps_per_epoch=len(self.plan), method=job.method,
+                steps_per_epoch=len(self.plan), method=kind,
                 seed=job.seed, probe_every=0,
             )  # fmt: skip
         self.loader = plan_loader(setting.train_loader, sampler)
