@@ -23,7 +23,7 @@ if [[ -z ${ADAGP_PROGRAM:-} && -x build/bin/adagp ]]; then
   export ADAGP_PROGRAM=$PWD/build/bin/adagp
 fi
 cd build  # so that the installed package is tested and not the sources
-"../$venv/bin/python" -m pytest -c ../pyproject.toml --rootdir .. ../python/tests "$@"
+"../$venv/bin/python" -m pytest -c ../python/tests/pytest.ini --rootdir .. ../python/tests "$@"
 cd ..
 site=$("$venv/bin/python" -c 'import site; print(site.getsitepackages()[0])')
 MYPYPATH=$site "$venv/bin/python" -m mypy --config-file pyproject.toml -p adagp
