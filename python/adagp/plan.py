@@ -42,7 +42,7 @@ def _side_of(dataset: Any) -> int:
     first = dataset[0]
     while isinstance(first, (tuple, list, Mapping)):
         first = next(iter(first.values() if isinstance(first, Mapping) else first))
-    shape = getattr(first, "shape", ())
+    shape: Any = getattr(first, "shape", ())
     return int(shape[-1]) if len(shape) == 3 and shape[-1] == shape[-2] else 0
 
 

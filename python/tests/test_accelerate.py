@@ -60,6 +60,7 @@ def main(folder):
     torch.save((seen, weights, again, again_weights), folder / f"{rank}.pt")
 
 
+@pytest.mark.slow
 def test_two_processes_see_each_example_once(tmp_path):
     environment = {**os.environ, "OMP_NUM_THREADS": "1", "CUDA_VISIBLE_DEVICES": ""}
     ended = subprocess.run(

@@ -70,7 +70,8 @@ def run_ddp(folder, batch):
 
     dist.init_process_group("gloo")
     rank, world = dist.get_rank(), dist.get_world_size()
-    seen, saved = trained(plan_of(batch, rank, world), DistributedDataParallel(network()), None, MIDDLE)
+    net = DistributedDataParallel(network())
+    seen, saved = trained(plan_of(batch, rank, world), net, save_at=MIDDLE)
     states = [saved]
     dist.broadcast_object_list(states, src=0)
     again, _ = trained(plan_of(batch, rank, world), DistributedDataParallel(network()), states[0])
@@ -133,6 +134,7 @@ def launched(folder, kind, batch, launcher):
 TORCHRUN = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("batch", [8, 9])
 def test_gradients_of_two_processes_are_those_of_one(tmp_path, batch):
     one, _ = trained(plan_of(batch), network())
@@ -156,6 +158,7 @@ def test_gradients_of_two_processes_are_those_of_one(tmp_path, batch):
             assert all(torch.equal(a, b) for a, b in zip(before[3], after[3], strict=True))
 
 
+@pytest.mark.slow
 def test_lightning_with_two_devices(tmp_path):
     pytest.importorskip("lightning.pytorch")
     one, _ = trained(plan_of(9), network())

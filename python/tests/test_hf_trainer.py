@@ -15,6 +15,15 @@ transformers = pytest.importorskip("transformers")
 BATCH, EXAMPLES, SIDE, EPOCHS = 8, 96, 16, 6
 
 
+@pytest.fixture(scope="module", autouse=True)
+def one_thread():
+    """The networks are too small for more, and threads that wait cost other processes time."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
 class Images(torch.utils.data.Dataset):
     def __init__(self):
         self.x = torch.rand(EXAMPLES, 3, SIDE, SIDE, generator=torch.Generator().manual_seed(1))
@@ -101,6 +110,7 @@ def assert_equal(net, weights):
         torch.testing.assert_close(value, weights[name], rtol=0, atol=1e-6)
 
 
+@pytest.mark.slow
 def test_the_recipe_trains_what_a_plain_loop_trains(plain, tmp_path):
     seen, net = fit(tmp_path)
     assert seen == plain[0]

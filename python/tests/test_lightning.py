@@ -20,6 +20,15 @@ for name in ("lightning.pytorch", "pytorch_lightning"):
     logging.getLogger(name).setLevel(logging.ERROR)
 
 
+@pytest.fixture(scope="module", autouse=True)
+def one_thread():
+    """The networks are too small for more, and threads that wait cost other processes time."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
 @pytest.fixture(autouse=True)
 def quiet():
     with warnings.catch_warnings():
@@ -133,6 +142,7 @@ def checkpoints(folder, package=L, **when):
     return [every]
 
 
+@pytest.mark.slow
 def test_any_checkpoint_goes_on_equal(plain, tmp_path):
     seen, lengths, weights = plain
     plan = plan_of()
@@ -153,6 +163,7 @@ def test_any_checkpoint_goes_on_equal(plain, tmp_path):
         assert_equal(module, weights)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("workers", [0, 2])
 @pytest.mark.parametrize("at_end", [True, False])
 def test_a_checkpoint_after_an_epoch_goes_on_equal(plain, tmp_path, at_end, workers):

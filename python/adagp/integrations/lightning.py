@@ -36,9 +36,15 @@ def _callbacks() -> tuple[type, ...]:
     return tuple(sys.modules[name].Callback for name in used)
 
 
-@functools.cache
-def _with_bases(cls: type, bases: tuple[type, ...]) -> type:
-    return type(cls.__name__, (cls, *bases), {"__doc__": cls.__doc__, "__module__": cls.__module__})
+_made: dict[tuple[type, ...], type] = {}
+
+
+def _with_bases(*bases: type) -> type:
+    """One class for each choice of base classes, named like the first."""
+    if bases not in _made:
+        names = {"__doc__": bases[0].__doc__, "__module__": bases[0].__module__}
+        _made[bases] = type(bases[0].__name__, bases, names)
+    return _made[bases]
 
 
 class PlanCallback(_Callback):
@@ -59,7 +65,7 @@ class PlanCallback(_Callback):
     """
 
     def __new__(cls, plan: Plan) -> PlanCallback:
-        made: PlanCallback = object.__new__(_with_bases(cls, _callbacks()))
+        made: PlanCallback = object.__new__(_with_bases(cls, *_callbacks()))
         return made
 
     def __init__(self, plan: Plan) -> None:
