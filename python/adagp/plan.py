@@ -334,9 +334,9 @@ class Plan:
     # ------------------------------------------------------------ checkpoints
 
     def share_losses(self) -> None:
-        """Gives every process the losses that the others saw. All processes must call it. An epoch's
-        beginning does it by itself; call it before ``state_dict`` in mid-epoch if one process
-        saves the state for all."""
+        """Gives every process the losses that the others saw. All processes must call it. The
+        beginning of an epoch does it by itself; call it before ``state_dict`` in mid-epoch if one
+        process saves the state for all."""
         if self._losses:
             self._losses.share()
 

@@ -111,7 +111,10 @@ def test_one_process(tmp_path):
 @pytest.mark.parametrize(
     ("make", "text"),
     [
-        (lambda: integration.plan("bp", "bp", 100, batch_size=8, epochs=2), "accelerator: got a str"),
+        (
+            lambda: integration.plan("bp", "bp", 100, batch_size=8, epochs=2),
+            "accelerator: got a str",
+        ),
         (
             lambda: integration.plan(
                 accelerate.Accelerator(cpu=True), "bp", 100, batch_size=8, epochs=2, world=2

@@ -130,7 +130,8 @@ def assert_equal(module, weights):
 def test_lightning_trains_what_a_plain_loop_trains(plain, workers, persistent, val):
     plan = plan_of()
     module = module_of(plan)
-    trainer_of(plan).fit(module, loader_of(plan, workers, persistent), validation() if val else None)
+    validated = validation() if val else None
+    trainer_of(plan).fit(module, loader_of(plan, workers, persistent), validated)
     assert module.lengths == plain[1]
     assert module.seen == plain[0]
     assert_equal(module, plain[2])
@@ -221,7 +222,8 @@ def test_a_callback_can_be_pickled_and_copied():
         plan.loss(numbers.float())
         if plan.epoch == 2:
             break
-    for other in (pickle.loads(pickle.dumps(PlanCallback(plan))), copy.deepcopy(PlanCallback(plan))):
+    callback = PlanCallback(plan)
+    for other in (pickle.loads(pickle.dumps(callback)), copy.deepcopy(callback)):
         assert isinstance(other, PlanCallback) and isinstance(other, L.Callback)
         assert (other.plan.epoch, other.plan.position) == (2, 1)
         assert list(other.plan) == list(plan_restored(plan))
@@ -269,7 +271,7 @@ def used():
         (lambda: fit(loader=loader_of(plan_of())), "a loader of another plan"),
         (lambda: (lambda p: fit(p, [loader_of(p)]))(plan_of()), "got a list"),
         (lambda: fit(overfit_batches=2), "overfit_batches"),
-        (lambda: fit(reload_dataloaders_every_n_epochs=2), "each epoch of a plan has its own"),
+        (lambda: fit(reload_dataloaders_every_n_epochs=2), "each epoch of a plan has its"),
         (lambda: fit(used()), "the plan is at epoch 2"),
         (lambda: (lambda p: fit(p, module=forgetful(p)))(plan_of()), "did not call plan.loss"),
         (lambda: (lambda p: fit(p, module=shrinking(p)))(plan_of()), "must not call plan.shrink"),

@@ -107,8 +107,8 @@ class PlanCallback(_Callback):
         connector = getattr(trainer, "_accelerator_connector", None)
         if trainer.world_size > 1 and getattr(connector, "use_distributed_sampler", False):
             raise UsageError(
-                f"use_distributed_sampler: the trainer has {trainer.world_size} processes and would "
-                "replace the plan by a sampler of its own; the plan gives each process its part: "
+                f"use_distributed_sampler: the trainer has {trainer.world_size} processes and "
+                "would replace the plan by a sampler of its own; the plan gives each process its part: "
                 "give Trainer(use_distributed_sampler=False)"
             )
         if trainer.overfit_batches:
@@ -119,8 +119,8 @@ class PlanCallback(_Callback):
         if trainer.reload_dataloaders_every_n_epochs > 1:
             raise UsageError(
                 "reload_dataloaders_every_n_epochs: "
-                f"{trainer.reload_dataloaders_every_n_epochs}, but each epoch of a plan has its own "
-                "length; leave it out"
+                f"{trainer.reload_dataloaders_every_n_epochs}, but each epoch of a plan has its "
+                "own length; leave it out"
             )
 
     def _set(self, owner: Any, name: str, value: Any) -> None:
