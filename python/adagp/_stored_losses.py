@@ -49,18 +49,24 @@ class StoredLosses:
         if self._fresh is not None:
             self._fresh.index_copy_(0, self._order[begin:end], values)
 
-    def collected(self) -> Any:
-        """The table on the host, as it is when an epoch begins; every process gets all losses."""
+    def share(self) -> None:
+        """Every process gets the losses that the others saw in this epoch."""
         import torch
         import torch.distributed as dist
 
-        if self._fresh is not None and dist.is_initialized():
-            # Each example of the epoch was seen by one process; all others have UNSEEN.
-            backend = dist.get_backend()
-            fresh = self._fresh if backend == "nccl" else self._fresh.cpu()
-            dist.all_reduce(fresh, op=dist.ReduceOp.MAX)
-            fresh = fresh.to(self._table.device)
-            self._table = torch.where(fresh > UNSEEN, fresh, self._table)
+        if self._fresh is None or not dist.is_initialized():
+            return
+        # Each example of the epoch was seen by one process; all others have UNSEEN. The largest
+        # of several numbers is not defined if one is NaN; infinity counts as unknown like it.
+        fresh = self._fresh.nan_to_num(nan=float("inf"), posinf=float("inf"))
+        fresh = fresh.to(_reducing_device(fresh.device))
+        dist.all_reduce(fresh, op=dist.ReduceOp.MAX)
+        self._fresh.copy_(fresh)
+        self._table = torch.where(self._fresh > UNSEEN, self._fresh, self._table)
+
+    def collected(self) -> Any:
+        """The table on the host, as it is when an epoch begins; every process gets all losses."""
+        self.share()
         self._begin = self._table.cpu().numpy().copy()
         return self._begin
 
@@ -88,3 +94,16 @@ class StoredLosses:
         self._begin = state["begin"].numpy().copy()
         if self._fresh is not None and "fresh" in state:
             self._fresh.copy_(state["fresh"])
+
+
+def _reducing_device(device: torch.device) -> torch.device:
+    """Where the process group can reduce a tensor of this device."""
+    import torch
+    import torch.distributed as dist
+
+    backend = dist.get_backend()
+    if backend == "gloo":
+        return torch.device("cpu")
+    if backend == "nccl" and device.type == "cpu":  # no loss was stored yet
+        return torch.device("cuda", torch.cuda.current_device())
+    return device

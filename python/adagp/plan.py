@@ -7,6 +7,7 @@ Choice, order and sizes come from the C++ engine; equal seeds give its examples.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -73,18 +74,14 @@ class Plan:
         world: int = 1,
         settings: Mapping[str, Any] | None = None,
     ) -> None:
-        if not 0 <= rank < world:
-            raise UsageError(f"rank: {rank}, expected 0 to {world - 1} (world is {world})")
-        if batch_size < world:
-            raise UsageError(f"batch_size: {batch_size}, expected {world} or more: one a process")
         self.method, self.epochs, self.batch_size, self.seed = method, epochs, batch_size, seed
-        self.rank, self.world = rank, world
+        self._set_part(rank, world)
+        self.auto_advance = True  # iterating again begins the next epoch; else set_epoch alone does
         keys = {"schedule": schedule, **(settings or {})}
-        keys |= {"epochs": epochs, "batch": batch_size, "seed": seed}
+        self._keys = keys | {"epochs": epochs, "batch": batch_size, "seed": seed}
         self.examples = _examples_of(dataset)
-        self._plan = _core.RunPlan(
-            method, self.examples, _side_of(dataset) if side is None else side, pairs(keys)
-        )
+        self._side = _side_of(dataset) if side is None else side
+        self._plan = _core.RunPlan(method, self.examples, self._side, pairs(self._keys))
         self._losses = StoredLosses(self.examples, world) if self._plan.by_loss else None
         self._rates = Rates(self.examples // batch_size, epochs)
         self._epoch = -1  # of the batches below; -1: none yet
@@ -103,13 +100,41 @@ class Plan:
         """Names of plans, with a line each."""
         return dict(_core.planned_methods())
 
+    @property
+    def by_loss(self) -> bool:
+        """Whether examples are chosen by their losses: then every batch needs ``loss``."""
+        return self._losses is not None
+
+    def _set_part(self, rank: int, world: int) -> None:
+        if not 0 <= rank < world:
+            raise UsageError(f"rank: {rank}, expected 0 to {world - 1} (world is {world})")
+        if self.batch_size < world:
+            raise UsageError(
+                f"batch_size: {self.batch_size}, expected {world} or more: one a process"
+            )
+        self.rank, self.world = rank, world
+
+    def split(self, rank: int, world: int) -> None:
+        """Says which of how many processes this is, where it was not known when the plan was made.
+        Every process has its part of each batch; ``batch_size`` is that of all together."""
+        if (rank, world) == (self.rank, self.world):
+            return
+        if self._position >= 0 or self._start > 0:
+            raise UsageError("split: the plan has begun; call it before the first batch")
+        self._set_part(rank, world)
+        self._epoch = -1  # laid out again with tables of the right kind
+        self._losses = StoredLosses(self.examples, world) if self._plan.by_loss else None
+
     # ------------------------------------------------------------ epochs
 
     def set_epoch(self, epoch: int) -> None:
-        """Goes to the beginning of an epoch. Loops that run through all epochs need not call it."""
+        """Goes to the beginning of an epoch. Loops that run through all epochs need not call it.
+        After ``load_state_dict`` the epoch of the state goes on where it was."""
         if not 0 <= epoch < self.epochs:
             raise UsageError(f"epoch: {epoch}, expected 0 to {self.epochs - 1}")
-        if epoch == self._epoch and self._position < 0 and self._start == 0:
+        if epoch == self._epoch and self._position < 0:
+            # A loader that was made and not used may have taken all index lists.
+            self._given_out = self._start >= len(self._counts)
             return
         self._lay_out(epoch, self._losses.collected() if self._losses else None)
 
@@ -141,22 +166,34 @@ class Plan:
             raise UsageError(f"the plan is of {self.epochs} epochs, and all of them are done")
 
     def __len__(self) -> int:
-        """Batches of the epoch in progress. It is the last one's until the next begins."""
+        """Batches of the epoch in progress, those before a checkpoint among them. It is the last
+        epoch's until the next begins."""
         if self._epoch < 0:
             self.set_epoch(0)
-        return len(self._counts) - self._start
+        return len(self._counts)
+
+    @property
+    def taken(self) -> int:
+        """Batches of this epoch that were taken."""
+        return max(self._start, self._position + 1)
+
+    @property
+    def epoch_done(self) -> bool:
+        """Whether all batches of this epoch were taken."""
+        return self._epoch >= 0 and self.taken >= len(self._counts)
 
     @property
     def finished(self) -> bool:
         """Whether all batches of all epochs were taken."""
-        return self._epoch + 1 == self.epochs and self._position + 1 >= len(self._counts)
+        return self._epoch + 1 == self.epochs and self.epoch_done
 
     def __iter__(self) -> Iterator[list[int]]:
         """The index lists of one epoch; this process's part of each batch. An epoch of which a
         batch was taken is over: iterating again begins the next one."""
-        self.next_epoch()
+        if self.auto_advance or self._epoch < 0:
+            self.next_epoch()
         epoch = self._epoch
-        for position in range(self._start, len(self._counts)):
+        for position in range(self.taken, len(self._counts)):
             begin, end = self._mine(position)
             self._given_out = position + 1 == len(self._counts)
             yield self._order[begin:end].tolist()
@@ -174,7 +211,7 @@ class Plan:
         """Takes the next batch in hand, or that one. ``batches`` does it by itself."""
         if self._epoch < 0:
             self.set_epoch(0)
-        at = max(self._start, self._position + 1) if position is None else position
+        at = self.taken if position is None else position
         if at >= len(self._counts):
             raise UsageError(
                 f"epoch {self._epoch} has {len(self._counts)} batches, and there came one more: "
@@ -191,6 +228,11 @@ class Plan:
     def position(self) -> int:
         """The number of the batch in hand in its epoch."""
         return max(self._position, self._start, 0)
+
+    @property
+    def loss_taken(self) -> bool:
+        """Whether ``loss`` was called for the batch in hand."""
+        return self._counted
 
     @property
     def image_side(self) -> int:
@@ -256,6 +298,7 @@ class Plan:
         if getattr(loader, "batch_sampler", None) is not self:
             raise UsageError("batches: the loader must be made with batch_sampler=plan")
         while not self.finished:
+            self.next_epoch()
             for batch in loader:
                 self.begin_batch()
                 yield map_images(to_device(batch, device), self.shrink)
@@ -290,10 +333,16 @@ class Plan:
 
     # ------------------------------------------------------------ checkpoints
 
+    def share_losses(self) -> None:
+        """Gives every process the losses that the others saw. All processes must call it. The
+        beginning of an epoch does it by itself; call it before ``state_dict`` in mid-epoch if one
+        process saves the state for all."""
+        if self._losses:
+            self._losses.share()
+
     def state_dict(self) -> dict[str, Any]:
         """Everything the rest of the run depends on, after the batch in hand; also in mid-epoch."""
-        done = self._position + 1 if self._position >= 0 else self._start
-        state: dict[str, Any] = {"epoch": self._epoch, "position": done}
+        state: dict[str, Any] = {"epoch": self._epoch, "position": self.taken}
         if self._losses:
             state |= self._losses.state_dict()
         return state
@@ -308,8 +357,16 @@ class Plan:
         if self._losses:
             self._losses.load_state_dict(state)
         self._start = state["position"]
-        if self._start >= len(self._counts):  # the epoch was over
-            self._position, self._start = self._start - 1, 0
+        self._given_out = self._start >= len(self._counts)  # the epoch was over
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # The data set stays where it is: its length and side are enough.
+        made: dict[str, Any] = {"batch_size": self.batch_size, "epochs": self.epochs}
+        made |= {"seed": self.seed, "side": self._side, "settings": self._keys}
+        made |= {"rank": self.rank, "world": self.world}
+        return partial(type(self), **made), (self.method, self.examples), self.state_dict()
+
+    __setstate__ = load_state_dict
 
     def __repr__(self) -> str:
         return (

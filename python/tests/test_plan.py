@@ -2,6 +2,7 @@
 
 import json
 import os
+import pickle
 import subprocess
 
 import numpy as np
@@ -224,3 +225,75 @@ def test_a_nan_loss_counts_as_unseen():
         plan.loss(torch.full((len(batch),), float("nan")))
     plan.next_epoch()
     assert 3 <= len(plan) <= 12
+
+
+@pytest.mark.parametrize("stop", [5, 7])
+def test_naming_the_epoch_after_a_restart_keeps_the_position(stop):
+    whole = run(plan_of("bp", epochs=2))
+    assert whole[11][0] == 0 and whole[12][0] == 1
+    plan = plan_of("bp", epochs=2)
+    run(plan, stop=stop)
+    again = plan_of("bp", epochs=2)
+    again.load_state_dict(plan.state_dict())
+    assert (len(again), again.taken, again.epoch_done) == (12, stop, False)
+    again.set_epoch(0)
+    assert [w[4] for w in whole[stop:12]] == list(again)
+    again.set_epoch(1)
+    assert (len(again), again.taken) == (12, 0)
+
+
+def test_the_state_after_an_epochs_last_batch_begins_the_next():
+    whole = run(plan_of())
+    last = sum(1 for epoch, *_ in whole if epoch < 3)
+    plan = plan_of()
+    run(plan, stop=last)
+    again = plan_of()
+    again.load_state_dict(plan.state_dict())
+    assert again.epoch_done and again.epoch == 2 and not again.finished
+    again.auto_advance = False
+    assert list(again) == []
+    again.auto_advance = True
+    assert run(again) == whole[last:]
+
+
+def test_a_loader_that_was_not_used_takes_no_epoch():
+    plan = adagp.Plan("bp", images(), batch_size=40, epochs=2)
+    loader = DataLoader(images(), batch_sampler=plan, num_workers=2)
+    unused = iter(loader)  # its workers have all index lists of the short epoch
+    plan.set_epoch(0)
+    assert [batch[2].tolist() for batch in loader] == list(
+        adagp.Plan("bp", images(), batch_size=40, epochs=2)
+    )
+    assert plan.epoch == 0
+    del unused
+
+
+def test_split_says_later_which_process_this_is():
+    for rank in (0, 1):
+        plan = plan_of()
+        assert len(plan) > 0
+        plan.split(rank, 2)
+        assert list(plan) == list(plan_of(rank=rank, world=2))
+        plan.begin_batch(0)
+        plan.split(rank, 2)  # nothing new
+        with pytest.raises(adagp.UsageError, match="split: the plan has begun"):
+            plan.split(0, 1)
+    with pytest.raises(adagp.UsageError, match="batch_size: 8, expected 9 or more"):
+        plan_of().split(0, 9)
+
+
+def test_a_plan_can_be_pickled():
+    whole = run(plan_of())
+    plan = plan_of()
+    run(plan, stop=9)
+    again = pickle.loads(pickle.dumps(plan))
+    assert run(again) == whole[9:]
+    settings = {"stored_loss.power": 2}
+    fresh = pickle.loads(pickle.dumps(plan_of(settings=settings)))
+    assert run(fresh) == run(plan_of(settings=settings)) != whole
+
+
+def test_an_unused_state_changes_nothing():
+    again = plan_of()
+    again.load_state_dict(plan_of().state_dict())
+    assert run(again) == run(plan_of())

@@ -1,0 +1,1 @@
+"""Plans in other training loops. Each module needs the package of its name."""
