@@ -58,10 +58,12 @@ TEST_F(GpuTest, NormReluIsNormThenReluAndKeepsItsInput) {
     auto [device, host] = reference_norms(channels, 1e-3);
     const at::Tensor x = at::randn({4, channels, 9, 7});
     const at::Tensor on_device = x.to(at::kCUDA).contiguous(at::MemoryFormat::ChannelsLast);
-    const auto found = gradients_of(device, on_device,
-                                    [&](const at::Tensor& t) { return nn::norm_relu(*device, t); });
-    const auto expected = gradients_of(
-        host, x.to(at::kDouble), [&](const at::Tensor& t) { return at::relu(host->forward(t)); });
+    const auto found = gradients_of(device, on_device, [&device = device](const at::Tensor& t) {
+      return nn::norm_relu(*device, t);
+    });
+    const auto expected =
+        gradients_of(host, x.to(at::kDouble),
+                     [&host = host](const at::Tensor& t) { return at::relu(host->forward(t)); });
     expect_same(found, expected);
     // Without gradients too nobody's tensor is overwritten: a dense layer reads it again.
     const at::NoGradGuard no_grad;
@@ -89,12 +91,13 @@ TEST_F(GpuTest, DepthwiseConvNormWithRelu6IsItsSingleSteps) {
   act.relu6 = true;
   const at::Tensor x = at::randn({4, kChannels, 16, 16}) * 3;
   const at::Tensor on_device = x.to(at::kCUDA).contiguous(at::MemoryFormat::ChannelsLast);
-  const auto found = gradients_of(device, on_device, [&](const at::Tensor& t) {
-    return nn::conv_norm(*conv, *device, t, act);
+  const auto found = gradients_of(device, on_device, [&, &norm = device](const at::Tensor& t) {
+    return nn::conv_norm(*conv, *norm, t, act);
   });
-  const auto expected = gradients_of(host, x.to(at::kDouble), [&](const at::Tensor& t) {
-    return at::clamp(host->forward(reference->forward(t)), 0, 6);
-  });
+  const auto expected =
+      gradients_of(host, x.to(at::kDouble), [&, &norm = host](const at::Tensor& t) {
+        return at::clamp(norm->forward(reference->forward(t)), 0, 6);
+      });
   expect_same(found, expected);
   expect_close(conv->weight.grad(), reference->weight.grad(), "gradient of the convolution");
 }
