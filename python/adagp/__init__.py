@@ -73,6 +73,8 @@ __all__ = [
 
 def __getattr__(name: str) -> Any:
     module = _LAZY.get(name)
+    if name in ("export", "integrations", "stats", "weights", "writer"):
+        return importlib.import_module(f".{name}", __name__)
     if module is None:
         raise AttributeError(f"module 'adagp' has no attribute {name!r}")
     return getattr(importlib.import_module(f".{module}", __name__), name)

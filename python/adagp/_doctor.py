@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import platform
-from importlib import import_module, metadata
+from importlib import metadata
 from pathlib import Path
-from typing import Any
 
 from . import __version__
 from ._program import program
@@ -44,18 +43,11 @@ def findings() -> dict[str, str]:
 
 
 def _kernels() -> str:
-    file = Path(__file__).parent / "libadagp_ops.so"
-    if not file.exists():
-        return "not built: plain torch does the same, more slowly"
     try:
-        torch: Any = import_module("torch")
+        from ._ops import why_not_cuda
     except ImportError:
-        return f"{file.name} is there and needs torch"
-    try:
-        torch.ops.load_library(str(file))
-    except (OSError, RuntimeError) as error:
-        return f"{file.name} does not load, plain torch does the same: {error}"
-    return f"{file.name} loads; CUDA {'is' if torch.cuda.is_available() else 'is not'} available"
+        return "need torch"
+    return why_not_cuda() or "libadagp_ops.so loads, with CUDA"
 
 
 def doctor() -> None:

@@ -17,6 +17,9 @@ class Costs:
     """Multiplications of one example by the side of its images, from the layer table."""
 
     def __init__(self, model: Any, example: torch.Tensor, sides: Iterable[int]) -> None:
+        # A prediction, in backprop steps of one example; the same for every batch.
+        self.prediction = 0.0
+        self._counted = True
         self._forward: dict[int, float] = {}
         self._backprop: dict[int, float] = {}
         full = int(example.shape[-1])
@@ -31,6 +34,7 @@ class Costs:
                     stacklevel=2,
                 )
                 macs = [((side or full) / full) ** 2] if example.ndim == 3 else [1.0]
+                self._counted = False
                 self._forward[side], self._backprop[side] = macs[0], 3 * macs[0]
                 continue
             self._forward[side] = sum(macs)
@@ -46,6 +50,21 @@ class Costs:
         return self._backprop[side] / self._backprop[0]
 
 
+    def add_predictor(self, macs: float) -> None:
+        """The multiplications of a prediction, for the costs of adagp."""
+        if self._counted:
+            self.prediction = macs / self._backprop[0]
+
+    def batch(self, method: str, predicted: bool, side: int, examples: int) -> float:
+        """A batch, in backprop steps of one example on whole images."""
+        work = examples * self.backprop(side)
+        if predicted:
+            work = examples * self.forward() if method == "adagp" else 0.0
+        if method == "adagp":  # learning takes three times as many multiplications
+            work += self.prediction * (1 if predicted else 3)
+        return work
+
+
 def _products(model: Any, shape: tuple[int, ...], dtype: Any) -> list[float]:
     import torch
 
@@ -58,15 +77,15 @@ def _products(model: Any, shape: tuple[int, ...], dtype: Any) -> list[float]:
 def planned_cost(plan: Plan, costs: Costs) -> float:
     """The cost of a plan's whole run, as far as can be said before it."""
     work = sum(count * times * costs.backprop(side) for side, count, times in plan.foreseen())
-    return work / _epoch(plan.examples, plan.batch_size)
+    return work / epoch_examples(plan)
 
 
-def scheduled_cost(
-    schedule: str, epochs: int, per_epoch: int, gp_batch: float
-) -> float:
-    """The cost of a run whose GP batches cost a share of a BP batch."""
-    share = _core.Schedule(schedule, epochs).predicted_share(epochs, per_epoch)
-    return epochs * (1 - share + share * gp_batch)
+def scheduled_cost(method: str, schedule: str, plan: Plan, costs: Costs) -> float:
+    """The cost of a run in which a schedule says which batches are predicted or dropped."""
+    epochs, examples = plan.epochs, plan.batch_size
+    share = _core.Schedule(schedule, epochs).predicted_share(epochs, len(plan))
+    exact, cheap = (costs.batch(method, predicted, 0, examples) for predicted in (False, True))
+    return epochs * ((1 - share) * exact + share * cheap) / examples
 
 
 def equal_cost_epochs(cost: Callable[[int], float], budget: float) -> int:
@@ -80,6 +99,6 @@ def equal_cost_epochs(cost: Callable[[int], float], budget: float) -> int:
     return low if abs(cost(low) - budget) <= abs(cost(high) - budget) else high
 
 
-def _epoch(examples: int, batch: int) -> int:
+def epoch_examples(plan: Plan) -> int:
     """Examples of an epoch of plain backprop: whole batches."""
-    return examples // batch * batch
+    return plan.examples // plan.batch_size * plan.batch_size

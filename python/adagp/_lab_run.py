@@ -7,6 +7,7 @@ import math
 import random
 import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -15,7 +16,7 @@ import numpy as np
 
 from . import _core
 from ._batch_tensors import map_images, to_device
-from ._lab_costs import Costs
+from ._lab_costs import Costs, epoch_examples
 from .errors import DivergedError, UsageError
 from .plan import Plan
 from .writer import RunWriter
@@ -45,7 +46,9 @@ class Setting:
     compile: bool
     settings: dict[str, Any]
     costs: Costs
+    policy_options: dict[str, Any] = field(default_factory=dict)  # of settings: "policy.peak"
     names: dict[str, str] = field(default_factory=dict)  # model, data, optimizer
+    side: int | None = None  # of the square images; None: they are none
 
 
 @dataclass(frozen=True)
@@ -69,6 +72,7 @@ def make_plan(setting: Setting, job: Job) -> Plan:
         epochs=job.epochs,
         seed=job.seed,
         schedule=setting.schedule,
+        side=setting.side or 0,
         settings=setting.settings,
     )
 
@@ -90,13 +94,14 @@ class _WithoutPredicted:
 
 
 def plan_loader(loader: Any, sampler: Any) -> Any:
-    """The user's loader with another batch sampler, as it was otherwise."""
+    """The user's loader with another batch sampler. Its workers are new in every epoch: others
+    would keep the random numbers of the epoch in which they began, also after a resume."""
     from torch.utils.data import DataLoader
 
     same = {
         name: getattr(loader, name)
         for name in ("num_workers", "collate_fn", "pin_memory", "timeout", "worker_init_fn",
-                     "multiprocessing_context", "prefetch_factor", "persistent_workers")
+                     "multiprocessing_context", "prefetch_factor")
     }  # fmt: skip
     return DataLoader(loader.dataset, batch_sampler=sampler, **same)
 
@@ -158,26 +163,43 @@ class Training:
         losses = self.setting.loss(self._outputs(inputs), targets)
         return self.plan.loss(losses.float() if losses.is_floating_point() else losses)
 
+    @contextmanager
+    def _norms(self) -> Iterator[None]:
+        """low-res keeps the running statistics of norms on small images, as the engine does:
+        activations of small images are others, and evaluation is on whole ones."""
+        kept = "low-res" in self.job.method and self.plan.image_side != 0
+        if not kept or self.setting.settings.get("low_res.move_statistics"):
+            yield
+            return
+        from torch.nn.modules.batchnorm import _BatchNorm
+
+        norms = [m for m in self.model.modules() if isinstance(m, _BatchNorm)]
+        before = [norm.momentum for norm in norms]
+        for norm in norms:
+            norm.momentum = 0.0
+        try:
+            yield
+        finally:
+            for norm, momentum in zip(norms, before, strict=True):
+                norm.momentum = momentum
+
     def one_batch(self, inputs: Any, targets: Any) -> torch.Tensor:
         """One step on a batch as the network sees it; the loss, on its device."""
         if self._prediction is not None:
             found: torch.Tensor = self._prediction.step(lambda: self._batch_loss(inputs, targets))
             return found
-        loss = self._batch_loss(inputs, targets)
+        with self._norms():
+            loss = self._batch_loss(inputs, targets)
         self.optimizer.zero_grad(set_to_none=True)
         loss.backward()  # type: ignore[no-untyped-call]
         self.optimizer.step()
         return loss.detach()
 
     def _count(self, side: int, examples: int, predicted: bool) -> None:
-        costs = self.setting.costs
         self.gp_batches += predicted
         self.bp_batches += not predicted
-        share = costs.backprop(side)
-        if predicted:
-            share = costs.forward() if self.job.method == "adagp" else 0.0
-        per_epoch = self.plan.examples // self.setting.batch * self.setting.batch
-        self.cost += share * examples / per_epoch
+        work = self.setting.costs.batch(self.job.method, predicted, side, examples)
+        self.cost += work / epoch_examples(self.plan)
 
     def train_epoch(self) -> float:
         """The mean training loss of the epoch."""
@@ -195,11 +217,15 @@ class Training:
             inputs, targets = pair_of(to_device(batch, self.setting.device))
             inputs = map_images(inputs, self.plan.shrink)
             if self.setting.policy != "constant":
-                self.plan.set_rate(self.optimizer, policy=self.setting.policy)
+                self.plan.set_rate(self.optimizer, policy=self.setting.policy,
+                                   **self.setting.policy_options)
             examples = len(targets)
-            total += self.one_batch(inputs, targets) * examples
-            self._count(self.plan.image_side, examples, self._schedule.predicted(self.epoch, position))
-            seen += examples
+            predicted = self._schedule.predicted(self.epoch, position)
+            loss = self.one_batch(inputs, targets)
+            self._count(self.plan.image_side, examples, predicted)
+            if not (predicted and self.job.method == "zero"):  # which computes no loss
+                total += loss * examples
+                seen += examples
             self.step += 1
         self._pass_over(position)
         self.synchronize()

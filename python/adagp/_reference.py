@@ -135,6 +135,11 @@ class SharedPredictor:
         self.seen = [False] * count
         self.steps = 0
 
+    def macs(self) -> float:
+        """Multiplications of a prediction, whatever the batch; learning takes three times as many."""
+        convolution = CHANNELS * 9 * SUMMARY * SUMMARY
+        return float(sum(p.filters * (convolution + FEATURES * p.cols) for p in self.places))
+
     def _make_adam(self) -> None:
         fused = self.params["fc.weight"].device.type in ("cpu", "cuda")
         self._adam = torch.optim.Adam(list(self.params.values()), lr=RATE, fused=fused)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .errors import DataError
+from .errors import DataError, UsageError
 
 if TYPE_CHECKING:
     import torch
@@ -54,7 +54,14 @@ class StoredLosses:
         import torch
         import torch.distributed as dist
 
-        if self._fresh is None or not dist.is_initialized():
+        if self._fresh is None:
+            return
+        if not dist.is_initialized():
+            if bool((self._fresh > UNSEEN).any()):
+                raise UsageError(
+                    "world is above 1, and torch.distributed is not initialized: the processes "
+                    "cannot tell each other their losses"
+                )
             return
         # Each example of the epoch was seen by one process; all others have UNSEEN. The largest
         # of several numbers is not defined if one is NaN; infinity counts as unknown like it.

@@ -71,7 +71,7 @@ class Taps:
         if not self.layers:
             raise UsageError(
                 f"model: {type(self.model).__name__} has no nn.Conv2d or nn.Linear whose weight "
-                "can be predicted; use method='skip', or leave some layers out of skip=")
+                "can be predicted; leave some layers out of skip=, or train it with a Plan")
         _check_owned(self.layers, optimizer)
         owned = {id(p) for group in optimizer.param_groups for p in group["params"]}
         self._unowned = {id(p) for p in self.model.parameters()} - owned

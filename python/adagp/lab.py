@@ -46,7 +46,7 @@ def compare(
     *,
     epochs: int,
     seeds: int | Sequence[int] = 3,
-    methods: Iterable[str] = DEFAULT_METHODS,
+    methods: str | Iterable[str] = DEFAULT_METHODS,
     folder: str | PathLike[str] = "runs/compare",
     equal: str = "cost",
     optimizer: Callable[[Any], Any] | None = None,
@@ -74,24 +74,24 @@ def compare(
     batches, and ``zero``, which lets momentum alone move the weights.
 
     ``optimizer`` makes an optimizer of parameters; its rate is the base of ``policy`` (one of
-    docs/configuration.md, or "constant"). ``loss(outputs, targets)`` gives a loss for each example
+    docs/configuration.md, options in ``settings``: ``{"policy.peak": 0.3}``). ``loss(outputs, targets)`` gives a loss for each example
     and ``score(outputs, targets)`` a number for each; cross entropy and top-1 percent by default.
 
     Every run is a folder in ``folder`` (docs/run-folder.md). Finished ones are used again, and
     unfinished ones go on from their last epoch: after Ctrl-C the same call goes on.
 
-    >>> r = adagp.compare(lambda: resnet18(num_classes=10), train, test, epochs=15)  # doctest: +SKIP
-    >>> r.verdict                                                                   # doctest: +SKIP
+    >>> r = adagp.compare(resnet18, train, test, epochs=15)  # doctest: +SKIP
+    >>> r.verdict                                            # doctest: +SKIP
     """
+    names = _with_controls([methods] if isinstance(methods, str) else methods)
     setting = _setting(
         model_fn, train_loader, test_loader, optimizer or _sgd, policy, schedule, loss, score,
-        device, precision, compile, settings or {}, data,
+        device, precision, compile, settings or {}, data, names,
     )  # fmt: skip
     if epochs < 1:
         raise UsageError(f"epochs: {epochs}, expected 1 or more")
     if equal not in ("cost", "epochs"):
         raise UsageError(f"equal: {equal!r}, expected 'cost' or 'epochs'")
-    names = _with_controls(methods)
     jobs = _jobs(setting, names, epochs, _seeds(seeds), equal)
     if dry_run:
         return _dry_run(setting, jobs)
@@ -110,7 +110,7 @@ def compare(
 def _setting(
     model_fn: Any, train_loader: Any, test_loader: Any, optimizer: Any, policy: str, schedule: str,
     loss: Any, score: Any, device: Any, precision: str, compile: bool, settings: dict[str, Any],
-    data: str,
+    data: str, methods: list[str],
 ) -> Setting:  # fmt: skip
     torch = need("torch", "adagp.compare")
     for name, loader in (("train_loader", train_loader), ("test_loader", test_loader)):
@@ -132,33 +132,59 @@ def _setting(
     if not isinstance(model, torch.nn.Module):
         raise UsageError(f"model_fn: it returned a {type(model).__name__}, expected a nn.Module")
     made = optimizer(model.parameters())
-    _core.make_policy([("policy.name", toml_text("policy", policy))], 0.1, 10, 5)  # or refused
+    if policy == "plateau":
+        raise UsageError("policy: 'plateau' follows test losses; compare() takes the others")
+    options = {k.removeprefix("policy."): v for k, v in settings.items() if k.startswith("policy.")}
+    keys = [("policy.name", toml_text("policy", policy))]
+    keys += [(f"policy.{k}", toml_text(k, v)) for k, v in options.items()]
+    _core.make_policy(keys, 0.1, 10, 5)  # or refused
     if device is None:
         device = "cuda" if torch.cuda.is_available() else "cpu"
     example, _ = pair_of(train_loader.collate_fn([train_loader.dataset[0]]))
-    sides = {
-        side
-        for name in ("progressive", "low-res")
-        if example.ndim == 4 and example.shape[-1] == example.shape[-2]
-        for side in _sides(name, train_loader, batch, settings)
-    }
-    rate = {k: v for k, v in made.defaults.items() if isinstance(v, (int, float, bool))}
+    square = example.ndim == 4 and example.shape[-1] == example.shape[-2]
+    side = int(example.shape[-1]) if square else None
+    plans = [name for name in methods if name not in PREDICTING]
+    for name in plans if side is None else []:
+        if "progressive" in name or "low-res" in name:
+            raise UsageError(
+                f"methods: {name!r} changes the size of square images, and the inputs are of shape "
+                f"{tuple(example.shape[1:])}; leave it out"
+            )
+    sides = {s for name in plans for s in _sides(name, train_loader, batch, side, settings)}
+    costs = Costs(model, example[0], sides)
+    if "adagp" in methods:
+        costs.add_predictor(_predictor_macs(model, made))
     names = {
         "model": type(model).__name__,
         "data": data or type(train_loader.dataset).__name__,
-        "optimizer": type(made).__name__ + str(dict(sorted(rate.items()))),
+        "optimizer": f"{type(made).__name__} {sorted(made.defaults.items(), key=str)}",
+        "loss": getattr(loss, "__qualname__", "") or ("own" if loss else "cross entropy"),
+        "score": getattr(score, "__qualname__", "") or ("own" if score else "top1"),
+        "train_examples": str(len(train_loader.dataset)),
+        "test_examples": str(len(test_loader.dataset)),
         "parameters": str(sum(p.numel() for p in model.parameters())),
     }
     return Setting(
         model_fn, optimizer, train_loader, test_loader, loss or _cross_entropy, score or _top1,
         "top1" if score is None else "score", int(batch), policy, schedule, device, precision,
-        compile, settings, Costs(model, example[0], sides), names,
+        compile, settings, costs, options, names, side,
     )  # fmt: skip
 
 
-def _sides(name: str, loader: Any, batch: int, settings: dict[str, Any]) -> list[int]:
-    plan = Plan(name, loader.dataset, batch_size=batch, epochs=10, settings=settings)
-    return [side for side, _ in plan.shapes() if side]
+def _sides(
+    name: str, loader: Any, batch: int, side: int | None, settings: dict[str, Any]
+) -> list[int]:
+    plan = Plan(name, loader.dataset, batch_size=batch, epochs=10, side=side or 0,
+                settings=settings)  # fmt: skip
+    return [small for small, _ in plan.shapes() if small]
+
+
+def _predictor_macs(model: Any, optimizer: Any) -> float:
+    from .predict import wrap
+
+    prediction = wrap(model, optimizer, "bp", epochs=1, steps_per_epoch=1, probe_every=0)
+    prediction.remove()
+    return prediction.macs
 
 
 def _seeds(seeds: int | Sequence[int]) -> list[int]:
@@ -179,8 +205,7 @@ def _cost(setting: Setting, method: str, epochs: int) -> float:
     plan = make_plan(setting, Job(method, epochs, 0, setting.batch))
     if method not in PREDICTING:
         return planned_cost(plan, setting.costs)
-    gp_batch = setting.costs.forward() if method == "adagp" else 0.0
-    return scheduled_cost(setting.schedule, epochs, len(plan), gp_batch)
+    return scheduled_cost(method, setting.schedule, plan, setting.costs)
 
 
 def _jobs(
@@ -259,13 +284,13 @@ def _dry_run(setting: Setting, jobs: list[Job]) -> DryRun:
     training.warm_up()
     training.model.train()
     steps, times = 0, []
+    start = time.perf_counter()
     for batch in training.loader:
-        training.synchronize()
-        start = time.perf_counter()
         inputs, targets = pair_of(batch)
         training.plan.begin_batch()
         float(training.one_batch(inputs.to(setting.device), targets.to(setting.device)))
         times.append(time.perf_counter() - start)
+        start = time.perf_counter()
         steps += 1
         if steps == 10:
             break

@@ -17,7 +17,7 @@ from ._batch_tensors import map_images, to_device
 from ._rates import Rates
 from ._settings import pairs
 from ._stored_losses import StoredLosses
-from .errors import UsageError
+from .errors import DataError, UsageError
 
 if TYPE_CHECKING:
     import torch
@@ -309,13 +309,15 @@ class Plan:
         """Sets the optimizer's learning rate for the batch in hand; call it before
         ``optimizer.step()``. ``policy`` and its ``options`` are those of docs/configuration.md
         (``peak=0.3``). Without ``base`` each parameter group's first rate is its base."""
+        if policy == "plateau":
+            raise UsageError("policy: 'plateau' follows test losses; set_rate takes the others")
         keys = {"policy.name": policy, **{f"policy.{key}": v for key, v in options.items()}}
         self._rates.set(optimizer, base, pairs(keys), self.progress, self.rate_factor)
 
     # ------------------------------------------------------------ before the run
 
     def shapes(self) -> list[tuple[int, int]]:
-        """(image side or 0, examples) of the batches of the run: what ``torch.compile`` will meet."""
+        """(image side or 0, examples) of the batches of the run: what ``torch.compile`` meets."""
         found: dict[tuple[int, int], None] = {}
         for begin, _, examples in self._plan.stages():
             for position, count in enumerate(self._plan.counts(begin, examples)[:50]):
@@ -323,7 +325,7 @@ class Plan:
         return list(found)
 
     def foreseen(self) -> list[tuple[int, int, int]]:
-        """(image side or 0, examples, batches) of the whole run, as far as can be said before it."""
+        """(image side or 0, examples, batches) of the run, as far as can be said before it."""
         found: dict[tuple[int, int], int] = {}
         for begin, end, examples in self._plan.stages():
             for position, count in enumerate(self._plan.counts(begin, examples)):
@@ -342,22 +344,33 @@ class Plan:
 
     def state_dict(self) -> dict[str, Any]:
         """Everything the rest of the run depends on, after the batch in hand; also in mid-epoch."""
-        state: dict[str, Any] = {"epoch": self._epoch, "position": self.taken}
+        state: dict[str, Any] = {"epoch": self._epoch, "position": self.taken, **self._identity()}
         if self._losses:
             state |= self._losses.state_dict()
         return state
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Goes on where ``state_dict`` was called."""
+        for name, value in self._identity().items():
+            if state.get(name, value) != value:
+                raise DataError(
+                    f"state of the plan: {name} {state[name]!r}, and this plan has {value!r}"
+                )
         if self._losses:
             self._losses.load_state_dict(state)
         if state["epoch"] < 0:
+            self._epoch = self._position = -1
+            self._start, self._given_out = 0, False
             return
         self._lay_out(state["epoch"], self._losses.at_begin() if self._losses else None)
         if self._losses:
             self._losses.load_state_dict(state)
         self._start = state["position"]
         self._given_out = self._start >= len(self._counts)  # the epoch was over
+
+    def _identity(self) -> dict[str, Any]:
+        return {"method": self.method, "seed": self.seed, "epochs": self.epochs,
+                "batch_size": self.batch_size}  # fmt: skip
 
     def __reduce__(self) -> tuple[Any, ...]:
         # The data set stays where it is: its length and side are enough.

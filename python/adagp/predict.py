@@ -53,6 +53,11 @@ class Prediction:
     # Where the run is.
 
     @property
+    def macs(self) -> float:
+        """Multiplications of a prediction, whatever the batch; learning takes three times as many."""
+        return self._predictor.macs() if self._predictor is not None else 0.0
+
+    @property
     def epoch(self) -> int:
         """The epoch of the coming step, from 0."""
         return self.steps // self.steps_per_epoch

@@ -10,7 +10,7 @@ from torch.utils.data import DataLoader, IterableDataset, TensorDataset
 
 import adagp
 from adagp import _lab_costs, lab
-from adagp._lab_run import Job
+from adagp._lab_run import Job, Training
 
 METHODS = ["progressive", "stored-loss", "low-res", "adagp", "skip", "zero"]
 
@@ -174,6 +174,40 @@ def test_costs_are_those_of_the_layer_table():
     assert 0.24 < costs.backprop(8) < 0.26
 
 
+def test_a_prediction_is_counted():
+    costs = _lab_costs.Costs(network(), torch.zeros(3, 16, 16), [])
+    before = costs.batch("adagp", True, 0, 20)
+    made = lab._sgd(network().parameters())
+    model = network()
+    macs = lab._predictor_macs(model, lab._sgd(model.parameters()))
+    # Two convolutions and a linear layer: filters x (convolution of the summary + features x columns).
+    expected = sum(n * (16 * 9 * 64 + 256 * cols) for n, cols in ((4, 27), (8, 36), (4, 8)))
+    assert macs == expected and made.defaults["lr"] == 0.1
+    costs.add_predictor(macs)
+    whole = 3 * (27 * 4 * 256 + 36 * 8 * 64 + 32) - 27 * 4 * 256
+    assert costs.batch("adagp", True, 0, 20) == pytest.approx(before + macs / whole)
+    assert costs.batch("adagp", False, 0, 20) == pytest.approx(20 + 3 * macs / whole)
+    assert costs.batch("skip", True, 0, 20) == 0
+
+
+def test_low_res_keeps_the_statistics_of_norms():
+    setting = lab._setting(network, TRAIN, TEST, lab._sgd, "constant", "1:1", None, None, "cpu",
+                           "fp32", False, {}, "", ["bp", "low-res"])  # fmt: skip
+    training = Training(setting, Job("low-res", 4, 0, 20))
+    norm = training.model[1]
+    before = norm.running_mean.clone()
+    training.plan.begin_batch(0)
+    assert training.plan.image_side == 8
+    count = training.plan._counts[0]
+    training.one_batch(torch.randn(count, 3, 8, 8), torch.zeros(count, dtype=torch.int64))
+    assert torch.equal(norm.running_mean, before) and norm.momentum == 0.1
+    position = next(i for i in range(6) if training.plan._plan.shape(0, i)[0] == 0)
+    training.plan.begin_batch(position)
+    count = training.plan._counts[position]
+    training.one_batch(torch.randn(count, 3, 16, 16), torch.zeros(count, dtype=torch.int64))
+    assert not torch.equal(norm.running_mean, before)
+
+
 def test_a_length_of_equal_cost():
     assert _lab_costs.equal_cost_epochs(lambda n: 0.6 * n, 15) == 25
     assert _lab_costs.equal_cost_epochs(lambda n: 3.0 * n, 2) == 1
@@ -198,6 +232,9 @@ def nan_loss(outputs, targets):
         ({"seeds": [1, 1]}, "different seeds"),
         ({"equal": "time"}, "'cost' or 'epochs'"),
         ({"policy": "cosin"}, "cosine"),
+        ({"policy": "plateau"}, "plateau"),
+        ({"settings": {"policy.peek": 0.2}}, "policy.peak"),
+        ({"methods": "stored-los"}, "'stored-loss'"),
         ({"precision": "fp16"}, "precision"),
         ({"make": lambda: 3}, "model_fn"),
         ({"loss": lambda outputs, targets: outputs.mean()}, "one loss for each example"),
@@ -225,13 +262,16 @@ def test_another_setting_in_the_same_folder_is_refused(tmp_path):
     compare(tmp_path, methods=[], seeds=1)
     with pytest.raises(adagp.UsageError, match="another configuration"):
         compare(tmp_path, methods=[], seeds=1, policy="cosine")
+    other = DataLoader(data(100, 1), batch_size=20)
+    with pytest.raises(adagp.UsageError, match="train_examples"):
+        adagp.compare(network, other, TEST, epochs=4, seeds=1, methods=[], folder=tmp_path)
 
 
 def test_jobs_take_turns_over_the_seeds():
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         setting = lab._setting(network, TRAIN, TEST, lab._sgd, "triangle", "auto", None, None, "cpu",
-                               "fp32", False, {}, "")  # fmt: skip
+                               "fp32", False, {}, "", ["bp", "skip"])  # fmt: skip
     jobs = lab._jobs(setting, ["bp", "skip"], 4, [0, 1], "epochs")
     assert jobs == [Job("bp", 4, 0, 20), Job("skip", 4, 0, 20), Job("bp", 4, 1, 20),
                     Job("skip", 4, 1, 20)]  # fmt: skip

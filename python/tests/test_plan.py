@@ -118,9 +118,26 @@ def test_mid_epoch_state_is_exact():
 def test_a_state_of_other_data_is_refused():
     plan = plan_of()
     run(plan, stop=3)
-    other = adagp.Plan("stored-loss", 90, batch_size=BATCH, epochs=8)
+    other = adagp.Plan(plan.method, 90, batch_size=BATCH, epochs=8, seed=3, side=SIDE)
     with pytest.raises(adagp.DataError, match="100 stored losses, and the data set has 90"):
         other.load_state_dict(plan.state_dict())
+
+
+def test_a_state_of_another_plan_is_refused():
+    plan = plan_of()
+    run(plan, stop=3)
+    other = adagp.Plan("progressive+stored-loss", images(), batch_size=BATCH, epochs=8, seed=4)
+    with pytest.raises(adagp.DataError, match="seed 3, and this plan has 4"):
+        other.load_state_dict(plan.state_dict())
+
+
+def test_losses_of_several_processes_need_a_group():
+    plan = adagp.Plan("stored-loss", 40, batch_size=8, epochs=3, rank=0, world=2)
+    for batch in plan:
+        plan.begin_batch()
+        plan.loss(torch.ones(len(batch)))
+    with pytest.raises(adagp.UsageError, match="torch.distributed is not initialized"):
+        plan.next_epoch()
 
 
 def test_weights_of_infobatch_keep_the_expected_gradient():
