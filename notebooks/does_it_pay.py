@@ -43,16 +43,16 @@ def make_data(examples: int, seed: int) -> TensorDataset:
     return TensorDataset(images + 1.5 * torch.randn(images.shape, generator=generator), labels)
 
 
-train = DataLoader(make_data(3000, 1), batch_size=50, shuffle=True)
-test = DataLoader(make_data(1000, 2), batch_size=500)
+train = DataLoader(make_data(1200, 1), batch_size=50, shuffle=True)
+test = DataLoader(make_data(500, 2), batch_size=500)
 
 
 def network() -> nn.Module:
     return nn.Sequential(
-        nn.Conv2d(3, 16, 3, padding=1), nn.BatchNorm2d(16), nn.ReLU(),
-        nn.Conv2d(16, 32, 3, stride=2, padding=1), nn.BatchNorm2d(32), nn.ReLU(),
-        nn.Conv2d(32, 32, 3, padding=1), nn.BatchNorm2d(32), nn.ReLU(),
-        nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(32, 8),
+        nn.Conv2d(3, 8, 3, padding=1), nn.BatchNorm2d(8), nn.ReLU(),
+        nn.Conv2d(8, 16, 3, stride=2, padding=1), nn.BatchNorm2d(16), nn.ReLU(),
+        nn.Conv2d(16, 16, 3, padding=1), nn.BatchNorm2d(16), nn.ReLU(),
+        nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(16, 8),
     )
 
 
