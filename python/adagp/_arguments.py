@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import importlib
-import json
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from . import _core
+from ._toml import toml_text
 from .errors import UsageError
 
 _LARGEST = 2**63 - 1
@@ -86,18 +86,6 @@ def arrays(value: Any) -> str:
     return _joined(value, "array", _pair)
 
 
-def _toml(value: Any, key: str) -> str:
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, str):
-        return json.dumps(value)
-    if hasattr(value, "__index__"):
-        return str(int(value.__index__()))
-    if hasattr(value, "__float__"):
-        return repr(float(value))
-    raise UsageError(f"settings: {key} is {value!r}, expected a number, a text, True or False")
-
-
 def _key(name: str) -> str:
     keys = _core.accelerator_keys()
     return name if name in keys else {key.replace(".", "_"): key for key in keys}.get(name, name)
@@ -116,7 +104,7 @@ def settings(values: Any, prefix: str = "") -> list[str]:
         if isinstance(value, Mapping):
             out += settings(value, name + ".")
         else:
-            out.append(f"{_key(name)}={_toml(value, name)}")
+            out.append(f"{_key(name)}={toml_text(name, value, 'settings')}")
     return out
 
 

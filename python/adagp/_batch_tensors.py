@@ -10,7 +10,7 @@ def to_device(batch: Any, device: Any) -> Any:
     """The batch with its tensors on a device; None: where they are."""
     if device is None:
         return batch
-    return _map(batch, lambda tensor: tensor.to(device, non_blocking=True))
+    return map_tensors(batch, lambda tensor: tensor.to(device, non_blocking=True))
 
 
 def map_images(batch: Any, change: Callable[[Any], Any]) -> Any:
@@ -24,14 +24,24 @@ def map_images(batch: Any, change: Callable[[Any], Any]) -> Any:
         done = True
         return change(tensor)
 
-    return _map(batch, once)
+    return map_tensors(batch, once)
 
 
-def _map(value: Any, change: Callable[[Any], Any]) -> Any:
+def shrunk(images: Any, side: int) -> Any:
+    """Images of this side, every new pixel the mean of those it covers; 0: as they are."""
+    if side == 0 or (images.shape[-1] == side and images.shape[-2] == side):
+        return images
+    from torch.nn.functional import adaptive_avg_pool2d
+
+    return adaptive_avg_pool2d(images, (side, side))
+
+
+def map_tensors(value: Any, change: Callable[[Any], Any]) -> Any:
+    """The same nest of tuples, lists and dictionaries with every tensor changed."""
     if isinstance(value, Mapping):
-        return {key: _map(item, change) for key, item in value.items()}
+        return {key: map_tensors(item, change) for key, item in value.items()}
     if isinstance(value, tuple) and hasattr(value, "_fields"):
-        return type(value)(*(_map(item, change) for item in value))
+        return type(value)(*(map_tensors(item, change) for item in value))
     if isinstance(value, (tuple, list)):
-        return type(value)(_map(item, change) for item in value)
+        return type(value)(map_tensors(item, change) for item in value)
     return change(value) if hasattr(value, "ndim") and hasattr(value, "to") else value

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from ._arguments import whole
+from ._batch_tensors import map_tensors
 from ._extras import need
 from ._export import tensors
 from .errors import UsageError
@@ -85,17 +86,6 @@ def _record(model: Any, blocks: list[tuple[str, Any]], args: Any, torch: Any) ->
     return calls
 
 
-def _mapped(value: Any, change: Callable[[Any], Any], torch: Any) -> Any:
-    """The same nest of lists, tuples and dicts with every tensor changed."""
-    if isinstance(value, torch.Tensor):
-        return change(value)
-    if isinstance(value, dict):
-        return {name: _mapped(one, change, torch) for name, one in value.items()}
-    if isinstance(value, (list, tuple)):
-        return type(value)(_mapped(one, change, torch) for one in value)
-    return value
-
-
 def _seconds(
     prepare: Callable[[], Any], work: Callable[[Any], Any], wait: Callable[[], None], repeats: int
 ) -> float:
@@ -115,12 +105,12 @@ def _measure(call: _Call, torch: Any, wait: Callable[[], None], repeats: int) ->
     def leaf(tensor: Any) -> Any:
         return tensor.detach().clone().requires_grad_(tensor.is_floating_point())
 
-    given = _mapped((call.args, call.keywords), leaf, torch)
+    given = map_tensors((call.args, call.keywords), leaf)
     sources = [t for t in tensors(given, torch) if t.requires_grad]
     sources += [p for p in call.block.parameters() if p.requires_grad]
 
     def inputs() -> Any:  # a block may work in place, which leaves do not allow
-        return _mapped(given, lambda tensor: tensor.clone(), torch)
+        return map_tensors(given, lambda tensor: tensor.clone())
 
     def forward(prepared: Any) -> list[Any]:
         outputs = tensors(call.block(*prepared[0], **prepared[1]), torch)

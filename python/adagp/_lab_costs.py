@@ -38,7 +38,7 @@ class Costs:
                 self._forward[side], self._backprop[side] = macs[0], 3 * macs[0]
                 continue
             self._forward[side] = sum(macs)
-            # The gradient of the network's input is not needed.
+            # As the engine counts: the gradient of what the first row was given is not needed.
             self._backprop[side] = 3 * sum(macs) - macs[0]
 
     def forward(self, side: int = 0) -> float:
@@ -48,7 +48,6 @@ class Costs:
     def backprop(self, side: int = 0) -> float:
         """A backprop step on such images as a share of one on whole images."""
         return self._backprop[side] / self._backprop[0]
-
 
     def add_predictor(self, macs: float) -> None:
         """The multiplications of a prediction, for the costs of adagp."""
@@ -71,7 +70,7 @@ def _products(model: Any, shape: tuple[int, ...], dtype: Any) -> list[float]:
     from .layer_table import layers
 
     table = layers(model, torch.empty((1, *shape), dtype=dtype))
-    return [float(row.macs) for row in table if row.macs > 0]
+    return [float(row.macs) for row in table]
 
 
 def planned_cost(plan: Plan, costs: Costs) -> float:

@@ -8,103 +8,28 @@ import random
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from . import _core
-from ._batch_tensors import map_images, to_device
-from ._lab_costs import Costs, epoch_examples
+from ._batch_tensors import map_images, shrunk, to_device
+from ._lab_costs import epoch_examples
+from ._lab_job import (
+    PREDICTING,
+    Job,
+    Setting,
+    WithoutPredicted,
+    make_plan,
+    pair_of,
+    plan_loader,
+)
 from .errors import DivergedError, UsageError
-from .plan import Plan
 from .writer import RunWriter
 
 if TYPE_CHECKING:
     import torch
-
-PREDICTING = ("adagp", "skip", "zero")  # what adagp.wrap does; all others are plans
-
-
-@dataclass
-class Setting:
-    """What all runs of a comparison share."""
-
-    make_model: Callable[[], Any]
-    make_optimizer: Callable[[Any], Any]
-    train_loader: Any
-    test_loader: Any
-    loss: Callable[[Any, Any], Any]  # (outputs, targets) -> a loss for each example
-    score: Callable[[Any, Any], Any]  # (outputs, targets) -> a number for each example
-    metric: str
-    batch: int
-    policy: str
-    schedule: str
-    device: Any
-    precision: str
-    compile: bool
-    settings: dict[str, Any]
-    costs: Costs
-    policy_options: dict[str, Any] = field(default_factory=dict)  # of settings: "policy.peak"
-    names: dict[str, str] = field(default_factory=dict)  # model, data, optimizer
-    side: int | None = None  # of the square images; None: they are none
-
-
-@dataclass(frozen=True)
-class Job:
-    method: str
-    epochs: int
-    seed: int
-    batch: int
-
-    @property
-    def folder(self) -> str:
-        return f"{self.method}-{self.epochs}ep-b{self.batch}-seed{self.seed}"
-
-
-def make_plan(setting: Setting, job: Job) -> Plan:
-    method = "bp" if job.method in PREDICTING else job.method
-    return Plan(
-        method,
-        setting.train_loader.dataset,
-        batch_size=setting.batch,
-        epochs=job.epochs,
-        seed=job.seed,
-        schedule=setting.schedule,
-        side=setting.side or 0,
-        settings=setting.settings,
-    )
-
-
-class _WithoutPredicted:
-    """Index lists of the BP batches alone: a batch that is dropped is not loaded."""
-
-    def __init__(self, plan: Plan, schedule: _core.Schedule) -> None:
-        self._plan, self._schedule = plan, schedule
-
-    def __iter__(self) -> Iterator[list[int]]:
-        for position, batch in enumerate(self._plan):
-            if not self._schedule.predicted(self._plan.epoch, position):
-                yield batch
-
-    def __len__(self) -> int:
-        wanted = (not self._schedule.predicted(self._plan.epoch, i) for i in range(len(self._plan)))
-        return sum(wanted)
-
-
-def plan_loader(loader: Any, sampler: Any) -> Any:
-    """The user's loader with another batch sampler. Its workers are new in every epoch: others
-    would keep the random numbers of the epoch in which they began, also after a resume."""
-    from torch.utils.data import DataLoader
-
-    same = {
-        name: getattr(loader, name)
-        for name in ("num_workers", "collate_fn", "pin_memory", "timeout", "worker_init_fn",
-                     "multiprocessing_context", "prefetch_factor")
-    }  # fmt: skip
-    return DataLoader(loader.dataset, batch_sampler=sampler, **same)
-
 
 class Training:
     """A network, its optimizer and what a method needs, at a place in the run."""
@@ -126,7 +51,7 @@ class Training:
             setting.schedule if job.method in PREDICTING else "bp", job.epochs
         )
         if job.method == "skip":
-            sampler = _WithoutPredicted(self.plan, self._schedule)
+            sampler = WithoutPredicted(self.plan, self._schedule)
         elif job.method == "adagp" or job.method == "zero":
             from .predict import wrap
 
@@ -320,22 +245,6 @@ class Training:
             self._prediction.load_state_dict(state.pop("prediction"))
         for name, value in state.items():
             setattr(self, name, value)
-
-
-def shrunk(images: Any, side: int) -> Any:
-    from torch.nn.functional import adaptive_avg_pool2d
-
-    return images if side == 0 else adaptive_avg_pool2d(images, (side, side))
-
-
-def pair_of(batch: Any) -> tuple[Any, Any]:
-    if isinstance(batch, (tuple, list)) and len(batch) == 2:
-        return batch[0], batch[1]
-    kind = type(batch).__name__
-    raise UsageError(
-        f"a loader gave a {kind} instead of (inputs, targets); give compare() a loader whose "
-        "collate_fn returns such pairs"
-    )
 
 
 def train_run(setting: Setting, job: Job, writer: RunWriter, told: Callable[[str], None]) -> None:

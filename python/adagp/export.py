@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from ._extras import need
 from ._records import Record, parse_json
+from ._toml import flat
 from .errors import UsageError
 
 if TYPE_CHECKING:
@@ -43,13 +44,6 @@ def _steps(run: Run) -> dict[int, dict[str, float]]:
         if record["kind"] in ("train", "epoch"):
             out.setdefault(record["step"], {}).update(figures_of(record))
     return dict(sorted(out.items()))
-
-
-def _flat(config: dict[str, Any], prefix: str = "") -> dict[str, Any]:
-    out: dict[str, Any] = {}
-    for key, value in config.items():
-        out |= _flat(value, f"{prefix}{key}.") if isinstance(value, dict) else {prefix + key: value}
-    return out
 
 
 def _result(run: Run) -> dict[str, Any]:
@@ -103,7 +97,7 @@ def to_mlflow(run: Run, tracking_uri: str, experiment: str = "adagp",
     ended = "FAILED"
     try:
         parameters = [entities.Param(key, str(value)[:_LONGEST_PARAMETER])
-                      for key, value in _flat(run.config).items()]
+                      for key, value in flat(run.config).items()]
         for i in range(0, len(parameters), _PARAMETERS_A_CALL):
             client.log_batch(here, params=parameters[i:i + _PARAMETERS_A_CALL])
         now = started.info.start_time

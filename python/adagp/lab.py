@@ -13,8 +13,9 @@ from typing import Any
 from . import _core
 from ._extras import need
 from ._lab_costs import Costs, equal_cost_epochs, planned_cost, scheduled_cost
-from ._lab_run import PREDICTING, Job, Setting, Training, make_plan, pair_of, train_run
-from ._settings import toml_text
+from ._lab_job import PREDICTING, Job, Setting, make_plan, pair_of
+from ._lab_run import Training, train_run
+from ._toml import settings_pairs
 from .errors import UsageError
 from .plan import Plan
 from .results import Budget, Comparison, runs
@@ -135,9 +136,9 @@ def _setting(
     if policy == "plateau":
         raise UsageError("policy: 'plateau' follows test losses; compare() takes the others")
     options = {k.removeprefix("policy."): v for k, v in settings.items() if k.startswith("policy.")}
-    keys = [("policy.name", toml_text("policy", policy))]
-    keys += [(f"policy.{k}", toml_text(k, v)) for k, v in options.items()]
-    _core.make_policy(keys, 0.1, 10, 5)  # or refused
+    keys = {"policy.name": policy, **{k: v for k, v in settings.items() if k.startswith("policy.")}}
+    _core.make_policy(settings_pairs(keys), 0.1, 10, 5)  # or refused
+    settings = {k: v for k, v in settings.items() if k not in keys}
     if device is None:
         device = "cuda" if torch.cuda.is_available() else "cpu"
     example, _ = pair_of(train_loader.collate_fn([train_loader.dataset[0]]))

@@ -13,37 +13,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from . import _core
-from ._batch_tensors import map_images, to_device
+from ._batch_tensors import map_images, shrunk, to_device
+from ._plan_input import check_read, examples_of, side_of
 from ._rates import Rates
-from ._settings import pairs
 from ._stored_losses import StoredLosses
+from ._toml import settings_pairs
 from .errors import DataError, UsageError
 
 if TYPE_CHECKING:
     import torch
-
-
-def _examples_of(dataset: Any) -> int:
-    if isinstance(dataset, int):
-        return dataset
-    try:
-        return len(dataset)
-    except TypeError:
-        raise UsageError(
-            f"dataset: {type(dataset).__name__} has no length; a plan chooses examples by their "
-            "numbers, so it needs a data set with __len__ and __getitem__, not an iterable one"
-        ) from None
-
-
-def _side_of(dataset: Any) -> int:
-    """The side of the square images of a data set; 0: they are none."""
-    if isinstance(dataset, int):
-        return 0
-    first = dataset[0]
-    while isinstance(first, (tuple, list, Mapping)):
-        first = next(iter(first.values() if isinstance(first, Mapping) else first))
-    shape: tuple[int, ...] = getattr(first, "shape", ())
-    return int(shape[-1]) if len(shape) == 3 and shape[-1] == shape[-2] else 0
 
 
 class Plan:
@@ -77,11 +55,13 @@ class Plan:
         self.method, self.epochs, self.batch_size, self.seed = method, epochs, batch_size, seed
         self._set_part(rank, world)
         self.auto_advance = True  # iterating again begins the next epoch; else set_epoch alone does
-        keys = {"schedule": schedule, **(settings or {})}
-        self._keys = keys | {"epochs": epochs, "batch": batch_size, "seed": seed}
-        self.examples = _examples_of(dataset)
-        self._side = _side_of(dataset) if side is None else side
-        self._plan = _core.RunPlan(method, self.examples, self._side, pairs(self._keys))
+        self._schedule, self._settings = schedule, dict(settings or {})
+        keys = {"schedule": schedule, **self._settings, "epochs": epochs}
+        keys |= {"batch": batch_size, "seed": seed}
+        self.examples = examples_of(dataset)
+        self._side = side_of(dataset) if side is None else side
+        self._plan = _core.RunPlan(method, self.examples, self._side, settings_pairs(keys))
+        check_read(self._settings)
         self._losses = StoredLosses(self.examples, world) if self._plan.by_loss else None
         self._rates = Rates(self.examples // batch_size, epochs)
         self._epoch = -1  # of the batches below; -1: none yet
@@ -98,7 +78,7 @@ class Plan:
     @staticmethod
     def methods() -> dict[str, str]:
         """Names of plans, with a line each."""
-        return dict(_core.planned_methods())
+        return {name: about for name, about, _ in _core.planned_methods()}
 
     @property
     def by_loss(self) -> bool:
@@ -259,12 +239,8 @@ class Plan:
         if self._position < 0 or self._shrunk:
             self.begin_batch()
         self._shrunk = True
-        side = self.image_side
-        if side == 0 or (images.shape[-1] == side and images.shape[-2] == side):
-            return images
-        from torch.nn.functional import adaptive_avg_pool2d
-
-        return adaptive_avg_pool2d(images, (side, side))
+        small: torch.Tensor = shrunk(images, self.image_side)
+        return small
 
     def loss(self, per_example: torch.Tensor) -> torch.Tensor:
         """The batch's loss from the losses of its examples, which the plan keeps on their device.
@@ -312,7 +288,7 @@ class Plan:
         if policy == "plateau":
             raise UsageError("policy: 'plateau' follows test losses; set_rate takes the others")
         keys = {"policy.name": policy, **{f"policy.{key}": v for key, v in options.items()}}
-        self._rates.set(optimizer, base, pairs(keys), self.progress, self.rate_factor)
+        self._rates.set(optimizer, base, settings_pairs(keys), self.progress, self.rate_factor)
 
     # ------------------------------------------------------------ before the run
 
@@ -375,8 +351,8 @@ class Plan:
     def __reduce__(self) -> tuple[Any, ...]:
         # The data set stays where it is: its length and side are enough.
         made: dict[str, Any] = {"batch_size": self.batch_size, "epochs": self.epochs}
-        made |= {"seed": self.seed, "side": self._side, "settings": self._keys}
-        made |= {"rank": self.rank, "world": self.world}
+        made |= {"seed": self.seed, "side": self._side, "settings": self._settings}
+        made |= {"schedule": self._schedule, "rank": self.rank, "world": self.world}
         return partial(type(self), **made), (self.method, self.examples), self.state_dict()
 
     __setstate__ = load_state_dict

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from . import _core
 from ._extras import need
 from ._records import Record, read_records
-from ._toml import to_toml
+from ._toml import flat, to_toml
 from .errors import DataError, UsageError
 from .run import Run
 
@@ -135,7 +135,7 @@ class RunWriter:
         if stored.get("origin") != "python":
             raise UsageError(f"{self.path}: holds a run of the program; go on with it by `adagp "
                              "train -o`, choose another folder, or start anew with overwrite=True")
-        ours, theirs = _flat(self._config), _flat(stored)
+        ours, theirs = flat(self._config), flat(stored)
         keys = sorted(key for key in ours.keys() | theirs.keys()
                       if ours.get(key) != theirs.get(key))
         if keys:
@@ -229,16 +229,6 @@ class RunWriter:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None,
                  trace: TracebackType | None) -> None:
         self.close()
-
-
-def _flat(config: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
-    out: dict[str, Any] = {}
-    for key, value in config.items():
-        if isinstance(value, Mapping):
-            out |= _flat(value, f"{prefix}{key}.")
-        elif value is not None:
-            out[prefix + key] = list(value) if isinstance(value, tuple) else value
-    return out
 
 
 def _without_nan(value: Any) -> Any:

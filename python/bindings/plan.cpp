@@ -141,11 +141,16 @@ void bind_plan(nb::module_& module) {
           },
           "epoch"_a, "examples"_a, "So many examples in batches: the size of each.")
       .def("progress", &RunPlan::progress, "epoch"_a, "within"_a);
-  module.def("planned_methods", [] {
-    std::vector<std::pair<std::string, std::string>> out;
-    for (const auto& method : plan::planned_methods()) out.emplace_back(method.name, method.about);
-    return out;
-  });
+  module.def(
+      "planned_methods",
+      [] {
+        std::vector<std::tuple<std::string, std::string, std::string>> out;
+        for (const auto& method : plan::planned_methods()) {
+          out.emplace_back(method.name, method.about, method.reads);
+        }
+        return out;
+      },
+      "(name, a line about it, keys that it reads)");
   module.def("nominal_step", &plan::nominal_step, "progress"_a, "total"_a);
 
   using schedule::Policy;

@@ -10,7 +10,8 @@ from torch.utils.data import DataLoader, IterableDataset, TensorDataset
 
 import adagp
 from adagp import _lab_costs, lab
-from adagp._lab_run import Job, Training
+from adagp._lab_job import Job
+from adagp._lab_run import Training
 
 METHODS = ["progressive", "stored-loss", "low-res", "adagp", "skip", "zero"]
 
@@ -234,6 +235,7 @@ def nan_loss(outputs, targets):
         ({"policy": "cosin"}, "cosine"),
         ({"policy": "plateau"}, "plateau"),
         ({"settings": {"policy.peek": 0.2}}, "policy.peak"),
+        ({"settings": {"optim.lr": 0.5}}, "no plan reads optim.lr"),
         ({"methods": "stored-los"}, "'stored-loss'"),
         ({"precision": "fp16"}, "precision"),
         ({"make": lambda: 3}, "model_fn"),

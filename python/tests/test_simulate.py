@@ -226,10 +226,11 @@ def test_pictures():
 
 
 LONG = """
-    import sys, time
+    import signal, sys
     from adagp.sim import simulate
-    print("ready", flush=True)
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a background job ignores it
     try:
+        print("ready", flush=True)
         simulate("densenet201", "imagenet", array="1..300x1..300", dataflow=["ws", "rs"])
     except KeyboardInterrupt:
         print("interrupted", flush=True)
