@@ -14,6 +14,8 @@ from typing import Callable
 import torch
 from torch import Tensor
 
+from ._reference import FEATURES, RMS_DECAY
+
 OLDEST = (2, 11)
 
 
@@ -58,14 +60,32 @@ def serves(tensor: Tensor) -> bool:
 
 def summarise_(output: Tensor, rows: Tensor, first: int, convolution: bool, use: int) -> None:
     """Puts the summary of a layer's output into its rows, or into the mean of its uses."""
-    torch.ops.adagp.summarise_(output, rows, first, convolution, use)
+    torch.ops.adagp.summarise_.default(output, rows, first, convolution, use)
+
+
+def features(rows: Tensor, conv_weight: Tensor, conv_bias: Tensor) -> Tensor:
+    """The inputs of the predictor's FC, in bf16."""
+    out: Tensor = torch.ops.adagp.features.default(rows, conv_weight, conv_bias)
+    return out
+
+
+def learn_(rows: Tensor, inputs: Tensor, first_rows: list[int], gradients: list[Tensor],
+           net: list[Tensor], moments: list[list[Tensor]], rate: Tensor) -> None:
+    """One Adam step of the predictor on the true gradients of all layers."""
+    torch.ops.adagp.predictor_learn_.default(rows, inputs, first_rows, gradients, net, *moments,
+                                             rate, RMS_DECAY)
+
+
+def predict_update_(*arguments: object) -> None:
+    """One optimizer step of weights with predicted gradients (python/ops/ops.cpp: arguments)."""
+    torch.ops.adagp.predict_update_.default(*arguments)
 
 
 def _register_fakes() -> None:
-    def features(rows: Tensor, conv_weight: Tensor, conv_bias: Tensor) -> Tensor:
-        return rows.new_empty((rows.shape[0], 256), dtype=torch.bfloat16)
+    def empty_features(rows: Tensor, conv_weight: Tensor, conv_bias: Tensor) -> Tensor:
+        return rows.new_empty((rows.shape[0], FEATURES), dtype=torch.bfloat16)
 
-    torch.library.register_fake("adagp::features", features)
+    torch.library.register_fake("adagp::features", empty_features)
     # The others write into what they are given.
     for name in ("summarise_", "predict_update_", "predictor_learn_"):
         torch.library.register_fake(f"adagp::{name}", lambda *_: None)

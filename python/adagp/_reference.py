@@ -134,6 +134,7 @@ class SharedPredictor:
         self.scale = torch.ones(count, device=device, dtype=dtype)
         self.seen = [False] * count
         self.steps = 0
+        self.version = 0  # changes with every tensor above
 
     def macs(self) -> float:
         """Multiplications of a prediction, whatever the batch; learning takes three times as many."""
@@ -143,6 +144,18 @@ class SharedPredictor:
     def _make_adam(self) -> None:
         fused = self.params["fc.weight"].device.type in ("cpu", "cuda")
         self._adam = torch.optim.Adam(list(self.params.values()), lr=RATE, fused=fused)
+
+    def adam_states(self) -> list[dict[str, Tensor]]:
+        """Adam's own tensors of each parameter; zeros before the first step."""
+        out = []
+        for value in self.params.values():
+            state = self._adam.state[value]
+            if not state:
+                on_device = value.device.type == "cuda"  # where the fused Adam counts
+                state.update(step=torch.zeros((), device=value.device if on_device else "cpu"),
+                             exp_avg=torch.zeros_like(value), exp_avg_sq=torch.zeros_like(value))
+            out.append(state)
+        return out
 
     def to(self, device: torch.device) -> None:
         """Moves everything to another device."""
@@ -199,6 +212,7 @@ class SharedPredictor:
         self._adam.step()
         self._adam.zero_grad(set_to_none=True)
         self.steps += 1
+        self.version += 1
         return loss
 
     def _move_scale(self, layer: int, gradient: Tensor) -> None:
@@ -216,12 +230,11 @@ class SharedPredictor:
     def state_dict(self) -> dict[str, Tensor]:
         """Everything a checkpoint needs, by the names of the C++ engine."""
         out: dict[str, Tensor] = {"steps": torch.tensor([self.steps])}
+        moments = dict(zip(self.params, self.adam_states()))
         for name, value in self.params.items():
-            moments = self._adam.state.get(value, {})
             out[f"param.{name}"] = value.detach().clone()
             for ours, theirs in _MOMENTS:
-                start = torch.zeros(()) if ours == "step" else torch.zeros_like(value)
-                out[f"optimizer.{ours}.{name}"] = moments.get(theirs, start).detach().clone()
+                out[f"optimizer.{ours}.{name}"] = moments[name][theirs].detach().clone()
         squares, scales = self.mean_square.cpu(), self.scale.cpu()
         for layer, place in enumerate(self.places):
             seen = squares.new_tensor(float(self.seen[layer]))
@@ -262,6 +275,7 @@ class SharedPredictor:
                 self.scale[layer] = numbers[1]
                 self.seen[layer] = bool(numbers[2])
         self.steps = steps
+        self.version += 1
 
 
 _MOMENTS = (("mean", "exp_avg"), ("square", "exp_avg_sq"), ("step", "step"))

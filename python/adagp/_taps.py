@@ -85,7 +85,7 @@ class Taps:
         self.rows = torch.zeros(sum(layer.place.filters for layer in self.layers),
                                 _reference.SUMMARY**2, device=weight.device,
                                 dtype=torch.float64 if double else torch.float32)
-        self.kernels = _ops.serves(self.rows)
+        self.kernels = _serve(self.rows)
         self.active = False
         self.uses = [0] * len(self.layers)
         self.ever_used = [False] * len(self.layers)
@@ -107,12 +107,11 @@ class Taps:
     def take(self, layer: int, output: Tensor, convolution: bool) -> None:
         """Summarises at once: nothing outlives its layer."""
         self.uses[layer] += 1
+        place = self.layers[layer].place
+        if self.kernels and output.dim() > (3 if convolution else 1):
+            _ops.summarise_(output.detach(), self.rows, place.first, convolution, self.uses[layer])
+            return
         with torch.no_grad():
-            place = self.layers[layer].place
-            if self.kernels and output.dim() > (3 if convolution else 1):
-                _ops.summarise_(output.detach(), self.rows, place.first, convolution,
-                                self.uses[layer])
-                return
             rows = place.of(self.rows)
             summary = _reference.summarise(output.detach(), convolution)
             if self.uses[layer] == 1:
@@ -130,7 +129,7 @@ class Taps:
         if device == self.rows.device:
             return False
         self.rows = self.rows.to(device)
-        self.kernels = _ops.serves(self.rows)
+        self.kernels = _serve(self.rows)
         return True
 
     def first_broken(self) -> str:
@@ -173,6 +172,17 @@ class Taps:
         self.active = False
         for handle in self._handles:
             handle.remove()
+
+
+def _serve(rows: Tensor) -> bool:
+    """Whether the kernels write the summaries."""
+    if not _ops.serves(rows):
+        return False
+    from torch import _dynamo
+
+    # It stays where it is: a compiled network may write to it inside recorded CUDA graphs.
+    _dynamo.mark_static_address(rows)
+    return True
 
 
 def _find_layers(model: nn.Module, skip: Sequence[str], frozen: dict[str, str]) -> list[Layer]:

@@ -14,6 +14,7 @@ except ImportError:
 from torch import Tensor, nn
 
 from . import _reference
+from ._kernel_steps import KernelSteps
 from ._probes import Probes
 from ._small_table import Records
 from ._taps import Taps
@@ -45,9 +46,11 @@ class Prediction:
             rows = self._taps.rows
             self._predictor = _reference.SharedPredictor(
                 [layer.place for layer in layers], seed, rows.device, rows.dtype)
+        self._kernels = self._kernel_steps()
         self._probes = Probes(probe_every)
         self._last = torch.tensor(float("nan"))
         self._all_finite: Tensor | None = None
+        self._clean = False  # whether no gradient of an earlier BP batch takes memory
         self._removed = False
 
     # Where the run is.
@@ -81,6 +84,12 @@ class Prediction:
     def probes(self) -> Records:
         """By step and layer: cosine, relative error, norm ratio and q of predicted gradients."""
         return self._probes.table()
+
+    def _kernel_steps(self) -> KernelSteps | None:
+        """Where the model is on a GPU, and the kernels are there."""
+        if self._predictor is None or not self._taps.kernels:
+            return None
+        return KernelSteps(self._predictor, self._taps, self.optimizer)
 
     # One batch.
 
@@ -119,6 +128,7 @@ class Prediction:
                     backward: Callable[[Tensor], object] | None,
                     update: Callable[[], object] | None) -> Tensor:
         self.optimizer.zero_grad(set_to_none=True)
+        self._clean = False
         loss = self._forward(closure)
         if not loss.requires_grad:
             raise UsageError("closure: the loss of a BP batch has no graph; return it without "
@@ -147,16 +157,23 @@ class Prediction:
                                      predictor.predict(rows, list(gradients)))
             if self._probes.keeps(self._exact_steps):
                 self._probes.keep(gradients)
+            if self._kernels is not None and self._kernels.learn(rows, gradients):
+                return
         predictor.learn(rows, gradients)
 
     def _predicted_step(self, closure: Callable[[], Tensor]) -> Tensor:
         assert self._predictor is not None
         predictor = self._predictor
+        if not self._clean:
+            self.optimizer.zero_grad(set_to_none=True)
+            self._clean = True
         with torch.no_grad():
             loss = self._forward(closure)
             self._gather()
             # A layer that never had a true gradient has no scale yet: it stays.
             wanted = [index for index in self._taps.used() if predictor.seen[index]]
+            if self._kernels is not None and self._kernels.update(self._taps.rows, wanted):
+                return loss.detach()
             predicted = predictor.predict(self._taps.rows, wanted)
             weights = [self._taps.layers[index].weight for index in wanted]
             self._apply({index: _reference.like_weight(rows, weight).to(weight.dtype)
@@ -176,6 +193,7 @@ class Prediction:
         if self._predictor is not None:
             if taps.follow():
                 self._predictor.to(taps.rows.device)
+                self._kernels = self._kernel_steps()
             taps.begin()
         try:
             loss = closure()
