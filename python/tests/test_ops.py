@@ -293,3 +293,78 @@ def test_another_optimizer_takes_plain_torch_and_says_so_once(device, optimizer,
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         gp.step(lambda: model(x).square().mean())
+
+
+needs_cuda = pytest.mark.skipif("cuda" not in DEVICES, reason="needs a GPU and operators with CUDA")
+
+
+@needs_cuda
+def test_operators_in_a_cuda_graph():
+    cuda = torch.device("cuda")
+    arguments, _ = update_arguments(cuda, "sgd")
+    x = torch.randn(4, 6, 16, 16, device=cuda)
+    rows = torch.zeros(20, 64, device=cuda)
+    net = predictor(cuda)
+    conv = [net.params[name].detach() for name in ("conv.weight", "conv.bias")]
+    start = [w.clone() for w in arguments[6] + arguments[7]]
+
+    def run():
+        ops.summarise_(x, rows, 0, True, 1)
+        ops.predict_update_(ops.features(rows, *conv), *arguments[1:])
+
+    run()
+    expected = [w.clone() for w in arguments[6]]
+    for w, first in zip(arguments[6] + arguments[7], start):
+        w.copy_(first)
+    graph = torch.cuda.CUDAGraph()
+    stream = torch.cuda.Stream()
+    with torch.cuda.graph(graph, stream=stream):
+        run()
+    graph.replay()
+    torch.cuda.synchronize()
+    for got, want in zip(arguments[6], expected):
+        torch.testing.assert_close(got, want, rtol=0, atol=0)
+
+
+@needs_cuda
+@pytest.mark.parametrize("mode", [None, "reduce-overhead"])
+def test_a_compiled_network_on_a_gpu_equals_the_reference(mode):
+    results = []
+    for compiled in (False, True):
+        torch._dynamo.reset()
+        torch.manual_seed(0)
+        model = nn.Sequential(nn.Conv2d(3, 8, 3), nn.BatchNorm2d(8), nn.ReLU(), nn.Conv2d(8, 4, 3),
+                              nn.Flatten(), nn.Linear(256, 5)).cuda()
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.02, momentum=0.9)
+        gp = wrap(model, optimizer, "1ep bp, 1:1", epochs=4, steps_per_epoch=3)
+        assert gp._kernels is not None
+        if not compiled:
+            gp._kernels, gp._taps.kernels = None, False
+        run = torch.compile(model, fullgraph=True, mode=mode) if compiled else model
+        generator = torch.Generator().manual_seed(1)
+        for _ in range(12):
+            x = torch.randn(8, 3, 12, 12, generator=generator).cuda()
+            y = torch.randint(0, 5, (8,), generator=generator).cuda()
+            gp.step(lambda: F.cross_entropy(run(x), y))  # noqa: B023
+        results.append([p.detach().clone() for p in model.parameters()])
+    for got, want in zip(results[1], results[0]):
+        torch.testing.assert_close(got, want, rtol=2e-2, atol=2e-3)
+
+
+@needs_cuda
+def test_no_step_waits_for_the_gpu():
+    model = nn.Sequential(nn.Conv2d(3, 8, 3), nn.Flatten(), nn.Linear(800, 5)).cuda()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.02, momentum=0.9, fused=True)
+    gp = wrap(model, optimizer, "1ep bp, 1:1", epochs=2, steps_per_epoch=8, probe_every=0)
+    x, y = torch.randn(8, 3, 12, 12).cuda(), torch.zeros(8, dtype=torch.long).cuda()
+    for _ in range(8):
+        gp.step(lambda: F.cross_entropy(model(x), y))
+    torch.cuda.set_sync_debug_mode("error")
+    try:
+        phases = []
+        for _ in range(7):  # the last step of an epoch looks at the losses, and waits
+            phases.append(gp.phase)
+            gp.step(lambda: F.cross_entropy(model(x), y))
+    finally:
+        torch.cuda.set_sync_debug_mode("default")
+    assert set(phases) == {"bp", "gp"}

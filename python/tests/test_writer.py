@@ -108,7 +108,7 @@ def test_bad_summaries_are_refused(tmp_path: Path, changes: dict[str, Any], what
 def test_what_cannot_be_written_is_named(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="a summary needs method, model"):
         make_summary()
-    with pytest.raises(UsageError, match="config: optim.lr: a object"):
+    with pytest.raises(UsageError, match="config: optim.lr is a object"):
         RunWriter(tmp_path / "a", {"optim": {"lr": object()}})
     assert not (tmp_path / "a").exists()
     with RunWriter(tmp_path / "a", CONFIG) as writer:

@@ -1,0 +1,55 @@
+#!/usr/bin/env python3
+"""adagp.compare on a network that is not in the program's zoo: torchvision's RegNet.
+
+    other_model.py cifar10.safetensors --epochs 6 --seeds 2 --folder runs/regnet
+"""
+
+import argparse
+import json
+
+import torch
+
+import adagp
+from small_images import OnDevice
+
+
+def regnet():
+    import torchvision
+
+    net = torchvision.models.regnet_y_400mf(num_classes=10)
+    net.stem[0].stride = (1, 1)  # images are small
+    return net.to(memory_format=torch.channels_last)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("data", help="packed image file, or 'random'")
+    parser.add_argument("--methods", default="adagp,progressive,stored-loss")
+    parser.add_argument("--epochs", type=int, default=6)
+    parser.add_argument("--seeds", type=int, default=2)
+    parser.add_argument("--batch", type=int, default=256)
+    parser.add_argument("--folder", default="runs/regnet")
+    parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
+    args = parser.parse_args()
+    torch.backends.cudnn.benchmark = True
+    train = OnDevice(args.data, "train", args.device, augment=True)
+    test = OnDevice(args.data, "test", args.device)
+    result = adagp.compare(
+        regnet, train.loader(batch_size=args.batch, shuffle=True, drop_last=True),
+        test.loader(batch_size=1000), epochs=args.epochs, seeds=args.seeds,
+        methods=args.methods.split(","), folder=args.folder, device=args.device, precision="bf16",
+        data="cifar10 (re-encoded)",
+        optimizer=lambda p: torch.optim.SGD(p, lr=0.1, momentum=0.9, weight_decay=5e-4,
+                                            fused=args.device != "cpu"),
+        settings={"policy.peak": 0.15})
+    print(result)
+    print(result.verdict)
+    runs = [json.loads((run.path / "summary.json").read_text()) for run in adagp.runs(args.folder)]
+    for run in sorted(runs, key=lambda r: (r["method"], r["epochs"], r["seed"])):
+        print({key: run[key] for key in run
+               if key in ("method", "epochs", "seed", "score", "figures", "train_seconds",
+                          "cost_epochs", "bp_batches", "gp_batches")})
+
+
+if __name__ == "__main__":
+    main()
