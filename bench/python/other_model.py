@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """adagp.compare on a network that is not in the program's zoo: torchvision's RegNet.
 
-    other_model.py cifar10.safetensors --epochs 6 --seeds 2 --folder runs/regnet
+    other_model.py cifar10.safetensors --epochs 5 --seeds 2 --folder runs/regnet
 """
 
 import argparse
@@ -25,9 +25,9 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("data", help="packed image file, or 'random'")
     parser.add_argument("--methods", default="adagp,progressive,stored-loss")
-    parser.add_argument("--epochs", type=int, default=6)
+    parser.add_argument("--epochs", type=int, default=5)
     parser.add_argument("--seeds", type=int, default=2)
-    parser.add_argument("--batch", type=int, default=256)
+    parser.add_argument("--batch", type=int, default=512)
     parser.add_argument("--folder", default="runs/regnet")
     parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
     args = parser.parse_args()

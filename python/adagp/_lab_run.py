@@ -62,6 +62,8 @@ class Training:
                 seed=job.seed, probe_every=0,
             )  # fmt: skip
         self.loader = plan_loader(setting.train_loader, sampler)
+        if setting.compile:
+            torch._dynamo.reset()  # or the runs' networks together pass its limit of compilations
         # Hooks come first: a compiled network keeps those it was compiled with.
         self._forward = torch.compile(self.model) if setting.compile else self.model
         self._cuda = torch.device(setting.device).type == "cuda"
@@ -87,6 +89,10 @@ class Training:
     def _batch_loss(self, inputs: Any, targets: Any) -> torch.Tensor:
         losses = self.setting.loss(self._outputs(inputs), targets)
         return self.plan.loss(losses.float() if losses.is_floating_point() else losses)
+
+    def _mean_loss(self, inputs: Any, targets: Any) -> torch.Tensor:
+        mean: torch.Tensor = self.setting.loss(self._outputs(inputs), targets).mean()
+        return mean
 
     @contextmanager
     def _norms(self) -> Iterator[None]:
@@ -220,8 +226,11 @@ class Training:
         self.model.train()
         for side, count in shapes:
             part = map_images(inputs[:count], partial(shrunk, side=side))
-            losses = self.setting.loss(self._outputs(part), targets[:count])
-            losses.mean().backward()
+            forward = partial(self._mean_loss, part, targets[:count])
+            if self._prediction is not None:
+                self._prediction.warm_up(forward)
+            else:
+                forward().backward()  # type: ignore[no-untyped-call]
             self.optimizer.step()
             self.optimizer.zero_grad(set_to_none=True)
         self.optimizer.load_state_dict(optimizer)

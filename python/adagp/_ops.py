@@ -58,9 +58,18 @@ def serves(tensor: Tensor) -> bool:
     return tensor.is_cuda and tensor.dtype in kinds and not why_not_cuda()
 
 
-def summarise_(output: Tensor, rows: Tensor, first: int, convolution: bool, use: int) -> None:
-    """Puts the summary of a layer's output into its rows, or into the mean of its uses."""
-    torch.ops.adagp.summarise_.default(output, rows, first, convolution, use)
+def summary_workspace(rows: Tensor, channels: int) -> Tensor:
+    """What `summarise_` needs for layers of at most so many channels."""
+    out: Tensor = torch.ops.adagp.summary_workspace.default(rows, channels)
+    return out
+
+
+def summarise() -> Callable[[Tensor, Tensor, Tensor, int, bool, int], None]:
+    """(output, rows, workspace, first, convolution, use): puts the summary of a layer's output into
+    its rows, or into the mean of its uses. The operator itself: hooks call it for every layer."""
+    operator: Callable[[Tensor, Tensor, Tensor, int, bool, int], None]
+    operator = torch.ops.adagp.summarise_.default
+    return operator
 
 
 def features(rows: Tensor, conv_weight: Tensor, conv_bias: Tensor) -> Tensor:
@@ -86,6 +95,8 @@ def _register_fakes() -> None:
         return rows.new_empty((rows.shape[0], FEATURES), dtype=torch.bfloat16)
 
     torch.library.register_fake("adagp::features", empty_features)
+    torch.library.register_fake("adagp::summary_workspace",
+                                lambda rows, _: rows.new_empty(0, dtype=torch.uint8))
     # The others write into what they are given.
     for name in ("summarise_", "predict_update_", "predictor_learn_"):
         torch.library.register_fake(f"adagp::{name}", lambda *_: None)

@@ -7,7 +7,7 @@ from fnmatch import fnmatchcase
 from typing import Any, Iterator, Sequence
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor, _dynamo, nn
 
 from . import _ops, _reference
 from ._small_table import Records
@@ -85,7 +85,10 @@ class Taps:
         self.rows = torch.zeros(sum(layer.place.filters for layer in self.layers),
                                 _reference.SUMMARY**2, device=weight.device,
                                 dtype=torch.float64 if double else torch.float32)
-        self.kernels = _serve(self.rows)
+        self._workspace = self.rows.new_empty(0)
+        self._firsts = [layer.place.first for layer in self.layers]
+        self.use_kernels(_ops.serves(self.rows))
+        _guard_hooks()
         self.active = False
         self.uses = [0] * len(self.layers)
         self.ever_used = [False] * len(self.layers)
@@ -93,6 +96,18 @@ class Taps:
             module.register_forward_hook(Hook(self, module, index))
             for index, layer in enumerate(self.layers) for module in layer.modules
         ]
+
+    def use_kernels(self, wanted: bool) -> None:
+        """Whether the operators write the summaries, or plain torch."""
+        self.kernels = wanted
+        if not wanted:
+            return
+        most = max(layer.place.filters for layer in self.layers)
+        self._workspace = _ops.summary_workspace(self.rows, most)
+        self._summarise = _ops.summarise()
+        for written in (self.rows, self._workspace):
+            # It stays where it is: compiled networks may write to it in recorded CUDA graphs.
+            _dynamo.mark_static_address(written)
 
     def begin(self) -> None:
         """Starts a forward pass."""
@@ -106,13 +121,13 @@ class Taps:
 
     def take(self, layer: int, output: Tensor, convolution: bool) -> None:
         """Summarises at once: nothing outlives its layer."""
-        self.uses[layer] += 1
-        place = self.layers[layer].place
+        self.uses[layer] = use = self.uses[layer] + 1
         if self.kernels and output.dim() > (3 if convolution else 1):
-            _ops.summarise_(output.detach(), self.rows, place.first, convolution, self.uses[layer])
+            self._summarise(output.detach(), self.rows, self._workspace, self._firsts[layer],
+                            convolution, use)
             return
         with torch.no_grad():
-            rows = place.of(self.rows)
+            rows = self.layers[layer].place.of(self.rows)
             summary = _reference.summarise(output.detach(), convolution)
             if self.uses[layer] == 1:
                 rows.copy_(summary)
@@ -129,7 +144,7 @@ class Taps:
         if device == self.rows.device:
             return False
         self.rows = self.rows.to(device)
-        self.kernels = _serve(self.rows)
+        self.use_kernels(_ops.serves(self.rows))
         return True
 
     def first_broken(self) -> str:
@@ -174,15 +189,10 @@ class Taps:
             handle.remove()
 
 
-def _serve(rows: Tensor) -> bool:
-    """Whether the kernels write the summaries."""
-    if not _ops.serves(rows):
-        return False
-    from torch import _dynamo
-
-    # It stays where it is: a compiled network may write to it inside recorded CUDA graphs.
-    _dynamo.mark_static_address(rows)
-    return True
+def _guard_hooks() -> None:
+    """Without this, compiled code of a network without hooks is used for another one of its class
+    that has them, and the other way round."""
+    _dynamo.config.skip_nnmodule_hook_guards = False
 
 
 def _find_layers(model: nn.Module, skip: Sequence[str], frozen: dict[str, str]) -> list[Layer]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, Callable, Literal, Sequence
 
 from ._core import Schedule
@@ -49,7 +50,7 @@ class Prediction:
         self._kernels = self._kernel_steps()
         self._probes = Probes(probe_every)
         self._last = torch.tensor(float("nan"))
-        self._all_finite: Tensor | None = None
+        self._watched: Tensor | None = None  # NaN after a loss that was not finite
         self._clean = False  # whether no gradient of an earlier BP batch takes memory
         self._removed = False
 
@@ -123,6 +124,13 @@ class Prediction:
         if self.steps % CHECK_EVERY == 0 or self.steps % self.steps_per_epoch == 0:
             self._check_finite()
         return self._last
+
+    def warm_up(self, closure: Callable[[], Tensor]) -> None:
+        """Runs the forward pass of both kinds of batch and a backward pass, so that compiling and the
+        choice of kernels are over. Leaves gradients; takes no step."""
+        self._forward(closure).backward()  # type: ignore[no-untyped-call]
+        with torch.no_grad():
+            self._forward(closure)
 
     def _exact_step(self, closure: Callable[[], Tensor],
                     backward: Callable[[Tensor], object] | None,
@@ -204,22 +212,28 @@ class Prediction:
                 else type(loss).__name__
             raise UsageError(f"closure: returned {got}, expected the loss as a tensor with one "
                              "element (reduction='mean')")
+        looked_at = loss.requires_grad or not torch.is_grad_enabled()
+        if self._predictor is not None and looked_at and not taps.used():
+            raise UsageError(
+                "closure: no layer of the model ran as adagp.wrap left it. It must call this model. "
+                "If it does: code compiled before adagp.wrap has no hooks; call torch._dynamo.reset() "
+                "after adagp.wrap")
         self._watch(loss.detach())
         return loss
 
     def _watch(self, loss: Tensor) -> None:
         """On a CPU a loss is looked at at once; another device is asked now and then."""
-        finite = torch.isfinite(loss).all()
         if loss.device.type != "cpu":
-            known = self._all_finite
-            self._all_finite = finite if known is None else known.logical_and(finite)
-        elif not bool(finite):
+            if self._watched is None:
+                self._watched = torch.zeros((), device=loss.device)
+            self._watched.add_(loss.reshape(()), alpha=0)  # 0 times what is not finite is NaN
+        elif not math.isfinite(loss.item()):
             raise DivergedError(f"loss: {loss.item()} in step {self.steps} ({self.phase} batch); "
                                 f"{self._taps.first_broken()}; lower the learning rate")
 
     def _check_finite(self) -> None:
-        known, self._all_finite = self._all_finite, None
-        if known is not None and not bool(known):
+        known, self._watched = self._watched, None
+        if known is not None and not math.isfinite(known.item()):
             raise DivergedError(f"loss: not finite before step {self.steps}; "
                                 f"{self._taps.first_broken()}; lower the learning rate")
 

@@ -67,7 +67,7 @@ struct OnCpu {
   void run(const cuda::FeaturesArgs& a) { cuda::reference::predictor_features(a); }
   void run(const cuda::PredictArgs& a) { cuda::reference::predict_update(a); }
   void run(const cuda::TrainArgs& a) { cuda::reference::predictor_train(a); }
-  static int64_t stats(const cuda::Map&, int) { return 0; }
+  static int64_t stats(int64_t) { return 0; }
   static int64_t train(const std::vector<cuda::PredictedLayer>&, int64_t, int64_t) { return 0; }
 };
 
@@ -87,7 +87,10 @@ struct OnCuda {
   void run(const cuda::FeaturesArgs& a) { cuda::predictor_features(a, stream); }
   void run(const cuda::PredictArgs& a) { cuda::predict_update(a, stream); }
   void run(const cuda::TrainArgs& a) { cuda::predictor_train(a, stream); }
-  static int64_t stats(const cuda::Map& map, int size) { return cuda::stats_workspace(map, size); }
+  static int64_t stats(int64_t channels) {
+    // For a map of any size: it has no more cells than this one.
+    return cuda::stats_workspace({1, 1 << 10, 1 << 10, channels}, cuda::kSummary);
+  }
   static int64_t train(const std::vector<cuda::PredictedLayer>& layers, int64_t rows,
                        int64_t widest) {
     return cuda::train_workspace(layers.data(), static_cast<int64_t>(layers.size()), rows, widest);
@@ -98,15 +101,33 @@ struct OnCuda {
 };
 #endif
 
+// y with its channels next to each other in memory; mostly it is so already.
+Tensor channels_are_last(const Tensor& y, bool convolution) {
+  using torch::headeronly::MemoryFormat;
+  int64_t expected = 1;
+  bool last = true;
+  const auto look_at = [&](int64_t axis) {
+    last = last && (y.size(axis) == 1 || y.stride(axis) == expected);
+    expected *= y.size(axis);
+  };
+  if (convolution) {
+    for (const int64_t axis : {1, 3, 2, 0}) look_at(axis);
+  } else {
+    for (int64_t axis = y.dim() - 1; axis >= 0; --axis) look_at(axis);
+  }
+  if (last) return y;
+  return torch::stable::contiguous(
+      y, convolution ? MemoryFormat::ChannelsLast : MemoryFormat::Contiguous);
+}
+
 // rows[first:first + C] = summary of a layer's output, or its mean over `use` outputs.
 template <typename Where>
-void summarise(const Tensor& y, const Tensor& rows, int64_t first, bool convolution, int64_t use) {
+void summarise(const Tensor& y, const Tensor& rows, const Tensor& workspace, int64_t first,
+               bool convolution, int64_t use) {
   STD_TORCH_CHECK(convolution ? y.dim() == 4 : y.dim() >= 2, "adagp::summarise_: y has ", y.dim(),
                   " axes, expected [B, C, H, W] or [B, ..., C]");
-  using torch::headeronly::MemoryFormat;
   Where where(y);
-  const Tensor x = torch::stable::contiguous(
-      y, convolution ? MemoryFormat::ChannelsLast : MemoryFormat::Contiguous);
+  const Tensor x = channels_are_last(y, convolution);
   cuda::StatsArgs a;
   if (convolution) {
     a.map = {x.size(0), x.size(2), x.size(3), x.size(1)};
@@ -124,8 +145,20 @@ void summarise(const Tensor& y, const Tensor& rows, int64_t first, bool convolut
   a.summary = floats(rows, "rows") + first * kPixels;
   a.size = cuda::kSummary;
   a.use = static_cast<int>(use);
-  a.workspace = where.workspace(x, Where::stats(a.map, a.size));
+  const int64_t bytes = Where::stats(a.map.channels);
+  STD_TORCH_CHECK(checked(workspace, ScalarType::Byte, "workspace").numel() >= bytes,
+                  "adagp::summarise_: the workspace has ", workspace.numel(), " bytes, expected ",
+                  bytes, " (adagp::summary_workspace)");
+  a.workspace = workspace.mutable_data_ptr();
   where.run(a);
+}
+
+// What summarise_ needs beside its result: one tensor for all layers of at most so many channels,
+// on one stream. The kernels leave it as they found it.
+template <typename Where>
+Tensor summary_workspace(const Tensor& rows, int64_t channels) {
+  return torch::stable::new_zeros(rows, std::vector<int64_t>{Where::stats(channels)},
+                                  ScalarType::Byte);
 }
 
 // The inputs of the predictor's FC, in bf16: [rows, 256].
@@ -298,6 +331,7 @@ void learn(const Tensor& rows, const Tensor& features, Ints first_rows, Tensors 
 template <typename Where>
 void implement(torch::stable::detail::StableLibrary& m) {
   m.impl("summarise_", TORCH_BOX(summarise<Where>));
+  m.impl("summary_workspace", TORCH_BOX(summary_workspace<Where>));
   m.impl("features", TORCH_BOX(features<Where>));
   m.impl("predict_update_", TORCH_BOX(predict_update<Where>));
   m.impl("predictor_learn_", TORCH_BOX(learn<Where>));
@@ -306,7 +340,10 @@ void implement(torch::stable::detail::StableLibrary& m) {
 }  // namespace
 
 STABLE_TORCH_LIBRARY(adagp, m) {
-  m.def("summarise_(Tensor y, Tensor(a!) rows, int first, bool convolution, int use) -> ()");
+  m.def(
+      "summarise_(Tensor y, Tensor(a!) rows, Tensor(b!) workspace, int first, bool convolution, "
+      "int use) -> ()");
+  m.def("summary_workspace(Tensor rows, int channels) -> Tensor");
   m.def("features(Tensor rows, Tensor conv_weight, Tensor conv_bias) -> Tensor");
   m.def(
       "predict_update_(Tensor features, Tensor fc_low, Tensor fc_bias, Tensor scale, int[] ids, "

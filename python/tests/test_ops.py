@@ -20,6 +20,7 @@ if _ops.why_not():
 ops = torch.ops.adagp
 PLACES = [ref.Place("a", 0, 6, 27), ref.Place("b", 6, 9, 40), ref.Place("c", 15, 5, 12)]
 SHAPES = [(6, 3, 3, 3), (9, 40), (5, 3, 2, 2)]
+NO_BYTES = torch.zeros(0, dtype=torch.uint8)  # a CPU needs no workspace
 DEVICES = ["cpu"] + (["cuda"] if torch.cuda.is_available() and not _ops.why_not_cuda() else [])
 
 
@@ -41,11 +42,12 @@ def outputs(device, dtype=torch.float32):
 def test_summaries(device, dtype, near):
     for x, convolution in outputs(device, dtype):
         rows = torch.full((12, 64), 7.0, device=device)
-        ops.summarise_(x, rows, 2, convolution, 1)
+        workspace = ops.summary_workspace(rows, 8)
+        ops.summarise_(x, rows, workspace, 2, convolution, 1)
         expected = ref.summarise(x.float(), convolution)
         torch.testing.assert_close(rows[2:10], expected, rtol=near, atol=near)
         assert (rows[:2] == 7).all() and (rows[10:] == 7).all()
-        ops.summarise_(2 * x, rows, 2, convolution, 2)  # the mean of two uses
+        ops.summarise_(2 * x, rows, workspace, 2, convolution, 2)  # the mean of two uses
         torch.testing.assert_close(rows[2:10], 1.5 * expected, rtol=near, atol=near)
 
 
@@ -163,17 +165,22 @@ def test_opcheck():
     conv = net.params["conv.weight"].detach(), net.params["conv.bias"].detach()
     torch.library.opcheck(ops.features, (torch.randn(20, 64), *conv))
     for x, convolution in outputs(cpu):
-        torch.library.opcheck(ops.summarise_, (x, torch.zeros(8, 64), 0, convolution, 1))
+        torch.library.opcheck(ops.summarise_, (x, torch.zeros(8, 64), NO_BYTES, 0, convolution, 1))
     torch.library.opcheck(ops.predict_update_, update_arguments(cpu, "adamw")[0])
     torch.library.opcheck(ops.predictor_learn_, learn_arguments(cpu, net)[0])
 
 
+def summarised(y, rows, first=0, convolution=True):
+    ops.summarise_(y, rows, NO_BYTES, first, convolution, 1)
+
+
 @pytest.mark.parametrize("call, text", [
-    (lambda: ops.summarise_(torch.zeros(2, 3, 4, 4), torch.zeros(2, 64), 0, True, 1), "rows 0 to 3"),
-    (lambda: ops.summarise_(torch.zeros(2, 3, 4, 4), torch.zeros(3, 63), 0, True, 1), "64"),
-    (lambda: ops.summarise_(torch.zeros(2, 3, 4), torch.zeros(3, 64), 0, True, 1), "3 axes"),
-    (lambda: ops.summarise_(torch.zeros(2, 3).half(), torch.zeros(3, 64), 0, False, 1), "bfloat16"),
-    (lambda: ops.summarise_(torch.zeros(2, 3), torch.zeros(3, 64), -1, False, 1), "rows -1"),
+    (lambda: summarised(torch.zeros(2, 3, 4, 4), torch.zeros(2, 64)), "rows 0 to 3"),
+    (lambda: summarised(torch.zeros(2, 3, 4, 4), torch.zeros(3, 63)), "64"),
+    (lambda: summarised(torch.zeros(2, 3, 4), torch.zeros(3, 64)), "3 axes"),
+    (lambda: summarised(torch.zeros(2, 3).half(), torch.zeros(3, 64), convolution=False),
+     "bfloat16"),
+    (lambda: summarised(torch.zeros(2, 3), torch.zeros(3, 64), -1, False), "rows -1"),
     (lambda: ops.features(torch.zeros(2, 64), torch.zeros(15, 9), torch.zeros(16)), "conv_weight"),
 ])
 def test_wrong_tensors_are_refused(call, text):
@@ -192,7 +199,7 @@ def test_hooked_network_with_operators_equals_the_reference(compiled):
         model = copy.deepcopy(first)
         optimizer = torch.optim.SGD(model.parameters(), lr=0.02, momentum=0.9)
         gp = wrap(model, optimizer, "1ep bp, 1:1", epochs=3, steps_per_epoch=2)
-        gp._taps.kernels = kernels
+        gp._taps.use_kernels(kernels)
         run = torch.compile(model, fullgraph=True, backend="aot_eager") if compiled and kernels \
             else model
         generator = torch.Generator().manual_seed(1)
@@ -242,8 +249,9 @@ def test_kernel_steps_equal_plain_torch(device, kind):
     plain, expected, reference = trained(device, kind, kernels=False)
     start = trained_start(device)
     for a, b, from_ in zip(got, expected, start):
-        # The kernels' operands are bf16: 2^-8 of the predicted part of the way.
-        torch.testing.assert_close(a, b, rtol=0, atol=0.01 * float((b - from_).abs().max()))
+        # The kernels' operands are bf16, those of plain convolutions on a GPU TF32: 2^-8 of the
+        # predicted part of the way, and 2^-10 of the rest.
+        torch.testing.assert_close(a, b, rtol=0, atol=0.02 * float((b - from_).abs().max()))
     state, wanted = optimizer.state_dict()["state"], reference.state_dict()["state"]
     for index, entry in wanted.items():
         assert state[index].keys() == entry.keys()
@@ -304,12 +312,13 @@ def test_operators_in_a_cuda_graph():
     arguments, _ = update_arguments(cuda, "sgd")
     x = torch.randn(4, 6, 16, 16, device=cuda)
     rows = torch.zeros(20, 64, device=cuda)
+    workspace = ops.summary_workspace(rows, 6)
     net = predictor(cuda)
     conv = [net.params[name].detach() for name in ("conv.weight", "conv.bias")]
     start = [w.clone() for w in arguments[6] + arguments[7]]
 
     def run():
-        ops.summarise_(x, rows, 0, True, 1)
+        ops.summarise_(x, rows, workspace, 0, True, 1)
         ops.predict_update_(ops.features(rows, *conv), *arguments[1:])
 
     run()

@@ -14,6 +14,7 @@ from torch import nn  # noqa: E402
 from torch.nn import functional as F  # noqa: E402
 
 from adagp import _reference as ref  # noqa: E402
+from adagp.errors import UsageError  # noqa: E402
 from adagp.predict import wrap  # noqa: E402
 
 OPTIMIZERS = {
@@ -264,3 +265,42 @@ def test_double_and_bf16_weights():
         before = model[0].weight.detach().clone()
         advance(gp, model, [(x.to(dtype), y) for x, y in batches(4)])
         assert model[0].weight.dtype == dtype and not torch.equal(before, model[0].weight)
+
+
+def test_compiled_code_of_networks_with_and_without_hooks_is_kept_apart():
+    def network():
+        return nn.Sequential(nn.Conv2d(3, 4, 3), nn.ReLU(), nn.Flatten(), nn.Linear(144, 5))
+
+    def compiled(model):
+        return torch.compile(model, backend="aot_eager", fullgraph=True)
+
+    x, y = torch.randn(4, 3, 8, 8), torch.tensor([0, 1, 2, 3])
+    model = network()
+    gp = wrap(model, torch.optim.SGD(model.parameters(), lr=0.1), "1ep bp, 1:1", epochs=2,
+                    steps_per_epoch=2)
+    run = compiled(model)
+    for _ in range(4):
+        gp.step(lambda: F.cross_entropy(run(x), y))
+    before = gp._taps.rows.clone()
+    gp._taps.active = True  # as inside a closure that also calls a teacher network
+    compiled(network())(2 * x)
+    assert torch.equal(before, gp._taps.rows)
+
+
+def test_code_that_was_compiled_without_hooks_is_refused(monkeypatch):
+    torch._dynamo.reset()
+    monkeypatch.setattr(torch._dynamo.config, "skip_nnmodule_hook_guards", True)
+
+    def network():
+        return nn.Sequential(nn.Linear(4, 3), nn.ReLU(), nn.Linear(3, 2))
+
+    x, y = torch.randn(4, 4), torch.tensor([0, 1, 0, 1])
+    torch.compile(network(), backend="aot_eager")(x).sum().backward()
+    model = network()
+    gp = wrap(model, torch.optim.SGD(model.parameters(), lr=0.1), "bp", epochs=2,
+                    steps_per_epoch=2)
+    run = torch.compile(model, backend="aot_eager")
+    with pytest.raises(UsageError, match="no layer of the model ran"):
+        gp.step(lambda: F.cross_entropy(run(x), y))
+    torch._dynamo.reset()
+    gp.step(lambda: F.cross_entropy(run(x), y))
