@@ -1,5 +1,6 @@
 #include "adagp/predictor/dfa.h"
 
+#include "adagp/predictor/entries.h"
 #include "adagp/predictor/layout.h"
 #include "adagp/predictor/running_rms.h"
 
@@ -10,5 +11,10 @@ DfaPredictor::DfaPredictor(const std::vector<nn::WeightLayer*>& layers, const Co
     : Feedback(layers, config),
       fit_(names_but_last(layers), classes_, config.forget, config.ridge,
            predictor_options(layers)) {}
+
+Entry entries::dfa() {
+  return {"dfa", "deltas linear in the output's error, fitted to the true ones; exact otherwise",
+          maker<DfaPredictor>()};
+}
 
 }  // namespace adagp::predictor

@@ -5,6 +5,7 @@
 
 #include "adagp/core/error.h"
 #include "adagp/core/rng.h"
+#include "adagp/predictor/entries.h"
 #include "adagp/predictor/layout.h"
 
 namespace adagp::predictor {
@@ -78,6 +79,11 @@ int64_t DfaRandomPredictor::parameter_count() const {
   int64_t sum = 0;
   for (const Drawn& one : drawn_) sum += one.matrix.defined() ? one.matrix.numel() : 0;
   return sum;
+}
+
+Entry entries::dfa_random() {
+  return {"dfa-random", "the same with fixed random feedback, its length fitted",
+          maker<DfaRandomPredictor>()};
 }
 
 }  // namespace adagp::predictor

@@ -8,6 +8,7 @@
 #include "adagp/core/error.h"
 #include "adagp/core/text.h"
 #include "adagp/predictor/class_errors.h"
+#include "adagp/predictor/entries.h"
 #include "adagp/predictor/exact_gradient.h"
 #include "adagp/predictor/layout.h"
 
@@ -132,6 +133,11 @@ std::map<std::string, at::Tensor> DniPredictor::state() const {
 void DniPredictor::load_state(const std::map<std::string, at::Tensor>& state) {
   net_.load_state(state);
   rms_.load_state(state);
+}
+
+Entry entries::dni() {
+  return {"dni", "a small network for each layer guesses the delta from its output (and the label)",
+          maker<DniPredictor>()};
 }
 
 }  // namespace adagp::predictor

@@ -7,6 +7,7 @@
 
 #include "adagp/core/error.h"
 #include "adagp/predictor/class_errors.h"
+#include "adagp/predictor/entries.h"
 #include "adagp/predictor/exact_gradient.h"
 #include "adagp/predictor/layout.h"
 #include "adagp/predictor/running_rms.h"
@@ -101,6 +102,11 @@ double HeadRidgePredictor::macs(int64_t examples) const {
     sum += static_cast<double>(layers_[l]->weight.numel()) * (count + 1);
   }
   return sum;
+}
+
+Entry entries::head_ridge() {
+  return {"head-ridge", "gradients fitted to the exact gradient of the head",
+          maker<HeadRidgePredictor>()};
 }
 
 }  // namespace adagp::predictor

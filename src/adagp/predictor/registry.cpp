@@ -1,45 +1,13 @@
 #include "adagp/core/duration.h"
 #include "adagp/core/lookup.h"
-#include "adagp/predictor/dfa.h"
-#include "adagp/predictor/dfa_random.h"
-#include "adagp/predictor/dni.h"
-#include "adagp/predictor/head_ridge.h"
-#include "adagp/predictor/predictor.h"
-#include "adagp/predictor/remap.h"
-#include "adagp/predictor/shared.h"
-#include "adagp/predictor/vt.h"
+#include "adagp/predictor/entries.h"
 
 namespace adagp::predictor {
 
-namespace {
-
-template <typename T>
-auto predictor_maker() {
-  return [](const std::vector<nn::WeightLayer*>& layers, const Config& config, uint64_t seed,
-            int64_t per_epoch, const PredictorSync& sync) {
-    return std::unique_ptr<Predictor>(std::make_unique<T>(layers, config, seed, per_epoch, sync));
-  };
-}
-
-}  // namespace
-
 const std::vector<Entry>& registry() {
-  static const std::vector<Entry> table{
-      {"shared", "the paper's: one small conv + FC for all layers, one row per filter",
-       predictor_maker<SharedPredictor>()},
-      {"remap", "a term project's: four convs + FC to one vector, repeated over the gradient",
-       predictor_maker<RemapPredictor>()},
-      {"dfa", "deltas linear in the output's error, fitted to the true ones; exact otherwise",
-       predictor_maker<DfaPredictor>()},
-      {"dfa-random", "the same with fixed random feedback, its length fitted",
-       predictor_maker<DfaRandomPredictor>()},
-      {"vt", "dfa on one virtual example a class: the batch summed up by its errors",
-       predictor_maker<VtPredictor>()},
-      {"dni", "a small network for each layer guesses the delta from its output (and the label)",
-       predictor_maker<DniPredictor>()},
-      {"head-ridge", "gradients fitted to the exact gradient of the head",
-       predictor_maker<HeadRidgePredictor>()},
-  };
+#define ADAGP_LIST(name) entries::name(),
+  static const std::vector<Entry> table{ADAGP_PREDICTORS(ADAGP_LIST)};
+#undef ADAGP_LIST
   return table;
 }
 

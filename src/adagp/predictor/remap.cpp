@@ -7,6 +7,7 @@
 
 #include "adagp/core/error.h"
 #include "adagp/core/text.h"
+#include "adagp/predictor/entries.h"
 #include "adagp/predictor/layout.h"
 
 namespace adagp::predictor {
@@ -145,6 +146,11 @@ void RemapPredictor::load_state(const std::map<std::string, at::Tensor>& state) 
       tensor->copy_(found->second);
     }
   }
+}
+
+Entry entries::remap() {
+  return {"remap", "a term project's: four convs + FC to one vector, repeated over the gradient",
+          maker<RemapPredictor>()};
 }
 
 }  // namespace adagp::predictor

@@ -6,6 +6,7 @@
 #include <ATen/ATen.h>
 #include <torch/csrc/autograd/autograd.h>
 
+#include "adagp/predictor/entries.h"
 #include "adagp/predictor/layout.h"
 
 namespace adagp::predictor {
@@ -138,6 +139,11 @@ void SharedPredictor::load_state(const std::map<std::string, at::Tensor>& state)
   net_.load_state(state);
   rms_.load_state(state);
   if (kernels_) kernels_->pull();
+}
+
+Entry entries::shared() {
+  return {"shared", "the paper's: one small conv + FC for all layers, one row per filter",
+          maker<SharedPredictor>()};
 }
 
 }  // namespace adagp::predictor

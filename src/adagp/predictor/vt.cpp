@@ -2,6 +2,7 @@
 
 #include <ATen/ATen.h>
 
+#include "adagp/predictor/entries.h"
 #include "adagp/predictor/exact_gradient.h"
 
 namespace adagp::predictor {
@@ -21,6 +22,11 @@ at::Tensor VtPredictor::gradient(size_t layer, const at::Tensor& input, const at
 double VtPredictor::layer_macs(size_t layer, int64_t examples) const {
   return static_cast<double>(classes_) *
          (static_cast<double>(examples * sizes_[layer].input) + products(layer));
+}
+
+Entry entries::vt() {
+  return {"vt", "dfa on one virtual example a class: the batch summed up by its errors",
+          maker<VtPredictor>()};
 }
 
 }  // namespace adagp::predictor

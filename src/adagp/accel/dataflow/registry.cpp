@@ -2,12 +2,23 @@
 #include "adagp/accel/dataflow/dataflow.h"
 #include "adagp/core/lookup.h"
 
+// In the order of 'adagp list dataflows'. A new dataflow is a file that defines one, and its name
+// in this list.
+#define ADAGP_DATAFLOWS(entry)                                                                    \
+  entry(kWeightStationary) entry(kInputStationary) entry(kOutputStationary) entry(kRowStationary) \
+      entry(kInPlaceTransposed)
+
 namespace adagp::accel {
+
+#define ADAGP_DECLARE(name) extern const Dataflow name;
+ADAGP_DATAFLOWS(ADAGP_DECLARE)
+#undef ADAGP_DECLARE
+
 namespace {
 
-constexpr const Dataflow* kDataflows[] = {
-    &kWeightStationary, &kInputStationary, &kOutputStationary, &kRowStationary, &kInPlaceTransposed,
-};
+#define ADAGP_LIST(name) &name,
+constexpr const Dataflow* kDataflows[] = {ADAGP_DATAFLOWS(ADAGP_LIST)};
+#undef ADAGP_LIST
 
 }  // namespace
 
