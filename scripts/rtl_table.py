@@ -57,7 +57,7 @@ def package(table):
 
 
 def header(table):
-    lines = [NOTE + "#pragma once\n", "#include <cstdint>\n", "namespace adagp::rtl {\n"]
+    lines = [NOTE + "#pragma once\n// clang-format off\n", "namespace adagp::rtl {\n"]
     for key, value in table["machine"].items():
         lines.append(f"inline constexpr int {camel(key)} = {value};")
     for key, value in table["address_bits"].items():
@@ -72,6 +72,8 @@ def header(table):
             lines.append(f"inline constexpr const char* {camel(key)}Names[] = {{"
                          + ", ".join(f'"{n}"' for n, _ in rows) + "};")
             lines.append(f"inline constexpr int {camel(key)}Count = {len(rows)};")
+    lines.append("inline constexpr int kBufferBits[] = {"
+                 + ", ".join(str(row["bits"]) for row in table["buffer"]) + "};")
     lines.append("\n// One row per descriptor field, least significant bit first.")
     lines.append("// X(name, first bit, bits)\n#define ADAGP_RTL_FIELDS(X) \\")
     lines += [f"  X({n}, {first}, {bits}) \\" for n, first, bits in laid_out(table)]
