@@ -69,7 +69,7 @@ void fill(const SmallNet& net, std::vector<std::uint32_t>& outside, std::uint32_
       word(net.hidden_at + row, k) = as_data(f, normal(random));
   for (int row = 0; row < net.final_rows; ++row)
     for (int k = 0; k < net.pred_cols(); ++k)
-      word(net.final_at + row, k) = as_data(f, 0.25 * normal(random));
+      word(net.final_at + row, k) = as_data(f, 0.03 * normal(random));
 }
 
 int compare(const SmallNet& net, const DirectNet& direct,
