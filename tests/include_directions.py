@@ -30,7 +30,7 @@ BELOW = {
     "plan": ["config"],
     "archives": ["core"],
     "layer_table": ["core", "archives"],
-    "accel": ["layer_table", "schedule", "options"],
+    "accel": ["layer_table", "schedule", "options", "rtl"],
     "pipeline": ["layer_table", "schedule"],
     "scalesim": ["accel"],
     "zoo": ["accel"],

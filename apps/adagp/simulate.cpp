@@ -3,6 +3,7 @@
 #include <memory>
 
 #include "adagp/accel/explain.h"
+#include "adagp/accel/rtl_machine.h"
 #include "adagp/core/error.h"
 #include "adagp/core/log.h"
 #include "adagp/core/output.h"
@@ -105,6 +106,12 @@ int run_simulate(const SimulateArgs& args) {
   const bool single = runs == 1 && args.pareto.empty();
   if (runs > 1 && (args.per_layer || !args.explain.empty())) {
     throw UsageError(core::cat("simulate: --per-layer and --explain are for one run, got ", runs));
+  }
+  if (single && accel::is_rtl(study.points[0].accelerator) &&
+      (args.per_layer || !args.explain.empty() || args.options.inference)) {
+    throw UsageError(core::cat("simulate: accelerator '", study.points[0].accelerator.name,
+                               "' counts whole training batches; 'adagp rtl layers' shows its layers "
+                               "beside the formulas"));
   }
   if (!args.explain.empty()) {
     if (args.json || args.csv || args.per_layer || !args.plot.empty() || !args.pareto.empty()) {

@@ -2,6 +2,7 @@
 
 #include "adagp/core/error.h"
 #include "adagp/core/text.h"
+#include "adagp/rtl/cycle_model.h"
 #include "adagp/rtl/program_parts.h"
 
 namespace adagp::rtl {
@@ -10,8 +11,8 @@ namespace {
 // One layer's part of the program. Tiles read one half of X, G and W while the DMA fills the other.
 class LayerProgram {
  public:
-  LayerProgram(const Machine& machine, const Memories& memories, const Network& network, size_t index,
-               Outside& outside)
+  LayerProgram(const Machine& machine, const Memories& memories, const Network& network,
+               size_t index, Outside& outside)
       : machine_(machine),
         at_(memories),
         network_(network),
@@ -19,14 +20,15 @@ class LayerProgram {
         odd_(index % 2 != 0),
         outside_(outside) {
     const LayerProduct& layer = layer_;
-    k_tiles_ = divide_up(layer.k, machine.cols);
-    n_tiles_ = divide_up(layer.n, machine.rows);
+    k_tiles_ = pieces(layer.k, machine.cols);
+    n_tiles_ = pieces(layer.n, machine.rows);
     rows_ = std::min({layer.m, at_.x_half, at_.y_rows, at_.g_half});
-    chunks_ = divide_up(layer.m, rows_);
+    chunks_ = pieces(layer.m, rows_);
     if (machine.has_predictor() && chunks_ > 1) {
-      throw UsageError(core::cat("layer '", layer.name, "': ", layer.m,
-                                 " output pixels of a batch do not fit the memories at once (", rows_,
-                                 " do), and the predictor pools over all of them; use a smaller batch"));
+      throw UsageError(
+          core::cat("layer '", layer.name, "': ", layer.m,
+                    " output pixels of a batch do not fit the memories at once (", rows_,
+                    " do), and the predictor pools over all of them; use a smaller batch"));
     }
     inputs_ = outside.take(layer.groups * k_tiles_ * layer.m);
     gradients_ = outside.take(layer.groups * n_tiles_ * layer.m);
@@ -72,7 +74,8 @@ class LayerProgram {
  private:
   // Rows of the chunk at hand: the last one may be shorter.
   std::int64_t rows_now() const { return std::min(rows_, layer_.m - chunk_ * rows_); }
-  Descriptor load_inputs(std::uint32_t mask, std::int64_t row, std::int64_t k_tile, std::int64_t rows) {
+  Descriptor load_inputs(std::uint32_t mask, std::int64_t row, std::int64_t k_tile,
+                         std::int64_t rows) {
     return load(mask, Buffer::kX, row, rows,
                 inputs_ + (group_ * k_tiles_ + k_tile) * layer_.m + chunk_ * rows_);
   }
@@ -92,7 +95,7 @@ class LayerProgram {
   // Groups of COLS channels that the activations of these tiles reach in X.
   std::int64_t x_groups(std::int64_t first, std::int64_t count) const {
     const std::int64_t begin = first * machine_.rows, last = (first + count - 1) * machine_.rows;
-    const std::int64_t chunks = divide_up(machine_.rows, machine_.cols);
+    const std::int64_t chunks = pieces(machine_.rows, machine_.cols);
     return last / machine_.cols - begin / machine_.cols + chunks + (last % machine_.cols ? 1 : 0);
   }
 
@@ -102,7 +105,8 @@ class LayerProgram {
         1, std::min({n_tiles_ - first, room / rows_, at_.w_half / machine_.cols}));
     while (count > 1 && x_groups(first, count) * rows_ > at_.x_rows) --count;
     if (x_groups(first, count) * rows_ > at_.x_rows || count * rows_ > room) {
-      throw UsageError(core::cat("layer '", layer_.name, "': ", rows_, " rows of one tile do not fit "
+      throw UsageError(core::cat("layer '", layer_.name, "': ", rows_,
+                                 " rows of one tile do not fit "
                                  "the memories X and Y; use a smaller batch"));
     }
     return count;
@@ -177,7 +181,7 @@ class LayerProgram {
   }
 
   std::int64_t channel_tiles() const {
-    return divide_up(layer_.groups * n_tiles_ * machine_.rows, machine_.pred_rows) + 1;
+    return pieces(layer_.groups * n_tiles_ * machine_.rows, machine_.pred_rows) + 1;
   }
 
   // low, efficient: hidden layer, gradient and update of one tile of channels, on the main array.
@@ -190,16 +194,17 @@ class LayerProgram {
     out.push_back(d);
     for (std::int64_t j = 0; j < layer_.k; j += kPredictedRows) {
       const std::int64_t count = std::min<std::int64_t>(kPredictedRows, layer_.k - j);
-      predictor_product(out, kFeatures, count, j, at_.features + at_.cell_rows, at_.final_in_memory);
+      predictor_product(out, kFeatures, count, j, at_.features + at_.cell_rows,
+                        at_.final_in_memory);
       update(out, kPredictedPhase, VecKind::kSgdPred, count, weight_row(n_tile, 0) + j);
     }
   }
 
   // Y[outputs] = predictor weights * features, tile by tile; `stride` rows of PX for each tile.
-  void predictor_product(Program& out, std::int64_t inputs, std::int64_t outputs, std::int64_t first,
-                         std::int64_t features, PredictorPlace place) {
+  void predictor_product(Program& out, std::int64_t inputs, std::int64_t outputs,
+                         std::int64_t first, std::int64_t features, PredictorPlace place) {
     std::vector<Stage> stages;
-    for (std::int64_t kt = 0; kt < divide_up(inputs, machine_.cols); ++kt) {
+    for (std::int64_t kt = 0; kt < pieces(inputs, machine_.cols); ++kt) {
       Stage stage;
       Descriptor d = tile(kPredictedPhase, Mode::kForward, outputs);
       d.load_w = 1;
@@ -211,8 +216,9 @@ class LayerProgram {
         d.xb = narrow(place.first + kt * place.stride + first);
       } else {
         d.xb = narrow(kt % 2 * at_.x_half);
-        stage.loads.push_back(load(kPredictedPhase, Buffer::kX, kt % 2 * at_.x_half, outputs,
-                                   at_.predictor_outside + place.first + kt * place.stride + first));
+        stage.loads.push_back(
+            load(kPredictedPhase, Buffer::kX, kt % 2 * at_.x_half, outputs,
+                 at_.predictor_outside + place.first + kt * place.stride + first));
       }
       stage.tiles.push_back(d);
       stages.push_back(std::move(stage));
@@ -226,8 +232,9 @@ class LayerProgram {
           1, std::min({k_tiles_ - first, at_.x_rows / rows_, at_.w_half / machine_.cols}));
       while (count > 1 && g_groups(first, count) * rows_ > at_.y_rows) --count;
       if (g_groups(first, count) * rows_ > at_.y_rows) {
-        throw UsageError(core::cat("layer '", layer_.name, "': ", rows_,
-                                   " rows of a gradient do not fit the memory G; use a smaller batch"));
+        throw UsageError(
+            core::cat("layer '", layer_.name, "': ", rows_,
+                      " rows of a gradient do not fit the memory G; use a smaller batch"));
       }
       input_gradient_group(out, first, count);
     }
@@ -236,7 +243,7 @@ class LayerProgram {
   // Groups of ROWS channels that the input gradients of these tiles reach in G.
   std::int64_t g_groups(std::int64_t first, std::int64_t count) const {
     const std::int64_t begin = first * machine_.cols, last = (first + count - 1) * machine_.cols;
-    const std::int64_t chunks = divide_up(machine_.cols, machine_.rows);
+    const std::int64_t chunks = pieces(machine_.cols, machine_.rows);
     return last / machine_.rows - begin / machine_.rows + chunks + (last % machine_.rows ? 1 : 0);
   }
 
@@ -318,7 +325,8 @@ class LayerProgram {
   }
 
   // Weights in full precision and velocities come in, move, and go out with the rounded weights.
-  void update(Program& out, std::uint32_t mask, VecKind kind, std::int64_t rows, std::int64_t from) {
+  void update(Program& out, std::uint32_t mask, VecKind kind, std::int64_t rows,
+              std::int64_t from) {
     out.push_back(load(mask, Buffer::kP, at_.update_first, rows, precise_ + from));
     out.push_back(load(mask, Buffer::kV, at_.update_first, rows, velocities_ + from));
     Descriptor d = vec(mask, kind, rows, kAllEngines);
@@ -334,8 +342,8 @@ class LayerProgram {
 
   // `count` channels from `first`, a whole number of tiles of both arrays.
   void predict_block(Program& out, std::int64_t first, std::int64_t count) {
-    const std::int64_t tiles = divide_up(count, machine_.pred_rows),
-                       groups = divide_up(count, machine_.rows);
+    const std::int64_t tiles = pieces(count, machine_.pred_rows),
+                       groups = pieces(count, machine_.rows);
     for (std::int64_t q = 0; q < tiles; ++q) {
       const std::int64_t cells =
           at_.pooled(layer_.name, first / machine_.pred_rows + q, channel_tiles(), odd_);
@@ -345,7 +353,8 @@ class LayerProgram {
       d.xb = narrow(at_.hidden_features + q * at_.feature_rows);
       out.push_back(d);
     }
-    const std::int64_t most = std::min<std::int64_t>(kPredictedRows, at_.update_rows / (groups + 1));
+    const std::int64_t most =
+        std::min<std::int64_t>(kPredictedRows, at_.update_rows / (groups + 1));
     for (std::int64_t j = 0; j < layer_.k; j += most) {
       const std::int64_t rows = std::min(most, layer_.k - j);
       for (std::int64_t q = 0; q < tiles; ++q) {
@@ -366,7 +375,7 @@ class LayerProgram {
 
   void beside_product(Program& out, std::int64_t inputs, std::int64_t outputs, std::int64_t first,
                       std::int64_t features, PredictorPlace place) {
-    for (std::int64_t kt = 0; kt < divide_up(inputs, machine_.pred_cols); ++kt) {
+    for (std::int64_t kt = 0; kt < pieces(inputs, machine_.pred_cols); ++kt) {
       Descriptor d = tile(kPredictedPhase, Mode::kForward, outputs);
       d.op = static_cast<std::uint32_t>(Op::kPtile);
       // The main array and the DMA go on with the next layer.
@@ -386,8 +395,9 @@ class LayerProgram {
   bool odd_;  // layers take turns in the memory of pooled outputs
   Outside& outside_;
   std::int64_t k_tiles_, n_tiles_, rows_, chunks_;
-  std::int64_t inputs_, gradients_, weights_ = 0, precise_ = 0, velocities_ = 0;  // outside, in beats
-  std::int64_t group_ = 0, chunk_ = 0;                                            // at hand
+  std::int64_t inputs_, gradients_, weights_ = 0, precise_ = 0,
+                                    velocities_ = 0;  // outside, in beats
+  std::int64_t group_ = 0, chunk_ = 0;                // at hand
 };
 
 // One descriptor of the second program after each tile of the first.
@@ -403,7 +413,7 @@ void merge(Program& out, const Program& main, const Program& beside) {
 
 }  // namespace
 
-Program make_program(const Machine& machine, const Network& network) {
+NetworkProgram make_program(const Machine& machine, const Network& network) {
   check(machine);
   if (network.layers.empty()) throw UsageError("rtl: the network has no layer with weights");
   Outside outside;
@@ -412,31 +422,62 @@ Program make_program(const Machine& machine, const Network& network) {
   for (size_t l = 0; l < network.layers.size(); ++l) {
     layers.emplace_back(machine, memories, network, l, outside);
   }
-  Program out;
+  NetworkProgram made;
+  Program& out = made.program;
   Program beside;  // the predictor's work on the layer before
   for (LayerProgram& layer : layers) {
     merge(out, layer.forward(), beside);
     beside = machine.has_predictor_array() ? layer.beside() : Program{};
+    made.forward_end.push_back(out.size());
   }
   out.insert(out.end(), beside.begin(), beside.end());
-  for (auto layer = layers.rbegin(); layer != layers.rend(); ++layer) {
-    const Program part = layer->backward();
+  // A GP batch is over here, and need not pass over the descriptors of the backward pass.
+  out.push_back(descriptor(Op::kEnd, kPredictedPhase, 0));
+  made.forward_end.back() = out.size();
+  made.backward_end.resize(layers.size());
+  for (size_t l = layers.size(); l-- > 0;) {
+    const Program part = layers[l].backward();
     out.insert(out.end(), part.begin(), part.end());
+    made.backward_end[l] = out.size();
   }
   // What the predictor learned outside comes back to its memory.
   if (machine.has_predictor_memory()) {
     for (std::int64_t row = 0; row < memories.predictor_rows; row += kLargestTransfer) {
-      const std::int64_t rows = std::min<std::int64_t>(kLargestTransfer, memories.predictor_rows - row);
+      const std::int64_t rows =
+          std::min<std::int64_t>(kLargestTransfer, memories.predictor_rows - row);
       out.push_back(load(kExactPhases, Buffer::kPx, row, rows, memories.predictor_outside + row));
     }
   }
   out.push_back(descriptor(Op::kEnd, kEveryPhase, 0));
+  made.backward_end[0] = out.size();
+  made.outside_beats = outside.size();
   const size_t room = size_t{1} << machine.descriptor_bits;
   if (out.size() > room) {
     throw UsageError(core::cat("rtl: the program of ", network.name, " has ", out.size(),
                                " descriptors, and the machine's memory holds ", room));
   }
+  if (outside.size() > std::int64_t{0xffffffff}) {
+    throw UsageError(core::cat("rtl: the tensors of ", network.name, " need ", outside.size(),
+                               " rows of the outside memory, which has 2^32; use a smaller batch"));
+  }
   check(machine, out);
+  return made;
+}
+
+LayerCycles layer_cycles(const Machine& machine, const NetworkProgram& program, Phase phase) {
+  std::uint64_t before = 0;
+  const auto part = [&](size_t end) {
+    const Program begun(program.program.begin(),
+                        program.program.begin() + static_cast<std::ptrdiff_t>(end));
+    const std::uint64_t now = predict_batch(machine, begun, phase).cycles;
+    return now - std::exchange(before, now);
+  };
+  LayerCycles out;
+  for (const size_t end : program.forward_end) out.forward.push_back(part(end));
+  out.backward.resize(program.backward_end.size());
+  for (size_t l = program.backward_end.size(); l-- > 0;) {
+    out.backward[l] = part(program.backward_end[l]);
+  }
   return out;
 }
 

@@ -1,6 +1,6 @@
 #pragma once
-// What network_program.cpp is made of: single descriptors, stages with double buffers, and where things
-// lie in the memories.
+// What network_program.cpp is made of: single descriptors, stages with double buffers, and where
+// things lie in the memories.
 
 #include <algorithm>
 #include <cstdint>
@@ -20,11 +20,18 @@ inline constexpr std::uint32_t kPredictedPhase = bit(Phase::kGp);
 inline constexpr std::int64_t kPredictedRows = 1024;  // of Y or PY: gradients predicted at once
 inline constexpr std::int64_t kLargestTransfer = 65535;
 
-constexpr std::int64_t divide_up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
-constexpr std::int64_t lcm(std::int64_t a, std::int64_t b) { return std::lcm(a, b); }
+// How many pieces of b cover a.
+constexpr std::int64_t pieces(std::int64_t a, std::int64_t b) {
+  return (a + b - 1) / b;
+}
+constexpr std::int64_t lcm(std::int64_t a, std::int64_t b) {
+  return std::lcm(a, b);
+}
 
 // A field's value; encode() and check() refuse what does not fit.
-constexpr std::uint32_t narrow(std::int64_t value) { return static_cast<std::uint32_t>(value); }
+constexpr std::uint32_t narrow(std::int64_t value) {
+  return static_cast<std::uint32_t>(value);
+}
 
 // Places of the outside memory, in beats.
 class Outside {
@@ -117,8 +124,8 @@ struct PredictorPlace {
 struct Memories {
   Memories(const Machine& machine, const Network& network, Outside& outside);
 
-  // Where the pooled cells of a tile of PROWS channels lie in PW (design max). Throws UsageError when
-  // the layer has more of them than fit.
+  // Where the pooled cells of a tile of PROWS channels lie in PW (design max). Throws UsageError
+  // when the layer has more of them than fit.
   std::int64_t pooled(const std::string& layer, std::int64_t channel_tile, std::int64_t tiles,
                       bool odd) const;
 
