@@ -2,14 +2,15 @@
 # rtl_model.sh DESIGN ROWSxCOLS FORMAT [options]: builds the Verilator model of one configuration into
 # build/rtl/<name>/, unless it is there and the sources are unchanged, and prints the executable's path.
 #   --predictor RxC   size of the predictor array (8x10)      --predictor-modes 1|3  its cells (1)
-#   --bits N          address bits of X, Y, W and predictor memories (those of rtl/machine.toml)
+#   --bits N          address bits of X, Y, W and predictor memories (those of rtl/machine.toml); or five
+#                     numbers X,Y,W,PREDICTOR,PROGRAM
 #   --dpi             bf16: the multiply-add in C++, about ten times as fast
 #   --trace           waveforms (--vcd FILE)                  --main "A.cpp B.cpp"  other sources
 #   --rtl DIR         sources from there instead of rtl/      --build DIR      instead of build/rtl
 set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 fail() { echo "rtl_model: $*" >&2; exit 2; }
-[[ $# -ge 3 ]] || { sed -n '2,8s/^# //p' "${BASH_SOURCE[0]}" >&2; exit 2; }
+[[ $# -ge 3 ]] || { sed -n '2,9s/^# //p' "${BASH_SOURCE[0]}" >&2; exit 2; }
 design=$1 array=$2 format=$3
 shift 3
 predictor=8x10 modes=1 bits= dpi= trace= main=$root/rtl/sim/main.cpp rtl=$root/rtl build=$root/build/rtl
@@ -34,14 +35,19 @@ for size in "$array" "$predictor"; do
   [[ $size =~ ^([1-9][0-9]{0,2})x([1-9][0-9]{0,2})$ && ${BASH_REMATCH[1]} -le 255 && ${BASH_REMATCH[2]} -le 255 ]] ||
     fail "an array of '$size': write ROWSxCOLS, each 1 to 255"
 done
-[[ -z $bits || ( $bits =~ ^[0-9]+$ && $bits -ge 2 && $bits -le 16 ) ]] || fail "--bits is 2 to 16"
+IFS=, read -r -a each <<<"$bits"
+[[ ${#each[@]} -le 1 || ${#each[@]} -eq 5 ]] || fail "--bits is one number or five: X,Y,W,PREDICTOR,PROGRAM"
+for number in "${each[@]}"; do
+  [[ $number =~ ^[0-9]+$ && $number -ge 2 && $number -le 16 ]] || fail "--bits is 2 to 16"
+done
 command -v verilator >/dev/null || fail "Verilator is missing: make test-rtl installs it"
 
 table() { awk -v k="$1" '/^\[/ {s = $0} s == "[address_bits]" && $1 == k {print $3}' "$root/rtl/machine.toml"; }
-LX=${bits:-$(table x)} LY=${bits:-$(table y)} LW=${bits:-$(table w)} LP=${bits:-$(table predictor)} LD=$(table descriptor)
+LX=${each[0]:-$(table x)} LY=${each[1]:-${each[0]:-$(table y)}} LW=${each[2]:-${each[0]:-$(table w)}}
+LP=${each[3]:-${each[0]:-$(table predictor)}} LD=${each[4]:-$(table descriptor)}
 set_=(DESIGN=$D FORMAT=$F ROWS="${array%x*}" COLS="${array#*x}" PROWS="${predictor%x*}" PCOLS="${predictor#*x}"
   PMODES=$P LX="$LX" LY="$LY" LW="$LW" LP="$LP" LD="$LD")
-name=$design-$array-$format-p$predictor-m$modes${bits:+-b$bits}${dpi:+-dpi}${trace:+-trace}
+name=$design-$array-$format-p$predictor-m$modes${bits:+-b${bits//,/-}}${dpi:+-dpi}${trace:+-trace}
 folder=$build/$name
 read -ra mains <<<"$main"
 program=$folder/$(basename "${mains[0]}" .cpp)
@@ -68,7 +74,8 @@ compile() {  # NAME SOURCE DEPENDENCY... -- FLAG...
 exec 9>"$common/lock"
 flock 9
 for unit in core/files core/special_files core/message core/foreign_text core/text core/interrupt \
-    rtl/machine rtl/descriptor rtl/program_check rtl/program_file rtl/cycle_model rtl/golden; do
+    rtl/machine rtl/descriptor rtl/program_check rtl/program_file rtl/cycle_model rtl/golden \
+    rtl/program_parts rtl/network_program; do
   compile "${unit//\//-}" "$root/src/adagp/$unit.cpp" "$root"/src/adagp/rtl/*.h -- "${flags[@]}"
 done
 for source in "${mains[@]}"; do
