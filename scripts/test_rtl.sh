@@ -63,11 +63,20 @@ configuration() {
   "$model" "$train"
 }
 
-if [[ ${1:-} == --configuration ]]; then
-  read -ra words <<<"$2"
-  configuration "${words[@]}"
-  exit
-fi
+# Whole networks need larger memories: NETWORKS DESIGN ARRAY FORMAT OPTION...
+networks() {
+  local count=$1 model
+  shift
+  model=$(scripts/rtl_model.sh "$@" --bits 12,12,12,14,14 --main tests/rtl/test_networks.cpp)
+  "$model" "$count"
+}
+
+case ${1:-} in
+  --configuration | --networks)
+    read -ra words <<<"$2"
+    if [[ $1 == --networks ]]; then networks "${words[@]}"; else configuration "${words[@]}"; fi
+    exit ;;
+esac
 
 step "table"
 scripts/rtl_table.py --check
@@ -90,6 +99,9 @@ step "programs and training"
   echo "20 10 max 12x15 bf16 --predictor 8x10 --dpi"
   echo "20 10 baseline 12x15 fixed"
 } | xargs -d '\n' -P "$jobs" -I{} "${BASH_SOURCE[0]}" --configuration {} || die "a configuration fails"
+step "programs of networks"
+for design in baseline low efficient max; do echo "40 $design 4x5 fixed --predictor 3x5"; done |
+  xargs -d '\n' -P "$jobs" -I{} "${BASH_SOURCE[0]}" --networks {} || die "the program of a network fails"
 step "harness"
 tests/rtl/test_harness.sh
 if [[ ${1:-} != --no-mutations ]]; then

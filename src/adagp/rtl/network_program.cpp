@@ -22,7 +22,10 @@ class LayerProgram {
     const LayerProduct& layer = layer_;
     k_tiles_ = pieces(layer.k, machine.cols);
     n_tiles_ = pieces(layer.n, machine.rows);
-    rows_ = std::min({layer.m, at_.x_half, at_.y_rows, at_.g_half});
+    // Regrouped rows reach one group further than their channels fill.
+    rows_ = std::min({layer.m, at_.x_half, at_.g_half,
+                      at_.x_rows / (pieces(machine.rows, machine.cols) + 1),
+                      at_.y_rows / (pieces(machine.cols, machine.rows) + 1)});
     chunks_ = pieces(layer.m, rows_);
     if (machine.has_predictor() && chunks_ > 1) {
       throw UsageError(
