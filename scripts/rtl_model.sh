@@ -2,18 +2,19 @@
 # rtl_model.sh DESIGN ROWSxCOLS FORMAT [options]: builds the Verilator model of one configuration into
 # build/rtl/<name>/, unless it is there and the sources are unchanged, and prints the executable's path.
 #   --predictor RxC   size of the predictor array (8x10)      --predictor-modes 1|3  its cells (1)
-#   --bits N          address bits of X, Y, W and predictor memories (those of rtl/machine.toml); or five
-#                     numbers X,Y,W,PREDICTOR,PROGRAM
+#   --bits N          address bits of X, Y, W and predictor memories (those of rtl/machine.toml); or four
+#                     numbers X,Y,W,PREDICTOR
+#   --descriptor-bits N  address bits of the program memory (those of rtl/machine.toml)
 #   --dpi             bf16: the multiply-add in C++, about ten times as fast
 #   --trace           waveforms (--vcd FILE)                  --main "A.cpp B.cpp"  other sources
 #   --rtl DIR         sources from there instead of rtl/      --build DIR      instead of build/rtl
 set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 fail() { echo "rtl_model: $*" >&2; exit 2; }
-[[ $# -ge 3 ]] || { sed -n '2,9s/^# //p' "${BASH_SOURCE[0]}" >&2; exit 2; }
+[[ $# -ge 3 ]] || { sed -n '2,11s/^# //p' "${BASH_SOURCE[0]}" >&2; exit 2; }
 design=$1 array=$2 format=$3
 shift 3
-predictor=8x10 modes=1 bits= dpi= trace= main=$root/rtl/sim/main.cpp rtl=$root/rtl build=$root/build/rtl
+predictor=8x10 modes=1 bits= descriptor= dpi= trace= main=$root/rtl/sim/main.cpp rtl=$root/rtl build=$root/build/rtl
 while [[ $# -gt 0 ]]; do
   case $1 in
     --dpi) dpi=1 && shift && continue ;;
@@ -21,7 +22,7 @@ while [[ $# -gt 0 ]]; do
   esac
   [[ $# -ge 2 ]] || fail "$1 needs a value"
   case $1 in
-    --predictor) predictor=$2 ;; --predictor-modes) modes=$2 ;; --bits) bits=$2 ;;
+    --predictor) predictor=$2 ;; --predictor-modes) modes=$2 ;; --bits) bits=$2 ;; --descriptor-bits) descriptor=$2 ;;
     --main) main=$2 ;; --rtl) rtl=$2 ;; --build) build=$2 ;;
     *) fail "unknown option $1" ;;
   esac
@@ -36,18 +37,20 @@ for size in "$array" "$predictor"; do
     fail "an array of '$size': write ROWSxCOLS, each 1 to 255"
 done
 IFS=, read -r -a each <<<"$bits"
-[[ ${#each[@]} -le 1 || ${#each[@]} -eq 5 ]] || fail "--bits is one number or five: X,Y,W,PREDICTOR,PROGRAM"
+[[ ${#each[@]} -le 1 || ${#each[@]} -eq 4 ]] || fail "--bits is one number or four: X,Y,W,PREDICTOR"
 for number in "${each[@]}"; do
   [[ $number =~ ^[0-9]+$ && $number -ge 2 && $number -le 16 ]] || fail "--bits is 2 to 16"
 done
+[[ -z $descriptor || ( $descriptor =~ ^[0-9]+$ && $descriptor -ge 2 && $descriptor -le 20 ) ]] ||
+  fail "--descriptor-bits is 2 to 20"
 command -v verilator >/dev/null || fail "Verilator is missing: make test-rtl installs it"
 
 table() { awk -v k="$1" '/^\[/ {s = $0} s == "[address_bits]" && $1 == k {print $3}' "$root/rtl/machine.toml"; }
 LX=${each[0]:-$(table x)} LY=${each[1]:-${each[0]:-$(table y)}} LW=${each[2]:-${each[0]:-$(table w)}}
-LP=${each[3]:-${each[0]:-$(table predictor)}} LD=${each[4]:-$(table descriptor)}
+LP=${each[3]:-${each[0]:-$(table predictor)}} LD=${descriptor:-$(table descriptor)}
 set_=(DESIGN=$D FORMAT=$F ROWS="${array%x*}" COLS="${array#*x}" PROWS="${predictor%x*}" PCOLS="${predictor#*x}"
   PMODES=$P LX="$LX" LY="$LY" LW="$LW" LP="$LP" LD="$LD")
-name=$design-$array-$format-p$predictor-m$modes${bits:+-b${bits//,/-}}${dpi:+-dpi}${trace:+-trace}
+name=$design-$array-$format-p$predictor-m$modes${bits:+-b${bits//,/-}}${descriptor:+-d$descriptor}${dpi:+-dpi}${trace:+-trace}
 folder=$build/$name
 read -ra mains <<<"$main"
 program=$folder/$(basename "${mains[0]}" .cpp)
@@ -88,14 +91,16 @@ for unit in verilated verilated_threads ${trace:+verilated_vcd_c}; do
 done
 exec 9>&-
 
+inline=
+[[ $format == bf16 && -z $dpi ]] && inline=-DADAGP_PE_OUT_OF_LINE
 library=$folder/Vadagp_top__ALL.a
 if stale "$library" "${sv[@]}" "$root/rtl/sim/asserts.sv" "${BASH_SOURCE[0]}"; then
   rm -rf "${folder:?}"/*
   verilator --cc --top-module adagp_top --Mdir "$folder" -O3 --x-assign fast --x-initial fast --assert \
-    -Wall -Wno-UNUSED -Wno-DECLFILENAME ${trace:+--trace} ${dpi:+-DADAGP_DPI_MAC} \
+    -Wall -Wno-UNUSED -Wno-DECLFILENAME ${trace:+--trace} ${dpi:+-DADAGP_DPI_MAC} $inline \
     "${set_[@]/#/-G}" "${sv[@]}" "$root/rtl/sim/asserts.sv" >"$folder/verilator.log" 2>&1 ||
     { cat "$folder/verilator.log" >&2; exit 1; }
-  make -s -C "$folder" -f Vadagp_top.mk -j "${JOBS:-2}" OPT_FAST="${ADAGP_RTL_OPT:--O2}" OPT_SLOW=-O0 OPT_GLOBAL=-O1 \
+  make -s -C "$folder" -f Vadagp_top.mk -j "${JOBS:-2}" OPT_FAST="${ADAGP_RTL_OPT:--O3}" OPT_SLOW=-O0 OPT_GLOBAL=-O1 \
     Vadagp_top__ALL.a >"$folder/make.log" 2>&1 || { cat "$folder/make.log" >&2; exit 1; }
 fi
 model=$folder/model.o

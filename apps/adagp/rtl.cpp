@@ -162,16 +162,17 @@ std::string model_of(const RtlArgs& args, const rtl::Machine& machine) {
                   "folder of the sources"));
   }
   core::log_info("rtl run: building the Verilator model (a minute the first time)");
-  std::vector<std::string> words{
-      script,
-      rtl::kDesignNames[static_cast<int>(machine.design)],
-      core::cat(machine.rows, "x", machine.cols),
-      rtl::kFormatNames[static_cast<int>(machine.format)],
-      "--predictor",
-      core::cat(machine.pred_rows, "x", machine.pred_cols),
-      "--bits",
-      core::cat(machine.x_bits, ",", machine.y_bits, ",", machine.w_bits, ",",
-                machine.predictor_bits, ",", machine.descriptor_bits)};
+  std::vector<std::string> words{script,
+                                 rtl::kDesignNames[static_cast<int>(machine.design)],
+                                 core::cat(machine.rows, "x", machine.cols),
+                                 rtl::kFormatNames[static_cast<int>(machine.format)],
+                                 "--predictor",
+                                 core::cat(machine.pred_rows, "x", machine.pred_cols),
+                                 "--bits",
+                                 core::cat(machine.x_bits, ",", machine.y_bits, ",", machine.w_bits,
+                                           ",", machine.predictor_bits),
+                                 "--descriptor-bits",
+                                 std::to_string(machine.descriptor_bits)};
   if (machine.format == rtl::Format::kBf16) words.push_back("--dpi");
   if (!args.vcd.empty()) words.push_back("--trace");
   return core::trim(output_of(words));
