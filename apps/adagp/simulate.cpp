@@ -107,12 +107,7 @@ int run_simulate(const SimulateArgs& args) {
   if (runs > 1 && (args.per_layer || !args.explain.empty())) {
     throw UsageError(core::cat("simulate: --per-layer and --explain are for one run, got ", runs));
   }
-  if (single && accel::is_rtl(study.points[0].accelerator) &&
-      (args.per_layer || !args.explain.empty() || args.options.inference)) {
-    throw UsageError(core::cat("simulate: accelerator '", study.points[0].accelerator.name,
-                               "' counts whole training batches; 'adagp rtl layers' shows its layers "
-                               "beside the formulas"));
-  }
+  if (args.per_layer) accel::refuse_rtl(study.points[0].accelerator, "single layers");
   if (!args.explain.empty()) {
     if (args.json || args.csv || args.per_layer || !args.plot.empty() || !args.pareto.empty()) {
       throw UsageError(

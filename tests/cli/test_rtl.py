@@ -82,3 +82,9 @@ def test_simulate_says_where_the_layers_are(args):
     done = adagp("simulate", "--model", "vgg8s", "--input", "cifar", "--batch", "1", "--accelerator",
                  "rtl-180", *args, code=2)
     assert "adagp rtl layers" in done.stderr
+
+
+def test_a_pipeline_of_it_is_refused():
+    done = adagp("pipeline", "--model", "vgg8s", "--input", "cifar", "--accelerator", "rtl-180", "--batch",
+                 "8", code=2)
+    assert "rtl-180" in done.stderr

@@ -9,6 +9,13 @@ bool is_rtl(const Accelerator& accelerator) {
   return accelerator.machine == "rtl";
 }
 
+void refuse_rtl(const Accelerator& accelerator, const char* what) {
+  if (!is_rtl(accelerator)) return;
+  throw UsageError(core::cat("accelerator '", accelerator.name, "' counts whole training batches of the "
+                             "machine in rtl/, not ", what,
+                             "; 'adagp rtl layers' shows its layers beside the formulas"));
+}
+
 rtl::Machine rtl_machine(const Accelerator& accelerator, const Design& design) {
   rtl::Machine out;
   const Array second = accelerator.second_array();

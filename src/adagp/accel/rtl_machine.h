@@ -9,6 +9,8 @@
 namespace adagp::accel {
 
 bool is_rtl(const Accelerator& accelerator);
+// Throws UsageError for `what`, which needs the formulas of a dataflow.
+void refuse_rtl(const Accelerator& accelerator, const char* what);
 
 // Throws UsageError for an array or memories that the machine cannot have.
 rtl::Machine rtl_machine(const Accelerator& accelerator, const Design& design);

@@ -126,6 +126,7 @@ TrainingResult simulate_training(const Plan& plan, const Accelerator& accelerato
 
 InferenceResult simulate_inference(const Plan& plan, const Accelerator& accelerator,
                                    const Dataflow& dataflow) {
+  refuse_rtl(accelerator, "inference");
   InferenceResult out;
   evaluate(plan, accelerator, dataflow, Scope::kInference, out.layers);
   for (const LayerCost& layer : out.layers) out.total += layer.forward;
