@@ -11,9 +11,10 @@ bool is_rtl(const Accelerator& accelerator) {
 
 void refuse_rtl(const Accelerator& accelerator, const char* what) {
   if (!is_rtl(accelerator)) return;
-  throw UsageError(core::cat("accelerator '", accelerator.name, "' counts whole training batches of the "
-                             "machine in rtl/, not ", what,
-                             "; 'adagp rtl layers' shows its layers beside the formulas"));
+  throw UsageError(core::cat("accelerator '", accelerator.name,
+                             "' counts whole training batches of the "
+                             "machine in rtl/, not ",
+                             what, "; 'adagp rtl layers' shows its layers beside the formulas"));
 }
 
 rtl::Machine rtl_machine(const Accelerator& accelerator, const Design& design) {
