@@ -141,7 +141,6 @@ def test_the_contradictions_of_the_resource_tables_are_named(paper):
 def test_the_text_has_both_resource_tables():
     lines = adagp("paper").stdout.splitlines()
     row = next(line for line in lines if line.startswith("Table 4") and " LUT " in line)
-    assert row.split()[2:] == ["LUT", *"472 004 489 286 493 171 494 080".split(), "+3.7", "%", "+4.5", "%",
-                               "+4.7", "%"]
+    assert row.split()[2:] == "LUT 472 004 489 286 493 171 494 080 +3.7 +4.5 +4.7".split()
     assert any(line.startswith("Table 5") and "sequential area (derived)" in line for line in lines)
     assert any("2664 RAM blocks" in line for line in lines)

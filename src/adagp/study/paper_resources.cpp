@@ -101,7 +101,7 @@ std::string value_text(const ResourceRow& row, size_t design) {
 
 std::string increment_text(const ResourceRow& row, size_t design) {
   const double value = row.increment(design);
-  return (value > 0 ? "+" : "") + core::fixed(value, 1) + " %";
+  return (value > 0 ? "+" : "") + core::fixed(value, 1);
 }
 
 }  // namespace
@@ -130,9 +130,9 @@ std::string resource_table(const PaperResult& result) {
                        {"LOW"},
                        {"Efficient"},
                        {"MAX"},
-                       {"LOW"},
-                       {"Efficient"},
-                       {"MAX"}});
+                       {"LOW (%)"},
+                       {"Efficient (%)"},
+                       {"MAX (%)"}});
   for (const ResourceRow& row : result.resources) {
     std::vector<std::string> cells = {
         row.place, core::cat(row.what, row.unit.empty() ? "" : " (" + row.unit + ")",
