@@ -31,7 +31,7 @@ class BadInput(Exception):
 def source_name(module):
     """'$paramod$1f2e\\pe' and '$paramod\\pe\\FORMAT=...' are both made from the source module 'pe'."""
     match = re.match(r"\$paramod(?:\$[0-9a-f]+)?\\([^\\]+)", module)
-    return match.group(1) if match else module.lstrip("\\")
+    return match.group(1) if match else module
 
 
 def xilinx_resources(cells):
@@ -79,20 +79,25 @@ class Library:
 class Mapped:
     """Modules of one target, each kept as first mapped."""
 
-    def __init__(self, to_resources):
+    def __init__(self, to_resources, top):
         self.to_resources = to_resources
+        self.top = top
         self.modules = {}
 
     def learn(self, stat):
-        for name, module in stat["modules"].items():
-            self.modules.setdefault(name, module["num_cells_by_type"])
+        for name, module in stat.items():
+            cells = {cell.lstrip("\\"): number for cell, number in module["num_cells_by_type"].items()}
+            if name == self.top:
+                self.modules[name] = cells  # the same name in every design, but not the same module
+            else:
+                self.modules.setdefault(name, cells)
 
     def own(self, module):
         cells = self.modules[module]
         return self.to_resources({n: c for n, c in cells.items() if n not in self.modules})
 
-    def instances(self, top):
-        """How often each module stands in the tree below `top`."""
+    def instances(self):
+        """How often each module stands in the tree below the top module."""
         out = Counter()
 
         def walk(module, times):
@@ -101,22 +106,22 @@ class Mapped:
                 if name in self.modules:
                     walk(name, times * number)
 
-        if top not in self.modules:
-            raise BadInput(f"the synthesised design has no module '{top}'")
-        walk(top, 1)
+        if self.top not in self.modules:
+            raise BadInput(f"the synthesised design has no module '{self.top}'")
+        walk(self.top, 1)
         return out
 
-    def total(self, top):
+    def total(self):
         out = Counter()
-        for module, times in self.instances(top).items():
+        for module, times in self.instances().items():
             for name, number in self.own(module).items():
                 out[name] += times * number
         return out
 
-    def by_source(self, top):
+    def by_source(self):
         """source module -> (instances, resources of all of them, without what is inside them)."""
         out = {}
-        for module, times in self.instances(top).items():
+        for module, times in self.instances().items():
             count, sums = out.setdefault(source_name(module), [0, Counter()])
             for name, number in self.own(module).items():
                 sums[name] += times * number

@@ -31,7 +31,6 @@ FORMATS = ("fixed", "bf16")  # their places are the values of FORMAT
 # Other forms of MAX: what the predictor's PEs can do decides what the second array costs.
 VARIANTS = {
     "max-three-modes": {"PMODES": 1},
-    "max-fixed": {"PFORMAT": 0},
 }
 QFLOW = Path("/usr/share/qflow/tech")
 LIBRARIES = {"osu035": QFLOW / "osu035/osu035_stdcells.lib", "osu018": QFLOW / "osu018/osu018_stdcells.lib"}
@@ -146,27 +145,27 @@ def read_stat(path):
     end = text.find("\n   },\n")
     if end < 0:
         raise BadInput(f"{path}: no list of modules in it; expected the output of Yosys' stat -json")
-    return json.loads(text[:end] + "\n   }\n}")
+    modules = json.loads(text[:end] + "\n   }\n}")["modules"]
+    return {name.lstrip("\\"): module for name, module in modules.items()}
 
 
 def collect(args, configurations, libraries):
     """[(design, format, target, resource, count)] and the same per source module."""
     targets = {}
     if "xc7" in args.targets:
-        targets["xc7"] = (Mapped(xilinx_resources), XILINX_NAMES)
+        targets["xc7"] = (Mapped(xilinx_resources, TOP), XILINX_NAMES)
     if "cells" in args.targets:
         for name, path in libraries.items():
-            targets[name] = (Mapped(Library(path).resources), CELL_NAMES)
+            targets[name] = (Mapped(Library(path).resources, TOP), CELL_NAMES)
     rows, modules = [], []
     for number_format in args.formats:
         for configuration in configurations:
             folder = args.output / f"{configuration}-{number_format}"
             for target, (mapped, names) in targets.items():
                 mapped.learn(read_stat(folder / f"{target}.json"))
-                top = top_of(read_stat(folder / f"{target}.json"))
-                total = mapped.total(top)
+                total = mapped.total()
                 rows += [(configuration, number_format, target, name, total[name]) for name in names]
-                for source, (count, sums) in sorted(mapped.by_source(top).items()):
+                for source, (count, sums) in sorted(mapped.by_source().items()):
                     modules += [(configuration, number_format, target, source, count, name, sums[name])
                                 for name in names if sums[name]]
             if "xc7" in args.targets:
@@ -174,20 +173,12 @@ def collect(args, configurations, libraries):
     return rows, modules
 
 
-def top_of(stat):
-    used = {name for module in stat["modules"].values() for name in module["num_cells_by_type"]}
-    tops = [name for name in stat["modules"] if name not in used]
-    if len(tops) != 1:
-        raise BadInput(f"{len(tops)} modules that no other module uses, expected the top module alone")
-    return tops[0]
-
-
 def memory_bits(path):
     stat = read_stat(path)
-    mapped = Mapped(lambda cells: {})
+    mapped = Mapped(lambda cells: {}, TOP)
     mapped.learn(stat)
-    return sum(times * stat["modules"][name]["num_memory_bits"]
-               for name, times in mapped.instances(top_of(stat)).items())
+    return sum(times * stat[name]["num_memory_bits"]
+               for name, times in mapped.instances().items())
 
 
 def write_csv(path, titles, rows):
