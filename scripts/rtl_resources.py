@@ -1,9 +1,4 @@
-"""Counts of a synthesised design: Yosys' `stat -json` and a cell library in, resources out.
-
-A design's total is the sum over its tree of modules. Every module is counted as it was mapped the
-first time it was met, in whatever design: the mapper's results change by some percent when unrelated
-names change, and 180 times the noise of a PE would hide what a design adds.
-"""
+"""Counts of a synthesised design: Yosys' `stat -json` and a cell library in, resources out."""
 
 import re
 from collections import Counter
@@ -77,27 +72,20 @@ class Library:
 
 
 class Mapped:
-    """Modules of one target, each kept as first mapped."""
+    """The modules of one synthesis: a design's total is the sum over the tree below its top."""
 
-    def __init__(self, to_resources, top):
+    def __init__(self, stat, to_resources):
         self.to_resources = to_resources
-        self.top = top
-        self.modules = {}
-
-    def learn(self, stat):
-        for name, module in stat.items():
-            cells = {cell.lstrip("\\"): number for cell, number in module["num_cells_by_type"].items()}
-            if name == self.top:
-                self.modules[name] = cells  # the same name in every design, but not the same module
-            else:
-                self.modules.setdefault(name, cells)
+        self.modules = {name: {cell.lstrip("\\"): number for cell, number in module["num_cells_by_type"].items()}
+                        for name, module in stat.items()}
 
     def own(self, module):
+        """What a module needs without the modules inside it."""
         cells = self.modules[module]
         return self.to_resources({n: c for n, c in cells.items() if n not in self.modules})
 
-    def instances(self):
-        """How often each module stands in the tree below the top module."""
+    def instances(self, top):
+        """How often each module stands in the tree below `top`."""
         out = Counter()
 
         def walk(module, times):
@@ -106,26 +94,26 @@ class Mapped:
                 if name in self.modules:
                     walk(name, times * number)
 
-        if self.top not in self.modules:
-            raise BadInput(f"the synthesised design has no module '{self.top}'")
-        walk(self.top, 1)
+        if top not in self.modules:
+            raise BadInput(f"the synthesised design has no module '{top}'")
+        walk(top, 1)
         return out
 
-    def total(self):
+    def total(self, top, own=None):
         out = Counter()
-        for module, times in self.instances().items():
-            for name, number in self.own(module).items():
+        for module, times in self.instances(top).items():
+            for name, number in (own[module] if own else self.own(module)).items():
                 out[name] += times * number
         return out
 
-    def by_source(self):
-        """source module -> (instances, resources of all of them, without what is inside them)."""
+    def by_source(self, top):
+        """source module -> [instances, resources of all of them, without what is inside them]."""
         out = {}
-        for module, times in self.instances().items():
-            count, sums = out.setdefault(source_name(module), [0, Counter()])
+        for module, times in self.instances(top).items():
+            entry = out.setdefault(source_name(module), [0, Counter()])
+            entry[0] += times
             for name, number in self.own(module).items():
-                sums[name] += times * number
-            out[source_name(module)][0] = count + times
+                entry[1][name] += times * number
         return out
 
 

@@ -61,7 +61,6 @@ def arguments():
     parser.add_argument("--designs", type=parse_list(DESIGNS), default=list(DESIGNS))
     parser.add_argument("--formats", type=parse_list(FORMATS), default=list(FORMATS))
     parser.add_argument("--targets", type=parse_list(("xc7", "cells")), default=["xc7", "cells"])
-    parser.add_argument("--variants", action="store_true", help="also MAX with other predictor PEs")
     parser.add_argument("--liberty", type=Path, action="append", default=[],
                         help="one more cell library (Liberty file); may be given several times")
     parser.add_argument("--set", action="append", default=[], metavar="NAME=NUMBER",
@@ -99,44 +98,56 @@ def parameters(args, configuration, number_format):
     return values
 
 
-def yosys_script(args, values, target, libraries, folder):
-    files = sources(args.rtl)
+def wrapper(args, configurations):
+    """One module for each design and format around the top module, and one around all of these.
+
+    Yosys then makes every distinct module once and maps it once, for all designs together. The
+    mapper's results change by some percent with unrelated names; 180 times the noise of a PE would
+    hide what a design adds.
+    """
+    lines, names = [], [wrapped(c, f) for f in args.formats for c in configurations]
+    for number_format in args.formats:
+        for configuration in configurations:
+            values = parameters(args, configuration, number_format)
+            given = ", ".join(f".{name}({value})" for name, value in values.items())
+            lines.append(f"module {wrapped(configuration, number_format)}; (* keep *) {TOP} #({given}) u (); endmodule")
+    lines += ["module all_designs;", *(f"  (* keep *) {name} u_{name} ();" for name in names), "endmodule", ""]
+    return "\n".join(lines)
+
+
+def wrapped(configuration, number_format):
+    return f"only_{configuration}_{number_format}".replace("-", "_")
+
+
+def yosys_script(args, target, libraries):
     lines = []
-    for path in files:
+    for path in sources(args.rtl):
         library = "-lib " if target == "cells" and path.name == BANK else ""
         lines.append(f"read_verilog -sv {library}{path}")
-    lines += ["chparam " + " ".join(f"-set {n} {v}" for n, v in values.items()) + f" {TOP}",
-              f"hierarchy -check -top {TOP}"]
+    lines += ["read_verilog -sv all_designs.sv", "hierarchy -check -top all_designs"]
     if target == "xc7":
-        # Wide multiplexers are counted 18 to 41 % too high by this version of Yosys.
+        # Without -nowidelut this version of Yosys counts 18 to 41 % more LUTs.
         lines += ["tee -q -o rtl.json stat -json",
-                  f"synth_xilinx -family xc7 -nowidelut -noiopad -noclkbuf -top {TOP}",
+                  "synth_xilinx -family xc7 -nowidelut -noiopad -noclkbuf -top all_designs",
                   "tee -q -o xc7.json stat -json"]
     else:
-        lines += [f"synth -top {TOP}", "design -save generic"]
+        lines += ["synth -top all_designs", "design -save generic"]
         for name, path in libraries.items():
-            lines += ["design -load generic", f"dfflibmap -liberty {path}", f"abc -liberty {path}", "opt_clean",
-                      f"tee -q -o {name}.json stat -json"]
-    (folder / f"{target}.ys").write_text("\n".join(lines) + "\n")
-    return folder / f"{target}.ys"
+            lines += ["design -load generic", f"dfflibmap -liberty {path}", f"abc -liberty {path}",
+                      "opt_clean", f"tee -q -o {name}.json stat -json"]
+    return "\n".join(lines) + "\n"
 
 
-def run_yosys(args, job, libraries):
-    configuration, number_format, target = job
-    folder = args.output / f"{configuration}-{number_format}"
-    folder.mkdir(parents=True, exist_ok=True)
-    values = parameters(args, configuration, number_format)
-    script = yosys_script(args, values, target, libraries, folder)
-    log = folder / f"{target}.log"
+def run_yosys(args, target, libraries):
+    script, log = args.output / f"{target}.ys", args.output / f"{target}.log"
+    script.write_text(yosys_script(args, target, libraries))
     began = time.monotonic()
     with open(log, "w") as out:
-        done = subprocess.run(["yosys", "-Q", script.name], cwd=folder, stdout=out, stderr=out)
+        done = subprocess.run(["yosys", "-Q", script.name], cwd=args.output, stdout=out, stderr=out)
     if done.returncode != 0:
         errors = [line for line in log.read_text(errors="replace").splitlines() if "ERROR" in line]
-        raise BadInput(f"Yosys, {configuration} {number_format} {target}: {(errors or ['it failed'])[0]} "
-                       f"(log: {log})")
-    print(f"rtl-synth: {configuration:<16} {number_format:<6} {target:<6} {time.monotonic() - began:6.1f} s",
-          file=sys.stderr)
+        raise BadInput(f"Yosys, target {target}: {(errors or ['it failed'])[0]} (log: {log})")
+    print(f"rtl-synth: {target}: {time.monotonic() - began:.0f} s", file=sys.stderr)
 
 
 def read_stat(path):
@@ -153,32 +164,27 @@ def collect(args, configurations, libraries):
     """[(design, format, target, resource, count)] and the same per source module."""
     targets = {}
     if "xc7" in args.targets:
-        targets["xc7"] = (Mapped(xilinx_resources, TOP), XILINX_NAMES)
+        targets["xc7"] = (xilinx_resources, XILINX_NAMES)
+        memories = read_stat(args.output / "rtl.json")
+        bits = {name: {"memory bits": module["num_memory_bits"]} for name, module in memories.items()}
     if "cells" in args.targets:
         for name, path in libraries.items():
-            targets[name] = (Mapped(Library(path).resources, TOP), CELL_NAMES)
+            targets[name] = (Library(path).resources, CELL_NAMES)
+    mapped = {name: Mapped(read_stat(args.output / f"{name}.json"), convert)
+              for name, (convert, _) in targets.items()}
     rows, modules = [], []
     for number_format in args.formats:
         for configuration in configurations:
-            folder = args.output / f"{configuration}-{number_format}"
-            for target, (mapped, names) in targets.items():
-                mapped.learn(read_stat(folder / f"{target}.json"))
-                total = mapped.total()
-                rows += [(configuration, number_format, target, name, total[name]) for name in names]
-                for source, (count, sums) in sorted(mapped.by_source().items()):
-                    modules += [(configuration, number_format, target, source, count, name, sums[name])
-                                for name in names if sums[name]]
+            top, key = wrapped(configuration, number_format), (configuration, number_format)
+            for target, (_, names) in targets.items():
+                total = mapped[target].total(top)
+                rows += [(*key, target, name, total[name]) for name in names]
+                for source, (count, sums) in sorted(mapped[target].by_source(top).items()):
+                    modules += [(*key, target, source, count, name, sums[name]) for name in names if sums[name]]
             if "xc7" in args.targets:
-                rows.append((configuration, number_format, "rtl", "memory bits", memory_bits(folder / "rtl.json")))
+                total = Mapped(memories, lambda cells: {}).total(top, bits)
+                rows.append((*key, "rtl", "memory bits", total["memory bits"]))
     return rows, modules
-
-
-def memory_bits(path):
-    stat = read_stat(path)
-    mapped = Mapped(lambda cells: {}, TOP)
-    mapped.learn(stat)
-    return sum(times * stat[name]["num_memory_bits"]
-               for name, times in mapped.instances().items())
 
 
 def write_csv(path, titles, rows):
@@ -221,14 +227,15 @@ def main():
     libraries = dict(LIBRARIES)
     for path in args.liberty:
         libraries[path.stem] = path.resolve()
-    configurations = args.designs + (list(VARIANTS) if args.variants and "max" in args.designs else [])
+    configurations = args.designs + (list(VARIANTS) if "max" in args.designs else [])
     try:
         if "cells" in args.targets:
             for path in libraries.values():
                 Library(path)  # before the first minute is spent
-        jobs = [(c, f, t) for f in args.formats for c in configurations for t in args.targets]
+        args.output.mkdir(parents=True, exist_ok=True)
+        (args.output / "all_designs.sv").write_text(wrapper(args, configurations))
         with ThreadPoolExecutor(args.jobs) as pool:
-            list(pool.map(lambda job: run_yosys(args, job, libraries), jobs))
+            list(pool.map(lambda target: run_yosys(args, target, libraries), args.targets))
         rows, modules = collect(args, configurations, libraries)
     except FileNotFoundError as error:
         print(f"rtl-synth: {error.filename or 'yosys'} is missing; scripts/setup.sh --sim --synth installs the tools",
