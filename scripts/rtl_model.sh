@@ -1,0 +1,88 @@
+#!/usr/bin/env bash
+# rtl_model.sh DESIGN ROWSxCOLS FORMAT [options]: builds the Verilator model of one configuration into
+# build/rtl/<name>/, unless it is there and the sources are unchanged, and prints the executable's path.
+#   --predictor RxC   size of the predictor array (8x10)      --predictor-modes 1|3  its cells (1)
+#   --bits N          address bits of X, Y, W and predictor memories (those of rtl/machine.toml)
+#   --dpi             bf16: the multiply-add in C++, about ten times as fast
+#   --trace           waveforms (--vcd FILE)                  --main FILE.cpp  another main program
+#   --rtl DIR         sources from there instead of rtl/      --build DIR      instead of build/rtl
+set -euo pipefail
+root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+fail() { echo "rtl_model: $*" >&2; exit 2; }
+[[ $# -ge 3 ]] || { sed -n '2,8s/^# //p' "${BASH_SOURCE[0]}" >&2; exit 2; }
+design=$1 array=$2 format=$3
+shift 3
+predictor=8x10 modes=1 bits= dpi= trace= main=$root/rtl/sim/main.cpp rtl=$root/rtl build=$root/build/rtl
+while [[ $# -gt 0 ]]; do
+  case $1 in
+    --dpi) dpi=1 && shift && continue ;;
+    --trace) trace=1 && shift && continue ;;
+  esac
+  [[ $# -ge 2 ]] || fail "$1 needs a value"
+  case $1 in
+    --predictor) predictor=$2 ;; --predictor-modes) modes=$2 ;; --bits) bits=$2 ;;
+    --main) main=$2 ;; --rtl) rtl=$2 ;; --build) build=$2 ;;
+    *) fail "unknown option $1" ;;
+  esac
+  shift 2
+done
+case $design in baseline) D=0 ;; low) D=1 ;; efficient) D=2 ;; max) D=3 ;;
+  *) fail "no design '$design': choose one of baseline, low, efficient, max" ;; esac
+case $format in fixed) F=0 ;; bf16) F=1 ;; *) fail "no format '$format': choose fixed or bf16" ;; esac
+case $modes in 1) P=0 ;; 3) P=1 ;; *) fail "--predictor-modes is 1 or 3" ;; esac
+for size in "$array" "$predictor"; do
+  [[ $size =~ ^([1-9][0-9]{0,2})x([1-9][0-9]{0,2})$ && ${BASH_REMATCH[1]} -le 255 && ${BASH_REMATCH[2]} -le 255 ]] ||
+    fail "an array of '$size': write ROWSxCOLS, each 1 to 255"
+done
+[[ -z $bits || ( $bits =~ ^[0-9]+$ && $bits -ge 2 && $bits -le 16 ) ]] || fail "--bits is 2 to 16"
+command -v verilator >/dev/null || fail "Verilator is missing: make test-rtl installs it"
+
+table() { awk -v k="$1" '/^\[/ {s = $0} s == "[address_bits]" && $1 == k {print $3}' "$root/rtl/machine.toml"; }
+LX=${bits:-$(table x)} LY=${bits:-$(table y)} LW=${bits:-$(table w)} LP=${bits:-$(table predictor)} LD=$(table descriptor)
+set_=(DESIGN=$D FORMAT=$F ROWS="${array%x*}" COLS="${array#*x}" PROWS="${predictor%x*}" PCOLS="${predictor#*x}"
+  PMODES=$P LX="$LX" LY="$LY" LW="$LW" LP="$LP" LD="$LD")
+name=$design-$array-$format-p$predictor-m$modes${bits:+-b$bits}${dpi:+-dpi}${trace:+-trace}
+folder=$build/$name
+program=$folder/$(basename "$main" .cpp)
+sv=() ; while read -r f; do sv+=("$rtl/$f"); done <"$rtl/files.txt"
+
+# Objects of src/ that every configuration links.
+common=$build/common
+units=(core/files core/folder_handle core/special_files core/message core/foreign_text core/text core/interrupt rtl/machine rtl/descriptor
+  rtl/program_check rtl/program_file rtl/cycle_model rtl/golden)
+warn=(-std=c++20 -O2 -Wall -Wextra -I"$root/src")
+mkdir -p "$common" "$folder"
+objects=()
+for unit in "${units[@]}"; do
+  [[ -f $root/src/adagp/$unit.cpp ]] || continue
+  object=$common/${unit//\//-}.o
+  objects+=("$object")
+  newest=$(find "$root/src/adagp/rtl" "$root/src/adagp/$unit.cpp" -newer "$object" -print -quit 2>/dev/null || echo new)
+  [[ -f $object && -z $newest ]] || g++ "${warn[@]}" -c "$root/src/adagp/$unit.cpp" -o "$object"
+done
+
+# Verilator's own runtime, once without and once with waveforms.
+share=$(verilator --getenv VERILATOR_ROOT)/include
+for unit in verilated verilated_threads ${trace:+verilated_vcd_c}; do
+  object=$common/$unit${trace:+-trace}.o
+  objects+=("$object")
+  [[ -f $object ]] || g++ -std=c++20 -O2 -DVM_TRACE=${trace:-0} -DVM_TRACE_VCD=${trace:-0} -I"$share" -I"$share/vltstd" \
+    -c "$share/$unit.cpp" -o "$object"
+done
+
+library=$folder/Vadagp_top__ALL.a
+stale() { [[ ! -f $1 ]] || [[ -n $(find "${@:2}" -newer "$1" -print -quit) ]]; }
+if stale "$library" "${sv[@]}" "$root/rtl/sim/asserts.sv" "${BASH_SOURCE[0]}"; then
+  rm -rf "${folder:?}"/*
+  verilator --cc --top-module adagp_top --Mdir "$folder" -O3 --x-assign fast --x-initial fast \
+    --assert -Wall -Wno-UNUSED -Wno-DECLFILENAME -CFLAGS "-O2" ${trace:+--trace} ${dpi:+-DADAGP_DPI_MAC} \
+    "${set_[@]/#/-G}" "${sv[@]}" "$root/rtl/sim/asserts.sv" >"$folder/verilator.log" 2>&1 ||
+    { cat "$folder/verilator.log" >&2; exit 1; }
+  make -s -C "$folder" -f Vadagp_top.mk -j 2 OPT_FAST=-O2 OPT_SLOW=-O0 OPT_GLOBAL=-O1 Vadagp_top__ALL.a \
+    >"$folder/make.log" 2>&1 || { cat "$folder/make.log" >&2; exit 1; }
+fi
+if stale "$program" "$library" "${objects[@]}" "$main" "$root/rtl/sim"; then
+  g++ "${warn[@]}" "${set_[@]/#/-DADAGP_}" -DVM_TRACE=${trace:-0} -isystem "$share" -isystem "$share/vltstd" \
+    -I"$folder" -I"$root/rtl/sim" -I"$(dirname "$main")" "$main" "$root/rtl/sim/model.cpp" "$library" "${objects[@]}" -pthread -o "$program"
+fi
+echo "$program"
