@@ -47,14 +47,14 @@ class Library:
         except OSError as error:
             raise BadInput(f"{path}: cannot be read ({error.strerror})") from error
         text = re.sub(r"/\*.*?\*/", "", text, flags=re.S)
-        parts = re.split(r"^\s*cell\s*\(\s*\"?([\w.]+)\"?\s*\)", text, flags=re.M)
+        parts = re.split(r"\bcell\s*\(\s*\"?([\w.]+)\"?\s*\)", text)
         self.area, self.sequential = {}, set()
         for name, body in zip(parts[1::2], parts[2::2]):
-            area = re.search(r"^\s*area\s*:\s*([0-9.eE+-]+)", body, flags=re.M)
+            area = re.search(r"\barea\s*:\s*([0-9.eE+-]+)", body)
             if not area:
                 continue
             self.area[name] = float(area.group(1))
-            if re.search(r"^\s*(ff|latch)(_bank)?\s*\(", body, flags=re.M):
+            if re.search(r"\b(ff|latch)(_bank)?\s*\(", body):
                 self.sequential.add(name)
         if not self.area or not self.sequential:
             raise BadInput(f"{path}: {len(self.area)} cells with an area and {len(self.sequential)} "

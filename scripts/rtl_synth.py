@@ -81,10 +81,14 @@ def arguments():
 
 
 def sources(folder):
-    files = sorted(folder.glob("*.sv"), key=lambda path: (not path.name.endswith("_pkg.sv"), path.name))
-    if not (folder / BANK).exists():
-        raise BadInput(f"{folder}: no {BANK} in it; expected the folder with the RTL")
-    return files
+    """The files of the list beside them, in its order: the package comes first."""
+    names = (folder / "files.txt").read_text().split()
+    if BANK not in names:
+        raise BadInput(f"{folder / 'files.txt'}: no {BANK} in it; expected the list of the RTL's files")
+    for name in names:
+        if not (folder / name).is_file():
+            raise BadInput(f"{folder / name} is missing; {folder / 'files.txt'} names it")
+    return [folder / name for name in names]
 
 
 def parameters(args, configuration, number_format):
@@ -238,8 +242,8 @@ def main():
             list(pool.map(lambda target: run_yosys(args, target, libraries), args.targets))
         rows, modules = collect(args, configurations, libraries)
     except FileNotFoundError as error:
-        print(f"rtl-synth: {error.filename or 'yosys'} is missing; scripts/setup.sh --sim --synth installs the tools",
-              file=sys.stderr)
+        how = "; scripts/setup.sh --sim --synth installs it" if error.filename == "yosys" else ""
+        print(f"rtl-synth: {error.filename} is missing{how}", file=sys.stderr)
         return 3
     except BadInput as error:
         print(f"rtl-synth: {error}", file=sys.stderr)
