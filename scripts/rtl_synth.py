@@ -210,17 +210,16 @@ def with_increments(rows):
 
 def print_table(rows, configurations):
     cells = {row[:4]: row for row in rows}
-    width = max(12, *(len(name) + 2 for name in configurations))
     for number_format in sorted({row[1] for row in rows}, key=FORMATS.index):
         print(f"\nformat {number_format}: counts, and percent over the baseline")
-        print(f"{'target':<10} {'resource':<20}" + "".join(f"{name:>{width + 10}}" for name in configurations))
+        print(f"{'target':<10} {'resource':<20}" + "".join(f"{name:>22}" for name in configurations))
         seen = dict.fromkeys(row[2:4] for row in rows if row[1] == number_format)
         for target, name in seen:
             line = f"{target:<10} {name:<20}"
             for configuration in configurations:
                 row = cells[configuration, number_format, target, name]
                 change = f"{float(row[5]):+.2f} %" if row[5] and configuration != "baseline" else ""
-                line += f"{row[4]:>{width}}{change:>10}"
+                line += f"{row[4]:>12}{change:>10}"
             print(line)
 
 
