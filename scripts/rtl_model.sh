@@ -4,7 +4,7 @@
 #   --predictor RxC   size of the predictor array (8x10)      --predictor-modes 1|3  its cells (1)
 #   --bits N          address bits of X, Y, W and predictor memories (those of rtl/machine.toml)
 #   --dpi             bf16: the multiply-add in C++, about ten times as fast
-#   --trace           waveforms (--vcd FILE)                  --main FILE.cpp  another main program
+#   --trace           waveforms (--vcd FILE)                  --main "A.cpp B.cpp"  other sources
 #   --rtl DIR         sources from there instead of rtl/      --build DIR      instead of build/rtl
 set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
@@ -43,7 +43,8 @@ set_=(DESIGN=$D FORMAT=$F ROWS="${array%x*}" COLS="${array#*x}" PROWS="${predict
   PMODES=$P LX="$LX" LY="$LY" LW="$LW" LP="$LP" LD="$LD")
 name=$design-$array-$format-p$predictor-m$modes${bits:+-b$bits}${dpi:+-dpi}${trace:+-trace}
 folder=$build/$name
-program=$folder/$(basename "$main" .cpp)
+read -ra mains <<<"$main"
+program=$folder/$(basename "${mains[0]}" .cpp)
 sv=() ; while read -r f; do sv+=("$rtl/$f"); done <"$rtl/files.txt"
 
 # Objects of src/ that every configuration links.
@@ -81,8 +82,8 @@ if stale "$library" "${sv[@]}" "$root/rtl/sim/asserts.sv" "${BASH_SOURCE[0]}"; t
   make -s -C "$folder" -f Vadagp_top.mk -j 2 OPT_FAST=-O2 OPT_SLOW=-O0 OPT_GLOBAL=-O1 Vadagp_top__ALL.a \
     >"$folder/make.log" 2>&1 || { cat "$folder/make.log" >&2; exit 1; }
 fi
-if stale "$program" "$library" "${objects[@]}" "$main" "$root/rtl/sim"; then
+if stale "$program" "$library" "${objects[@]}" "${mains[@]}" "$root/rtl/sim"; then
   g++ "${warn[@]}" "${set_[@]/#/-DADAGP_}" -DVM_TRACE=${trace:-0} -isystem "$share" -isystem "$share/vltstd" \
-    -I"$folder" -I"$root/rtl/sim" -I"$(dirname "$main")" "$main" "$root/rtl/sim/model.cpp" "$library" "${objects[@]}" -pthread -o "$program"
+    -I"$folder" -I"$root/rtl/sim" -I"$(dirname "${mains[0]}")" "${mains[@]}" "$root/rtl/sim/model.cpp" "$library" "${objects[@]}" -pthread -o "$program"
 fi
 echo "$program"
