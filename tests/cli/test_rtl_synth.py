@@ -158,3 +158,29 @@ def test_a_total_is_the_sum_over_the_tree():
 
 def test_the_pictures_are_those_of_the_script():
     subprocess.run([sys.executable, ROOT / "scripts/draw_hardware.py", "--check"], check=True)
+
+
+def test_the_document_has_the_numbers_of_the_committed_run():
+    """docs/hardware.md: counts and increments by hand would drift from docs/results/*-rtl-resources.csv."""
+    newest = max((ROOT / "docs/results").glob("*-rtl-resources.csv"))
+    found = {(r["format"], r["target"], r["resource"], r["design"]): r for r in csv.DictReader(open(newest))}
+    lines = [[cell.strip() for cell in line.strip("|\n").split("|")]
+             for line in open(ROOT / "docs/hardware.md") if line.startswith("|")]
+    counts = [cells for cells in lines if cells[0] in ("fixed", "bf16")]
+    assert len(counts) == 18
+    for number_format, target, resource, *cells in counts:
+        for design, cell in zip(("baseline", "low", "efficient", "max", "max-three-modes"), cells):
+            row = found[number_format, target, resource, design]
+            assert cell.split(" (")[0].replace(" ", "") == f"{float(row['count']):.0f}", (resource, design)
+            if design != "baseline" and row["percent_over_baseline"]:
+                assert f"({float(row['percent_over_baseline']):+.1f} %)" in cell, (resource, design)
+    places = {"LUT": ("xc7", "LUT"), "FF": ("xc7", "FF"), "RAMB36": ("xc7", "RAMB36"), "DSP": ("xc7", "DSP48E1"),
+              "combinational area": ("osu035", "combinational area"),
+              "sequential area": ("osu035", "sequential area"), "cell area": ("osu035", "cell area")}
+    compared = [cells for cells in lines if cells[0] in places and len(cells) == 5]
+    assert len(compared) == len(places)
+    for name, _, fixed, bf16, _ in compared:
+        for number_format, cell in (("fixed", fixed), ("bf16", bf16)):
+            ours = [f"{float(found[number_format, *places[name], d]['percent_over_baseline']):+.1f}"
+                    for d in ("low", "efficient", "max")]
+            assert cell == " / ".join(ours), (name, number_format)
