@@ -110,9 +110,9 @@ test-python: wheel ## the tests of the Python package, in an environment with th
 	@scripts/setup.sh --full
 	@scripts/test_python.sh $(PYTEST_ARGS)
 
-rtl-synth: ## what the RTL's four designs need on an FPGA and in standard cells (LIBERTY=file.lib)
+rtl-synth: ## what the RTL's four designs need on an FPGA and in standard cells (LIBERTY=file.lib, SYNTH_ARGS=...)
 	@scripts/setup.sh --sim --synth
-	@LIBERTY="$(LIBERTY)" COPY="$(COPY)" scripts/rtl_synth.sh
+	@LIBERTY="$(LIBERTY)" COPY="$(COPY)" scripts/rtl_synth.sh $(SYNTH_ARGS)
 
 sim-only: ## the torch-free parts alone, build/sim-only/bin/adagp
 	@scripts/setup.sh --sim
