@@ -47,43 +47,56 @@ read -ra mains <<<"$main"
 program=$folder/$(basename "${mains[0]}" .cpp)
 sv=() ; while read -r f; do sv+=("$rtl/$f"); done <"$rtl/files.txt"
 
-# Objects of src/ that every configuration links.
+# Objects that every configuration links: src/, the main program, Verilator's runtime. A lock, since two
+# configurations may be built side by side.
 common=$build/common
-units=(core/files core/folder_handle core/special_files core/message core/foreign_text core/text core/interrupt rtl/machine rtl/descriptor
-  rtl/program_check rtl/program_file rtl/cycle_model rtl/golden)
-warn=(-std=c++20 -O2 -Wall -Wextra -I"$root/src")
+share=$(verilator --getenv VERILATOR_ROOT)/include
+flags=(-std=c++20 -O2 -Wall -Wextra -I"$root/src" -I"$root/rtl/sim")
 mkdir -p "$common" "$folder"
 objects=()
-for unit in "${units[@]}"; do
-  [[ -f $root/src/adagp/$unit.cpp ]] || continue
-  object=$common/${unit//\//-}.o
+stale() { [[ ! -f $1 ]] || [[ -n $(find "${@:2}" -newer "$1" -print -quit) ]]; }
+compile() {  # NAME SOURCE DEPENDENCY... -- FLAG...
+  local object=$common/$1.o depends=()
   objects+=("$object")
-  newest=$(find "$root/src/adagp/rtl" "$root/src/adagp/$unit.cpp" -newer "$object" -print -quit 2>/dev/null || echo new)
-  [[ -f $object && -z $newest ]] || g++ "${warn[@]}" -c "$root/src/adagp/$unit.cpp" -o "$object"
+  shift
+  local source=$1
+  while [[ $1 != -- ]]; do depends+=("$1"); shift; done
+  shift
+  stale "$object" "${depends[@]}" || return 0
+  g++ "$@" -c "$source" -o "$object.$$" && mv "$object.$$" "$object"
+}
+exec 9>"$common/lock"
+flock 9
+for unit in core/files core/special_files core/message core/foreign_text core/text core/interrupt \
+    rtl/machine rtl/descriptor rtl/program_check rtl/program_file rtl/cycle_model rtl/golden; do
+  compile "${unit//\//-}" "$root/src/adagp/$unit.cpp" "$root"/src/adagp/rtl/*.h -- "${flags[@]}"
 done
-
-# Verilator's own runtime, once without and once with waveforms.
-share=$(verilator --getenv VERILATOR_ROOT)/include
+for source in "${mains[@]}"; do
+  compile "$(basename "$source" .cpp)" "$source" "$root"/src/adagp/rtl/*.h "$root"/rtl/sim/*.h \
+    "$root"/tests/rtl/*.h -- "${flags[@]}"
+done
 for unit in verilated verilated_threads ${trace:+verilated_vcd_c}; do
-  object=$common/$unit${trace:+-trace}.o
-  objects+=("$object")
-  [[ -f $object ]] || g++ -std=c++20 -O2 -DVM_TRACE=${trace:-0} -DVM_TRACE_VCD=${trace:-0} -I"$share" -I"$share/vltstd" \
-    -c "$share/$unit.cpp" -o "$object"
+  compile "$unit${trace:+-trace}" "$share/$unit.cpp" -- -std=c++20 -O2 -DVM_TRACE=${trace:-0} \
+    -DVM_TRACE_VCD=${trace:-0} -I"$share" -I"$share/vltstd"
 done
+exec 9>&-
 
 library=$folder/Vadagp_top__ALL.a
-stale() { [[ ! -f $1 ]] || [[ -n $(find "${@:2}" -newer "$1" -print -quit) ]]; }
 if stale "$library" "${sv[@]}" "$root/rtl/sim/asserts.sv" "${BASH_SOURCE[0]}"; then
   rm -rf "${folder:?}"/*
-  verilator --cc --top-module adagp_top --Mdir "$folder" -O3 --x-assign fast --x-initial fast \
-    --assert -Wall -Wno-UNUSED -Wno-DECLFILENAME -CFLAGS "-O2" ${trace:+--trace} ${dpi:+-DADAGP_DPI_MAC} \
+  verilator --cc --top-module adagp_top --Mdir "$folder" -O3 --x-assign fast --x-initial fast --assert \
+    -Wall -Wno-UNUSED -Wno-DECLFILENAME ${trace:+--trace} ${dpi:+-DADAGP_DPI_MAC} \
     "${set_[@]/#/-G}" "${sv[@]}" "$root/rtl/sim/asserts.sv" >"$folder/verilator.log" 2>&1 ||
     { cat "$folder/verilator.log" >&2; exit 1; }
-  make -s -C "$folder" -f Vadagp_top.mk -j 2 OPT_FAST=-O2 OPT_SLOW=-O0 OPT_GLOBAL=-O1 Vadagp_top__ALL.a \
-    >"$folder/make.log" 2>&1 || { cat "$folder/make.log" >&2; exit 1; }
+  make -s -C "$folder" -f Vadagp_top.mk -j "${JOBS:-2}" OPT_FAST="${ADAGP_RTL_OPT:--O2}" OPT_SLOW=-O0 OPT_GLOBAL=-O1 \
+    Vadagp_top__ALL.a >"$folder/make.log" 2>&1 || { cat "$folder/make.log" >&2; exit 1; }
 fi
-if stale "$program" "$library" "${objects[@]}" "${mains[@]}" "$root/rtl/sim"; then
-  g++ "${warn[@]}" "${set_[@]/#/-DADAGP_}" -DVM_TRACE=${trace:-0} -isystem "$share" -isystem "$share/vltstd" \
-    -I"$folder" -I"$root/rtl/sim" -I"$(dirname "${mains[0]}")" "${mains[@]}" "$root/rtl/sim/model.cpp" "$library" "${objects[@]}" -pthread -o "$program"
+model=$folder/model.o
+if stale "$model" "$library" "$root"/rtl/sim/model.* "$root"/src/adagp/rtl/*.h; then
+  g++ "${flags[@]}" "${set_[@]/#/-DADAGP_}" -DVM_TRACE=${trace:-0} -isystem "$share" \
+    -isystem "$share/vltstd" -I"$folder" -c "$root/rtl/sim/model.cpp" -o "$model"
+fi
+if stale "$program" "$library" "$model" "${objects[@]}"; then
+  g++ "$model" "${objects[@]}" "$library" -pthread -o "$program"
 fi
 echo "$program"

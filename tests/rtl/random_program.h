@@ -1,6 +1,7 @@
 #pragma once
 // Random descriptors that the machine accepts, and programs made of them.
 
+#include <algorithm>
 #include <random>
 
 #include "adagp/core/error.h"
@@ -10,7 +11,12 @@ namespace adagp::rtl {
 
 class RandomProgram {
  public:
-  RandomProgram(const Machine& machine, std::uint32_t seed) : machine_(machine), random_(seed) {}
+  // The programs use the first 128 rows of each memory, so that all of them are soon compared.
+  RandomProgram(const Machine& machine, std::uint32_t seed) : machine_(machine), random_(seed) {
+    for (int* bits :
+         {&machine_.x_bits, &machine_.y_bits, &machine_.w_bits, &machine_.predictor_bits})
+      *bits = std::min(*bits, 7);
+  }
 
   std::uint32_t below(std::uint32_t n) { return random_() % n; }
   bool one_in(std::uint32_t n) { return below(n) == 0; }

@@ -2,12 +2,15 @@
 // the machine's outside memory equals the golden model's bit by bit, the weights equal those of
 // plain loops without tiles, the counters equal the cycle model, and over the steps the loss falls.
 // Usage: test_training [STEPS] [SEED]
+//        test_training --write FOLDER   program.hex, and the outside memory before.bin and
+//        after.bin
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <random>
 
 #include "adagp/core/error.h"
+#include "adagp/core/files.h"
 #include "adagp/rtl/arithmetic.h"
 #include "adagp/rtl/golden.h"
 #include "direct_net.h"
@@ -30,6 +33,10 @@ std::uint32_t as_data(Format f, double value) {
 double as_number(Format f, std::uint16_t data) {
   return f == Format::kFixed ? static_cast<std::int16_t>(data) / 256.0
                              : std::bit_cast<float>(static_cast<std::uint32_t>(data) << 16);
+}
+
+SmallNet small_net(const Machine& m) {
+  return {m, 4, {{3, 6, 3, 1, 6}, {6, 5, 3, 0, 6}, {5, 4, 4, 0, 4}}};
 }
 
 // Images, targets, weights and the predictor's weights, at their places outside.
@@ -98,7 +105,7 @@ void require(bool holds, const std::string& what) {
 
 void run(int steps, std::uint32_t seed) {
   const Machine m = built_machine();
-  const SmallNet net(m, 4, {{3, 6, 3, 1, 6}, {6, 5, 3, 0, 6}, {5, 4, 4, 0, 4}});
+  const SmallNet net = small_net(m);
   Model model(net.beats);
   Golden golden(m, net.beats);
   fill(net, model.outside(), seed);
@@ -143,10 +150,39 @@ void run(int steps, std::uint32_t seed) {
   std::printf("\n");
 }
 
+// What the command line of the model reads: two programs, and the outside memory before the first.
+void write(const std::string& folder) {
+  const Machine m = built_machine();
+  const SmallNet net = small_net(m);
+  std::vector<std::uint32_t> outside(static_cast<std::size_t>(net.beats) * m.lanes());
+  fill(net, outside, 1);
+  // One program, so that the machine's memories keep what the set-up wrote.
+  Program program = net.setup();
+  program.pop_back();
+  for (Descriptor& d : program) d.mask = bit(m.has_predictor() ? Phase::kWarm : Phase::kBp);
+  const Program batch = net.batch(true);
+  program.insert(program.end(), batch.begin(), batch.end());
+  const Schedule schedule{m.has_predictor() ? 6u : 1u, 1, 1, 1};
+  write_program(folder + "/program.hex", {m, schedule, program});
+  const auto save = [&](const char* name, const std::vector<std::uint32_t>& words) {
+    core::write_file(folder + name,
+                     {reinterpret_cast<const char*>(words.data()), words.size() * 4});
+  };
+  save("/before.bin", outside);
+  Golden golden(m, net.beats);
+  golden.outside() = outside;
+  golden.run(program, schedule);
+  save("/after.bin", golden.outside());
+}
+
 }  // namespace
 
 int main(int count, char** values) {
   try {
+    if (count == 3 && std::string(values[1]) == "--write") {
+      write(values[2]);
+      return 0;
+    }
     run(count > 1 ? std::atoi(values[1]) : 50,
         static_cast<std::uint32_t>(count > 2 ? std::atoi(values[2]) : 1));
   } catch (const Error& e) {

@@ -78,7 +78,8 @@ class Reader {
   Descriptor descriptor() {
     const std::string text = line("all descriptors");
     if (text.size() != kDigits || text.find_first_not_of("0123456789abcdef") != std::string::npos)
-      fail("expected " + std::to_string(kDigits) + " hex digits");
+      fail("expected " + std::to_string(kDigits) + " hex digits" +
+           (at_end() ? "; the file is cut off here" : ""));
     sum_ = checksum(text, sum_);
     Words words{};
     for (std::size_t i = 0; i < words.size(); ++i)
