@@ -160,6 +160,13 @@ def test_the_pictures_are_those_of_the_script():
     subprocess.run([sys.executable, ROOT / "scripts/draw_hardware.py", "--check"], check=True)
 
 
+@pytest.mark.skipif(not shutil.which("verilator"), reason="Verilator is not installed (make test-rtl)")
+def test_the_waveform_is_what_the_rtl_does(tmp_path):
+    """The script itself stops when the array gives another product or the cycles are not the counter's."""
+    subprocess.run([sys.executable, ROOT / "scripts/draw_tile.py", tmp_path / "tile.svg"], check=True)
+    assert (tmp_path / "tile.svg").read_text() == (ROOT / "docs/img/hardware-tile.svg").read_text()
+
+
 def test_the_document_has_the_numbers_of_the_committed_run():
     """docs/hardware.md: counts and increments by hand would drift from docs/results/*-rtl-resources.csv."""
     newest = max((ROOT / "docs/results").glob("*-rtl-resources.csv"))
