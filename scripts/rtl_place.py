@@ -13,6 +13,7 @@ it). Pins are left out: the designs have more ports than a package has pins. Mem
 import argparse
 import json
 import os
+import shutil
 import subprocess
 import sys
 import time
@@ -40,10 +41,7 @@ def arguments():
 
 def run(command, log, folder):
     with open(folder / log, "w") as out:
-        try:
-            done = subprocess.run(command, cwd=folder, stdout=out, stderr=out)
-        except FileNotFoundError as error:
-            raise BadInput(f"{command[0]} is missing; scripts/rtl_place.py --help says how to install it") from error
+        done = subprocess.run(command, cwd=folder, stdout=out, stderr=out)
     if done.returncode != 0:
         errors = [line for line in (folder / log).read_text(errors="replace").splitlines() if "ERROR" in line]
         raise BadInput(f"{Path(command[0]).name}: {(errors or ['it failed'])[0]} (log: {folder / log})")
@@ -62,8 +60,7 @@ def place(args, design):
               f"synth_ecp5 -top {TOP} -json design.json"]
     (folder / "ecp5.ys").write_text("\n".join(lines) + "\n")
     run(["yosys", "-Q", "ecp5.ys"], "yosys.log", folder)
-    program = args.nextpnr if "/" not in args.nextpnr else str((ROOT / args.nextpnr).resolve())
-    run([program, "--85k", "--json", "design.json", "--out-of-context", "--timing-allow-fail", "--seed",
+    run([args.nextpnr, "--85k", "--json", "design.json", "--out-of-context", "--timing-allow-fail", "--seed",
          str(args.seed), "--report", "report.json"], "nextpnr.log", folder)
     report = json.loads((folder / "report.json").read_text())
     used = {ours: report["utilization"].get(theirs, {"used": 0, "available": 0})
@@ -75,6 +72,12 @@ def place(args, design):
 def main():
     args = arguments()
     args.output, args.rtl = args.output.resolve(), args.rtl.resolve()
+    if "/" in args.nextpnr:
+        args.nextpnr = str(ROOT / args.nextpnr)
+    for program, how in (("yosys", "make rtl-synth installs it"), (args.nextpnr, "see the head of this script")):
+        if not shutil.which(program):
+            print(f"rtl-place: {program} is missing: {how}", file=sys.stderr)
+            return 3
     rows = []
     print(f"{'design':<10} {'resource':<12} {'used':>8} {'of':>8}")
     try:

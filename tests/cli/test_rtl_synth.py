@@ -130,6 +130,12 @@ def test_wrong_options_and_files(rtl, tmp_path):
     assert "no bank.sv" in synth(rtl, "--targets", "xc7", code=3).stderr
 
 
+def test_place_and_route_says_what_is_missing():
+    done = subprocess.run([sys.executable, ROOT / "scripts/rtl_place.py", "--nextpnr", "/none/nextpnr"], text=True,
+                          capture_output=True)
+    assert done.returncode == 3 and "is missing" in done.stderr and "Traceback" not in done.stderr
+
+
 def test_a_library_without_flip_flops_is_refused(tmp_path):
     path = tmp_path / "a.lib"
     path.write_text(LIBERTY)
