@@ -38,7 +38,7 @@ refuse() {  # CODE PART COMMAND...
   grep -qF -- "$part" "$work/stderr" || fail "no '$part' in: $(cat "$work/stderr")"
 }
 head -c 3000 "$work/program.hex" >"$work/cut.hex"
-sed 's/^array 4x5/array 5x4/' "$work/program.hex" >"$work/other.hex"
+sed 's/^x_bits 10/x_bits 11/' "$work/program.hex" >"$work/other.hex"
 sed 's/^descriptors .*/descriptors 9999999999/' "$work/program.hex" >"$work/many.hex"
 head -c 4096 /dev/urandom >"$work/noise.hex"
 head -c 7 "$work/before.bin" >"$work/odd.bin"

@@ -4,6 +4,7 @@
 // Usage: test_training [STEPS] [SEED]
 //        test_training --write FOLDER   program.hex, and the outside memory before.bin and
 //        after.bin
+#include <chrono>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
@@ -116,14 +117,17 @@ void run(int steps, std::uint32_t seed) {
   golden.run(net.setup(), {});
 
   const Program in_turn = net.batch(false), program = net.batch(true);
-  double first = 0, loss = 0;
+  double first = 0, loss = 0, seconds = 0, cycles = 0;
   std::uint64_t gp_cycles = 0, bp_cycles = 0;
   for (int step = 0; step < steps; ++step) {
     const bool predicted = m.has_predictor() && step % 5 == 4;
     const Schedule schedule{1, step == 0 ? 1u : 0u, predicted ? 1 : 0, predicted ? 0 : 1};
     const std::string name =
         std::string("step ") + std::to_string(step) + (predicted ? " (GP)" : " (BP)");
+    const auto begin = std::chrono::steady_clock::now();
     const Counts seen = model.run(program, schedule, {});
+    seconds += std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+    cycles += static_cast<double>(seen.cycles);
     require(seen == predict(m, program, schedule), name + ": counters differ from the cycle model");
     (predicted ? gp_cycles : bp_cycles) = seen.cycles;
     golden.run(program, schedule);
@@ -147,7 +151,7 @@ void run(int steps, std::uint32_t seed) {
     require(gp_cycles < slow, "the predictor array does not work beside the main array");
     std::printf(" (without overlap %llu)", static_cast<unsigned long long>(slow));
   }
-  std::printf("\n");
+  std::printf(", %.2f M cycles/s\n", cycles / seconds / 1e6);
 }
 
 // What the command line of the model reads: two programs, and the outside memory before the first.

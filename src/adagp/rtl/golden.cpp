@@ -63,9 +63,7 @@ void Golden::execute(const Descriptor& d) {
     case Op::kTile:
       return tile(d, main_, d.psrc ? Buffer::kPx : Buffer::kX, Buffer::kY, Buffer::kW);
     case Op::kPtile:
-      // The backward modes of the predictor array work on memories that no other unit reaches.
-      if (d.mode == 0) tile(d, pred_, Buffer::kPx, Buffer::kPy, Buffer::kPw);
-      return;
+      return tile(d, pred_, Buffer::kPx, Buffer::kPy, Buffer::kPw);
     case Op::kDma:
       return transfer(d);
     case Op::kVec:
@@ -86,6 +84,8 @@ void Golden::tile(const Descriptor& d, Cells& cells, Buffer x, Buffer y, Buffer 
   if (d.load_w)
     for (int r = 0; r < rows; ++r)
       for (int c = 0; c < cols; ++c) cells.weights[r * cols + c] = data(w, d.wb + c, r);
+  // The predictor array's backward modes work on memories that no other unit reaches.
+  if (&cells == &pred_ && static_cast<Mode>(d.mode) != Mode::kForward) return;
   if (d.clear) cells.sums.assign(cells.sums.size(), 0);
   std::uint64_t plain = d.yb;
   for (const std::uint64_t row : looped_rows(d, d.xb)) {
