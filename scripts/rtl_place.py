@@ -60,7 +60,7 @@ def place(args, design):
               f"synth_ecp5 -top {TOP} -json design.json"]
     (folder / "ecp5.ys").write_text("\n".join(lines) + "\n")
     run(["yosys", "-Q", "ecp5.ys"], "yosys.log", folder)
-    run([args.nextpnr, "--85k", "--json", "design.json", "--out-of-context", "--timing-allow-fail", "--seed",
+    run([args.nextpnr, "--85k", "--json", "design.json", "--out-of-context", "--freq", "100", "--timing-allow-fail", "--seed",
          str(args.seed), "--report", "report.json"], "nextpnr.log", folder)
     report = json.loads((folder / "report.json").read_text())
     used = {ours: report["utilization"].get(theirs, {"used": 0, "available": 0})
