@@ -5,9 +5,9 @@
     scripts/draw_hardware.py FOLDER
     scripts/draw_hardware.py --check    # do the files in docs/img equal what this script draws?
 
-Blocks that a design adds to the baseline, and blocks that do more in it, have other colours. Needs Python alone. A picture has a
-background of its own and a dark form, so it is readable on light and on dark pages. The script stops
-where a text is wider than its block.
+Blocks that a design adds to the baseline, and blocks that do more in it, have other colours. Needs
+Python alone. A picture has a background of its own and a dark form, so it is readable on light and on
+dark pages. The script stops where a text is wider than its block.
 """
 
 import argparse
@@ -37,7 +37,8 @@ STYLE = """
     .block { fill: #1b222c; stroke: #9ea7b3; } .added { fill: #43260f; stroke: #ff9a57; }
     .extended { fill: #362d0c; stroke: #e3b341; }
     .outside { stroke: #9ea7b3; } .wire { stroke: #9ea7b3; } .head { fill: #9ea7b3; }
-    .frame { stroke: #9ea7b3; } .newframe { stroke: #ff9a57; } .newwire { stroke: #ff9a57; } .newhead { fill: #ff9a57; } .control { stroke: #9ea7b3; }
+    .frame { stroke: #9ea7b3; } .newframe { stroke: #ff9a57; } .newwire { stroke: #ff9a57; }
+    .newhead { fill: #ff9a57; } .control { stroke: #9ea7b3; }
   }
 """
 

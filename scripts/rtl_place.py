@@ -60,8 +60,9 @@ def place(args, design):
               f"synth_ecp5 -top {TOP} -json design.json"]
     (folder / "ecp5.ys").write_text("\n".join(lines) + "\n")
     run(["yosys", "-Q", "ecp5.ys"], "yosys.log", folder)
-    run([args.nextpnr, "--85k", "--json", "design.json", "--out-of-context", "--freq", "100", "--timing-allow-fail", "--seed",
-         str(args.seed), "--report", "report.json"], "nextpnr.log", folder)
+    # At its default of 12 MHz the placer would stop when that is reached.
+    run([args.nextpnr, "--85k", "--json", "design.json", "--out-of-context", "--freq", "100",
+         "--timing-allow-fail", "--seed", str(args.seed), "--report", "report.json"], "nextpnr.log", folder)
     report = json.loads((folder / "report.json").read_text())
     used = {ours: report["utilization"].get(theirs, {"used": 0, "available": 0})
             for theirs, ours in RESOURCES.items()}

@@ -114,7 +114,8 @@ def wrapper(args, configurations):
         for configuration in configurations:
             values = parameters(args, configuration, number_format)
             given = ", ".join(f".{name}({value})" for name, value in values.items())
-            lines.append(f"module {wrapped(configuration, number_format)}; (* keep *) {TOP} #({given}) u (); endmodule")
+            name = wrapped(configuration, number_format)
+            lines.append(f"module {name}; (* keep *) {TOP} #({given}) u (); endmodule")
     lines += ["module all_designs;", *(f"  (* keep *) {name} u_{name} ();" for name in names), "endmodule", ""]
     return "\n".join(lines)
 

@@ -38,11 +38,13 @@ TOP = """module adagp_top #(parameter int DESIGN = 0, parameter int ROWS = 1, pa
   assign q = 32'(r);
   times u (.a(a), .b(b), .y(y));
   logic [15:0] rd;
-  bank #(.BITS(16), .ADDRESS_BITS(12)) m (.clk(clk), .we(a[0]), .wa(b[11:0]), .wd(a), .re(1'b1), .ra(a[11:0]), .rd(rd));
+  bank #(.BITS(16), .ADDRESS_BITS(12)) m (
+    .clk(clk), .we(a[0]), .wa(b[11:0]), .wd(a), .re(1'b1), .ra(a[11:0]), .rd(rd));
   logic [15:0] rd2;
   generate
     if (DESIGN >= 2) begin : g_memory
-      bank #(.BITS(16), .ADDRESS_BITS(12)) m2 (.clk(clk), .we(a[1]), .wa(b[11:0]), .wd(a), .re(1'b1), .ra(a[11:0]), .rd(rd2));
+      bank #(.BITS(16), .ADDRESS_BITS(12)) m2 (
+        .clk(clk), .we(a[1]), .wa(b[11:0]), .wd(a), .re(1'b1), .ra(a[11:0]), .rd(rd2));
     end else begin : g_none
       assign rd2 = 16'd0;
     end
