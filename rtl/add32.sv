@@ -2,6 +2,9 @@
 // float32 here has no subnormals and no NaN: a subnormal operand or result is +0, every zero result is
 // +0, overflow gives infinity, and an operand with exponent 255 counts as infinity; of two infinities
 // the first operand's sign wins.
+`ifdef ADAGP_DPI_MAC
+import "DPI-C" pure function int unsigned adagp_add_float(input int unsigned a, input int unsigned b);
+`endif
 module add32 #(parameter int FORMAT = 0) (
   input  logic [31:0] a,
   input  logic [31:0] b,
@@ -10,6 +13,10 @@ module add32 #(parameter int FORMAT = 0) (
     if (FORMAT == 0) begin : g_fixed
       assign y = a + b;
     end else begin : g_float
+`ifdef ADAGP_DPI_MAC
+      // The same function in C++ (src/adagp/rtl/arithmetic.h), for speed in simulation.
+      assign y = adagp_add_float(a, b);
+`else
       logic swap, subtract, round_up, is_zero;
       logic [31:0] big, small_;
       logic [7:0] distance;
@@ -42,6 +49,7 @@ module add32 #(parameter int FORMAT = 0) (
         else if (is_zero) y = 32'd0;
         else y = {big[31], final_exponent[7:0], rounded[24] ? rounded[23:1] : rounded[22:0]};
       end
+`endif
     end
   endgenerate
 endmodule

@@ -14,8 +14,10 @@ module pe #(parameter int FORMAT = 0, parameter int MODES = 1) (
   input  logic [31:0] v_in,
   output logic [31:0] h_out,
   output logic [31:0] v_out);
-  // Inlining 180 cells costs the C++ compiler minutes.
+`ifdef ADAGP_PE_OUT_OF_LINE
+  // 180 cells with the float multiply-add in SystemVerilog, inlined, cost the C++ compiler minutes.
   /*verilator no_inline_module*/
+`endif
   logic [15:0] w, a, b;
   logic [31:0] c, y;
   mac #(.FORMAT(FORMAT)) multiply_add (.a(a), .b(b), .c(c), .y(y));

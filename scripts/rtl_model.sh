@@ -81,14 +81,16 @@ for unit in verilated verilated_threads ${trace:+verilated_vcd_c}; do
 done
 exec 9>&-
 
+inline=
+[[ $format == bf16 && -z $dpi ]] && inline=-DADAGP_PE_OUT_OF_LINE
 library=$folder/Vadagp_top__ALL.a
 if stale "$library" "${sv[@]}" "$root/rtl/sim/asserts.sv" "${BASH_SOURCE[0]}"; then
   rm -rf "${folder:?}"/*
   verilator --cc --top-module adagp_top --Mdir "$folder" -O3 --x-assign fast --x-initial fast --assert \
-    -Wall -Wno-UNUSED -Wno-DECLFILENAME ${trace:+--trace} ${dpi:+-DADAGP_DPI_MAC} \
+    -Wall -Wno-UNUSED -Wno-DECLFILENAME ${trace:+--trace} ${dpi:+-DADAGP_DPI_MAC} $inline \
     "${set_[@]/#/-G}" "${sv[@]}" "$root/rtl/sim/asserts.sv" >"$folder/verilator.log" 2>&1 ||
     { cat "$folder/verilator.log" >&2; exit 1; }
-  make -s -C "$folder" -f Vadagp_top.mk -j "${JOBS:-2}" OPT_FAST="${ADAGP_RTL_OPT:--O2}" OPT_SLOW=-O0 OPT_GLOBAL=-O1 \
+  make -s -C "$folder" -f Vadagp_top.mk -j "${JOBS:-2}" OPT_FAST="${ADAGP_RTL_OPT:--O3}" OPT_SLOW=-O0 OPT_GLOBAL=-O1 \
     Vadagp_top__ALL.a >"$folder/make.log" 2>&1 || { cat "$folder/make.log" >&2; exit 1; }
 fi
 model=$folder/model.o

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# test_rtl.sh [--no-mutations]: every test of rtl/. Installs Verilator where it is missing.
+# test_rtl.sh [--no-mutations | --smoke]: every test of rtl/. Installs Verilator where it is missing.
+# --smoke: one small configuration, for `make test`; without Verilator it says so and exits with 77.
 #   lint    four designs, two formats, by Verilator and, where it is installed, by Yosys
 #   mac     10 million vectors against native float
 #   arrays  random programs, tiles and training steps on 4x5 and odd sizes, all designs, both formats
@@ -13,6 +14,10 @@ jobs=${JOBS:-2}
 export JOBS=1  # for each of them
 
 if ! command -v verilator >/dev/null; then
+  if [[ ${1:-} == --smoke ]]; then
+    say "skipped: Verilator is not installed (make test-rtl installs it)"
+    exit 77
+  fi
   # shellcheck source=scripts/setup_packages.sh
   source scripts/setup_packages.sh
   say "installing Verilator with apt-get ($(rights || echo "not allowed here"))"
@@ -65,7 +70,15 @@ configuration() {
 
 if [[ ${1:-} == --configuration ]]; then
   read -ra words <<<"$2"
+  # Compiling for speed repays itself on the large arrays alone.
+  [[ $2 == *12x15* ]] || export ADAGP_RTL_OPT=-O1
   configuration "${words[@]}"
+  exit
+fi
+if [[ ${1:-} == --smoke ]]; then
+  export ADAGP_RTL_OPT=-O1
+  scripts/rtl_table.py --check
+  configuration 40 - max 2x3 fixed --predictor 1x2 --bits 8
   exit
 fi
 

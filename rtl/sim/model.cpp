@@ -18,6 +18,10 @@ extern "C" unsigned int adagp_mac_bf16(unsigned int ab, unsigned int c) {
                               c);
 }
 
+extern "C" unsigned int adagp_add_float(unsigned int a, unsigned int b) {
+  return adagp::rtl::float_add(a, b);
+}
+
 namespace adagp::rtl {
 namespace {
 
@@ -65,7 +69,8 @@ Machine built_machine() {
 
 Model::Model(std::size_t beats, const std::string& vcd)
     : context_(std::make_unique<VerilatedContext>()),
-      outside_(beats * static_cast<std::size_t>(built_machine().lanes())) {
+      lanes_(static_cast<std::size_t>(built_machine().lanes())),
+      outside_(beats * lanes_) {
 #if VM_TRACE
   if (!vcd.empty()) {
     context_->traceEverOn(true);
@@ -99,11 +104,10 @@ Model::~Model() {
 // Requests are accepted and beats move when the drawn number says so.
 void Model::serve_memory() {
   const bool ready = stall_below_ == 0 || random_() >= stall_below_;
-  const std::size_t lanes = static_cast<std::size_t>(built_machine().lanes());
   top_->request_ready = ready;
   top_->load_valid = ready && left_ > 0 && !storing_;
   top_->store_ready = ready && left_ > 0 && storing_;
-  if (top_->load_valid) put(top_->load_data, &outside_[beat_ * lanes]);
+  if (top_->load_valid) put(top_->load_data, &outside_[beat_ * lanes_]);
 }
 
 void Model::cycle() {
@@ -114,10 +118,9 @@ void Model::cycle() {
   if (trace_) trace_->dump(context_->time());
 #endif
   context_->timeInc(1);
-  const std::size_t lanes = static_cast<std::size_t>(built_machine().lanes());
   const bool moves =
       (top_->load_valid && top_->load_ready) || (top_->store_ready && top_->store_valid);
-  if (moves && storing_) take(top_->store_data, &outside_[beat_ * lanes]);
+  if (moves && storing_) take(top_->store_data, &outside_[beat_ * lanes_]);
   const bool requested = top_->request_valid && top_->request_ready;
   const std::uint64_t addr = top_->request_addr, beats = top_->request_beats;
   const bool store = top_->request_store;
@@ -132,9 +135,9 @@ void Model::cycle() {
     --left_;
   }
   if (requested) {
-    if ((addr + beats) * lanes > outside_.size())
+    if ((addr + beats) * lanes_ > outside_.size())
       throw DataError("rtl: a transfer to beat " + std::to_string(addr + beats) +
-                      ": the outside memory has " + std::to_string(outside_.size() / lanes));
+                      ": the outside memory has " + std::to_string(outside_.size() / lanes_));
     beat_ = addr;
     left_ = beats;
     storing_ = store;

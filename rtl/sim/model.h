@@ -48,6 +48,7 @@ class Model {
   std::unique_ptr<VerilatedContext> context_;
   std::unique_ptr<Vadagp_top> top_;
   std::unique_ptr<VerilatedVcdC> trace_;
+  std::size_t lanes_;
   std::vector<std::uint32_t> outside_;
   std::mt19937 random_;
   std::uint32_t stall_below_ = 0;  // of 2^32

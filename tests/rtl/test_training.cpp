@@ -4,10 +4,10 @@
 // Usage: test_training [STEPS] [SEED]
 //        test_training --write FOLDER   program.hex, and the outside memory before.bin and
 //        after.bin
-#include <chrono>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
+#include <ctime>
 #include <random>
 
 #include "adagp/core/error.h"
@@ -124,9 +124,9 @@ void run(int steps, std::uint32_t seed) {
     const Schedule schedule{1, step == 0 ? 1u : 0u, predicted ? 1 : 0, predicted ? 0 : 1};
     const std::string name =
         std::string("step ") + std::to_string(step) + (predicted ? " (GP)" : " (BP)");
-    const auto begin = std::chrono::steady_clock::now();
+    const std::clock_t begin = std::clock();
     const Counts seen = model.run(program, schedule, {});
-    seconds += std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+    seconds += static_cast<double>(std::clock() - begin) / CLOCKS_PER_SEC;
     cycles += static_cast<double>(seen.cycles);
     require(seen == predict(m, program, schedule), name + ": counters differ from the cycle model");
     (predicted ? gp_cycles : bp_cycles) = seen.cycles;
@@ -151,7 +151,7 @@ void run(int steps, std::uint32_t seed) {
     require(gp_cycles < slow, "the predictor array does not work beside the main array");
     std::printf(" (without overlap %llu)", static_cast<unsigned long long>(slow));
   }
-  std::printf(", %.2f M cycles/s\n", cycles / seconds / 1e6);
+  std::printf(", %.2f M cycles per CPU second\n", cycles / seconds / 1e6);
 }
 
 // What the command line of the model reads: two programs, and the outside memory before the first.
