@@ -115,7 +115,7 @@ module adagp_top #(
   assign vec_act = vec_kind == 4'(adagp_pkg::VEC_ACT);
   assign vec_back = vec_kind == 4'(adagp_pkg::VEC_BACK);
   assign vec_out = vec_kind == 4'(adagp_pkg::VEC_OUT);
-  assign vec_feature = vec_kind == 4'(adagp_pkg::VEC_FEATURE);
+  assign vec_feature = HAS_PRED != 0 && vec_kind == 4'(adagp_pkg::VEC_FEATURE);
   assign vec_sgd_pred = HAS_PRED != 0 && vec_kind == 4'(adagp_pkg::VEC_SGD_PRED);
   assign vec_sgd = vec_kind == 4'(adagp_pkg::VEC_SGD) || vec_sgd_pred;
   assign vec_gradient = HAS_ARRAY != 0 && vec_kind == 4'(adagp_pkg::VEC_GRADIENT);
@@ -128,7 +128,8 @@ module adagp_top #(
   logic [ROWS*32-1:0] reorg_o;
   logic [PROWS*16-1:0] reorg_pw;
   logic [PROWS-1:0] reorg_pw_valid, reorg_pw_wrap;
-  reorg_unit #(.ROWS(ROWS), .PROWS(PROWS), .FORMAT(FORMAT), .HAS_ARRAY(HAS_ARRAY)) reorg (
+  reorg_unit #(.ROWS(ROWS), .PROWS(PROWS), .FORMAT(FORMAT), .HAS_PRED(HAS_PRED),
+               .HAS_ARRAY(HAS_ARRAY)) reorg (
     .clk(clk), .rst(rst), .issue(issue[adagp_pkg::ENGINE_REORG]), .d(d),
     .idle(seq_idle[adagp_pkg::ENGINE_REORG]), .beat(reorg_beat), .from_g(reorg_from_g),
     .addr(reorg_addr), .y_rd(y_rd), .g_rd(g_rd), .write(reorg_write), .to_pred(reorg_to_pred),

@@ -1,6 +1,8 @@
 // Nested loops as one address: level 0 is the innermost, level l runs n[l] times with stride s[l].
-// `last` is high at the final address; `last_inner` when the INNER lowest levels are at their ends.
-module loop_counter #(parameter int LEVELS = 3, parameter int INNER = 1) (
+// `last` is high at the final address; `last_inner` when the INNER lowest levels are at their ends,
+// `last_outer` when the OUTER lowest are.
+module loop_counter #(parameter int LEVELS = 3, parameter int INNER = 1,
+                      parameter int OUTER = 1) (
   input  logic                 clk,
   input  logic                 load,
   input  logic                 step,
@@ -10,6 +12,7 @@ module loop_counter #(parameter int LEVELS = 3, parameter int INNER = 1) (
   output logic [15:0]          addr,
   output logic                 first_inner,
   output logic                 last_inner,
+  output logic                 last_outer,
   output logic                 last);
   logic [LEVELS*16-1:0] start, count, next_start, next_count;
   logic [LEVELS-1:0] at_end, at_begin;
@@ -18,6 +21,7 @@ module loop_counter #(parameter int LEVELS = 3, parameter int INNER = 1) (
   assign addr = start[15:0];
   assign last = &at_end;
   assign last_inner = &at_end[INNER-1:0];
+  assign last_outer = &at_end[OUTER-1:0];
   assign first_inner = &at_begin[INNER-1:0];
   always_comb begin
     for (int l = 0; l < LEVELS; l = l + 1) begin

@@ -4,6 +4,7 @@
 // Cycles: cells * window * chunks + 1 (several chunks when a row is wider than the predictor array).
 module reorg_unit #(
   parameter int ROWS = 4, parameter int PROWS = 2, parameter int FORMAT = 0,
+  parameter int HAS_PRED = 0,  // 0: gradients of biases alone
   parameter int HAS_ARRAY = 0) (
   input  logic                clk,
   input  logic                rst,
@@ -27,50 +28,51 @@ module reorg_unit #(
   localparam logic [1:0] IDLE = 0, RUN = 1, LAST = 2;
   localparam int CHUNKS = (ROWS + PROWS - 1) / PROWS;
   logic [1:0] state;
+  logic g_wanted;
   logic [15:0] dst, gs, chunk, chunk_now;
   logic [95:0] counts, strides;
   logic [4:0] shift;
   logic [7:0] rot;
   logic first, last_inner, first_now, last_now, last, chunk_end;
   logic [ROWS*32-1:0] acc, sum;
-  logic [31:0] cells, cell_;
+  logic [15:0] cell_;
 
-  loop_counter #(.LEVELS(6), .INNER(3)) loops (
+  loop_counter #(.LEVELS(6), .INNER(3), .OUTER(5)) loops (
     .clk(clk), .load(issue && idle), .step(beat), .base(d[adagp_pkg::F_YB +: 16]), .n(counts),
-    .s(strides), .addr(addr), .first_inner(first), .last_inner(last_inner), .last(last));
+    .s(strides), .addr(addr), .first_inner(first), .last_inner(last_inner),
+    .last_outer(chunk_end), .last(last));
 
+  assign from_g = HAS_PRED == 0 || g_wanted;
   assign idle = state == IDLE;
   assign beat = state == RUN;
-  assign chunk_end = cell_ + 32'd1 == cells;
   always_ff @(posedge clk) begin
     first_now <= first;
     last_now <= beat && last_inner && !rst;
     chunk_now <= chunk;
-    wa <= dst + cell_[15:0];
-    wb <= dst + cell_[15:0] + gs;
+    wa <= dst + cell_;
+    wb <= dst + cell_ + gs;
     acc <= sum;
     if (rst) state <= IDLE;
     else case (state)
       IDLE: if (issue) begin
-        from_g <= d[adagp_pkg::F_KIND +: 4] == 4'(adagp_pkg::REORG_G_TO_O);
+        g_wanted <= d[adagp_pkg::F_KIND +: 4] == 4'(adagp_pkg::REORG_G_TO_O);
         to_pred <= HAS_ARRAY != 0 && d[adagp_pkg::F_PSRC];
         counts <= {(HAS_ARRAY != 0 && d[adagp_pkg::F_PSRC]) ? 16'(CHUNKS) : 16'd1,
                    d[adagp_pkg::F_ADDR +: 32],
                    d[adagp_pkg::F_N2 +: 16], d[adagp_pkg::F_N1 +: 16], d[adagp_pkg::F_N0 +: 16]};
         strides <= {16'd0, d[adagp_pkg::F_S3 +: 16], d[adagp_pkg::F_XB +: 16],
                     d[adagp_pkg::F_S2 +: 16], d[adagp_pkg::F_S1 +: 16], d[adagp_pkg::F_S0 +: 16]};
-        cells <= d[adagp_pkg::F_ADDR +: 16] * d[adagp_pkg::F_ADDR+16 +: 16];
         shift <= d[adagp_pkg::F_SHIFT_A +: 5];
         rot <= d[adagp_pkg::F_ROT +: 8];
         gs <= d[adagp_pkg::F_GS +: 16];
         dst <= d[adagp_pkg::F_WB +: 16];
-        cell_ <= 32'd0;
+        cell_ <= 16'd0;
         chunk <= 16'd0;
         state <= RUN;
       end
       RUN: begin
         if (last_inner) begin
-          cell_ <= chunk_end ? 32'd0 : cell_ + 32'd1;
+          cell_ <= chunk_end ? 16'd0 : cell_ + 16'd1;
           if (chunk_end) begin
             chunk <= chunk + 16'd1;
             dst <= dst + gs;

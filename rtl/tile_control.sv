@@ -29,14 +29,14 @@ module tile_control #(parameter int ROWS = 4, parameter int COLS = 5) (
   logic [2:0] state;
   logic [15:0] n, row, yb, wb, x_now;
   logic [47:0] counts, strides;
-  logic clear, drain, first, last, loop_last_inner, loop_first_inner;
+  logic clear, drain, first, last, loop_last_inner, loop_last_outer, loop_first_inner;
   logic loading_2, draining_1, draining_2;
   logic [15:0] n_1;
 
   loop_counter #(.LEVELS(3)) rows_of_x (
     .clk(clk), .load(issue && idle), .step(streaming), .base(d[adagp_pkg::F_XB +: 16]),
     .n(counts), .s(strides), .addr(x_now), .first_inner(loop_first_inner),
-    .last_inner(loop_last_inner), .last(last));
+    .last_inner(loop_last_inner), .last_outer(loop_last_outer), .last(last));
 
   assign idle = state == IDLE;
   assign loading = state == LOAD;

@@ -52,13 +52,13 @@ module vec_unit #(
   logic [47:0] counts, strides;
   logic [4:0] shift_a, shift_b;
   logic [7:0] rot;
-  logic relu, bias, last, last_inner, first_inner, is_sgd, sgd_pred;
+  logic relu, bias, last, last_inner, last_outer, first_inner, is_sgd, sgd_pred;
   logic [COLS*16-1:0] masked;
 
   loop_counter #(.LEVELS(4), .INNER(3)) loops (
     .clk(clk), .load(issue && idle), .step(beat), .base(d[adagp_pkg::F_XB +: 16]),
     .n({chunks, counts}), .s({16'd0, strides}), .addr(walk), .first_inner(first_inner),
-    .last_inner(last_inner), .last(last));
+    .last_inner(last_inner), .last_outer(last_outer), .last(last));
 
   assign idle = state == IDLE;
   assign beat = state == RUN;

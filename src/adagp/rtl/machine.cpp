@@ -54,11 +54,13 @@ void check(const Machine& machine) {
                        std::to_string(machine.cols) + " (predictor " +
                        std::to_string(machine.pred_rows) + "x" + std::to_string(machine.pred_cols) +
                        "): rows and columns must be 1 to 255");
-  for (const int bits : {machine.x_bits, machine.y_bits, machine.w_bits, machine.predictor_bits,
-                         machine.descriptor_bits})
+  for (const int bits : {machine.x_bits, machine.y_bits, machine.w_bits, machine.predictor_bits})
     if (bits < 1 || bits > 16)
       throw UsageError("rtl: a memory with " + std::to_string(bits) +
                        " address bits: 1 to 16 are possible");
+  if (machine.descriptor_bits < 1 || machine.descriptor_bits > kMaxDescriptorBits)
+    throw UsageError("rtl: a program memory with " + std::to_string(machine.descriptor_bits) +
+                     " address bits: 1 to " + std::to_string(kMaxDescriptorBits) + " are possible");
 }
 
 void Schedule::check() const {

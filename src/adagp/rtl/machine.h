@@ -8,6 +8,9 @@
 
 namespace adagp::rtl {
 
+// A whole network has up to a million tiles.
+inline constexpr int kMaxDescriptorBits = 20;
+
 struct Machine {
   Design design = Design::kBaseline;
   Format format = Format::kFixed;

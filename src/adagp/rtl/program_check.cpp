@@ -106,6 +106,7 @@ class Checker {
         within(Buffer::kY, plain);
         return within(Buffer::kG, looped);
       case VecKind::kFeature:
+        if (!machine_.has_predictor()) fail("feature needs a design with a predictor");
         if (d_.psrc && d_.bias) fail("the predictor array has no biases");
         within(d_.psrc ? Buffer::kPy : Buffer::kY, plain);
         return within(d_.psrc ? Buffer::kPw : Buffer::kW, looped);
@@ -130,6 +131,7 @@ class Checker {
     const std::uint64_t c0 = d_.addr & 0xffff, c1 = d_.addr >> 16;
     if (!c0 || !c1) fail("a reorganisation of 0 cells");
     const bool from_g = static_cast<ReorgKind>(d_.kind) == ReorgKind::kGToO;
+    if (!from_g && !machine_.has_predictor()) fail("y_to_w needs a design with a predictor");
     within(from_g ? Buffer::kG : Buffer::kY, d_.yb + span() + (c0 - 1) * d_.xb + (c1 - 1) * d_.s3);
     const std::uint64_t last = d_.wb + c0 * c1 - 1;
     if (!d_.psrc) return within(from_g ? Buffer::kO : Buffer::kW, last);

@@ -13,7 +13,7 @@ namespace {
 
 constexpr const char* kTitle = "adagp-rtl program 1";
 constexpr std::size_t kDigits = kDescriptorBits / 4;
-constexpr std::size_t kMaxDescriptors = 65536;
+constexpr std::uint32_t kMaxDescriptors = 1u << kMaxDescriptorBits;
 
 // FNV-1a over the descriptor lines.
 std::uint32_t checksum(const std::string& text, std::uint32_t sum = 2166136261u) {
@@ -136,7 +136,7 @@ ProgramFile parse_program(const std::string& text, const std::string& name) {
   m.y_bits = static_cast<int>(in.number(in.value("y_bits"), 16));
   m.w_bits = static_cast<int>(in.number(in.value("w_bits"), 16));
   m.predictor_bits = static_cast<int>(in.number(in.value("predictor_bits"), 16));
-  m.descriptor_bits = static_cast<int>(in.number(in.value("descriptor_bits"), 16));
+  m.descriptor_bits = static_cast<int>(in.number(in.value("descriptor_bits"), kMaxDescriptorBits));
   file.schedule.batches = in.number("batches");
   file.schedule.warm = in.number("warm");
   file.schedule.k = static_cast<int>(in.number(in.value("k"), 255));
