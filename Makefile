@@ -28,7 +28,7 @@ endef
 ninja = @ninja -j $(JOBS) -C $(1) $(2)
 
 .PHONY: build run test test-asan test-gpu test-sim test-rtl bench bench-gpu bench-sim bench-parallel layers fuzz sim-only format \
-  cross lint lint-all setup offline-bundle wheel test-python clean help
+  cross lint lint-all rtl-synth setup offline-bundle wheel test-python clean help
 
 build: ## the program, build/bin/adagp (default)
 	@scripts/setup.sh --auto
@@ -112,6 +112,10 @@ wheel: ## the Python package, dist/adagp-*.whl
 test-python: wheel ## the tests of the Python package, in an environment with the wheel (PYTEST_ARGS=-k plan)
 	@scripts/setup.sh --full
 	@scripts/test_python.sh $(PYTEST_ARGS)
+
+rtl-synth: ## what the RTL's four designs need on an FPGA and in standard cells (LIBERTY=file.lib, SYNTH_ARGS=...)
+	@scripts/setup.sh --sim --synth
+	@LIBERTY="$(LIBERTY)" COPY="$(COPY)" scripts/rtl_synth.sh $(SYNTH_ARGS)
 
 sim-only: ## the torch-free parts alone, build/sim-only/bin/adagp
 	@scripts/setup.sh --sim
