@@ -1,14 +1,17 @@
 // The machine: sequencer, main array, vector unit, reorganisation unit, DMA, event counters, and by
 // DESIGN the predictor's parts. 0 baseline: none. 1 low: none of its own, its weights come over the
-// DMA into X. 2 efficient: a memory PX beside X. 3 max: an array of its own with memories PX, PY, PW.
+// DMA into X. 2 efficient: a memory PX beside X. 3 max: an array of its own with memories PX, PY,
+// PW.
 module adagp_top #(
   parameter int DESIGN = 0, parameter int ROWS = 4, parameter int COLS = 5,
   parameter int PROWS = 2, parameter int PCOLS = 3, parameter int FORMAT = 0,
   parameter int PMODES = 0,  // 1: the predictor array's cells know all three modes
   parameter int LX = adagp_pkg::X_ADDRESS_BITS, parameter int LY = adagp_pkg::Y_ADDRESS_BITS,
-  parameter int LW = adagp_pkg::W_ADDRESS_BITS, parameter int LP = adagp_pkg::PREDICTOR_ADDRESS_BITS,
+  parameter int LW = adagp_pkg::W_ADDRESS_BITS,
+  parameter int LP = adagp_pkg::PREDICTOR_ADDRESS_BITS,
   parameter int LD = adagp_pkg::DESCRIPTOR_ADDRESS_BITS,
-  parameter int WIDE = ROWS > COLS ? ROWS : COLS, parameter int PWIDE = PROWS > PCOLS ? PROWS : PCOLS,
+  parameter int WIDE = ROWS > COLS ? ROWS : COLS,
+  parameter int PWIDE = PROWS > PCOLS ? PROWS : PCOLS,
   parameter int LANES = WIDE > PWIDE ? WIDE : PWIDE) (
   input  logic                clk,
   input  logic                rst,
@@ -140,7 +143,8 @@ module adagp_top #(
   logic vec_reads_y, reorg_reads_y, vec_writes_w, reorg_writes_w, vec_writes_o, reorg_writes_o;
   logic vec_writes_x, vec_writes_g, vec_back_read, vec_writes_d, sgd_read, sgd_write;
   logic main_loading, main_streaming, main_draining, main_clash;
-  assign vec_reads_y = vec_read && (vec_act || vec_out || (vec_feature && !vec_psrc) || vec_sgd_pred);
+  assign vec_reads_y =
+    vec_read && (vec_act || vec_out || (vec_feature && !vec_psrc) || vec_sgd_pred);
   assign reorg_reads_y = reorg_beat && !reorg_from_g;
   assign vec_back_read = vec_read && vec_back;
   assign sgd_read = vec_read && vec_sgd;
@@ -305,7 +309,8 @@ module adagp_top #(
     events[adagp_pkg::EVENT_BP_BATCHES] = batch_end && seq_phase[adagp_pkg::PHASE_BP];
     events[adagp_pkg::EVENT_GP_BATCHES] = batch_end && seq_phase[adagp_pkg::PHASE_GP];
   end
-  counters events_seen (.clk(clk), .clear(rst || (start && !running)), .events(events), .counts(counts));
+  counters events_seen (
+    .clk(clk), .clear(rst || (start && !running)), .events(events), .counts(counts));
 
   // A sticky flag for tests: a unit and the array, or two units, used one port in the same cycle.
   always_ff @(posedge clk) begin

@@ -1,9 +1,10 @@
-// y = a + b for sums. FORMAT 0: 32-bit two's complement, wraps. FORMAT 1: float32, round to nearest even.
-// float32 here has no subnormals and no NaN: a subnormal operand or result is +0, every zero result is
-// +0, overflow gives infinity, and an operand with exponent 255 counts as infinity; of two infinities
-// the first operand's sign wins.
+// y = a + b for sums. FORMAT 0: 32-bit two's complement, wraps. FORMAT 1: float32, round to nearest
+// even. float32 here has no subnormals and no NaN: a subnormal operand or result is +0, every zero
+// result is +0, overflow gives infinity, and an operand with exponent 255 counts as infinity; of
+// two infinities the first operand's sign wins.
 `ifdef ADAGP_DPI_MAC
-import "DPI-C" pure function int unsigned adagp_add_float(input int unsigned a, input int unsigned b);
+import "DPI-C" pure function int unsigned adagp_add_float(
+  input int unsigned a, input int unsigned b);
 `endif
 module add32 #(parameter int FORMAT = 0) (
   input  logic [31:0] a,
@@ -27,7 +28,8 @@ module add32 #(parameter int FORMAT = 0) (
       logic [24:0] rounded;
       logic signed [9:0] exponent, final_exponent;
       always_comb begin
-        swap = b[30:23] > a[30:23] || (b[30:23] == a[30:23] && b[22:0] > a[22:0] && a[30:23] != 8'hff);
+        swap = b[30:23] > a[30:23] ||
+               (b[30:23] == a[30:23] && b[22:0] > a[22:0] && a[30:23] != 8'hff);
         big = swap ? b : a;
         small_ = swap ? a : b;
         distance = big[30:23] - small_[30:23];

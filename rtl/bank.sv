@@ -1,4 +1,5 @@
-// One memory with a read and a write port. A read gives the old word; the output holds without `re`.
+// One memory with a read and a write port. A read gives the old word; the output holds without
+// `re`.
 module bank #(parameter int BITS = 16, parameter int ADDRESS_BITS = 8) (
   input  logic                    clk,
   input  logic                    we,

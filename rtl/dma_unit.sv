@@ -1,6 +1,6 @@
-// Rows between the outside memory and one on-chip memory, one row per beat. A request (address, beats,
-// direction) is handed over first; then the beats follow with valid/ready.
-// Cycles without stalls: load 1 + beats, store 2 + beats.
+// Rows between the outside memory and one on-chip memory, one row per beat. A request (address,
+// beats, direction) is handed over first; then the beats follow with valid/ready. Cycles without
+// stalls: load 1 + beats, store 2 + beats.
 module dma_unit #(parameter int LANES = 5) (
   input  logic                clk,
   input  logic                rst,

@@ -1,5 +1,5 @@
-// An array with its memories. The array's own accesses come from tile_control; the other units reach
-// the memories through the row ports (see lane_memory). MODES 0 leaves out G, D and O.
+// An array with its memories. The array's own accesses come from tile_control; the other units
+// reach the memories through the row ports (see lane_memory). MODES 0 leaves out G, D and O.
 module engine #(
   parameter int ROWS = 4, parameter int COLS = 5, parameter int FORMAT = 0, parameter int MODES = 1,
   parameter int HAS_PX = 0,  // a second memory for x: the predictor's weights (design efficient)

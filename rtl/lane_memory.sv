@@ -1,7 +1,8 @@
 // A row memory: LANES banks side by side. The array reads and writes each lane at its own address
 // (a_*: addresses arrive one cycle later per lane); the other units read whole rows and write a row
-// at address `wa`, or, in lanes with `wsel`, at `wb` (regrouped rows cross a border). The other units
-// win a port; a program must keep them off the array's cycles, and `clash` says when it did not.
+// at address `wa`, or, in lanes with `wsel`, at `wb` (regrouped rows cross a border). The other
+// units win a port; a program must keep them off the array's cycles, and `clash` says when it did
+// not.
 module lane_memory #(
   parameter int LANES = 4, parameter int BITS = 16, parameter int ADDRESS_BITS = 8) (
   input  logic                  clk,

@@ -1,8 +1,9 @@
-// y = c + a * b. FORMAT 0: 16-bit operands in two's complement, 32-bit sum that wraps.
-// FORMAT 1: bfloat16 operands, float32 sum. The product is exact, so the sum is rounded once.
-// A product below the smallest normal number is 0, zero times infinity is 0; the rest is as in add32.
+// y = c + a * b. FORMAT 0: 16-bit operands in two's complement, 32-bit sum that wraps. FORMAT 1:
+// bfloat16 operands, float32 sum. The product is exact, so the sum is rounded once. A product below
+// the smallest normal number is 0, zero times infinity is 0; the rest is as in add32.
 `ifdef ADAGP_DPI_MAC
-import "DPI-C" pure function int unsigned adagp_mac_bf16(input int unsigned ab, input int unsigned c);
+import "DPI-C" pure function int unsigned adagp_mac_bf16(
+  input int unsigned ab, input int unsigned c);
 `endif
 module mac #(parameter int FORMAT = 0) (
   input  logic [15:0] a,
@@ -33,7 +34,8 @@ module mac #(parameter int FORMAT = 0) (
         if (is_zero) product = 32'd0;
         else if (is_infinite) product = {sign, 8'hff, 23'd0};
         else if (exponent <= 0) product = 32'd0;
-        else product = {sign, exponent[7:0], mantissa[15] ? mantissa[14:0] : {mantissa[13:0], 1'b0}, 8'd0};
+        else product = {sign, exponent[7:0],
+                        mantissa[15] ? mantissa[14:0] : {mantissa[13:0], 1'b0}, 8'd0};
       end
       add32 #(.FORMAT(1)) adder (.a(c), .b(product), .y(y));
 `endif

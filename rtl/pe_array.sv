@@ -1,6 +1,7 @@
 // ROWS x COLS cells. Row r takes `left` lane r and gives `right` lane r; column c likewise upwards.
 module pe_array #(
-  parameter int ROWS = 4, parameter int COLS = 5, parameter int FORMAT = 0, parameter int MODES = 1) (
+  parameter int ROWS = 4, parameter int COLS = 5, parameter int FORMAT = 0,
+  parameter int MODES = 1) (
   input  logic               clk,
   input  logic [1:0]         mode,
   input  logic               pass,

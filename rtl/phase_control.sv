@@ -1,5 +1,5 @@
-// Which phase the batch has: n_warm batches of warm-up, then k predicted (GP) and m exact (BP) in turn.
-// The baseline knows BP alone.
+// Which phase the batch has: n_warm batches of warm-up, then k predicted (GP) and m exact (BP) in
+// turn. The baseline knows BP alone.
 module phase_control #(parameter int HAS_PRED = 0) (
   input  logic        clk,
   input  logic        start,

@@ -1,6 +1,6 @@
-// Puts a row of SRC lanes into memories of DST lanes. The row is cut into chunks of DST lanes; chunk
-// `chunk` is turned by `rot` lanes. Lane k is written where `valid`; where `wrap`, the word belongs to
-// the next group of DST channels.
+// Puts a row of SRC lanes into memories of DST lanes. The row is cut into chunks of DST lanes;
+// chunk `chunk` is turned by `rot` lanes. Lane k is written where `valid`; where `wrap`, the word
+// belongs to the next group of DST channels.
 module regroup #(parameter int SRC = 4, parameter int DST = 5, parameter int BITS = 16) (
   input  logic [SRC*BITS-1:0] row,
   input  logic [15:0]         chunk,

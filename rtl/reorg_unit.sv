@@ -1,7 +1,8 @@
-// Window sums over rows, one row per cycle: for each of c1 x c0 cells the sum over n2 x n1 x n0 rows,
-// divided by 2^shift_a. From Y into W: the batch mean and average pooling of a layer's output, where
-// every lane (an output channel) is one sample of the predictor. From G into O: gradients of biases.
-// Cycles: cells * window * chunks + 1 (several chunks when a row is wider than the predictor array).
+// Window sums over rows, one row per cycle: for each of c1 x c0 cells the sum over n2 x n1 x n0
+// rows, divided by 2^shift_a. From Y into W: the batch mean and average pooling of a layer's
+// output, where every lane (an output channel) is one sample of the predictor. From G into O:
+// gradients of biases. Cycles: cells * window * chunks + 1 (several chunks when a row is wider than
+// the predictor array).
 module reorg_unit #(
   parameter int ROWS = 4, parameter int PROWS = 2, parameter int FORMAT = 0,
   parameter int HAS_PRED = 0,  // 0: gradients of biases alone

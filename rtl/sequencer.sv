@@ -1,6 +1,7 @@
-// Runs the program once per batch: fetch, decode, issue, three cycles per descriptor. A descriptor is
-// issued in order, when its engine and the engines of its `wait` bits are idle; one whose mask misses
-// the phase is skipped. `error` stops the machine at a descriptor that this design cannot execute.
+// Runs the program once per batch: fetch, decode, issue, three cycles per descriptor. A descriptor
+// is issued in order, when its engine and the engines of its `wait` bits are idle; one whose mask
+// misses the phase is skipped. `error` stops the machine at a descriptor that this design cannot
+// execute.
 module sequencer #(parameter int DESIGN = 0, parameter int LD = 8) (
   input  logic          clk,
   input  logic          rst,

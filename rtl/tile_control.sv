@@ -1,6 +1,7 @@
-// Steps of one tile: load weights (COLS cycles), stream n0*n1*n2 rows, flush (ROWS+COLS+1), drain the
-// weight gradients (COLS), end (1). Row addresses travel along two pipes: lane k reads its memory k
-// cycles after lane 0, and the same pipe is the write address when the result leaves the array.
+// Steps of one tile: load weights (COLS cycles), stream n0*n1*n2 rows, flush (ROWS+COLS+1), drain
+// the weight gradients (COLS), end (1). Row addresses travel along two pipes: lane k reads its
+// memory k cycles after lane 0, and the same pipe is the write address when the result leaves the
+// array.
 module tile_control #(parameter int ROWS = 4, parameter int COLS = 5) (
   input  logic         clk,
   input  logic         rst,
@@ -64,8 +65,10 @@ module tile_control #(parameter int ROWS = 4, parameter int COLS = 5) (
             clear <= d[adagp_pkg::F_CLEAR];
             drain <= d[adagp_pkg::F_DRAIN];
             psrc <= d[adagp_pkg::F_PSRC];
-            counts <= {d[adagp_pkg::F_N2 +: 16], d[adagp_pkg::F_N1 +: 16], d[adagp_pkg::F_N0 +: 16]};
-            strides <= {d[adagp_pkg::F_S2 +: 16], d[adagp_pkg::F_S1 +: 16], d[adagp_pkg::F_S0 +: 16]};
+            counts <= {d[adagp_pkg::F_N2 +: 16], d[adagp_pkg::F_N1 +: 16],
+                       d[adagp_pkg::F_N0 +: 16]};
+            strides <= {d[adagp_pkg::F_S2 +: 16], d[adagp_pkg::F_S1 +: 16],
+                        d[adagp_pkg::F_S0 +: 16]};
             yb <= d[adagp_pkg::F_YB +: 16];
             wb <= d[adagp_pkg::F_WB +: 16];
             state <= d[adagp_pkg::F_LOAD_W] ? LOAD : STREAM;

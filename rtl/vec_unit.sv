@@ -1,7 +1,7 @@
-// Row-wise work outside the array, one row (or one chunk of a regrouped row) per cycle:
-// [read the bias row] , read a row , compute and write it one cycle later.
-// Cycles: [1 if bias] + n0*n1*n2 * chunks + 1. One side of each kind walks plain rows from `yb`, the
-// other the nested loops from `xb`; rows of several chunks are walked once per chunk.
+// Row-wise work outside the array, one row (or one chunk of a regrouped row) per cycle: [read the
+// bias row] , read a row , compute and write it one cycle later. Cycles: [1 if bias] + n0*n1*n2 *
+// chunks + 1. One side of each kind walks plain rows from `yb`, the other the nested loops from
+// `xb`; rows of several chunks are walked once per chunk.
 module vec_unit #(
   parameter int ROWS = 4, parameter int COLS = 5, parameter int PROWS = 2, parameter int FORMAT = 0,
   parameter int HAS_PRED = 0, parameter int HAS_ARRAY = 0) (

@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
-# rtl_model.sh DESIGN ROWSxCOLS FORMAT [options]: builds the Verilator model of one configuration into
-# build/rtl/<name>/, unless it is there and the sources are unchanged, and prints the executable's path.
+# rtl_model.sh DESIGN ROWSxCOLS FORMAT [options]: builds the Verilator model of one configuration
+# into build/rtl/<name>/, unless it is there and the sources are unchanged, and prints the
+# executable's path.
 #   --predictor RxC   size of the predictor array (8x10)      --predictor-modes 1|3  its cells (1)
-#   --bits N          address bits of X, Y, W and predictor memories (those of rtl/machine.toml); or four
-#                     numbers X,Y,W,PREDICTOR
+#   --bits N          address bits of X, Y, W and predictor memories (those of rtl/machine.toml);
+#                     or four numbers X,Y,W,PREDICTOR
 #   --descriptor-bits N  address bits of the program memory (those of rtl/machine.toml)
 #   --dpi             bf16: the multiply-add in C++, about ten times as fast
 #   --trace           waveforms (--vcd FILE)                  --main "A.cpp B.cpp"  other sources
@@ -11,10 +12,11 @@
 set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 fail() { echo "rtl_model: $*" >&2; exit 2; }
-[[ $# -ge 3 ]] || { sed -n '2,11s/^# //p' "${BASH_SOURCE[0]}" >&2; exit 2; }
+[[ $# -ge 3 ]] || { sed -n '2,12s/^# //p' "${BASH_SOURCE[0]}" >&2; exit 2; }
 design=$1 array=$2 format=$3
 shift 3
-predictor=8x10 modes=1 bits= descriptor= dpi= trace= main=$root/rtl/sim/main.cpp rtl=$root/rtl build=$root/build/rtl
+predictor=8x10 modes=1 bits='' descriptor='' dpi='' trace=''
+main=$root/rtl/sim/main.cpp rtl=$root/rtl build=$root/build/rtl
 while [[ $# -gt 0 ]]; do
   case $1 in
     --dpi) dpi=1 && shift && continue ;;
@@ -22,7 +24,8 @@ while [[ $# -gt 0 ]]; do
   esac
   [[ $# -ge 2 ]] || fail "$1 needs a value"
   case $1 in
-    --predictor) predictor=$2 ;; --predictor-modes) modes=$2 ;; --bits) bits=$2 ;; --descriptor-bits) descriptor=$2 ;;
+    --predictor) predictor=$2 ;; --predictor-modes) modes=$2 ;;
+    --bits) bits=$2 ;; --descriptor-bits) descriptor=$2 ;;
     --main) main=$2 ;; --rtl) rtl=$2 ;; --build) build=$2 ;;
     *) fail "unknown option $1" ;;
   esac
@@ -45,19 +48,24 @@ done
   fail "--descriptor-bits is 2 to 20"
 command -v verilator >/dev/null || fail "Verilator is missing: make test-rtl installs it"
 
-table() { awk -v k="$1" '/^\[/ {s = $0} s == "[address_bits]" && $1 == k {print $3}' "$root/rtl/machine.toml"; }
-LX=${each[0]:-$(table x)} LY=${each[1]:-${each[0]:-$(table y)}} LW=${each[2]:-${each[0]:-$(table w)}}
-LP=${each[3]:-${each[0]:-$(table predictor)}} LD=${descriptor:-$(table descriptor)}
-set_=(DESIGN=$D FORMAT=$F ROWS="${array%x*}" COLS="${array#*x}" PROWS="${predictor%x*}" PCOLS="${predictor#*x}"
-  PMODES=$P LX="$LX" LY="$LY" LW="$LW" LP="$LP" LD="$LD")
-name=$design-$array-$format-p$predictor-m$modes${bits:+-b${bits//,/-}}${descriptor:+-d$descriptor}${dpi:+-dpi}${trace:+-trace}
+table() {
+  awk -v k="$1" '/^\[/ {s = $0} s == "[address_bits]" && $1 == k {print $3}' "$root/rtl/machine.toml"
+}
+LX=${each[0]:-$(table x)} LY=${each[1]:-${each[0]:-$(table y)}}
+LW=${each[2]:-${each[0]:-$(table w)}} LP=${each[3]:-${each[0]:-$(table predictor)}}
+LD=${descriptor:-$(table descriptor)}
+set_=(DESIGN="$D" FORMAT="$F" ROWS="${array%x*}" COLS="${array#*x}"
+  PROWS="${predictor%x*}" PCOLS="${predictor#*x}"
+  PMODES="$P" LX="$LX" LY="$LY" LW="$LW" LP="$LP" LD="$LD")
+name=$design-$array-$format-p$predictor-m$modes${bits:+-b${bits//,/-}}
+name+=${descriptor:+-d$descriptor}${dpi:+-dpi}${trace:+-trace}
 folder=$build/$name
 read -ra mains <<<"$main"
 program=$folder/$(basename "${mains[0]}" .cpp)
 sv=() ; while read -r f; do sv+=("$rtl/$f"); done <"$rtl/files.txt"
 
-# Objects that every configuration links: src/, the main program, Verilator's runtime. A lock, since two
-# configurations may be built side by side.
+# Objects that every configuration links: src/, the main program, Verilator's runtime. A lock, since
+# two configurations may be built side by side.
 common=$build/common
 share=$(verilator --getenv VERILATOR_ROOT)/include
 flags=(-std=c++20 -O2 -Wall -Wextra -I"$root/src" -I"$root/rtl/sim")

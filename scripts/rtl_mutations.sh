@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# rtl_mutations.sh [PATTERN]: a test of the tests. Each mutation of tests/rtl/mutations.txt is made in a
-# copy of rtl/, the model is built from it, and the random programs must find it. Prints "n of n detected".
+# rtl_mutations.sh [PATTERN]: a test of the tests. Each mutation of tests/rtl/mutations.txt is made
+# in a copy of rtl/, the model is built from it, and the random programs must find it. Prints "n of
+# n detected".
 set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 work=$root/build/rtl/mutations

@@ -1,11 +1,13 @@
 #!/usr/bin/env bash
-# test_rtl.sh [--no-mutations | --smoke]: every test of rtl/. Installs Verilator where it is missing.
-# --smoke: one small configuration, for `make test`; without Verilator it says so and exits with 77.
+# test_rtl.sh [--no-mutations | --smoke]: every test of rtl/. Installs Verilator where it is
+# missing. --smoke: one small configuration, for `make test`; without Verilator it says so and exits
+# with 77.
 #   lint    four designs, two formats, by Verilator and, where it is installed, by Yosys
 #   mac     10 million vectors against native float
 #   arrays  random programs, tiles and training steps on 4x5 and odd sizes, all designs, both formats
 #   12x15   the paper's size, with the speed in cycles per second
-# At most 6 minutes on two quiet cores; JOBS=n changes how many configurations are built side by side.
+# At most 6 minutes on two quiet cores; JOBS=n changes how many configurations are built side by
+# side.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 say() { echo "test-rtl: $*" >&2; }

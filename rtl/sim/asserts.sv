@@ -13,7 +13,8 @@ module adagp_asserts #(parameter int LD = 8) (
     assert ((issue & ~seq_idle) == 5'd0) else $error("a busy engine got a descriptor");
     assert ((issue & (issue - 5'd1)) == 5'd0) else $error("two engines got one descriptor");
     assert (!(load_ready && store_valid)) else $error("the DMA loads and stores at once");
-    assert (!(request_valid && (load_ready || store_valid))) else $error("a request inside a transfer");
+    assert (!(request_valid && (load_ready || store_valid)))
+      else $error("a request inside a transfer");
     assert (!running || (seq_phase != 3'd0 && (seq_phase & (seq_phase - 3'd1)) == 3'd0))
       else $error("a batch has one phase");
   end

@@ -230,7 +230,7 @@ void Golden::reorganise(const Descriptor& d) {
         std::uint32_t sum = 0;
         bool first = true;
         for (const std::uint64_t row :
-             looped_rows(d, d.yb + std::uint64_t{i0} * d.xb + i1 * d.s3)) {
+             looped_rows(d, d.yb + std::uint64_t{i0} * d.xb + std::uint64_t{i1} * d.s3)) {
           const std::uint32_t x =
               from_g ? widened(f, static_cast<std::uint16_t>(at(Buffer::kG, row, r)))
                      : at(Buffer::kY, row, r);
