@@ -27,8 +27,8 @@ if [ ! -f $(2)/build.ninja ] || [ "$$(cat $$args 2>/dev/null)" != '$(1) $(call o
 endef
 ninja = @ninja -j $(JOBS) -C $(1) $(2)
 
-.PHONY: build run test test-asan test-gpu test-sim bench bench-gpu bench-sim bench-parallel layers fuzz sim-only format \
-  cross lint lint-all setup offline-bundle wheel test-python clean help
+.PHONY: build run test test-asan test-gpu test-sim test-rtl bench bench-gpu bench-sim bench-parallel layers fuzz sim-only format \
+  cross lint lint-all rtl-synth setup offline-bundle wheel test-python clean help
 
 build: ## the program, build/bin/adagp (default)
 	@scripts/setup.sh --auto
@@ -102,6 +102,9 @@ test-sim: ## the tests of the torch-free parts, in build/sim-only
 	$(call ninja,build/sim-only,sim_tests)
 	@cd build/sim-only && ctest --output-on-failure -j 2
 
+test-rtl: ## the tests of the hardware in rtl/ with Verilator, which it installs if need be
+	@JOBS=$(JOBS) scripts/test_rtl.sh
+
 wheel: ## the Python package, dist/adagp-*.whl
 	@scripts/setup.sh --sim
 	@scripts/wheel.sh
@@ -109,6 +112,10 @@ wheel: ## the Python package, dist/adagp-*.whl
 test-python: wheel ## the tests of the Python package, in an environment with the wheel (PYTEST_ARGS=-k plan)
 	@scripts/setup.sh --full
 	@scripts/test_python.sh $(PYTEST_ARGS)
+
+rtl-synth: ## what the RTL's four designs need on an FPGA and in standard cells (LIBERTY=file.lib, SYNTH_ARGS=...)
+	@scripts/setup.sh --sim --synth
+	@LIBERTY="$(LIBERTY)" COPY="$(COPY)" scripts/rtl_synth.sh $(SYNTH_ARGS)
 
 sim-only: ## the torch-free parts alone, build/sim-only/bin/adagp
 	@scripts/setup.sh --sim

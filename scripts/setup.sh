@@ -8,6 +8,7 @@
 #   --auto   full where there is an NVIDIA GPU, slim elsewhere (default)
 #   --lint   also clang-format and clang-tidy
 #   --fuzz   also clang with libFuzzer
+#   --synth  also Yosys and cell libraries (make rtl-synth)
 #
 # ADAGP_TORCH_VERSION=2.15.0 takes another LibTorch than 2.11.0.
 # ADAGP_DEPS_DIR=<folder with include/> replaces the distribution packages on machines without them.
@@ -35,6 +36,7 @@ for arg in "$@"; do
     --sim | --slim | --full | --auto) want=${arg#--} ;;
     --lint) required+=(clang-format:clang-format clang-tidy:clang-tidy) ;;
     --fuzz) required+=(clang:clang++) optional+=(libclang-rt-dev:libclang_rt) ;;
+    --synth) required+=(yosys:yosys qflow-tech-osu018:qflow qflow-tech-osu035:qflow) ;;
     -h | --help) sed -n '2,/^set/{/^set/d;s/^# \{0,1\}//;p}' "$0"; exit 0 ;;
     *) say "unknown option '$arg' (see --help)"; exit 2 ;;
   esac

@@ -12,6 +12,7 @@ present() {
   local probe=$1 dir
   case $probe in
     libclang_rt) compgen -G '/usr/lib/llvm-*/lib/clang/*/lib/*/libclang_rt.fuzzer*' >/dev/null ;;
+    qflow) return 1 ;;  # data files alone: dpkg knows
     venv) python3 -ISc 'import ensurepip, venv' 2>/dev/null ;;
     */* | *.h | *.hpp)
       for dir in ${ADAGP_DEPS_DIR:+"$ADAGP_DEPS_DIR/include"} \

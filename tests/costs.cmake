@@ -11,6 +11,7 @@ set(_costs
   unit.train 25
   cli.output 22
   cli.bad_files 22
+  cli.rtl_synth 20
   cli.usage_errors 18
   cli.translation 18
   unit.comm 18

@@ -25,11 +25,12 @@ BELOW = {
     "core": [],
     "options": [],
     "schedule": ["core"],
+    "rtl": ["core"],
     "config": ["core", "schedule", "options"],
     "plan": ["config"],
     "archives": ["core"],
     "layer_table": ["core", "archives"],
-    "accel": ["layer_table", "schedule", "options"],
+    "accel": ["layer_table", "schedule", "options", "rtl"],
     "pipeline": ["layer_table", "schedule"],
     "scalesim": ["accel"],
     "zoo": ["accel"],
@@ -57,7 +58,7 @@ BELOW = {
     "umbrella": ["study", "experiment"],
 }
 OPTIONS = {"data/config.h", "models/transformer_options.h", "optim/config.h", "predictor/config.h"}
-TORCH_FREE_UNITS = {"core", "options", "schedule", "config", "plan", "archives", "layer_table", "accel",
+TORCH_FREE_UNITS = {"core", "options", "schedule", "rtl", "config", "plan", "archives", "layer_table", "accel",
                     "pipeline", "scalesim", "zoo", "study", "report", "cuda"}
 TORCH_FREE_FILES = re.compile(r"^(data/sets/cifar\.h|io/(safetensors|crc32c|events|jsonl|image|archive)\.)")
 # A header comment that makes the promise binds its file.

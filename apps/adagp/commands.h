@@ -21,6 +21,7 @@ void add_export(CLI::App& app, Action& action);
 void add_doctor(CLI::App& app, Action& action);
 void add_simulate(CLI::App& app, Action& action);
 void add_scalesim(CLI::App& app, Action& action);
+void add_rtl(CLI::App& app, Action& action);
 void add_pipeline(CLI::App& app, Action& action);
 void add_paper(CLI::App& app, Action& action);
 

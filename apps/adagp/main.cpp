@@ -110,6 +110,7 @@ int run(int argc, char** argv) {
   add_list(app, action);
   add_simulate(app, action);
   add_scalesim(app, action);
+  add_rtl(app, action);
   add_pipeline(app, action);
   add_paper(app, action);
 

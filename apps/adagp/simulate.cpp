@@ -3,6 +3,7 @@
 #include <memory>
 
 #include "adagp/accel/explain.h"
+#include "adagp/accel/rtl_machine.h"
 #include "adagp/core/error.h"
 #include "adagp/core/log.h"
 #include "adagp/core/output.h"
@@ -106,6 +107,7 @@ int run_simulate(const SimulateArgs& args) {
   if (runs > 1 && (args.per_layer || !args.explain.empty())) {
     throw UsageError(core::cat("simulate: --per-layer and --explain are for one run, got ", runs));
   }
+  if (args.per_layer) accel::refuse_rtl(study.points[0].accelerator, "single layers");
   if (!args.explain.empty()) {
     if (args.json || args.csv || args.per_layer || !args.plot.empty() || !args.pareto.empty()) {
       throw UsageError(

@@ -55,6 +55,19 @@ core::Binding bind(Accelerator& a) {
   core::Binding keys("docs/accelerators.md");
   keys.bind("name", &a.name, "name in reports; a file without it is called after itself");
   keys.bind("about", &a.about, "one line for people");
+  keys.bind("machine", &a.machine,
+            "how cycles are counted: formulas, or rtl (a program of the machine in rtl/)")
+      .one_of({"formulas", "rtl"});
+  const auto bits = [&](const char* key, int64_t& value, const char* about, int most = 16) {
+    keys.bind(std::string("rtl.") + key, &value, about).between(2, most);
+  };
+  bits("x_bits", a.rtl.x_bits, "machine rtl: address bits of the memories X and D");
+  bits("y_bits", a.rtl.y_bits, "machine rtl: address bits of the memories Y and G");
+  bits("w_bits", a.rtl.w_bits, "machine rtl: address bits of the memories W, O, P and V");
+  bits("predictor_bits", a.rtl.predictor_bits,
+       "machine rtl: address bits of the predictor's memory");
+  bits("descriptor_bits", a.rtl.descriptor_bits, "machine rtl: address bits of the program memory",
+       20);
   keys.bind("dataflow", &a.dataflow,
             "how products are laid over the array: ws, is, os, rs or in-place")
       .one_of(dataflow_names());

@@ -42,9 +42,16 @@ struct EnergyTable {
   double dram_standby_mw = 0.0;
 };
 
+// Memories of the machine in rtl/: 2^bits rows each.
+struct RtlMemories {
+  int64_t x_bits = 12, y_bits = 12, w_bits = 14, predictor_bits = 16, descriptor_bits = 16;
+};
+
 struct Accelerator {
   std::string name = "adagp-180";
   std::string about;
+  std::string machine = "formulas";  // or "rtl": cycles of the machine in rtl/ (rtl_machine.h)
+  RtlMemories rtl;
   Array array;
   std::string dataflow = "ws";
   int64_t word_bytes = 2;

@@ -3,6 +3,7 @@
 #include <sstream>
 
 #include "adagp/accel/checked_math.h"
+#include "adagp/accel/rtl_machine.h"
 #include "adagp/core/lookup.h"
 
 namespace adagp::accel {
@@ -81,6 +82,7 @@ std::string predictor_text(const LayerPlan& layer, const Accelerator& a, const D
 
 std::string explain(const Plan& plan, const Accelerator& a, const Dataflow& dataflow,
                     const std::string& name) {
+  refuse_rtl(a, "single layers");
   const LayerPlan& layer = core::find_named(plan.layers, name, "no layer", " in " + plan.model);
   std::vector<LayerCost> costs;
   evaluate(plan, a, dataflow, Scope::kTraining, costs);

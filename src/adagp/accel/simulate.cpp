@@ -1,8 +1,10 @@
 #include "adagp/accel/simulate.h"
 
 #include <algorithm>
+#include <functional>
 
 #include "adagp/accel/checked_math.h"
+#include "adagp/accel/rtl_machine.h"
 
 namespace adagp::accel {
 namespace {
@@ -49,8 +51,11 @@ PhaseBatches count_batches(const Run& run) {
 
 namespace {
 
-DesignResult checked_run(const Design& design, std::span<const LayerCost> layers,
-                         const Accelerator& accelerator, const Run& run) {
+// Fills the cost of one batch.
+using BatchOf = std::function<void(schedule::Phase, BatchCost&)>;
+
+DesignResult checked_run(const Design& design, const BatchOf& batch, const Accelerator& accelerator,
+                         const Run& run) {
   PhaseBatches batches = count_batches(run);
   if (!design.predicts) {
     batches.backprop = add(batches.backprop, batches.predict);
@@ -58,8 +63,8 @@ DesignResult checked_run(const Design& design, std::span<const LayerCost> layers
   }
   DesignResult out;
   out.design = &design;
-  design.batch(layers, schedule::Phase::kBackprop, accelerator, out.backprop);
-  if (design.predicts) design.batch(layers, schedule::Phase::kPredict, accelerator, out.predict);
+  batch(schedule::Phase::kBackprop, out.backprop);
+  if (design.predicts) batch(schedule::Phase::kPredict, out.predict);
   out.warm_up = phase_total(out.backprop, batches.warm_up);
   out.phase_bp = phase_total(out.backprop, batches.backprop);
   out.phase_gp = phase_total(out.predict, batches.predict);
@@ -71,17 +76,25 @@ DesignResult checked_run(const Design& design, std::span<const LayerCost> layers
   return out;
 }
 
-}  // namespace
-
-DesignResult run_design(const Design& design, std::span<const LayerCost> layers,
-                        const Accelerator& accelerator, const Run& run) {
+DesignResult run_batches(const Design& design, const BatchOf& batch, const Accelerator& accelerator,
+                         const Run& run) {
   try {
-    return checked_run(design, layers, accelerator, run);
+    return checked_run(design, batch, accelerator, run);
   } catch (const Overflow& e) {
     throw DataError(core::cat(run.epochs, " epochs of ", run.batches_per_epoch,
                               " batches take more cycles than 64 bits hold (", e.what(),
                               "); simulate fewer epochs or examples"));
   }
+}
+
+}  // namespace
+
+DesignResult run_design(const Design& design, std::span<const LayerCost> layers,
+                        const Accelerator& accelerator, const Run& run) {
+  const auto batch = [&](schedule::Phase phase, BatchCost& out) {
+    design.batch(layers, phase, accelerator, out);
+  };
+  return run_batches(design, batch, accelerator, run);
 }
 
 TrainingResult simulate_training(const Plan& plan, const Accelerator& accelerator,
@@ -90,12 +103,20 @@ TrainingResult simulate_training(const Plan& plan, const Accelerator& accelerato
   std::vector<LayerCost> layers;
   const bool predicts =
       std::any_of(designs.begin(), designs.end(), [](const Design* d) { return d->predicts; });
-  evaluate(plan, accelerator, dataflow, predicts ? Scope::kTraining : Scope::kBackprop, layers);
+  if (!is_rtl(accelerator)) {
+    evaluate(plan, accelerator, dataflow, predicts ? Scope::kTraining : Scope::kBackprop, layers);
+  }
+  const auto run_one = [&](const Design& design) {
+    if (!is_rtl(accelerator)) return run_design(design, layers, accelerator, run);
+    const auto batch = [&](schedule::Phase phase, BatchCost& out) {
+      rtl_batch(plan, accelerator, design, phase, out);
+    };
+    return run_batches(design, batch, accelerator, run);
+  };
   TrainingResult out;
-  out.baseline = run_design(kBaseline, layers, accelerator, run);
+  out.baseline = run_one(kBaseline);
   for (const Design* design : designs) {
-    out.designs.push_back(design == &kBaseline ? out.baseline
-                                               : run_design(*design, layers, accelerator, run));
+    out.designs.push_back(design == &kBaseline ? out.baseline : run_one(*design));
     compare(out.baseline, out.designs.back());
   }
   out.peak_backprop_bytes = mul(peak_words_backprop(plan), accelerator.word_bytes);
@@ -105,6 +126,7 @@ TrainingResult simulate_training(const Plan& plan, const Accelerator& accelerato
 
 InferenceResult simulate_inference(const Plan& plan, const Accelerator& accelerator,
                                    const Dataflow& dataflow) {
+  refuse_rtl(accelerator, "inference");
   InferenceResult out;
   evaluate(plan, accelerator, dataflow, Scope::kInference, out.layers);
   for (const LayerCost& layer : out.layers) out.total += layer.forward;

@@ -276,6 +276,7 @@ PaperResult compare_with_paper(const PaperOptions& options,
               {{&accel::kEfficient, kYoloEfficient}, {&accel::kMax, kYoloMax}});
   compare_equal_budget(options, result);
   compare_pipelines(options, result);
+  add_resources(result);
   if (share_of(options) == 0) explain_without_gp(options, result);
   result.remarks.push_back("Fig. 16 prints no numbers; ours is in the table of layers.");
   return result;

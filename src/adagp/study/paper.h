@@ -1,6 +1,7 @@
 #pragma once
 // The published evaluation beside ours: every figure and table that a simulator can give.
 
+#include <array>
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -44,11 +45,22 @@ struct LayerPhases {  // Fig. 16, cycles
   double baseline = 0, warm_up = 0, backprop = 0, predict = 0;
 };
 
+// One line of Tables 4 and 5; the designs stand in the order of kResourceDesigns (published.h).
+struct ResourceRow {
+  std::string place, what, unit;
+  std::array<double, 4> values{};
+  bool derived = false;  // computed from printed lines
+
+  double increment(size_t design) const;  // over the baseline, percent
+};
+
 struct PaperResult {
   std::vector<Comparison> comparisons;
   std::vector<NetworkResult> networks;
   std::vector<LayerPhases> layers;
-  std::vector<std::string> absent;  // networks of the paper without a layer table here
+  std::vector<ResourceRow> resources;
+  std::vector<std::string> resource_notes;  // where Tables 4 and 5 contradict themselves or others
+  std::vector<std::string> absent;          // networks of the paper without a layer table here
   std::vector<std::string> remarks;
 };
 

@@ -22,6 +22,9 @@ void add(PaperResult& result, Comparison comparison, const std::string& note);
 
 // Equal power and area, after the networks were measured.
 void compare_equal_budget(const PaperOptions& paper, PaperResult& result);
+// Tables 4 and 5 with what follows from their lines: nothing is simulated.
+void add_resources(PaperResult& result);
+std::string resource_table(const PaperResult& result);
 // Fig. 20.
 void compare_pipelines(const PaperOptions& paper, PaperResult& result);
 

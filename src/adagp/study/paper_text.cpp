@@ -6,6 +6,7 @@
 #include "adagp/report/table.h"
 #include "adagp/study/output.h"
 #include "adagp/study/paper.h"
+#include "adagp/study/paper_parts.h"
 #include "adagp/study/published.h"
 
 namespace adagp::study {
@@ -93,7 +94,7 @@ std::string layer_lines(const PaperResult& result) {
 std::string paper_text(const PaperResult& result, bool per_network) {
   std::string text = layer_lines(result) + "\n";
   if (per_network) text += network_table(result) + "\n";
-  text += comparison_table(result);
+  text += comparison_table(result) + "\n" + resource_table(result);
   if (!result.absent.empty()) {
     text += "Without a layer table here, and left out of the means: " +
             core::join(result.absent, ", ") + "\n";
@@ -135,6 +136,17 @@ std::string paper_json(const PaperResult& result) {
                              {"bp_cycles", layer.backprop},
                              {"gp_cycles", layer.predict}});
   }
+  out["resources"] = ordered_json::array();
+  for (const ResourceRow& row : result.resources) {
+    ordered_json one = {{"where", row.place}, {"what", row.what}, {"unit", row.unit}};
+    one["derived"] = row.derived;
+    for (size_t i = 0; i < kResourceDesigns.size(); ++i) one[kResourceDesigns[i]] = row.values[i];
+    for (size_t i = 1; i < kResourceDesigns.size(); ++i) {
+      one[core::cat(kResourceDesigns[i], "_increment_percent")] = row.increment(i);
+    }
+    out["resources"].push_back(std::move(one));
+  }
+  out["resource_notes"] = result.resource_notes;
   out["absent"] = result.absent;
   out["remarks"] = result.remarks;
   return dump(out, 2) + "\n";

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "adagp/accel/cost.h"
+#include "adagp/accel/rtl_machine.h"
 #include "adagp/core/byte_order_mark.h"
 #include "adagp/core/error.h"
 #include "adagp/core/files.h"
@@ -158,6 +159,7 @@ std::vector<PipelineItem> accelerator_items(const Options& options, int micro_ba
                                study.cases.size(), " combinations"));
   }
   const accel::Point& point = study.points[0];
+  accel::refuse_rtl(point.accelerator, "the stages of a pipeline");
   std::vector<accel::LayerCost> costs;
   accel::evaluate(*point.plan, point.accelerator, *point.dataflow, accel::Scope::kTraining, costs);
   std::vector<PipelineItem> items;

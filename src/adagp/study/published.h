@@ -52,4 +52,27 @@ inline constexpr double kYoloEfficient = 9846579e9, kYoloMax = 9134071e9;
 inline constexpr double kIsoPower = 10, kIsoArea = 11;
 inline constexpr double kIsoLeastGain = 4.3, kIsoMostGain = 5.5;
 
+// Tables 4 (FPGA, Virtex-7) and 5 (ASIC). Order of the designs: baseline, LOW, Efficient, MAX.
+inline constexpr std::array<const char*, 4> kResourceDesigns = {"baseline", "low", "efficient",
+                                                                "max"};
+struct PublishedResource {
+  const char* place;
+  const char* what;
+  const char* unit;  // "": a count, or the area unit of the library, which is not printed
+  std::array<double, 4> values;
+};
+inline constexpr std::array<PublishedResource, 10> kResources = {
+    {{"Table 4", "LUT", "", {472004, 489286, 493171, 494080}},
+     {"Table 4", "FF", "", {31402, 31856, 31916, 37452}},
+     {"Table 4", "RAMB36", "", {1327, 1327, 2407, 2407}},
+     {"Table 4", "RAMB18", "", {514, 514, 514, 514}},
+     {"Table 4", "DSP", "", {166, 166, 166, 246}},
+     {"Table 4", "FPGA power", "W", {3.712, 3.745, 3.844, 3.856}},
+     {"Table 5", "combinational area", "", {2331250, 2375188, 2405881, 2512057}},
+     {"Table 5", "cell area", "", {2546076, 2590583, 2622858, 2770979}},
+     {"Table 5", "total area", "", {2982691, 3035954, 3062890, 3231136}},
+     {"Table 5", "ASIC power", "uW", {2.24e5, 2.26e5, 2.25e5, 2.54e5}}}};
+inline constexpr int kPaperPes = 180;            // of the baseline
+inline constexpr int kMost7SeriesBlocks = 1880;  // RAMB36 of the largest 7-series part (DS180 v2.5)
+
 }  // namespace adagp::study

@@ -32,7 +32,7 @@ TEST(Accelerator, PresetsAreWhatTheirNamesSay) {
   EXPECT_DOUBLE_EQ(eyeriss.energy.dram_pj_per_bit * 16, 460);
   EXPECT_EQ(preset("scalesim-32").array.pes(), 1024);
   EXPECT_EQ(preset("tpu-128").array.pes(), 16384);
-  for (const char* name : {"adagp-180", "eyeriss", "scalesim-32", "tpu-128"}) {
+  for (const char* name : {"adagp-180", "eyeriss", "rtl-180", "scalesim-32", "tpu-128"}) {
     EXPECT_EQ(preset(name).name, name);
     EXPECT_FALSE(preset(name).about.empty());
   }

@@ -1,0 +1,177 @@
+// Row-wise work outside the array, one row (or one chunk of a regrouped row) per cycle: [read the
+// bias row] , read a row , compute and write it one cycle later. Cycles: [1 if bias] + n0*n1*n2 *
+// chunks + 1. One side of each kind walks plain rows from `yb`, the other the nested loops from
+// `xb`; rows of several chunks are walked once per chunk.
+module vec_unit #(
+  parameter int ROWS = 4, parameter int COLS = 5, parameter int PROWS = 2, parameter int FORMAT = 0,
+  parameter int HAS_PRED = 0, parameter int HAS_ARRAY = 0) (
+  input  logic                clk,
+  input  logic                rst,
+  input  logic                issue,
+  input  logic [255:0]        d,
+  output logic                idle,
+  output logic                beat,
+  output logic                update,      // a row of weights is updated
+  output logic [3:0]          kind,
+  output logic [15:0]         plain,       // row from yb
+  output logic [15:0]         looped,      // row of the nested loops
+  output logic                read,        // a row is read in this cycle
+  output logic                read_bias,
+  output logic [15:0]         bias_row,
+  output logic                psrc,
+  output logic                write,       // the results below are written in this cycle
+  output logic [15:0]         wa,
+  output logic [15:0]         wb,
+  input  logic [ROWS*32-1:0]  y_rd,
+  input  logic [COLS*32-1:0]  d_rd,
+  input  logic [COLS*16-1:0]  x_rd,
+  input  logic [ROWS*32-1:0]  o_rd,
+  input  logic [ROWS*32-1:0]  v_rd,
+  input  logic [ROWS*32-1:0]  p_rd,
+  input  logic [PROWS*32-1:0] py_rd,
+  output logic [COLS*16-1:0]  act_data,
+  output logic [COLS-1:0]     act_valid,
+  output logic [COLS-1:0]     act_wrap,
+  output logic [ROWS*16-1:0]  back_data,
+  output logic [ROWS-1:0]     back_valid,
+  output logic [ROWS-1:0]     back_wrap,
+  output logic [ROWS*16-1:0]  row_data,    // out, feature
+  output logic [PROWS*16-1:0] pred_data,   // feature of the predictor array
+  output logic [ROWS*32-1:0]  grad_data,
+  output logic [ROWS-1:0]     grad_valid,
+  output logic [ROWS-1:0]     grad_wrap,
+  output logic [ROWS*16-1:0]  new_w,
+  output logic [ROWS*32-1:0]  new_v,
+  output logic [ROWS*32-1:0]  new_p);
+  localparam logic [1:0] IDLE = 0, BIAS = 1, RUN = 2, LAST = 3;
+  localparam int ACT_CHUNKS = (ROWS + COLS - 1) / COLS;
+  localparam int BACK_CHUNKS = (COLS + ROWS - 1) / ROWS;
+  localparam int GRAD_CHUNKS = (PROWS + ROWS - 1) / ROWS;
+  logic [1:0] state;
+  logic [15:0] yb, gs, row, chunk, chunk_now, offset, chunks, walk;
+  logic [47:0] counts, strides;
+  logic [4:0] shift_a, shift_b;
+  logic [7:0] rot;
+  logic relu, bias, last, last_inner, last_outer, first_inner, is_sgd, sgd_pred;
+  logic [COLS*16-1:0] masked;
+
+  loop_counter #(.LEVELS(4), .INNER(3)) loops (
+    .clk(clk), .load(issue && idle), .step(beat), .base(d[adagp_pkg::F_XB +: 16]),
+    .n({chunks, counts}), .s({16'd0, strides}), .addr(walk), .first_inner(first_inner),
+    .last_inner(last_inner), .last_outer(last_outer), .last(last));
+
+  assign idle = state == IDLE;
+  assign beat = state == RUN;
+  assign read = beat;
+  assign read_bias = state == BIAS;
+  assign plain = yb + row;
+  assign looped = walk;
+  assign sgd_pred = HAS_PRED != 0 && kind == 4'(adagp_pkg::VEC_SGD_PRED);
+  assign is_sgd = kind == 4'(adagp_pkg::VEC_SGD) || sgd_pred;
+  assign update = write && is_sgd;
+
+  always_ff @(posedge clk) begin
+    write <= beat && !rst;
+    chunk_now <= chunk;
+    // Only `back` writes on the plain side.
+    wa <= (kind == 4'(adagp_pkg::VEC_BACK) ? plain : walk) + offset;
+    wb <= (kind == 4'(adagp_pkg::VEC_BACK) ? plain : walk) + offset + gs;
+    if (rst) state <= IDLE;
+    else case (state)
+      IDLE: if (issue) begin
+        kind <= d[adagp_pkg::F_KIND +: 4];
+        yb <= d[adagp_pkg::F_YB +: 16];
+        bias_row <= d[adagp_pkg::F_WB +: 16];
+        gs <= d[adagp_pkg::F_GS +: 16];
+        counts <= {d[adagp_pkg::F_N2 +: 16], d[adagp_pkg::F_N1 +: 16], d[adagp_pkg::F_N0 +: 16]};
+        strides <= {d[adagp_pkg::F_S2 +: 16], d[adagp_pkg::F_S1 +: 16], d[adagp_pkg::F_S0 +: 16]};
+        shift_a <= d[adagp_pkg::F_SHIFT_A +: 5];
+        shift_b <= d[adagp_pkg::F_SHIFT_B +: 5];
+        rot <= d[adagp_pkg::F_ROT +: 8];
+        relu <= d[adagp_pkg::F_RELU];
+        bias <= d[adagp_pkg::F_BIAS];
+        psrc <= d[adagp_pkg::F_PSRC];
+        row <= 16'd0;
+        chunk <= 16'd0;
+        offset <= 16'd0;
+        case (d[adagp_pkg::F_KIND +: 4])
+          4'(adagp_pkg::VEC_ACT): chunks <= 16'(ACT_CHUNKS);
+          4'(adagp_pkg::VEC_BACK): chunks <= 16'(BACK_CHUNKS);
+          4'(adagp_pkg::VEC_GRADIENT): chunks <= 16'(GRAD_CHUNKS);
+          default: chunks <= 16'd1;
+        endcase
+        state <= d[adagp_pkg::F_BIAS] ? BIAS : RUN;
+      end
+      BIAS: state <= RUN;
+      RUN: begin
+        row <= last_inner ? 16'd0 : row + 16'd1;
+        if (last_inner) begin
+          chunk <= chunk + 16'd1;
+          offset <= offset + gs;
+        end
+        if (last) state <= LAST;
+      end
+      default: state <= IDLE;
+    endcase
+  end
+
+  genvar k;
+  generate
+    for (k = 0; k < ROWS; k = k + 1) begin : g_row
+      logic [31:0] biased, sum, unused_wide, decay, kept, unused_update;
+      logic [31:0] gradient, velocity, move, weight, unused_weight;
+      logic [15:0] unused_decay, unused_move;
+      // bias, ReLU, rounding
+      add32 #(.FORMAT(FORMAT)) add_bias (
+        .a(y_rd[k*32 +: 32]), .b(bias ? p_rd[k*32 +: 32] : 32'd0), .y(biased));
+      assign sum = (relu && biased[31]) ? 32'd0 : biased;
+      round #(.FORMAT(FORMAT)) to_data (
+        .x(sum), .shift(shift_a), .wide(unused_wide), .narrow(row_data[k*16 +: 16]));
+      // v = v - v / 2^shift_a + gradient; p = p - v / 2^shift_b; w = p / 2^rot
+      assign gradient = sgd_pred ? y_rd[k*32 +: 32] : o_rd[k*32 +: 32];
+      round #(.FORMAT(FORMAT)) of_velocity (
+        .x(v_rd[k*32 +: 32]), .shift(shift_a), .wide(decay), .narrow(unused_decay));
+      add32 #(.FORMAT(FORMAT)) keep (
+        .a(v_rd[k*32 +: 32]), .b(FORMAT == 0 ? -decay : {~decay[31], decay[30:0]}), .y(kept));
+      add32 #(.FORMAT(FORMAT)) add_gradient (.a(kept), .b(gradient), .y(velocity));
+      round #(.FORMAT(FORMAT)) of_move (
+        .x(velocity), .shift(shift_b), .wide(move), .narrow(unused_move));
+      add32 #(.FORMAT(FORMAT)) add_move (
+        .a(p_rd[k*32 +: 32]), .b(FORMAT == 0 ? -move : {~move[31], move[30:0]}), .y(weight));
+      round #(.FORMAT(FORMAT)) to_weight (
+        .x(weight), .shift(rot[4:0]), .wide(unused_weight), .narrow(new_w[k*16 +: 16]));
+      assign new_v[k*32 +: 32] = velocity;
+      assign new_p[k*32 +: 32] = weight;
+    end
+    for (k = 0; k < COLS; k = k + 1) begin : g_col
+      logic [31:0] unused_wide;
+      logic [15:0] rounded;
+      round #(.FORMAT(FORMAT)) to_data (
+        .x(d_rd[k*32 +: 32]), .shift(shift_a), .wide(unused_wide), .narrow(rounded));
+      // The ReLU's mask is the sign of the activation itself: X holds it at the address of D.
+      assign masked[k*16 +: 16] =
+        (relu && (x_rd[k*16+15] || x_rd[k*16 +: 16] == 16'd0)) ? 16'd0 : rounded;
+    end
+    if (HAS_ARRAY != 0) begin : g_pred
+      for (k = 0; k < PROWS; k = k + 1) begin : g_lane
+        logic [31:0] unused_wide, sum;
+        assign sum = (relu && py_rd[k*32 + 31]) ? 32'd0 : py_rd[k*32 +: 32];
+        round #(.FORMAT(FORMAT)) to_data (
+          .x(sum), .shift(shift_a), .wide(unused_wide), .narrow(pred_data[k*16 +: 16]));
+      end
+      regroup #(.SRC(PROWS), .DST(ROWS), .BITS(32)) grad (
+        .row(py_rd), .chunk(chunk_now), .rot(rot), .data(grad_data), .valid(grad_valid),
+        .wrap(grad_wrap));
+    end else begin : g_no_pred
+      assign pred_data = {PROWS*16{1'b0}};
+      assign grad_data = {ROWS*32{1'b0}};
+      assign {grad_valid, grad_wrap} = {2*ROWS{1'b0}};
+    end
+  endgenerate
+  regroup #(.SRC(ROWS), .DST(COLS), .BITS(16)) act (
+    .row(row_data), .chunk(chunk_now), .rot(rot), .data(act_data), .valid(act_valid),
+    .wrap(act_wrap));
+  regroup #(.SRC(COLS), .DST(ROWS), .BITS(16)) back (
+    .row(masked), .chunk(chunk_now), .rot(rot), .data(back_data), .valid(back_valid),
+    .wrap(back_wrap));
+endmodule

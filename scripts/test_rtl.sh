@@ -1,0 +1,125 @@
+#!/usr/bin/env bash
+# test_rtl.sh [--no-mutations | --smoke]: every test of rtl/. Installs Verilator where it is
+# missing. --smoke: one small configuration, for `make test`; without Verilator it says so and exits
+# with 77.
+#   lint    four designs, two formats, by Verilator and, where it is installed, by Yosys
+#   mac     10 million vectors against native float
+#   arrays  random programs, tiles and training steps on 4x5 and odd sizes, all designs, both formats
+#   12x15   the paper's size, with the speed in cycles per second
+# At most 6 minutes on two quiet cores; JOBS=n changes how many configurations are built side by
+# side.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+say() { echo "test-rtl: $*" >&2; }
+die() { say "$*"; exit 1; }
+jobs=${JOBS:-2}
+export JOBS=1  # for each of them
+
+if ! command -v verilator >/dev/null; then
+  if [[ ${1:-} == --smoke ]]; then
+    say "skipped: Verilator is not installed (make test-rtl installs it)"
+    exit 77
+  fi
+  # shellcheck source=scripts/setup_packages.sh
+  source scripts/setup_packages.sh
+  say "installing Verilator with apt-get ($(rights || echo "not allowed here"))"
+  needed=(verilator) nice=() without=build/rtl/without
+  install_packages
+fi
+
+mkdir -p build/rtl
+start=$SECONDS
+step() { say "$((SECONDS - start)) s: $*"; }
+mapfile -t sv < <(sed 's#^#rtl/#' rtl/files.txt)
+
+lint() {
+  local design format warnings
+  for design in 0 1 2 3; do
+    for format in 0 1; do
+      verilator --lint-only -Wall -Wno-UNUSED -Wno-DECLFILENAME --top-module adagp_top -GDESIGN=$design \
+        -GFORMAT=$format "${sv[@]}" || die "Verilator finds fault with design $design, format $format"
+      command -v yosys >/dev/null || continue
+      warnings=$(yosys -q -p "read_verilog -sv ${sv[*]}; hierarchy -check -top adagp_top -chparam DESIGN $design \
+        -chparam FORMAT $format -chparam LX 4 -chparam LY 4 -chparam LW 4 -chparam LP 4 -chparam LD 4; proc; check -assert" \
+        2>&1) || { echo "$warnings"; die "Yosys finds fault with design $design, format $format"; }
+    done
+  done
+  command -v yosys >/dev/null || say "Yosys is not installed: linted with Verilator alone"
+}
+
+mac() {
+  local format
+  for format in 0 1; do
+    verilator --cc --exe --build -O3 --Mdir build/rtl/mac$format -GFORMAT=$format --top-module mac -o test_mac \
+      -CFLAGS "-std=c++20 -O2 -I$PWD/src -DADAGP_FORMAT=$format" rtl/add32.sv rtl/mac.sv \
+      "$PWD/tests/rtl/test_mac.cpp" >build/rtl/mac$format.log 2>&1 || { cat build/rtl/mac$format.log; die "no mac"; }
+    build/rtl/mac$format/test_mac 10000000
+  done
+}
+
+# PROGRAMS TRAIN DESIGN ARRAY FORMAT OPTION...
+configuration() {
+  local programs=$1 train=$2 model tests=tests/rtl
+  shift 2
+  model=$(scripts/rtl_model.sh "$@" --main $tests/test_programs.cpp)
+  "$model" "$programs" 1
+  model=$(scripts/rtl_model.sh "$@" --main $tests/test_tiles.cpp)
+  "$model"
+  [[ $train == - ]] && return
+  model=$(scripts/rtl_model.sh "$@" --main "$tests/test_training.cpp $tests/direct_net.cpp $tests/small_net.cpp")
+  "$model" "$train"
+}
+
+# Whole networks need larger memories: NETWORKS DESIGN ARRAY FORMAT OPTION...
+networks() {
+  local count=$1 model
+  shift
+  model=$(scripts/rtl_model.sh "$@" --bits 12,12,12,14 --descriptor-bits 14 --main tests/rtl/test_networks.cpp)
+  "$model" "$count"
+}
+
+case ${1:-} in
+  --configuration | --networks)
+    read -ra words <<<"$2"
+    # Compiling for speed repays itself on the large arrays alone.
+    [[ $2 == *12x15* ]] || export ADAGP_RTL_OPT=-O1
+    if [[ $1 == --networks ]]; then networks "${words[@]}"; else configuration "${words[@]}"; fi
+    exit ;;
+  --smoke)
+    export ADAGP_RTL_OPT=-O1
+    scripts/rtl_table.py --check
+    configuration 40 - max 2x3 fixed --predictor 1x2 --bits 8
+    exit ;;
+esac
+
+step "table"
+scripts/rtl_table.py --check
+step "lint"
+lint
+step "mac"
+mac
+step "programs and training"
+{
+  for design in baseline low efficient max; do
+    for format in fixed bf16; do echo "200 50 $design 4x5 $format --predictor 3x5 --bits 10"; done
+  done
+  # Odd sizes: one row, one column, primes, the predictor array wider and higher than the main one.
+  echo "60 - baseline 2x2 fixed --predictor 2x2 --bits 8"
+  echo "60 - max 5x4 bf16 --predictor 7x3 --bits 8"
+  echo "60 - efficient 1x7 fixed --predictor 2x3 --bits 8"
+  echo "60 - max 7x1 fixed --predictor 1x4 --bits 8"
+  echo "60 - low 1x1 bf16 --predictor 1x1 --bits 8"
+  echo "60 - max 3x11 fixed --predictor 5x2 --bits 8 --predictor-modes 3"
+  echo "20 10 max 12x15 bf16 --predictor 8x10 --dpi"
+  echo "20 10 baseline 12x15 fixed"
+} | xargs -d '\n' -P "$jobs" -I{} "${BASH_SOURCE[0]}" --configuration {} || die "a configuration fails"
+step "programs of networks"
+for design in baseline low efficient max; do echo "40 $design 4x5 fixed --predictor 3x5"; done |
+  xargs -d '\n' -P "$jobs" -I{} "${BASH_SOURCE[0]}" --networks {} || die "the program of a network fails"
+step "harness"
+tests/rtl/test_harness.sh
+if [[ ${1:-} != --no-mutations ]]; then
+  step "mutations"
+  JOBS=$jobs scripts/rtl_mutations.sh
+fi
+step "all passed"

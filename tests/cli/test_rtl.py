@@ -1,0 +1,90 @@
+"""adagp rtl: program files, the accelerator rtl-180, and what they refuse. make test-rtl runs the RTL."""
+
+import re
+
+import pytest
+
+from harness import adagp
+from simulator import run_json
+
+DESIGNS = ("baseline", "low", "efficient", "max")
+
+
+def cycles(text):
+    """(BP, GP) of what `rtl program` prints."""
+    found = re.search(r"a BP batch takes ([\d ]+) cycles(?:, a GP batch ([\d ]+))?", text)
+    return tuple(int(part.replace(" ", "")) for part in found.groups() if part)
+
+
+@pytest.mark.parametrize("design", DESIGNS)
+def test_the_accelerator_has_the_cycles_of_the_program(design, tmp_path):
+    out = adagp("rtl", "program", "--model", "vgg8s", "--design", design, "-o", tmp_path / "p.hex")
+    run = run_json("--model", "vgg8s", "--input", "cifar", "--batch", "1", "--accelerator", "rtl-180",
+                   "--designs", design, "--epochs", "2", "--examples", "10", "--schedule", "1ep bp, 1:1")
+    found = run["designs"][design]
+    printed = cycles(out.stdout)
+    if design == "baseline":
+        assert found["total_cycles"] == 20 * printed[0]
+    else:
+        assert found["total_cycles"] == 15 * printed[0] + 5 * printed[1]
+
+
+def test_layers_stand_beside_the_formulas():
+    text = adagp("rtl", "layers", "--model", "vgg8s").stdout
+    assert "features.22" in text and "formula" in text
+
+
+@pytest.mark.parametrize("args, code, words", [
+    (["program", "--model", "vgg8s", "--design", "medium"], 2, ["medium"]),
+    (["program", "--model", "vgg8s", "--array", "0x15"], 2, ["0"]),
+    (["program", "--model", "vgg8s", "--array", "300x15"], 2, ["300", "255"]),
+    (["program", "--model", "vgg8s", "--batch", "1,2"], 2, ["one network"]),
+    (["program", "--model", "vgg8s", "--batch", "64", "--design", "low"], 2, ["smaller batch"]),
+    (["program", "--model", "vgg13_bn", "--design", "max"], 2, ["memory"]),
+    (["program", "--model", "vgg8s", "--ratio", "1"], 2, ["--ratio"]),
+    (["program", "--model", "vgg8s", "--accelerator", "adagp-180"], 2, ["machine"]),
+    (["program", "--model", "transformer", "--input", "multi30k"], 2, ["activations"]),
+])
+def test_what_cannot_be_is_refused(args, code, words, tmp_path):
+    done = adagp("rtl", *args, "-o", tmp_path / "p.hex", code=code)
+    for word in words:
+        assert word in done.stderr
+    assert not (tmp_path / "p.hex").exists()
+
+
+def test_a_cut_off_or_changed_program_is_refused(tmp_path):
+    file = tmp_path / "p.hex"
+    adagp("rtl", "program", "--model", "vgg8s", "-o", file)
+    lines = file.read_text().splitlines(keepends=True)
+    (tmp_path / "cut.hex").write_text("".join(lines[:-5]))
+    changed = next(i for i, line in enumerate(lines) if len(line) > 60)
+    lines[changed] = ("1" if lines[changed][0] == "0" else "0") + lines[changed][1:]
+    (tmp_path / "changed.hex").write_text("".join(lines))
+    for name in ("cut.hex", "changed.hex"):
+        done = adagp("rtl", "run", tmp_path / name, code=3)
+        assert name in done.stderr
+    done = adagp("rtl", "run", tmp_path / "missing.hex", code=3)
+    assert "missing.hex" in done.stderr
+    done = adagp("rtl", "run", file, code=2, cwd=tmp_path)
+    assert "--model" in done.stderr
+
+
+def test_a_program_that_is_no_model_is_refused(tmp_path):
+    file = tmp_path / "p.hex"
+    adagp("rtl", "program", "--model", "vgg8s", "-o", file)
+    done = adagp("rtl", "run", file, "--model", "/bin/echo", code=3)
+    assert "no counters" in done.stderr
+    adagp("rtl", "run", file, "--model", "/bin/false", code=1)
+
+
+@pytest.mark.parametrize("args", [["--per-layer"], ["--explain", "features.0"], ["--inference"]])
+def test_simulate_says_where_the_layers_are(args):
+    done = adagp("simulate", "--model", "vgg8s", "--input", "cifar", "--batch", "1", "--accelerator",
+                 "rtl-180", *args, code=2)
+    assert "adagp rtl layers" in done.stderr
+
+
+def test_a_pipeline_of_it_is_refused():
+    done = adagp("pipeline", "--model", "vgg8s", "--input", "cifar", "--accelerator", "rtl-180", "--batch",
+                 "8", code=2)
+    assert "rtl-180" in done.stderr

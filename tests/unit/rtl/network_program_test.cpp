@@ -1,0 +1,120 @@
+// Programs of networks: what they count, and what does not fit. make test-rtl runs them on the RTL.
+#include <gtest/gtest.h>
+
+#include <numeric>
+
+#include "adagp/core/error.h"
+#include "adagp/rtl/cycle_model.h"
+#include "adagp/rtl/network_program.h"
+
+namespace adagp::rtl {
+namespace {
+
+Machine machine(Design design) {
+  Machine m;
+  m.design = design;
+  m.w_bits = 14;
+  m.predictor_bits = 16;
+  m.descriptor_bits = 16;
+  return m;
+}
+
+LayerProduct layer(std::int64_t side, std::int64_t k, std::int64_t n, bool first) {
+  return {"conv", 1, side * side, k, n, side, side, !first};
+}
+
+Network network() {
+  return {"small", 1, {layer(16, 27, 24, true), layer(8, 216, 30, false), layer(1, 120, 10, false)}};
+}
+
+constexpr Design kDesigns[] = {Design::kBaseline, Design::kLow, Design::kEfficient, Design::kMax};
+
+TEST(NetworkProgram, StreamsEveryRowOfEveryProduct) {
+  for (const Design design : kDesigns) {
+    const Machine m = machine(design);
+    const NetworkProgram made = make_program(m, network());
+    const Counts bp = predict_batch(m, made.program, Phase::kBp);
+    std::uint64_t rows = 0;
+    for (const LayerProduct& l : network().layers) {
+      const std::int64_t tiles = (l.k + m.cols - 1) / m.cols * ((l.n + m.rows - 1) / m.rows);
+      rows += static_cast<std::uint64_t>(l.m * tiles * (l.input_gradient ? 3 : 2));
+    }
+    EXPECT_EQ(bp.main_rows, rows) << kDesignNames[static_cast<int>(design)];
+    EXPECT_EQ(bp.pred_rows, 0u);
+    // Weights move once, a tile at a time.
+    EXPECT_EQ(bp.update_rows, bp.main_drain_rows);
+  }
+}
+
+TEST(NetworkProgram, PredictsAllWeightsOfAGpBatch) {
+  for (const Design design : {Design::kLow, Design::kEfficient, Design::kMax}) {
+    const Machine m = machine(design);
+    const NetworkProgram made = make_program(m, network());
+    const Counts gp = predict_batch(m, made.program, Phase::kGp);
+    std::uint64_t rows = 0;
+    for (const LayerProduct& l : network().layers) {
+      rows += static_cast<std::uint64_t>((l.n + m.rows - 1) / m.rows * l.k);
+    }
+    EXPECT_EQ(gp.update_rows, rows) << kDesignNames[static_cast<int>(design)];
+    EXPECT_EQ(gp.main_drain_rows, 0u);
+    EXPECT_EQ(gp.pred_rows > 0, design == Design::kMax);
+  }
+}
+
+TEST(NetworkProgram, LayersAddUpToTheBatch) {
+  for (const Design design : kDesigns) {
+    const Machine m = machine(design);
+    const NetworkProgram made = make_program(m, network());
+    for (const Phase phase : {Phase::kBp, Phase::kGp}) {
+      const LayerCycles cycles = layer_cycles(m, made, phase);
+      ASSERT_EQ(cycles.forward.size(), 3u);
+      const std::uint64_t sum =
+          std::accumulate(cycles.forward.begin(), cycles.forward.end(), std::uint64_t{0}) +
+          std::accumulate(cycles.backward.begin(), cycles.backward.end(), std::uint64_t{0});
+      EXPECT_EQ(sum, predict_batch(m, made.program, phase).cycles);
+    }
+  }
+}
+
+TEST(NetworkProgram, ChunksOfALargeBatchAreWholeWithoutAPredictor) {
+  Network large = network();
+  large.batch = 40;
+  for (LayerProduct& l : large.layers) l.m *= 40;
+  const Machine m = machine(Design::kBaseline);
+  const Counts bp = predict_batch(m, make_program(m, large).program, Phase::kBp);
+  const Counts one = predict_batch(m, make_program(m, network()).program, Phase::kBp);
+  EXPECT_EQ(bp.main_rows, 40 * one.main_rows);
+}
+
+template <typename F>
+std::string refusal(F make) {
+  try {
+    make();
+  } catch (const UsageError& e) {
+    return e.what();
+  }
+  return "";
+}
+
+TEST(NetworkProgram, SaysWhatDoesNotFit) {
+  const auto has = [](const std::string& text, const char* part) {
+    EXPECT_NE(text.find(part), std::string::npos) << "'" << text << "' has no '" << part << "'";
+  };
+  Network large = network();
+  large.batch = 40;
+  for (LayerProduct& l : large.layers) l.m *= 40;
+  has(refusal([&] { make_program(machine(Design::kLow), large); }), "use a smaller batch");
+  Network wide = network();
+  wide.layers[2].k = 5000;
+  has(refusal([&] { make_program(machine(Design::kEfficient), wide); }), "5000 weights");
+  Machine few = machine(Design::kBaseline);
+  few.descriptor_bits = 6;
+  has(refusal([&] { make_program(few, network()); }), "holds 64");
+  Machine narrow = machine(Design::kLow);
+  narrow.w_bits = 8;
+  has(refusal([&] { make_program(narrow, network()); }), "too small");
+  has(refusal([&] { make_program(machine(Design::kMax), Network{"none", 1, {}}); }), "no layer");
+}
+
+}  // namespace
+}  // namespace adagp::rtl
