@@ -64,28 +64,32 @@ Energy rtl_energy(const rtl::Machine& machine, const rtl::Counts& counts,
   const auto count = [](std::uint64_t events, int words) {
     return static_cast<double>(events) * words;
   };
-  const double macs = count(counts.main_rows, machine.rows * machine.cols) +
-                      count(counts.pred_rows, machine.pred_rows * machine.pred_cols);
-  const double reads = count(counts.main_rows, machine.cols) +
+  const int pes_main = machine.rows * machine.cols,
+            pes_pred = machine.pred_rows * machine.pred_cols;
+  const double macs = count(counts.main_rows, pes_main) + count(counts.pred_rows, pes_pred);
+  const double hops = 2 * macs + count(counts.main_weight_rows + counts.main_drain_rows, pes_main) +
+                      count(counts.pred_weight_rows + counts.pred_drain_rows, pes_pred);
+  // Words of rows that the vector and the reorganisation unit read and write.
+  const double beside = count(counts.vec_beats + counts.reorg_beats, machine.rows);
+  const double updated = count(counts.update_rows, machine.rows);
+  const double reads = count(counts.main_rows, machine.rows + machine.cols) +
                        count(counts.main_weight_rows, machine.rows) +
-                       count(counts.pred_rows, machine.pred_cols) +
-                       count(counts.pred_weight_rows, machine.pred_rows) +
-                       count(counts.vec_beats + counts.reorg_beats, machine.rows) +
+                       count(counts.pred_rows, machine.pred_rows + machine.pred_cols) +
+                       count(counts.pred_weight_rows, machine.pred_rows) + beside + 2 * updated +
                        count(counts.dma_store_beats, machine.lanes());
   const double writes = count(counts.main_rows + counts.main_drain_rows, machine.rows) +
                         count(counts.pred_rows + counts.pred_drain_rows, machine.pred_rows) +
-                        count(counts.vec_beats, machine.rows) +
-                        count(counts.dma_load_beats, machine.lanes());
+                        beside + 2 * updated + count(counts.dma_load_beats, machine.lanes());
   const double words = count(counts.dma_load_beats + counts.dma_store_beats, machine.lanes());
   constexpr double kPico = 1e-12;
   Energy out;
   out.mac = macs * table.mac_pj * kPico;
   out.registers = macs * table.register_read_pj * kPico;
-  out.array = macs * 2 * table.hop_pj * kPico;
+  out.array = hops * table.hop_pj * kPico;
   out.buffer = (reads * table.buffer_read_pj + writes * table.buffer_write_pj) * kPico;
   out.dram =
       words * 8 * static_cast<double>(accelerator.word_bytes) * table.dram_pj_per_bit * kPico;
-  out.vector = count(counts.vec_beats, machine.rows) * table.vector_op_pj * kPico;
+  out.vector = beside * table.vector_op_pj * kPico;
   const int64_t pes =
       int64_t{machine.rows} * machine.cols +
       (machine.has_predictor_array() ? int64_t{machine.pred_rows} * machine.pred_cols : 0);
