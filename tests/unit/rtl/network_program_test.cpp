@@ -10,7 +10,7 @@
 namespace adagp::rtl {
 namespace {
 
-Machine machine(Design design) {
+Machine large_machine(Design design) {
   Machine m;
   m.design = design;
   m.w_bits = 14;
@@ -24,14 +24,15 @@ LayerProduct layer(std::int64_t side, std::int64_t k, std::int64_t n, bool first
 }
 
 Network network() {
-  return {"small", 1, {layer(16, 27, 24, true), layer(8, 216, 30, false), layer(1, 120, 10, false)}};
+  return {
+      "small", 1, {layer(16, 27, 24, true), layer(8, 216, 30, false), layer(1, 120, 10, false)}};
 }
 
 constexpr Design kDesigns[] = {Design::kBaseline, Design::kLow, Design::kEfficient, Design::kMax};
 
 TEST(NetworkProgram, StreamsEveryRowOfEveryProduct) {
   for (const Design design : kDesigns) {
-    const Machine m = machine(design);
+    const Machine m = large_machine(design);
     const NetworkProgram made = make_program(m, network());
     const Counts bp = predict_batch(m, made.program, Phase::kBp);
     std::uint64_t rows = 0;
@@ -48,7 +49,7 @@ TEST(NetworkProgram, StreamsEveryRowOfEveryProduct) {
 
 TEST(NetworkProgram, PredictsAllWeightsOfAGpBatch) {
   for (const Design design : {Design::kLow, Design::kEfficient, Design::kMax}) {
-    const Machine m = machine(design);
+    const Machine m = large_machine(design);
     const NetworkProgram made = make_program(m, network());
     const Counts gp = predict_batch(m, made.program, Phase::kGp);
     std::uint64_t rows = 0;
@@ -63,7 +64,7 @@ TEST(NetworkProgram, PredictsAllWeightsOfAGpBatch) {
 
 TEST(NetworkProgram, LayersAddUpToTheBatch) {
   for (const Design design : kDesigns) {
-    const Machine m = machine(design);
+    const Machine m = large_machine(design);
     const NetworkProgram made = make_program(m, network());
     for (const Phase phase : {Phase::kBp, Phase::kGp}) {
       const LayerCycles cycles = layer_cycles(m, made, phase);
@@ -80,7 +81,7 @@ TEST(NetworkProgram, ChunksOfALargeBatchAreWholeWithoutAPredictor) {
   Network large = network();
   large.batch = 40;
   for (LayerProduct& l : large.layers) l.m *= 40;
-  const Machine m = machine(Design::kBaseline);
+  const Machine m = large_machine(Design::kBaseline);
   const Counts bp = predict_batch(m, make_program(m, large).program, Phase::kBp);
   const Counts one = predict_batch(m, make_program(m, network()).program, Phase::kBp);
   EXPECT_EQ(bp.main_rows, 40 * one.main_rows);
@@ -103,17 +104,20 @@ TEST(NetworkProgram, SaysWhatDoesNotFit) {
   Network large = network();
   large.batch = 40;
   for (LayerProduct& l : large.layers) l.m *= 40;
-  has(refusal([&] { make_program(machine(Design::kLow), large); }), "use a smaller batch");
+  has(refusal([&] { make_program(large_machine(Design::kLow), large); }), "use a smaller batch");
   Network wide = network();
   wide.layers[2].k = 5000;
-  has(refusal([&] { make_program(machine(Design::kEfficient), wide); }), "5000 weights");
-  Machine few = machine(Design::kBaseline);
+  has(refusal([&] { make_program(large_machine(Design::kEfficient), wide); }), "5000 weights");
+  Machine few = large_machine(Design::kBaseline);
   few.descriptor_bits = 6;
   has(refusal([&] { make_program(few, network()); }), "holds 64");
-  Machine narrow = machine(Design::kLow);
+  Machine narrow = large_machine(Design::kLow);
   narrow.w_bits = 8;
   has(refusal([&] { make_program(narrow, network()); }), "too small");
-  has(refusal([&] { make_program(machine(Design::kMax), Network{"none", 1, {}}); }), "no layer");
+  has(refusal([&] {
+        make_program(large_machine(Design::kMax), Network{"none", 1, {}});
+      }),
+      "no layer");
 }
 
 }  // namespace

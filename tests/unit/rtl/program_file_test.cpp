@@ -9,7 +9,7 @@
 namespace adagp::rtl {
 namespace {
 
-Descriptor make(Op op) {
+Descriptor descriptor_of(Op op) {
   Descriptor d;
   d.op = static_cast<std::uint32_t>(op);
   d.mask = kEveryPhase;
@@ -19,7 +19,7 @@ Descriptor make(Op op) {
 ProgramFile example(Design design) {
   ProgramFile file;
   file.machine.design = design;
-  Descriptor tile = make(Op::kTile);
+  Descriptor tile = descriptor_of(Op::kTile);
   tile.n0 = 3;
   tile.n1 = 2;
   tile.n2 = 1;
@@ -27,7 +27,7 @@ ProgramFile example(Design design) {
   tile.s1 = 5;
   tile.load_w = 1;
   tile.wb = 40;
-  file.program = {tile, make(Op::kEnd)};
+  file.program = {tile, descriptor_of(Op::kEnd)};
   return file;
 }
 
@@ -128,7 +128,7 @@ TEST(ProgramCheck, NamesTheDescriptorAndTheLimit) {
   fails([](ProgramFile& f) { f.program.resize(5000, f.program[1]); }, "program memory has 4096");
   fails(
       [](ProgramFile& f) {
-        f.program[0] = make(Op::kDma), f.program[0].kind = 8, f.program[0].n0 = 1;
+        f.program[0] = descriptor_of(Op::kDma), f.program[0].kind = 8, f.program[0].n0 = 1;
       },
       "this design has no memory px");
 }
