@@ -312,11 +312,26 @@ module adagp_top #(
   counters events_seen (
     .clk(clk), .clear(rst || (start && !running)), .events(events), .counts(counts));
 
+  // The DMA and another unit at one port of a memory.
+  logic dma_clash;
+  assign dma_clash =
+    (in[adagp_pkg::BUFFER_X] && vec_writes_x) || (in[adagp_pkg::BUFFER_G] && vec_writes_g)
+    || (in[adagp_pkg::BUFFER_D] && vec_writes_d)
+    || (in[adagp_pkg::BUFFER_W] && (vec_writes_w || reorg_writes_w))
+    || (in[adagp_pkg::BUFFER_O] && (vec_writes_o || reorg_writes_o))
+    || ((in[adagp_pkg::BUFFER_V] || in[adagp_pkg::BUFFER_P]) && sgd_write)
+    || (out[adagp_pkg::BUFFER_Y] && (vec_reads_y || reorg_reads_y))
+    || ((out[adagp_pkg::BUFFER_X] || out[adagp_pkg::BUFFER_D]) && vec_back_read)
+    || (out[adagp_pkg::BUFFER_G] && reorg_beat && reorg_from_g)
+    || ((out[adagp_pkg::BUFFER_V] || out[adagp_pkg::BUFFER_P]) && sgd_read)
+    || (out[adagp_pkg::BUFFER_P] && vec_read_bias)
+    || (out[adagp_pkg::BUFFER_O] && sgd_read && !vec_sgd_pred);
+
   // A sticky flag for tests: a unit and the array, or two units, used one port in the same cycle.
   always_ff @(posedge clk) begin
     if (rst) clash <= 1'b0;
     else if (main_clash || pred_clash || clash_v || clash_p
              || (vec_reads_y && reorg_reads_y) || (vec_writes_w && reorg_writes_w)
-             || (vec_writes_o && reorg_writes_o)) clash <= 1'b1;
+             || (vec_writes_o && reorg_writes_o) || dma_clash) clash <= 1'b1;
   end
 endmodule

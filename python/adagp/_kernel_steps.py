@@ -11,6 +11,7 @@ from typing import Any, Sequence
 
 import torch
 from torch import Tensor
+from torch.optim import optimizer as optimizer_module
 
 from . import _ops, _reference
 from ._taps import Taps
@@ -38,9 +39,8 @@ class KernelSteps:
         predictor = self._predictor
         count = len(predictor.places)
         some = any(predictor.seen)
-        kinds = (torch.float32, torch.bfloat16)
         if len(gradients) < count or count > MOST_LAYERS or some != all(predictor.seen) or \
-                any(gradient.dtype not in kinds for gradient in gradients.values()):
+                any(gradient.dtype not in _ops.KINDS for gradient in gradients.values()):
             return False
         self._read()
         self._seen.fill_(some)
@@ -103,7 +103,10 @@ class KernelSteps:
         kind = type(self._optimizer)
         if kind not in RULES:
             return f"they know SGD, Adam and AdamW of torch.optim, and this is {kind.__name__}"
-        if self._optimizer._optimizer_step_pre_hooks or self._optimizer._optimizer_step_post_hooks:
+        if any((self._optimizer._optimizer_step_pre_hooks,
+                self._optimizer._optimizer_step_post_hooks,
+                optimizer_module._global_optimizer_pre_hooks,
+                optimizer_module._global_optimizer_post_hooks)):
             return "the optimizer has step hooks"
         out: dict[int, list[int]] = {}
         for layer in layers:
@@ -119,7 +122,9 @@ class KernelSteps:
                     return f"layer '{self._predictor.places[layer].name}' is not a dense float32 weight"
                 if kind is not torch.optim.SGD:
                     step = self._optimizer.state.get(weight, {}).get("step")
-                    if step is None or step.device != weight.device:
+                    if step is None:
+                        return "the optimizer has not stepped yet"
+                    if step.device != weight.device:
                         return "this optimizer counts its steps on the CPU; make it with fused=True"
         return out
 

@@ -17,6 +17,7 @@ from torch import Tensor
 from ._reference import FEATURES, RMS_DECAY
 
 OLDEST = (2, 11)
+KINDS = (torch.float32, torch.bfloat16)  # of outputs and gradients
 
 
 @cache
@@ -54,8 +55,7 @@ def serves(tensor: Tensor) -> bool:
 
     On a CPU they are the references: right and slow. There plain torch is used.
     """
-    kinds = (torch.float32, torch.bfloat16)
-    return tensor.is_cuda and tensor.dtype in kinds and not why_not_cuda()
+    return tensor.is_cuda and tensor.dtype in KINDS and not why_not_cuda()
 
 
 def summary_workspace(rows: Tensor, channels: int) -> Tensor:

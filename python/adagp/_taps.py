@@ -122,7 +122,8 @@ class Taps:
     def take(self, layer: int, output: Tensor, convolution: bool) -> None:
         """Summarises at once: nothing outlives its layer."""
         self.uses[layer] = use = self.uses[layer] + 1
-        if self.kernels and output.dim() > (3 if convolution else 1):
+        fits = output.dtype in _ops.KINDS and output.dim() > (3 if convolution else 1)
+        if self.kernels and fits:
             self._summarise(output.detach(), self.rows, self._workspace, self._firsts[layer],
                             convolution, use)
             return

@@ -42,6 +42,8 @@ def test_layers_stand_beside_the_formulas():
     (["program", "--model", "vgg8s", "--batch", "64", "--design", "low"], 2, ["smaller batch"]),
     (["program", "--model", "vgg13_bn", "--design", "max"], 2, ["memory"]),
     (["program", "--model", "vgg8s", "--ratio", "1"], 2, ["--ratio"]),
+    (["program", "--model", "vgg8s", "--ratio", "4294967297:1"], 2, ["--ratio"]),
+    (["program"], 2, ["--model"]),
     (["program", "--model", "vgg8s", "--accelerator", "adagp-180"], 2, ["machine"]),
     (["program", "--model", "transformer", "--input", "multi30k"], 2, ["activations"]),
 ])
@@ -75,6 +77,8 @@ def test_a_program_that_is_no_model_is_refused(tmp_path):
     done = adagp("rtl", "run", file, "--model", "/bin/echo", code=3)
     assert "no counters" in done.stderr
     adagp("rtl", "run", file, "--model", "/bin/false", code=1)
+    done = adagp("rtl", "run", file, "--model", tmp_path / "nothing", code=2)
+    assert "no executable file" in done.stderr
 
 
 @pytest.mark.parametrize("args", [["--per-layer"], ["--explain", "features.0"], ["--inference"]])

@@ -3,22 +3,20 @@
 // Torch-free.
 //
 // Which fields an operation reads (all others are 0):
+// clang-format off
 //   every op   op, mask (batches: 1 gp, 2 bp, 4 warm), wait (engines: 1 main 2 pred 4 dma 8 vec
 //              16 reorg; these must be idle first; the own engine always must)
 //   tile       mode, load_w (COLS rows of W from wb), acc_in (add to what Y or D holds), clear (dw:
-//   sums
-//              start at 0), drain (dw: sums go to COLS rows of O from wb), psrc (efficient: x from
-//              PX); x row = xb + nested loops n0,n1,n2 with strides s0,s1,s2; Y/G row = yb +
+//              sums start at 0), drain (dw: sums go to COLS rows of O from wb), psrc (efficient: x
+//              from PX); x row = xb + nested loops n0,n1,n2 with strides s0,s1,s2; Y/G row = yb +
 //              0,1,2,...
 //   ptile      the same on the predictor array: x from PX, W is PW, Y is PY
 //   dma        kind (buffer), store, n0 rows from row xb, addr (outside memory, in beats)
-//   vec        kind (VecKind), loops from xb, plain rows from yb, relu, bias (row wb of P),
-//   shift_a,
-//              gs and rot (regrouped lanes); sgd: shift_a momentum, shift_b step size, rot to
-//              weights
+//   vec        kind (VecKind), loops from xb, plain rows from yb, relu, bias (row wb of P), shift_a,
+//              gs and rot (regrouped lanes); sgd: shift_a momentum, shift_b step size, rot to weights
 //   reorg      kind (ReorgKind), window loops n,s from yb; cells addr = c0 + 65536 c1 with strides
-//   xb
-//              and s3; results in rows from wb; shift_a; psrc (max: into PW, with rot and gs)
+//              xb and s3; results in rows from wb; shift_a; psrc (max: into PW, with rot and gs)
+// clang-format on
 
 #include <array>
 #include <cstdint>

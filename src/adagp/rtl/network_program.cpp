@@ -1,5 +1,7 @@
 #include "adagp/rtl/network_program.h"
 
+#include <bit>
+
 #include "adagp/core/error.h"
 #include "adagp/core/text.h"
 #include "adagp/rtl/cycle_model.h"
@@ -28,10 +30,11 @@ class LayerProgram {
                       at_.y_rows / (pieces(machine.cols, machine.rows) + 1)});
     chunks_ = pieces(layer.m, rows_);
     if (machine.has_predictor() && chunks_ > 1) {
-      throw UsageError(
-          core::cat("layer '", layer.name, "': ", layer.m,
-                    " output pixels of a batch do not fit the memories at once (", rows_,
-                    " do), and the predictor pools over all of them; use a smaller batch"));
+      throw UsageError(core::cat("layer '", layer.name, "': ", layer.m,
+                                 " output pixels of a batch do not fit the memories at once (",
+                                 rows_,
+                                 " do), and the predictor pools over all of them; use a smaller "
+                                 "batch or larger memories (rtl.x_bits, rtl.y_bits)"));
     }
     inputs_ = outside.take(layer.groups * k_tiles_ * layer.m);
     gradients_ = outside.take(layer.groups * n_tiles_ * layer.m);
@@ -108,9 +111,10 @@ class LayerProgram {
         1, std::min({n_tiles_ - first, room / rows_, at_.w_half / machine_.cols}));
     while (count > 1 && x_groups(first, count) * rows_ > at_.x_rows) --count;
     if (x_groups(first, count) * rows_ > at_.x_rows || count * rows_ > room) {
-      throw UsageError(core::cat("layer '", layer_.name, "': ", rows_,
-                                 " rows of one tile do not fit "
-                                 "the memories X and Y; use a smaller batch"));
+      throw UsageError(core::cat(
+          "layer '", layer_.name, "': ", rows_,
+          " rows of one tile do not fit "
+          "the memories X and Y; use a smaller batch or larger memories (rtl.x_bits, rtl.y_bits)"));
     }
     return count;
   }
@@ -146,7 +150,7 @@ class LayerProgram {
       out.push_back(d);
     }
     const std::int64_t stored = x_groups(first, count) * rows_;
-    out.push_back(store(kEveryPhase, Buffer::kX, 0, stored, outside_.take(stored)));
+    store_all(out, kEveryPhase, Buffer::kX, stored, outside_.take(stored));
     if (!machine_.has_predictor()) return;
     for (std::int64_t t = 0; t < count; ++t) {
       pool(out, first + t, t * rows_);
@@ -154,10 +158,15 @@ class LayerProgram {
     }
   }
 
-  // The batch mean of the output, averaged over windows: one number for each cell and channel.
+  // Sides of the pooled output: at most 8, and a window of at least one pixel.
+  std::int64_t cells_high() const { return std::min<std::int64_t>(8, layer_.height); }
+  std::int64_t cells_wide() const { return std::min<std::int64_t>(8, layer_.width); }
+  std::int64_t cells() const { return cells_high() * cells_wide(); }
+
+  // The mean of the output over the batch and over windows, one number for each cell and channel.
+  // Pixels that fill no whole window are left out; the divisor is the next lower power of two.
   void pool(Program& out, std::int64_t n_tile, std::int64_t y) {
-    const std::int64_t high = std::min<std::int64_t>(8, layer_.height),
-                       wide = std::min<std::int64_t>(8, layer_.width);
+    const std::int64_t high = cells_high(), wide = cells_wide();
     Descriptor d = descriptor(Op::kReorg, kPredictedPhase, kAllEngines);
     d.kind = static_cast<std::uint32_t>(ReorgKind::kYToW);
     d.n0 = narrow(layer_.width / wide);
@@ -169,14 +178,14 @@ class LayerProgram {
     d.xb = narrow(layer_.width / wide);
     d.s3 = narrow(layer_.height / high * layer_.width);
     d.addr = narrow(wide) | narrow(high) << 16;
+    d.shift_a = narrow(std::bit_width(d.rows()) - 1);
     d.yb = narrow(y);
     if (machine_.has_predictor_array()) {
-      const std::int64_t channel = (group_ * n_tiles_ + n_tile) * machine_.rows,
-                         cells = at_.cell_rows;
+      const std::int64_t channel = (group_ * n_tiles_ + n_tile) * machine_.rows;
       d.psrc = 1;
       d.wb = narrow(at_.pooled(layer_.name, channel / machine_.pred_rows, channel_tiles(), odd_));
       d.rot = narrow(channel % machine_.pred_rows);
-      d.gs = narrow(cells);
+      d.gs = narrow(at_.cell_rows);
     } else {
       d.wb = narrow(at_.features);
     }
@@ -189,7 +198,7 @@ class LayerProgram {
 
   // low, efficient: hidden layer, gradient and update of one tile of channels, on the main array.
   void predict_tile(Program& out, std::int64_t n_tile) {
-    predictor_product(out, kCells, kFeatures, 0, at_.features, at_.hidden_in_memory);
+    predictor_product(out, cells(), kFeatures, 0, at_.features, at_.hidden_in_memory);
     Descriptor d = vec(kPredictedPhase, VecKind::kFeature, kFeatures, kAllEngines);
     d.relu = 1;
     d.yb = narrow(at_.y_rows - kPredictedRows);
@@ -235,9 +244,9 @@ class LayerProgram {
           1, std::min({k_tiles_ - first, at_.x_rows / rows_, at_.w_half / machine_.cols}));
       while (count > 1 && g_groups(first, count) * rows_ > at_.y_rows) --count;
       if (g_groups(first, count) * rows_ > at_.y_rows) {
-        throw UsageError(
-            core::cat("layer '", layer_.name, "': ", rows_,
-                      " rows of a gradient do not fit the memory G; use a smaller batch"));
+        throw UsageError(core::cat("layer '", layer_.name, "': ", rows_,
+                                   " rows of a gradient do not fit the memory G; use a smaller "
+                                   "batch or larger memories (rtl.x_bits, rtl.y_bits)"));
       }
       input_gradient_group(out, first, count);
     }
@@ -287,7 +296,7 @@ class LayerProgram {
       out.push_back(d);
     }
     const std::int64_t stored = g_groups(first, count) * rows_;
-    out.push_back(store(kExactPhases, Buffer::kG, 0, stored, outside_.take(stored)));
+    store_all(out, kExactPhases, Buffer::kG, stored, outside_.take(stored));
   }
 
   // One tile of outputs: gradients of as many tiles of inputs as O holds, then their update.
@@ -328,19 +337,20 @@ class LayerProgram {
   }
 
   // Weights in full precision and velocities come in, move, and go out with the rounded weights.
-  void update(Program& out, std::uint32_t mask, VecKind kind, std::int64_t rows,
-              std::int64_t from) {
-    out.push_back(load(mask, Buffer::kP, at_.update_first, rows, precise_ + from));
-    out.push_back(load(mask, Buffer::kV, at_.update_first, rows, velocities_ + from));
+  void update(Program& out, std::uint32_t mask, VecKind kind, std::int64_t rows, std::int64_t from,
+              std::int64_t offset = 0) {
+    const std::int64_t at = at_.update_first + offset;
+    out.push_back(load(mask, Buffer::kP, at, rows, precise_ + from));
+    out.push_back(load(mask, Buffer::kV, at, rows, velocities_ + from));
     Descriptor d = vec(mask, kind, rows, kAllEngines);
-    d.xb = narrow(at_.update_first);
+    d.xb = narrow(at);
     d.yb = narrow(kind == VecKind::kSgdPred ? at_.y_rows - kPredictedRows : 0);
     d.shift_a = 3;
     d.shift_b = 6;
     out.push_back(d);
-    out.push_back(store(mask, Buffer::kP, at_.update_first, rows, precise_ + from));
-    out.push_back(store(mask, Buffer::kV, at_.update_first, rows, velocities_ + from));
-    out.push_back(store(mask, Buffer::kW, at_.update_first, rows, weights_ + from));
+    out.push_back(store(mask, Buffer::kP, at, rows, precise_ + from));
+    out.push_back(store(mask, Buffer::kV, at, rows, velocities_ + from));
+    out.push_back(store(mask, Buffer::kW, at, rows, weights_ + from));
   }
 
   // `count` channels from `first`, a whole number of tiles of both arrays.
@@ -348,9 +358,9 @@ class LayerProgram {
     const std::int64_t tiles = pieces(count, machine_.pred_rows),
                        groups = pieces(count, machine_.rows);
     for (std::int64_t q = 0; q < tiles; ++q) {
-      const std::int64_t cells =
+      const std::int64_t pooled =
           at_.pooled(layer_.name, first / machine_.pred_rows + q, channel_tiles(), odd_);
-      beside_product(out, kCells, kFeatures, 0, cells, at_.hidden_in_memory);
+      beside_product(out, cells(), kFeatures, 0, pooled, at_.hidden_in_memory);
       Descriptor d = vec(kPredictedPhase, VecKind::kFeature, kFeatures, kAllEngines);
       d.psrc = d.relu = 1;
       d.xb = narrow(at_.hidden_features + q * at_.feature_rows);
@@ -370,9 +380,11 @@ class LayerProgram {
         d.gs = narrow(rows);
         out.push_back(d);
       }
-      // Filters by filters; the rows of the block's tiles follow each other in the outside memory.
-      update(out, kPredictedPhase, VecKind::kSgd, groups * rows,
-             first / machine_.rows * k_tiles_ * machine_.cols + j);
+      for (std::int64_t g = 0; g < groups; ++g) {
+        const std::int64_t tile_rows = k_tiles_ * machine_.cols;
+        update(out, kPredictedPhase, VecKind::kSgd, rows,
+               (first / machine_.rows + g) * tile_rows + j, g * rows);
+      }
     }
   }
 
@@ -403,13 +415,22 @@ class LayerProgram {
   std::int64_t group_ = 0, chunk_ = 0;                // at hand
 };
 
-// One descriptor of the second program after each tile of the first.
+// One descriptor of the second program after each tile of the first. Weights that it stores leave W
+// by the port through which tiles load theirs: the next tile waits for the transfer.
 void merge(Program& out, const Program& main, const Program& beside) {
   size_t next = 0;
-  for (const Descriptor& d : main) {
-    out.push_back(d);
+  bool stores_weights = false;
+  for (Descriptor d : main) {
     const bool tile = static_cast<Op>(d.op) == Op::kTile;
-    if (tile && next < beside.size()) out.push_back(beside[next++]);
+    if (tile && stores_weights) d.wait |= bit(Engine::kDma);
+    out.push_back(d);
+    if (!tile) continue;
+    stores_weights = false;
+    if (next == beside.size()) continue;
+    const Descriptor& other = beside[next++];
+    stores_weights = static_cast<Op>(other.op) == Op::kDma && other.store != 0 &&
+                     static_cast<Buffer>(other.kind) == Buffer::kW;
+    out.push_back(other);
   }
   out.insert(out.end(), beside.begin() + static_cast<std::ptrdiff_t>(next), beside.end());
 }
@@ -457,13 +478,16 @@ NetworkProgram make_program(const Machine& machine, const Network& network) {
   const size_t room = size_t{1} << machine.descriptor_bits;
   if (out.size() > room) {
     throw UsageError(core::cat("rtl: the program of ", network.name, " has ", out.size(),
-                               " descriptors, and the machine's memory holds ", room));
+                               " descriptors, and the program memory holds ", room,
+                               " (rtl.descriptor_bits, up to 20)"));
   }
   if (outside.size() > std::int64_t{0xffffffff}) {
     throw UsageError(core::cat("rtl: the tensors of ", network.name, " need ", outside.size(),
-                               " rows of the outside memory, which has 2^32; use a smaller batch"));
+                               " rows of the outside memory, which has 2^32; use a smaller batch "
+                               "or larger memories (rtl.x_bits, rtl.y_bits)"));
   }
   check(machine, out);
+  for (const Descriptor& d : out) encode(d);  // or a field is too narrow
   return made;
 }
 

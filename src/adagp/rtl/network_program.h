@@ -7,7 +7,10 @@
 // the forward product and, for every layer, the predictor: pooling of Y, a hidden layer, the
 // gradient and the update. The predictor does not learn on the machine (its Adam stays outside).
 //
-// Not in the program, because the machine has no unit for it: batch norm, max pooling, the loss.
+// What it is for: the cycles and the transfers of a training step. Not in the program: batch norm,
+// max pooling and the loss, for which the machine has no unit; biases; and what the outside memory
+// would do between layers (im2col of stored activations, its inverse for gradients, scales of fixed
+// point).
 
 #include <cstdint>
 #include <string>

@@ -88,6 +88,14 @@ inline Descriptor store(std::uint32_t mask, Buffer b, std::int64_t row, std::int
   return d;
 }
 
+// Rows from 0 on, in as many transfers as their count needs.
+inline void store_all(Program& out, std::uint32_t mask, Buffer b, std::int64_t rows,
+                      std::int64_t beat) {
+  for (std::int64_t row = 0; row < rows; row += kLargestTransfer) {
+    out.push_back(store(mask, b, row, std::min(kLargestTransfer, rows - row), beat + row));
+  }
+}
+
 // Transfers, and the tiles that need them.
 struct Stage {
   std::vector<Descriptor> loads, tiles;
@@ -111,7 +119,11 @@ inline void emit(Program& out, std::vector<Stage>& stages) {
       Descriptor d = stages[s].tiles[t];
       if (t == 0) d.wait |= s == 0 ? kNotPredictor : bit(Engine::kDma);
       out.push_back(d);
-      for (; next < loads * (t + 1) / tiles; ++next) out.push_back(stages[s + 1].loads[next]);
+      for (; next < loads * (t + 1) / tiles; ++next) {
+        // An update beside the tiles (design max) writes W, too.
+        out.push_back(stages[s + 1].loads[next]);
+        out.back().wait |= bit(Engine::kVec);
+      }
     }
   }
 }

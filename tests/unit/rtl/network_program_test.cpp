@@ -1,7 +1,9 @@
 // Programs of networks: what they count, and what does not fit. make test-rtl runs them on the RTL.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <numeric>
+#include <set>
 
 #include "adagp/core/error.h"
 #include "adagp/rtl/cycle_model.h"
@@ -59,6 +61,37 @@ TEST(NetworkProgram, PredictsAllWeightsOfAGpBatch) {
     EXPECT_EQ(gp.update_rows, rows) << kDesignNames[static_cast<int>(design)];
     EXPECT_EQ(gp.main_drain_rows, 0u);
     EXPECT_EQ(gp.pred_rows > 0, design == Design::kMax);
+  }
+}
+
+// Rows of the outside memory that a phase stores of the 16-bit weights.
+std::set<std::uint32_t> stored_weights(const Program& program, Phase phase) {
+  std::set<std::uint32_t> out;
+  for (const Descriptor& d : program) {
+    const bool store = static_cast<Op>(d.op) == Op::kDma && d.store != 0;
+    if (!store || (d.mask & bit(phase)) == 0 || static_cast<Buffer>(d.kind) != Buffer::kW) continue;
+    for (std::uint32_t i = 0; i < d.n0; ++i) {
+      EXPECT_TRUE(out.insert(d.addr + i).second) << "row " << d.addr + i << " is stored twice";
+    }
+  }
+  return out;
+}
+
+TEST(NetworkProgram, EveryDesignWritesEveryWeightOnce) {
+  for (const Design design : {Design::kLow, Design::kEfficient, Design::kMax}) {
+    const Machine m = large_machine(design);
+    const NetworkProgram made = make_program(m, network());
+    size_t rows = 0, padded = 0;
+    for (const LayerProduct& l : network().layers) {
+      const std::int64_t tiles = (l.n + m.rows - 1) / m.rows;
+      rows += static_cast<size_t>(tiles * l.k);
+      padded += static_cast<size_t>(tiles * ((l.k + m.cols - 1) / m.cols) * m.cols);
+    }
+    const auto predicted = stored_weights(made.program, Phase::kGp);
+    const auto exact = stored_weights(made.program, Phase::kBp);
+    EXPECT_EQ(predicted.size(), rows) << kDesignNames[static_cast<int>(design)];
+    EXPECT_EQ(exact.size(), padded);
+    EXPECT_TRUE(std::includes(exact.begin(), exact.end(), predicted.begin(), predicted.end()));
   }
 }
 
