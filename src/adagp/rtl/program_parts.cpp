@@ -24,7 +24,7 @@ Memories::Memories(const Machine& machine, const Network& network, Outside& outs
   w_half = feeding / 2;
   update_first = own ? feeding : 0;
   update_rows = usable - update_first;
-  if (w_half < machine.cols || update_rows < 2 * machine.cols ||
+  if (w_half < machine.cols || update_rows < std::int64_t{2} * machine.cols ||
       (machine.has_predictor() && y_rows <= kPredictedRows)) {
     throw UsageError(core::cat("rtl: memories of ", w_rows, " rows W and ", y_rows,
                                " rows Y are too small for the programs of networks"));

@@ -16,7 +16,7 @@ ADAGP_DATAFLOWS(ADAGP_DECLARE)
 
 namespace {
 
-#define ADAGP_LIST(name) &name,
+#define ADAGP_LIST(name) &(name),
 constexpr const Dataflow* kDataflows[] = {ADAGP_DATAFLOWS(ADAGP_LIST)};
 #undef ADAGP_LIST
 
