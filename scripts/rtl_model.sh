@@ -86,7 +86,7 @@ exec 9>"$common/lock"
 flock 9
 for unit in core/files core/special_files core/message core/foreign_text core/text core/interrupt \
     rtl/machine rtl/descriptor rtl/program_check rtl/program_file rtl/cycle_model rtl/golden \
-    rtl/program_parts rtl/network_program; do
+    rtl/program_parts rtl/layer_program rtl/layer_predictor rtl/network_program; do
   compile "${unit//\//-}" "$root/src/adagp/$unit.cpp" "$root"/src/adagp/rtl/*.h -- "${flags[@]}"
 done
 for source in "${mains[@]}"; do

@@ -127,7 +127,7 @@ std::uint64_t busy_cycles(const Machine& machine, const Descriptor& d) {
   }
 }
 
-Counts predict_batch(const Machine& machine, const Program& program, Phase phase) {
+Counts predict_batch(const Machine& machine, std::span<const Descriptor> program, Phase phase) {
   Counts c;
   std::array<std::uint64_t, kEngineCount> idle_from{};  // first cycle in which the engine is idle
   std::uint64_t now = 0;

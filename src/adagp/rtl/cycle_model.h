@@ -4,6 +4,7 @@
 // between this and this plus `dma_stalls`.
 
 #include <cstdint>
+#include <span>
 
 #include "adagp/rtl/descriptor.h"
 
@@ -29,7 +30,7 @@ std::uint64_t chunks(const Machine& machine, const Descriptor& descriptor);
 // One batch. Every batch starts with all engines idle, so phases can be summed. A descriptor takes
 // 3 cycles of the sequencer (fetch, decode, issue) and waits in `issue` until its engine and the
 // engines of its `wait` bits are idle.
-Counts predict_batch(const Machine& machine, const Program& program, Phase phase);
+Counts predict_batch(const Machine& machine, std::span<const Descriptor> program, Phase phase);
 
 // The whole schedule: the batches of each phase times their counts.
 Counts predict(const Machine& machine, const Program& program, const Schedule& schedule);

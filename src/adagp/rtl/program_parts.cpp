@@ -38,13 +38,15 @@ Memories::Memories(const Machine& machine, const Network& network, Outside& outs
   predictor_outside = outside.take(predictor_rows);
   const std::int64_t room = size(machine.predictor_bits);
   if (machine.has_predictor_memory() && predictor_rows > room) {
-    throw UsageError(core::cat("rtl: the predictor's weights need ", predictor_rows, " rows (",
-                               widest, " weights in the widest filter), its memory has ", room,
-                               "; design 'low' needs no such memory"));
+    throw UsageError(
+        core::cat("rtl: the predictor's weights need ", predictor_rows, " rows (", widest,
+                  " weights in the widest filter), its memory has ", room,
+                  " (rtl.predictor_bits, up to 16); design 'low' needs no such memory"));
   }
   if (own)
     hidden_features =
-        w_rows - pieces(lcm(machine.rows, machine.pred_rows), machine.pred_rows) * feature_rows;
+        w_rows -
+        pieces(std::lcm(machine.rows, machine.pred_rows), machine.pred_rows) * feature_rows;
 }
 
 std::int64_t Memories::pooled(const std::string& layer, std::int64_t channel_tile,

@@ -24,8 +24,13 @@ inline constexpr std::int64_t kLargestTransfer = 65535;
 constexpr std::int64_t pieces(std::int64_t a, std::int64_t b) {
   return (a + b - 1) / b;
 }
-constexpr std::int64_t lcm(std::int64_t a, std::int64_t b) {
-  return std::lcm(a, b);
+
+// Groups of `to` channels that `count` tiles of `from` channels reach, from tile `first` on, when
+// their rows are regrouped.
+constexpr std::int64_t groups_reached(std::int64_t first, std::int64_t count, std::int64_t from,
+                                      std::int64_t to) {
+  const std::int64_t last = (first + count - 1) * from;
+  return last / to - first * from / to + pieces(from, to) + (last % to != 0 ? 1 : 0);
 }
 
 // A field's value; encode() and check() refuse what does not fit.

@@ -54,9 +54,11 @@ TEST(CycleModel, WaitBitsKeepEnginesApart) {
   const Machine m = machine(Design::kMax);
   Descriptor slow = make(Op::kTile), beside = make(Op::kPtile);
   slow.n0 = beside.n0 = 100;
-  const std::uint64_t both = predict_batch(m, {slow, beside, make(Op::kEnd)}, Phase::kGp).cycles;
+  const std::uint64_t both =
+      predict_batch(m, Program{slow, beside, make(Op::kEnd)}, Phase::kGp).cycles;
   beside.wait = bit(Engine::kMain);
-  const std::uint64_t apart = predict_batch(m, {slow, beside, make(Op::kEnd)}, Phase::kGp).cycles;
+  const std::uint64_t apart =
+      predict_batch(m, Program{slow, beside, make(Op::kEnd)}, Phase::kGp).cycles;
   EXPECT_EQ(both, 3 + 111u + 1 + 1);
   EXPECT_EQ(apart, 3 + 111u + 1 + 107 + 1 + 1);
 }
