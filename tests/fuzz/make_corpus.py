@@ -182,3 +182,7 @@ seed("voc", "boxes", ("<annotation><filename>1.jpg</filename><size><width>64</wi
 seed("voc", "no-size", ("<annotation>" + OBJECT.format("dog", "-1e300") + "</annotation>").encode())
 seed("text", "sentences", "\ufeffa b\r\n\ufeffein Wört\n".encode())
 seed("text", "classes", b"cat\ndog\n../x\n")
+
+# Seeds of rtl_program are what the program writes for a network of one linear layer:
+#   (head -1 T; tail -1 T) > one.csv, T = configs/layers/resnet8-cifar.csv
+#   adagp rtl program --table one.csv --design D -o corpus/rtl_program/D, D = baseline, low, efficient, max

@@ -69,8 +69,7 @@ struct ProgramFile {
 // Text: a header that names the machine and the schedule, one line of hex digits per descriptor,
 // and a last line with their number and a checksum, by which a cut-off file is known.
 void write_program(const std::string& path, const ProgramFile& file);
-ProgramFile read_program(
-    const std::string& path);  // DataError, UsageError; also checks the program
+ProgramFile read_program(const std::string& path);  // DataError; also checks the program
 std::string program_text(const ProgramFile& file);
 ProgramFile parse_program(const std::string& text, const std::string& name);
 

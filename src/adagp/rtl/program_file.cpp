@@ -47,6 +47,18 @@ class Reader {
     throw DataError("rtl: " + name_ + ", line " + std::to_string(number_) + ": " + why);
   }
 
+  // What is wrong in a file is a DataError with the file's name, whoever found it.
+  template <typename Function>
+  auto checked(Function function) const {
+    try {
+      return function();
+    } catch (const UsageError& error) {
+      renamed(error);
+    } catch (const DataError& error) {
+      renamed(error);
+    }
+  }
+
   // "key value" on a line of its own.
   std::string value(const std::string& key) {
     const std::string text = line(key.c_str());
@@ -92,6 +104,12 @@ class Reader {
   bool at_end() { return in_.peek() == std::istringstream::traits_type::eof(); }
 
  private:
+  [[noreturn]] void renamed(const Error& error) const {
+    const std::string text = error.what(), prefix = "rtl: ";
+    throw DataError(prefix + name_ + ": " +
+                    (text.rfind(prefix, 0) == 0 ? text.substr(prefix.size()) : text));
+  }
+
   std::istringstream in_;
   std::string name_;
   int number_ = 0;
@@ -127,8 +145,9 @@ ProgramFile parse_program(const std::string& text, const std::string& name) {
   if (in.line("its title") != kTitle) in.fail(std::string("expected '") + kTitle + "'");
   ProgramFile file;
   Machine& m = file.machine;
-  m.design = design_named(in.value("design"));
-  m.format = format_named(in.value("format"));
+  const std::string design = in.value("design"), format = in.value("format");
+  m.design = in.checked([&] { return design_named(design); });
+  m.format = in.checked([&] { return format_named(format); });
   in.pair("array", m.rows, m.cols);
   in.pair("predictor_array", m.pred_rows, m.pred_cols);
   m.pred_three_modes = in.number(in.value("predictor_modes"), 3) == 3;
@@ -147,8 +166,10 @@ ProgramFile parse_program(const std::string& text, const std::string& name) {
   std::snprintf(expected, sizeof expected, "%08x", in.sum());
   if (in.value("checksum") != expected) in.fail(std::string("checksum is not ") + expected);
   if (!in.at_end()) in.fail("more lines follow the checksum");
-  file.schedule.check();
-  check(m, file.program);
+  in.checked([&] {
+    file.schedule.check();
+    check(m, file.program);
+  });
   return file;
 }
 

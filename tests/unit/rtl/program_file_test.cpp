@@ -92,13 +92,13 @@ TEST(ProgramFile, SaysWhatIsWrong) {
     other.replace(other.find(from), from.size(), to);
     return [other] { parse_program(other, "p.hex"); };
   };
-  expect_error(with("array 12x15", "array 0x15"), 2, "rows and columns must be 1 to 255");
+  expect_error(with("array 12x15", "array 0x15"), 3, "p.hex: an array of 0x15");
   expect_error(with("array 12x15", "array 12"), 3, "ROWSxCOLS");
-  expect_error(with("design low", "design lower"), 2, "no design 'lower'");
+  expect_error(with("design low", "design lower"), 3, "p.hex: no design 'lower'");
   expect_error(with("descriptors 2", "descriptors 4000000000"), 3, "at most 1048576");
   expect_error(with("descriptors 2", "descriptors 3"), 3, "expected 64 hex digits");
   expect_error(with("adagp-rtl", "other-rtl"), 3, "line 1");
-  expect_error(with("batches 1", "batches 0"), 2, "0 batches");
+  expect_error(with("batches 1", "batches 0"), 3, "p.hex: a schedule of 0 batches");
   expect_error([] { read_program("/nonexistent/p.hex"); }, 3, "p.hex");
 }
 
