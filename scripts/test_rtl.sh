@@ -74,7 +74,8 @@ configuration() {
 networks() {
   local count=$1 model
   shift
-  model=$(scripts/rtl_model.sh "$@" --bits 12,12,13,14 --descriptor-bits 16 --main tests/rtl/test_networks.cpp)
+  model=$(scripts/rtl_model.sh "${@:1:3}" --bits 12,12,13,14 --descriptor-bits 16 "${@:4}" \
+    --main tests/rtl/test_networks.cpp)
   "$model" "$count"
 }
 
@@ -114,7 +115,12 @@ step "programs and training"
   echo "20 10 baseline 12x15 fixed"
 } | xargs -d '\n' -P "$jobs" -I{} "${BASH_SOURCE[0]}" --configuration {} || die "a configuration fails"
 step "programs of networks"
-for design in baseline low efficient max; do echo "60 $design 4x5 fixed --predictor 3x5"; done |
+{
+  for design in baseline low efficient max; do echo "60 $design 4x5 fixed --predictor 3x5"; done
+  # Predictor memories that hold a part of the weights.
+  echo "30 efficient 4x5 fixed --bits 12,12,13,12"
+  echo "30 max 4x5 fixed --predictor 3x5 --bits 12,12,13,13"
+} |
   xargs -d '\n' -P "$jobs" -I{} "${BASH_SOURCE[0]}" --networks {} || die "the program of a network fails"
 step "harness"
 tests/rtl/test_harness.sh

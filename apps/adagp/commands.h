@@ -22,6 +22,7 @@ void add_doctor(CLI::App& app, Action& action);
 void add_simulate(CLI::App& app, Action& action);
 void add_scalesim(CLI::App& app, Action& action);
 void add_rtl(CLI::App& app, Action& action);
+void add_rtl_run(CLI::App& rtl, Action& action);  // of `rtl`
 void add_pipeline(CLI::App& app, Action& action);
 void add_paper(CLI::App& app, Action& action);
 

@@ -1,18 +1,12 @@
-// adagp rtl: programs for the machine in rtl/, and its Verilator model beside the cycle model.
-
-#include <sys/wait.h>
-#include <unistd.h>
+// adagp rtl program, rtl layers: programs for the machine in rtl/ and their cycles.
 
 #include <charconv>
-#include <cstdio>
 #include <memory>
 
 #include <nlohmann/json.hpp>
 
 #include "adagp/accel/rtl_machine.h"
 #include "adagp/core/error.h"
-#include "adagp/core/files.h"
-#include "adagp/core/log.h"
 #include "adagp/core/output.h"
 #include "adagp/core/text.h"
 #include "adagp/report/table.h"
@@ -24,9 +18,8 @@ namespace {
 
 struct RtlArgs {
   study::Options options;
-  std::string design = "baseline", format = "fixed", ratio = "1:1", output, program, model, vcd;
-  uint32_t batches = 3, warm = 1, seed = 1;
-  double stalls = 0;
+  std::string design = "baseline", format = "fixed", ratio = "1:1", output;
+  uint32_t batches = 3, warm = 1;
   bool json = false;
 };
 
@@ -42,6 +35,7 @@ Made make(const RtlArgs& args) {
   if (options.models.empty() && options.table.empty()) {
     throw UsageError("rtl: no network: give --model NAME or --table FILE");
   }
+  rtl::design_named(args.design);  // or the four names are listed
   options.designs = args.design;
   if (options.batches.empty()) options.batches = "1";
   options.examples = options.examples.value_or(1);  // no run is simulated here
@@ -81,14 +75,27 @@ rtl::Schedule schedule_of(const RtlArgs& args) {
 
 int run_program(const RtlArgs& args) {
   const Made made = make(args);
-  rtl::write_program(args.output, {made.machine, schedule_of(args), made.program.program});
-  const rtl::Counts bp = rtl::predict_batch(made.machine, made.program.program, rtl::Phase::kBp);
-  std::string text = core::cat(
-      args.output, ": ", core::grouped(static_cast<int64_t>(made.program.program.size())),
-      " descriptors; a BP batch takes ", core::grouped(static_cast<int64_t>(bp.cycles)), " cycles");
-  if (made.machine.has_predictor()) {
-    const rtl::Counts gp = rtl::predict_batch(made.machine, made.program.program, rtl::Phase::kGp);
-    text += core::cat(", a GP batch ", core::grouped(static_cast<int64_t>(gp.cycles)));
+  const rtl::Program& program = made.program.program;
+  rtl::write_program(args.output, {made.machine, schedule_of(args), program});
+  const auto cycles = [&](rtl::Phase phase) {
+    return static_cast<int64_t>(rtl::predict_batch(made.machine, program, phase).cycles);
+  };
+  nlohmann::ordered_json data{{"file", args.output},
+                              {"design", args.design},
+                              {"descriptors", program.size()},
+                              {"outside_rows", made.program.outside_beats},
+                              {"bp_cycles", cycles(rtl::Phase::kBp)}};
+  if (made.machine.has_predictor()) data["gp_cycles"] = cycles(rtl::Phase::kGp);
+  if (args.json) {
+    core::print_data(data.dump(2) + "\n");
+    return 0;
+  }
+  std::string text =
+      core::cat(args.output, ": ", core::grouped(static_cast<int64_t>(program.size())),
+                " descriptors; a BP batch takes ", core::grouped(data["bp_cycles"].get<int64_t>()),
+                " cycles");
+  if (data.contains("gp_cycles")) {
+    text += core::cat(", a GP batch ", core::grouped(data["gp_cycles"].get<int64_t>()));
   }
   core::print(text + "\n");
   return 0;
@@ -104,6 +111,7 @@ int run_layers(const RtlArgs& args) {
   std::vector<accel::LayerCost> costs;
   accel::evaluate(*point.plan, formulas, *point.dataflow, accel::Scope::kBackprop, costs);
   const rtl::LayerCycles cycles = rtl::layer_cycles(made.machine, made.program, rtl::Phase::kBp);
+  nlohmann::ordered_json rows = nlohmann::ordered_json::array();
   report::Table table({{"layer", Align::kLeft},
                        {"forward"},
                        {"formula"},
@@ -113,6 +121,7 @@ int run_layers(const RtlArgs& args) {
                        {"ratio"}});
   size_t next = 0;
   for (size_t l = 0; l < costs.size(); ++l) {
+    const std::string& name = point.plan->layers[l].name;
     if (!point.plan->layers[l].product) continue;
     const auto forward = static_cast<int64_t>(cycles.forward[next]),
                backward = static_cast<int64_t>(cycles.backward[next]);
@@ -121,11 +130,23 @@ int run_layers(const RtlArgs& args) {
     const auto ratio = [](int64_t a, int64_t b) {
       return core::fixed(static_cast<double>(a) / static_cast<double>(b), 3);
     };
-    table.add_row({point.plan->layers[l].name, core::grouped(forward),
-                   core::grouped(forward_formula), ratio(forward, forward_formula),
-                   core::grouped(backward), core::grouped(backward_formula),
-                   ratio(backward, backward_formula)});
+    rows.push_back({{"name", name},
+                    {"forward", forward},
+                    {"forward_formula", forward_formula},
+                    {"backward", backward},
+                    {"backward_formula", backward_formula}});
+    table.add_row({name, core::grouped(forward), core::grouped(forward_formula),
+                   ratio(forward, forward_formula), core::grouped(backward),
+                   core::grouped(backward_formula), ratio(backward, backward_formula)});
     ++next;
+  }
+  if (args.json) {
+    core::print_data(nlohmann::ordered_json{{"design", args.design},
+                                            {"dataflow", point.dataflow->name},
+                                            {"layers", std::move(rows)}}
+                         .dump(2) +
+                     "\n");
+    return 0;
   }
   core::print(
       core::cat("Cycles of a BP batch, layer by layer: the machine in rtl/ (with transfers, "
@@ -133,112 +154,6 @@ int run_layers(const RtlArgs& args) {
                 "dataflow '",
                 point.dataflow->name, "'\n\n", table.console()));
   return 0;
-}
-
-// The words of a command line, quoted for a shell.
-std::string quoted(const std::vector<std::string>& words) {
-  std::string out;
-  for (const std::string& word : words) {
-    out += out.empty() ? "'" : " '";
-    for (const char c : word) out += c == '\'' ? std::string("'\\''") : std::string(1, c);
-    out += "'";
-  }
-  return out;
-}
-
-// What the command prints on its standard output; its exit code is handed on as an error.
-std::string output_of(const std::vector<std::string>& words) {
-  std::FILE* pipe = popen(quoted(words).c_str(), "r");
-  if (pipe == nullptr) throw Error(core::cat("rtl: cannot start ", words[0]));
-  std::string out;
-  char part[4096];
-  for (size_t n = 0; (n = std::fread(part, 1, sizeof part, pipe)) > 0;) out.append(part, n);
-  const int status = pclose(pipe);
-  if (status == 0) return out;
-  const int code = WIFEXITED(status) ? WEXITSTATUS(status) : 1;
-  const std::string text = core::cat("rtl: ", words[0], " ended with exit code ", code);
-  if (code == 2) throw UsageError(text);
-  if (code == 3) throw DataError(text);
-  throw Error(text);
-}
-
-// The Verilator model of the program's machine: given, or built by the script of a checkout.
-std::string model_of(const RtlArgs& args, const rtl::Machine& machine) {
-  if (!args.model.empty()) {
-    if (access(args.model.c_str(), X_OK) != 0 || core::fs::is_directory(args.model)) {
-      throw UsageError(core::cat("--model ", args.model, ": no executable file"));
-    }
-    return args.model;
-  }
-  const char* script = "scripts/rtl_model.sh";
-  if (!core::fs::exists(script)) {
-    throw UsageError(
-        core::cat("rtl run: no model: give --model PATH (", script,
-                  " of the sources builds it and prints its path), or call this in the "
-                  "folder of the sources"));
-  }
-  core::log_info("rtl run: building the Verilator model (a minute the first time)");
-  std::vector<std::string> words{script,
-                                 rtl::kDesignNames[static_cast<int>(machine.design)],
-                                 core::cat(machine.rows, "x", machine.cols),
-                                 rtl::kFormatNames[static_cast<int>(machine.format)],
-                                 "--predictor",
-                                 core::cat(machine.pred_rows, "x", machine.pred_cols),
-                                 "--bits",
-                                 core::cat(machine.x_bits, ",", machine.y_bits, ",", machine.w_bits,
-                                           ",", machine.predictor_bits),
-                                 "--descriptor-bits",
-                                 std::to_string(machine.descriptor_bits)};
-  if (machine.pred_three_modes) words.insert(words.end(), {"--predictor-modes", "3"});
-  if (machine.format == rtl::Format::kBf16) words.push_back("--dpi");
-  if (!args.vcd.empty()) words.push_back("--trace");
-  return core::trim(output_of(words));
-}
-
-// With a slow outside memory: cycles between the simulator's and those plus the stalls, all other
-// counts but the stalls' own and the DMA's busy cycles equal.
-bool within_stalls(const nlohmann::json& seen) {
-  const nlohmann::json &events = seen["events"], &model = seen["simulator"];
-  const auto at = [](const nlohmann::json& from, const char* name) {
-    return from.value(name, int64_t{0});
-  };
-  for (const auto& [name, value] : events.items()) {
-    const bool slowed = name == "cycles" || name == "dma_stalls" || name == "busy_dma";
-    if (!slowed && value != model.value(name, nlohmann::json())) return false;
-  }
-  const int64_t least = at(model, "cycles"), cycles = at(events, "cycles");
-  return cycles >= least && cycles <= least + at(events, "dma_stalls");
-}
-
-int run_run(const RtlArgs& args) {
-  const rtl::ProgramFile file = rtl::read_program(args.program);
-  std::vector<std::string> words{model_of(args, file.machine), args.program};
-  if (args.stalls > 0) {
-    words.insert(words.end(), {"--stalls", core::shortest(args.stalls)});
-    words.insert(words.end(), {"--seed", std::to_string(args.seed)});
-  }
-  if (!args.vcd.empty()) words.insert(words.end(), {"--vcd", args.vcd});
-  const std::string text = output_of(words);
-  const nlohmann::json seen = nlohmann::json::parse(text, nullptr, false);
-  if (seen.is_discarded() || !seen.contains("events") || !seen.contains("simulator")) {
-    throw DataError(core::cat("rtl run: ", words[0], " printed no counters; is it a model that ",
-                              "scripts/rtl_model.sh built?"));
-  }
-  const bool agree = args.stalls > 0 ? within_stalls(seen) : seen.value("equal", false);
-  if (args.json) {
-    core::print_data(seen.dump(2) + "\n");
-  } else {
-    using report::Align;
-    report::Table table({{"event", Align::kLeft}, {"RTL"}, {"simulator"}});
-    for (const auto& [name, value] : seen["events"].items()) {
-      table.add_row({name, core::grouped(value.get<int64_t>()),
-                     core::grouped(seen["simulator"].value(name, int64_t{0}))});
-    }
-    core::print(table.console());
-    core::print(agree ? args.stalls > 0 ? "\nequal but for the stalls\n" : "\nall equal\n"
-                      : "\nnot equal\n");
-  }
-  return agree ? 0 : 1;
 }
 
 void add_network(CLI::App& command, RtlArgs& args) {
@@ -258,6 +173,7 @@ void add_network(CLI::App& command, RtlArgs& args) {
                   "Preset or TOML file with machine = \"rtl\"")
       ->capture_default_str();
   command.add_option("--set", options.settings, "key=value of the accelerator; repeatable");
+  command.add_flag("--json", args.json, "JSON");
 }
 
 }  // namespace
@@ -284,20 +200,7 @@ void add_rtl(CLI::App& app, Action& action) {
   add_network(*layers, *args);
   layers->callback([args, &action] { action = [args] { return run_layers(*args); }; });
 
-  CLI::App* run = command->add_subcommand("run", "Runs a program on the Verilator model");
-  run->add_option("program", args->program, "Program file")->required();
-  run->add_option("--model", args->model,
-                  "The model's executable (default: scripts/rtl_model.sh builds it)");
-  run->add_option("--stalls", args->stalls, "Share of cycles in which the outside memory stalls")
-      ->check(CLI::Range(0.0, 0.99));
-  run->add_option("--seed", args->seed, "Of the stalls")->capture_default_str();
-  run->add_option("--vcd", args->vcd, "Write a waveform");
-  run->add_flag("--json", args->json, "JSON");
-  run->footer(
-      "Exit code 1: the RTL and the simulator differ. With --stalls, cycles may be as many more as "
-      "the\n"
-      "memory stalled.");
-  run->callback([args, &action] { action = [args] { return run_run(*args); }; });
+  add_rtl_run(*command, action);
 }
 
 }  // namespace adagp::apps

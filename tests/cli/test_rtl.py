@@ -1,5 +1,6 @@
 """adagp rtl: program files, the accelerator rtl-180, and what they refuse. make test-rtl runs the RTL."""
 
+import json
 import re
 
 import pytest
@@ -34,13 +35,24 @@ def test_layers_stand_beside_the_formulas():
     assert "features.22" in text and "formula" in text
 
 
+def test_json_has_the_numbers_of_the_text(tmp_path):
+    network = ("--model", "vgg8s", "--design", "low")
+    made = json.loads(adagp("rtl", "program", *network, "--json", "-o", tmp_path / "p.hex").stdout)
+    text = adagp("rtl", "program", *network, "-o", tmp_path / "p.hex").stdout
+    assert (made["bp_cycles"], made["gp_cycles"]) == cycles(text)
+    lines = (tmp_path / "p.hex").read_text().splitlines()
+    assert made["descriptors"] == sum(len(line) == 64 for line in lines)
+    layers = json.loads(adagp("rtl", "layers", *network, "--json").stdout)["layers"]
+    assert sum(layer["forward"] + layer["backward"] for layer in layers) == made["bp_cycles"]
+
+
 @pytest.mark.parametrize("args, code, words", [
-    (["program", "--model", "vgg8s", "--design", "medium"], 2, ["medium"]),
+    (["program", "--model", "vgg8s", "--design", "medium"], 2, ["medium", "efficient"]),
     (["program", "--model", "vgg8s", "--array", "0x15"], 2, ["0"]),
     (["program", "--model", "vgg8s", "--array", "300x15"], 2, ["300", "255"]),
     (["program", "--model", "vgg8s", "--batch", "1,2"], 2, ["one network"]),
     (["program", "--model", "vgg8s", "--batch", "64", "--design", "low"], 2, ["smaller batch"]),
-    (["program", "--model", "vgg13_bn", "--design", "max"], 2, ["memory"]),
+    (["program", "--model", "vgg13_bn", "--design", "max"], 2, ["program memory", "rtl.descriptor_bits"]),
     (["program", "--model", "vgg8s", "--ratio", "1"], 2, ["--ratio"]),
     (["program", "--model", "vgg8s", "--ratio", "4294967297:1"], 2, ["--ratio"]),
     (["program"], 2, ["--model"]),
@@ -79,6 +91,12 @@ def test_a_program_that_is_no_model_is_refused(tmp_path):
     adagp("rtl", "run", file, "--model", "/bin/false", code=1)
     done = adagp("rtl", "run", file, "--model", tmp_path / "nothing", code=2)
     assert "no executable file" in done.stderr
+
+
+def test_another_dataflow_is_refused():
+    done = adagp("simulate", "--model", "vgg8s", "--input", "cifar", "--batch", "1", "--accelerator",
+                 "rtl-180", "--dataflow", "os,in-place", code=2)
+    assert "'in-place' alone" in done.stderr
 
 
 @pytest.mark.parametrize("args", [["--per-layer"], ["--explain", "features.0"], ["--inference"]])

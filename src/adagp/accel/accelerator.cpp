@@ -139,7 +139,15 @@ void check(const Accelerator& accelerator) {
                                  ", expected ", field.low, " to ", field.high));
     }
   }
-  find_dataflow(accelerator.dataflow);
+  check_dataflow(accelerator);
+}
+
+void check_dataflow(const Accelerator& accelerator) {
+  const Dataflow& flow = find_dataflow(accelerator.dataflow);
+  if (accelerator.machine == "rtl" && flow.name != std::string("in-place")) {
+    throw UsageError(core::cat("accelerator '", accelerator.name, "': its machine, that of rtl/, ",
+                               "works by the dataflow 'in-place' alone, got '", flow.name, "'"));
+  }
 }
 
 }  // namespace adagp::accel

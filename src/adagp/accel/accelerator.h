@@ -90,5 +90,7 @@ Accelerator parse_accelerator(std::string_view text, const std::string& file_nam
 // so that products such as rows*columns cannot overflow; for accelerators that no file was read
 // for.
 void check(const Accelerator& accelerator);
+// Of these, what a sweep changes: the name is known, and the machine can work by it.
+void check_dataflow(const Accelerator& accelerator);
 
 }  // namespace adagp::accel

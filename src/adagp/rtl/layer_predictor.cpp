@@ -42,23 +42,29 @@ void LayerProgram::pool(Program& out, std::int64_t n_tile, std::int64_t y) {
   out.push_back(d);
 }
 
+std::int64_t LayerProgram::predicted_at_once(std::int64_t j, std::int64_t most) const {
+  const std::int64_t rows = std::min(most, layer_.k - j), kept = at_.gradient.kept;
+  return j < kept ? std::min(rows, kept - j) : rows;
+}
+
 void LayerProgram::predict_tile(Program& out, std::int64_t n_tile) {
-  predictor_product(out, cells(), kFeatures, 0, at_.features, at_.hidden_in_memory);
+  predictor_product(out, cells(), kFeatures, 0, at_.features, at_.hidden);
   Descriptor d = vec(kPredictedPhase, VecKind::kFeature, kFeatures, kAllEngines);
   d.relu = 1;
   d.yb = narrow(at_.y_rows - kPredictedRows);
   d.xb = narrow(at_.features + at_.cell_rows);
   out.push_back(d);
-  for (std::int64_t j = 0; j < layer_.k; j += kPredictedRows) {
-    const std::int64_t count = std::min<std::int64_t>(kPredictedRows, layer_.k - j);
-    predictor_product(out, kFeatures, count, j, at_.features + at_.cell_rows, at_.final_in_memory);
+  for (std::int64_t j = 0, count = 0; j < layer_.k; j += count) {
+    count = predicted_at_once(j, kPredictedRows);
+    predictor_product(out, kFeatures, count, j, at_.features + at_.cell_rows, at_.gradient);
     update(out, kPredictedPhase, VecKind::kSgdPred, count, weight_row(n_tile, 0) + j);
   }
 }
 
 void LayerProgram::predictor_product(Program& out, std::int64_t inputs, std::int64_t outputs,
                                      std::int64_t first, std::int64_t features,
-                                     PredictorPlace place) {
+                                     const PredictorWeights& weights) {
+  const bool kept = machine_.has_predictor_memory() && weights.holds(first, outputs);
   std::vector<Stage> stages;
   for (std::int64_t kt = 0; kt < pieces(inputs, machine_.cols); ++kt) {
     Stage stage;
@@ -67,13 +73,13 @@ void LayerProgram::predictor_product(Program& out, std::int64_t inputs, std::int
     d.acc_in = kt > 0;
     d.yb = narrow(at_.y_rows - kPredictedRows);
     d.wb = narrow(features + kt * machine_.cols);
-    if (machine_.has_predictor_memory()) {
+    if (kept) {
       d.psrc = 1;
-      d.xb = narrow(place.first + kt * place.stride + first);
+      d.xb = narrow(weights.in_memory(kt, first));
     } else {
       d.xb = narrow(kt % 2 * at_.x_half);
-      stage.loads.push_back(load(kPredictedPhase, Buffer::kX, kt % 2 * at_.x_half, outputs,
-                                 at_.predictor_outside + place.first + kt * place.stride + first));
+      stage.loads.push_back(
+          load(kPredictedPhase, Buffer::kX, kt % 2 * at_.x_half, outputs, weights.beat(kt, first)));
     }
     stage.tiles.push_back(d);
     stages.push_back(std::move(stage));
@@ -87,18 +93,18 @@ void LayerProgram::predict_block(Program& out, std::int64_t first, std::int64_t 
   for (std::int64_t q = 0; q < tiles; ++q) {
     const std::int64_t pooled =
         at_.pooled(layer_.name, first / machine_.pred_rows + q, channel_tiles(), odd_);
-    beside_product(out, cells(), kFeatures, 0, pooled, at_.hidden_in_memory);
+    beside_product(out, cells(), kFeatures, 0, pooled, at_.hidden);
     Descriptor d = vec(kPredictedPhase, VecKind::kFeature, kFeatures, kAllEngines);
     d.psrc = d.relu = 1;
     d.xb = narrow(at_.hidden_features + q * at_.feature_rows);
     out.push_back(d);
   }
   const std::int64_t most = std::min<std::int64_t>(kPredictedRows, at_.update_rows / (groups + 1));
-  for (std::int64_t j = 0; j < layer_.k; j += most) {
-    const std::int64_t rows = std::min(most, layer_.k - j);
+  for (std::int64_t j = 0, rows = 0; j < layer_.k; j += rows) {
+    rows = predicted_at_once(j, most);
     for (std::int64_t q = 0; q < tiles; ++q) {
       beside_product(out, kFeatures, rows, j, at_.hidden_features + q * at_.feature_rows,
-                     at_.final_in_memory);
+                     at_.gradient);
       const std::int64_t channel = q * machine_.pred_rows;
       Descriptor d = vec(kPredictedPhase, VecKind::kGradient, rows, kAllEngines);
       d.xb = narrow(at_.update_first + channel / machine_.rows * rows);
@@ -115,7 +121,9 @@ void LayerProgram::predict_block(Program& out, std::int64_t first, std::int64_t 
 }
 
 void LayerProgram::beside_product(Program& out, std::int64_t inputs, std::int64_t outputs,
-                                  std::int64_t first, std::int64_t features, PredictorPlace place) {
+                                  std::int64_t first, std::int64_t features,
+                                  const PredictorWeights& weights) {
+  const bool kept = weights.holds(first, outputs);
   for (std::int64_t kt = 0; kt < pieces(inputs, machine_.pred_cols); ++kt) {
     Descriptor d = tile(kPredictedPhase, Mode::kForward, outputs);
     d.op = static_cast<std::uint32_t>(Op::kPtile);
@@ -123,8 +131,17 @@ void LayerProgram::beside_product(Program& out, std::int64_t inputs, std::int64_
     d.wait = kAllEngines & ~bit(Engine::kMain) & ~bit(Engine::kDma);
     d.load_w = 1;
     d.acc_in = kt > 0;
-    d.xb = narrow(place.first + kt * place.stride + first);
     d.wb = narrow(features + kt * machine_.pred_cols);
+    if (kept) {
+      d.xb = narrow(weights.in_memory(kt, first));
+    } else {
+      // The half's last reader is the tile before the one that runs now; in front of the first tile
+      // of a product a unit has waited for all engines.
+      const std::int64_t half = at_.streamed + kt % 2 * kPredictedRows;
+      out.push_back(load(kPredictedPhase, Buffer::kPx, half, outputs, weights.beat(kt, first)));
+      d.xb = narrow(half);
+      d.wait |= bit(Engine::kDma);
+    }
     out.push_back(d);
   }
 }

@@ -71,15 +71,18 @@ class LayerProgram {
   // The mean of the output over the batch and over windows, one number for each cell and channel.
   // Pixels that fill no whole window are left out; the divisor is the next lower power of two.
   void pool(Program& out, std::int64_t n_tile, std::int64_t y);
+  // Outputs from j on, at most `most`: all of them in the predictor's memory, or none.
+  std::int64_t predicted_at_once(std::int64_t j, std::int64_t most) const;
   // low, efficient: hidden layer, gradient and update of one tile of channels, on the main array.
   void predict_tile(Program& out, std::int64_t n_tile);
-  // Y[outputs] = predictor weights * features, tile by tile; `stride` rows of PX for each tile.
+  // Y[outputs] = predictor weights * features, tile by tile, for the outputs from `first` on.
   void predictor_product(Program& out, std::int64_t inputs, std::int64_t outputs,
-                         std::int64_t first, std::int64_t features, PredictorPlace place);
+                         std::int64_t first, std::int64_t features,
+                         const PredictorWeights& weights);
   // `count` channels from `first`, a whole number of tiles of both arrays.
   void predict_block(Program& out, std::int64_t first, std::int64_t count);
   void beside_product(Program& out, std::int64_t inputs, std::int64_t outputs, std::int64_t first,
-                      std::int64_t features, PredictorPlace place);
+                      std::int64_t features, const PredictorWeights& weights);
 
   const Machine& machine_;
   const Memories& at_;

@@ -58,13 +58,7 @@ NetworkProgram make_program(const Machine& machine, const Network& network) {
     made.backward_end[l] = out.size();
   }
   // What the predictor learned outside comes back to its memory.
-  if (machine.has_predictor_memory()) {
-    for (std::int64_t row = 0; row < memories.predictor_rows; row += kLargestTransfer) {
-      const std::int64_t rows =
-          std::min<std::int64_t>(kLargestTransfer, memories.predictor_rows - row);
-      out.push_back(load(kExactPhases, Buffer::kPx, row, rows, memories.predictor_outside + row));
-    }
-  }
+  if (machine.has_predictor_memory()) memories.load_predictor(out);
   out.push_back(descriptor(Op::kEnd, kEveryPhase, 0));
   made.backward_end[0] = out.size();
   made.outside_beats = outside.size();

@@ -32,21 +32,47 @@ Memories::Memories(const Machine& machine, const Network& network, Outside& outs
   if (!machine.has_predictor()) return;
   std::int64_t widest = 0;
   for (const LayerProduct& layer : network.layers) widest = std::max(widest, layer.k);
-  hidden_in_memory = {0, kFeatures};
-  final_in_memory = {kFeatures * pieces(kCells, cols), widest};
-  predictor_rows = final_in_memory.first + widest * pieces(kFeatures, cols);
-  predictor_outside = outside.take(predictor_rows);
-  const std::int64_t room = size(machine.predictor_bits);
-  if (machine.has_predictor_memory() && predictor_rows > room) {
-    throw UsageError(
-        core::cat("rtl: the predictor's weights need ", predictor_rows, " rows (", widest,
-                  " weights in the widest filter), its memory has ", room,
-                  " (rtl.predictor_bits, up to 16); design 'low' needs no such memory"));
-  }
+  hidden = {pieces(kCells, cols), kFeatures, 0, 0, 0};
+  gradient = {pieces(kFeatures, cols), widest, 0, 0, 0};
+  hidden.outside = outside.take(hidden.tiles * hidden.outputs);
+  gradient.outside = outside.take(gradient.tiles * gradient.outputs);
+  if (machine.has_predictor_memory()) keep(machine);
   if (own)
     hidden_features =
         w_rows -
         pieces(std::lcm(machine.rows, machine.pred_rows), machine.pred_rows) * feature_rows;
+}
+
+// Rows that PX does not hold are loaded each time: into X (efficient), or into two halves of PX
+// (max), whose array reads from nowhere else.
+void Memories::keep(const Machine& machine) {
+  const std::int64_t room = std::int64_t{1} << machine.predictor_bits;
+  hidden.kept = hidden.outputs;
+  gradient.first = hidden.tiles * hidden.outputs;
+  std::int64_t left = room - gradient.first;
+  const bool all = gradient.tiles * gradient.outputs <= left;
+  if (machine.has_predictor_array() && !all) {
+    streamed = room - 2 * kPredictedRows;
+    left -= 2 * kPredictedRows;
+  }
+  if (left < 0) {
+    throw UsageError(core::cat("rtl: the predictor's memory of ", room,
+                               " rows is too small: ", room - left,
+                               " are needed (rtl.predictor_bits, up to 16); design 'low' needs no "
+                               "such memory"));
+  }
+  gradient.kept = all ? gradient.outputs : left / gradient.tiles;
+}
+
+void Memories::load_predictor(Program& out) const {
+  // The two products lie one behind the other on both sides.
+  const bool all = gradient.kept == gradient.outputs;
+  load_all(out, kExactPhases, Buffer::kPx, 0,
+           gradient.first + (all ? gradient.tiles * gradient.kept : 0), hidden.outside);
+  for (std::int64_t tile = 0; !all && tile < gradient.tiles; ++tile) {
+    load_all(out, kExactPhases, Buffer::kPx, gradient.in_memory(tile, 0), gradient.kept,
+             gradient.beat(tile, 0));
+  }
 }
 
 std::int64_t Memories::pooled(const std::string& layer, std::int64_t channel_tile,

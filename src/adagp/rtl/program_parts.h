@@ -93,6 +93,14 @@ inline Descriptor store(std::uint32_t mask, Buffer b, std::int64_t row, std::int
   return d;
 }
 
+// Rows from `row` on, in as many transfers as their count needs.
+inline void load_all(Program& out, std::uint32_t mask, Buffer b, std::int64_t row,
+                     std::int64_t rows, std::int64_t beat) {
+  for (std::int64_t done = 0; done < rows; done += kLargestTransfer) {
+    out.push_back(load(mask, b, row + done, std::min(kLargestTransfer, rows - done), beat + done));
+  }
+}
+
 // Rows from 0 on, in as many transfers as their count needs.
 inline void store_all(Program& out, std::uint32_t mask, Buffer b, std::int64_t rows,
                       std::int64_t beat) {
@@ -133,13 +141,28 @@ inline void emit(Program& out, std::vector<Stage>& stages) {
   }
 }
 
-struct PredictorPlace {
-  std::int64_t first = 0, stride = 0;
+// A product of the predictor: its weights are a tile of `outputs` rows for each group of inputs.
+// All rows lie outside; the first `kept` of each tile lie in the predictor's memory, too.
+struct PredictorWeights {
+  std::int64_t tiles = 0, outputs = 0, kept = 0;
+  std::int64_t first = 0;    // in PX
+  std::int64_t outside = 0;  // in beats
+
+  bool holds(std::int64_t row, std::int64_t rows) const { return row + rows <= kept; }
+  std::int64_t in_memory(std::int64_t tile, std::int64_t row) const {
+    return first + tile * kept + row;
+  }
+  std::int64_t beat(std::int64_t tile, std::int64_t row) const {
+    return outside + tile * outputs + row;
+  }
 };
 
 // Rows of the memories and what they are for.
 struct Memories {
   Memories(const Machine& machine, const Network& network, Outside& outside);
+
+  // Fills the predictor's memory with what it keeps.
+  void load_predictor(Program& out) const;
 
   // Where the pooled cells of a tile of PROWS channels lie in PW (design max). Throws UsageError
   // when the layer has more of them than fit.
@@ -152,9 +175,11 @@ struct Memories {
   std::int64_t cell_rows, feature_rows;    // whole tiles of cells and of features
   std::int64_t features = 0;               // low, efficient: cells and features in W
   std::int64_t hidden_features = 0;        // max: features in PW
-  PredictorPlace hidden_in_memory, final_in_memory;
-  std::int64_t predictor_rows = 0;     // of its weights, in PX or outside
-  std::int64_t predictor_outside = 0;  // their place there
+  PredictorWeights hidden, gradient;       // the predictor's two products
+  std::int64_t streamed = 0;               // max: two halves of PX for weights that are not kept
+
+ private:
+  void keep(const Machine& machine);
 };
 
 }  // namespace adagp::rtl

@@ -191,6 +191,7 @@ std::vector<accel::Accelerator> make_machines(const Options& options, const List
       machine.array.columns = columns;
       for (const auto& flow : flows) {
         machine.dataflow = accel::find_dataflow(flow).name;
+        accel::check_dataflow(machine);
         machines.push_back(machine);
         check();
       }

@@ -2,11 +2,14 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <map>
 #include <numeric>
+#include <random>
 #include <set>
 
 #include "adagp/core/error.h"
 #include "adagp/rtl/cycle_model.h"
+#include "adagp/rtl/golden.h"
 #include "adagp/rtl/network_program.h"
 
 namespace adagp::rtl {
@@ -120,6 +123,51 @@ TEST(NetworkProgram, ChunksOfALargeBatchAreWholeWithoutAPredictor) {
   EXPECT_EQ(bp.main_rows, 40 * one.main_rows);
 }
 
+// Words that updates stored outside: weights, their precise copies, velocities.
+std::map<size_t, std::uint32_t> updated(const Machine& m, const Program& program, Golden& golden) {
+  std::map<size_t, std::uint32_t> out;
+  const auto lanes = static_cast<size_t>(m.lanes());
+  for (const Descriptor& d : program) {
+    const auto buffer = static_cast<Buffer>(d.kind);
+    const bool store = static_cast<Op>(d.op) == Op::kDma && d.store != 0;
+    if (!store || buffer == Buffer::kX || buffer == Buffer::kG) continue;
+    for (size_t i = d.addr * lanes; i < (d.addr + d.n0) * lanes; ++i) out[i] = golden.outside()[i];
+  }
+  return out;
+}
+
+// A memory that holds a part of the predictor's weights: the same updates, and more transfers.
+// (Unused rows of X are stored, too, and hold what was loaded before.)
+TEST(NetworkProgram, APredictorThatDoesNotFitIsLoadedInParts) {
+  Network wide{"wide", 1, {layer(8, 30, 60, true), layer(4, 1305, 60, false)}};
+  for (const Design design : {Design::kEfficient, Design::kMax}) {
+    Machine few = large_machine(design), all = few;
+    few.predictor_bits = 13;
+    const NetworkProgram in_parts = make_program(few, wide), whole = make_program(all, wide);
+    ASSERT_EQ(in_parts.outside_beats, whole.outside_beats);
+    const Counts part = predict_batch(few, in_parts.program, Phase::kGp),
+                 once = predict_batch(all, whole.program, Phase::kGp);
+    EXPECT_EQ(part.update_rows, once.update_rows);
+    EXPECT_EQ(part.main_rows, once.main_rows);
+    EXPECT_EQ(part.pred_rows, once.pred_rows);
+    EXPECT_GT(part.dma_load_beats, once.dma_load_beats);
+
+    Golden first(few, static_cast<size_t>(in_parts.outside_beats)),
+        second(all, static_cast<size_t>(whole.outside_beats));
+    std::mt19937 random(7);
+    for (std::uint32_t& word : first.outside()) word = random() & 0xff;
+    second.outside() = first.outside();
+    const auto before = updated(few, in_parts.program, first);
+    const Schedule schedule{3, 1, 1, 1};  // warm-up, GP, BP
+    first.run(in_parts.program, schedule);
+    second.run(whole.program, schedule);
+    const auto after = updated(few, in_parts.program, first);
+    EXPECT_FALSE(after == before);
+    EXPECT_TRUE(after == updated(all, whole.program, second))
+        << kDesignNames[static_cast<int>(design)];
+  }
+}
+
 template <typename F>
 std::string refusal(F make) {
   try {
@@ -138,9 +186,9 @@ TEST(NetworkProgram, SaysWhatDoesNotFit) {
   large.batch = 40;
   for (LayerProduct& l : large.layers) l.m *= 40;
   has(refusal([&] { make_program(large_machine(Design::kLow), large); }), "use a smaller batch");
-  Network wide = network();
-  wide.layers[2].k = 5000;
-  has(refusal([&] { make_program(large_machine(Design::kEfficient), wide); }), "5000 weights");
+  Machine forgetful = large_machine(Design::kMax);
+  forgetful.predictor_bits = 10;
+  has(refusal([&] { make_program(forgetful, network()); }), "1024 rows is too small");
   Machine few = large_machine(Design::kBaseline);
   few.descriptor_bits = 6;
   has(refusal([&] { make_program(few, network()); }), "holds 64");

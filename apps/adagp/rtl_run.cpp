@@ -1,0 +1,156 @@
+// adagp rtl run: a program on the Verilator model, beside the cycle model.
+
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <memory>
+
+#include <nlohmann/json.hpp>
+
+#include "adagp/core/error.h"
+#include "adagp/core/files.h"
+#include "adagp/core/log.h"
+#include "adagp/core/output.h"
+#include "adagp/core/text.h"
+#include "adagp/report/table.h"
+#include "adagp/rtl/descriptor.h"
+#include "commands.h"
+
+namespace adagp::apps {
+namespace {
+
+struct RunArgs {
+  std::string program, model, vcd;
+  uint32_t seed = 1;
+  double stalls = 0;
+  bool json = false;
+};
+
+// The words of a command line, quoted for a shell.
+std::string quoted(const std::vector<std::string>& words) {
+  std::string out;
+  for (const std::string& word : words) {
+    out += out.empty() ? "'" : " '";
+    for (const char c : word) out += c == '\'' ? std::string("'\\''") : std::string(1, c);
+    out += "'";
+  }
+  return out;
+}
+
+// What the command prints on its standard output; its exit code is handed on as an error.
+std::string output_of(const std::vector<std::string>& words) {
+  std::FILE* pipe = popen(quoted(words).c_str(), "r");
+  if (pipe == nullptr) throw Error(core::cat("rtl: cannot start ", words[0]));
+  std::string out;
+  char part[4096];
+  for (size_t n = 0; (n = std::fread(part, 1, sizeof part, pipe)) > 0;) out.append(part, n);
+  const int status = pclose(pipe);
+  if (status == 0) return out;
+  const int code = WIFEXITED(status) ? WEXITSTATUS(status) : 1;
+  const std::string text = core::cat("rtl: ", words[0], " ended with exit code ", code);
+  if (code == 2) throw UsageError(text);
+  if (code == 3) throw DataError(text);
+  throw Error(text);
+}
+
+// The Verilator model of the program's machine: given, or built by the script of a checkout.
+std::string model_of(const RunArgs& args, const rtl::Machine& machine) {
+  if (!args.model.empty()) {
+    if (access(args.model.c_str(), X_OK) != 0 || core::fs::is_directory(args.model)) {
+      throw UsageError(core::cat("--model ", args.model, ": no executable file"));
+    }
+    return args.model;
+  }
+  const char* script = "scripts/rtl_model.sh";
+  if (!core::fs::exists(script)) {
+    throw UsageError(
+        core::cat("rtl run: no model: give --model PATH (", script,
+                  " of the sources builds it and prints its path), or call this in the "
+                  "folder of the sources"));
+  }
+  core::log_info("rtl run: building the Verilator model (a minute the first time)");
+  std::vector<std::string> words{script,
+                                 rtl::kDesignNames[static_cast<int>(machine.design)],
+                                 core::cat(machine.rows, "x", machine.cols),
+                                 rtl::kFormatNames[static_cast<int>(machine.format)],
+                                 "--predictor",
+                                 core::cat(machine.pred_rows, "x", machine.pred_cols),
+                                 "--bits",
+                                 core::cat(machine.x_bits, ",", machine.y_bits, ",", machine.w_bits,
+                                           ",", machine.predictor_bits),
+                                 "--descriptor-bits",
+                                 std::to_string(machine.descriptor_bits)};
+  if (machine.pred_three_modes) words.insert(words.end(), {"--predictor-modes", "3"});
+  if (machine.format == rtl::Format::kBf16) words.push_back("--dpi");
+  if (!args.vcd.empty()) words.push_back("--trace");
+  return core::trim(output_of(words));
+}
+
+// With a slow outside memory: cycles between the simulator's and those plus the stalls, all other
+// counts but the stalls' own and the DMA's busy cycles equal.
+bool within_stalls(const nlohmann::json& seen) {
+  const nlohmann::json &events = seen["events"], &model = seen["simulator"];
+  const auto at = [](const nlohmann::json& from, const char* name) {
+    return from.value(name, int64_t{0});
+  };
+  for (const auto& [name, value] : events.items()) {
+    const bool slowed = name == "cycles" || name == "dma_stalls" || name == "busy_dma";
+    if (!slowed && value != model.value(name, nlohmann::json())) return false;
+  }
+  const int64_t least = at(model, "cycles"), cycles = at(events, "cycles");
+  return cycles >= least && cycles <= least + at(events, "dma_stalls");
+}
+
+int run_run(const RunArgs& args) {
+  const rtl::ProgramFile file = rtl::read_program(args.program);
+  std::vector<std::string> words{model_of(args, file.machine), args.program};
+  if (args.stalls > 0) {
+    words.insert(words.end(), {"--stalls", core::shortest(args.stalls)});
+    words.insert(words.end(), {"--seed", std::to_string(args.seed)});
+  }
+  if (!args.vcd.empty()) words.insert(words.end(), {"--vcd", args.vcd});
+  const std::string text = output_of(words);
+  const nlohmann::json seen = nlohmann::json::parse(text, nullptr, false);
+  if (seen.is_discarded() || !seen.contains("events") || !seen.contains("simulator")) {
+    throw DataError(core::cat("rtl run: ", words[0], " printed no counters; is it a model that ",
+                              "scripts/rtl_model.sh built?"));
+  }
+  const bool agree = args.stalls > 0 ? within_stalls(seen) : seen.value("equal", false);
+  if (args.json) {
+    core::print_data(seen.dump(2) + "\n");
+  } else {
+    using report::Align;
+    report::Table table({{"event", Align::kLeft}, {"RTL"}, {"simulator"}});
+    for (const auto& [name, value] : seen["events"].items()) {
+      table.add_row({name, core::grouped(value.get<int64_t>()),
+                     core::grouped(seen["simulator"].value(name, int64_t{0}))});
+    }
+    core::print(table.console());
+    core::print(agree ? args.stalls > 0 ? "\nequal but for the stalls\n" : "\nall equal\n"
+                      : "\nnot equal\n");
+  }
+  return agree ? 0 : 1;
+}
+
+}  // namespace
+
+void add_rtl_run(CLI::App& rtl, Action& action) {
+  auto args = std::make_shared<RunArgs>();
+  CLI::App* run = rtl.add_subcommand("run", "Runs a program on the Verilator model");
+  run->add_option("program", args->program, "Program file")->required();
+  run->add_option("--model", args->model,
+                  "The model's executable (default: scripts/rtl_model.sh builds it)");
+  run->add_option("--stalls", args->stalls, "Share of cycles in which the outside memory stalls")
+      ->check(CLI::Range(0.0, 0.99));
+  run->add_option("--seed", args->seed, "Of the stalls")->capture_default_str();
+  run->add_option("--vcd", args->vcd, "Write a waveform");
+  run->add_flag("--json", args->json, "JSON");
+  run->footer(
+      "Exit code 1: the RTL and the simulator differ. With --stalls, cycles may be as many more as "
+      "the\n"
+      "memory stalled.");
+  run->callback([args, &action] { action = [args] { return run_run(*args); }; });
+}
+
+}  // namespace adagp::apps
