@@ -27,7 +27,7 @@ if [ ! -f $(2)/build.ninja ] || [ "$$(cat $$args 2>/dev/null)" != '$(1) $(call o
 endef
 ninja = @ninja -j $(JOBS) -C $(1) $(2)
 
-.PHONY: build run test test-asan test-gpu test-sim test-rtl bench bench-gpu bench-sim bench-parallel layers fuzz sim-only format \
+.PHONY: build run test test-asan test-gpu test-sim test-rtl nightly bench bench-gpu bench-sim bench-parallel layers fuzz sim-only format \
   cross lint lint-all rtl-synth setup offline-bundle wheel test-python clean help
 
 build: ## the program, build/bin/adagp (default)
@@ -104,6 +104,9 @@ test-sim: ## the tests of the torch-free parts, in build/sim-only
 
 test-rtl: ## the tests of the hardware in rtl/ with Verilator, which it installs if need be
 	@JOBS=$(JOBS) scripts/test_rtl.sh
+
+nightly: ## tests that take hours (NIGHTLY="fuzz vgg13": some of them; scripts/nightly.sh lists them)
+	@scripts/nightly.sh $(NIGHTLY)
 
 wheel: ## the Python package, dist/adagp-*.whl
 	@scripts/setup.sh --sim

@@ -1,0 +1,55 @@
+#!/usr/bin/env bash
+# nightly.sh [NAME...]: tests that take too long for every commit, one after the other (all of them,
+# or those named). Each gets a line with its time, and a log in build/nightly. A failure does not
+# stop the others; the exit code is then 1.
+#   asan     the tests under AddressSanitizer and UndefinedBehaviorSanitizer
+#   fuzz     every fuzz target for five minutes
+#   python   the Python package's tests, slow ones included
+#   rtl      the tests of the hardware
+#   vgg13    a BP and a GP batch of VGG13 (CIFAR, batch 1) on the RTL of each design: counters equal
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+self=scripts/nightly.sh
+logs=build/nightly
+mkdir -p "$logs"
+failed=0
+
+one() {
+  case $1 in
+    asan) make test-asan ;;
+    fuzz) make fuzz FUZZ_SECONDS=300 ;;
+    python) make test-python PYTEST_ARGS="-m ''" ;;
+    rtl) make test-rtl ;;
+    vgg13)
+      make sim-only
+      for design in baseline low efficient max; do
+        build/sim-only/bin/adagp rtl program --model vgg13 --input cifar --design "$design" \
+          --set rtl.descriptor_bits=20 --batches 2 --warm 0 -o "$logs/vgg13-$design.hex"
+        build/sim-only/bin/adagp rtl run "$logs/vgg13-$design.hex"
+      done ;;
+  esac
+}
+
+if [[ ${1:-} == --one ]]; then
+  one "$2"
+  exit
+fi
+all=(asan fuzz python rtl vgg13)
+names=("$@")
+[[ $# -gt 0 ]] || names=("${all[@]}")
+for name in "${names[@]}"; do
+  [[ " ${all[*]} " == *" $name "* ]] ||
+    { echo "nightly: no test '$name': choose from ${all[*]}" >&2; exit 2; }
+done
+for name in "${names[@]}"; do
+  start=$SECONDS
+  # A new process: within `if`, this one would go on after an error.
+  if "$self" --one "$name" >"$logs/$name.log" 2>&1; then
+    echo "nightly: $name: ok, $((SECONDS - start)) s"
+  else
+    echo "nightly: $name: FAILED after $((SECONDS - start)) s, see $logs/$name.log"
+    tail -n 20 "$logs/$name.log" >&2
+    failed=1
+  fi
+done
+exit $failed
