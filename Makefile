@@ -28,7 +28,7 @@ endef
 ninja = @ninja -j $(JOBS) -C $(1) $(2)
 
 .PHONY: build run test test-asan test-gpu test-sim test-rtl nightly bench bench-gpu bench-sim bench-parallel layers fuzz sim-only format \
-  cross lint lint-all rtl-synth setup offline-bundle wheel test-python clean help
+  cross lint lint-all rtl-synth docs setup offline-bundle wheel test-python clean help
 
 build: ## the program, build/bin/adagp (default)
 	@scripts/setup.sh --auto
@@ -119,6 +119,10 @@ test-python: wheel ## the tests of the Python package, in an environment with th
 rtl-synth: ## what the RTL's four designs need on an FPGA and in standard cells (LIBERTY=file.lib, SYNTH_ARGS=...)
 	@scripts/setup.sh --sim --synth
 	@LIBERTY="$(LIBERTY)" COPY="$(COPY)" scripts/rtl_synth.sh $(SYNTH_ARGS)
+
+docs: ## the documentation site, build/docs/site/index.html
+	@scripts/setup.sh --sim
+	@scripts/docs.sh
 
 sim-only: ## the torch-free parts alone, build/sim-only/bin/adagp
 	@scripts/setup.sh --sim

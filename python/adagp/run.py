@@ -81,7 +81,7 @@ class Run:
 
     @property
     def config(self) -> dict[str, Any]:
-        """config.toml as a dict: run.config["optim"]["lr"]."""
+        """config.toml as a dict: ``run.config["optim"]["lr"]``."""
         file = self.path / "config.toml"
         toml = need("tomllib" if sys.version_info >= (3, 11) else "tomli", "Run.config")
         try:

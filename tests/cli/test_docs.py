@@ -1,0 +1,55 @@
+"""The pages of the documentation site (scripts/docs_pages.py); `make docs` builds the site of them."""
+
+import subprocess
+import sys
+
+import pytest
+
+from harness import ROOT
+
+
+def pages(folder, root=ROOT):
+    return subprocess.run([sys.executable, ROOT / "scripts/docs_pages.py", folder, root], text=True,
+                          capture_output=True)
+
+
+def test_every_link_of_the_documents_leads_somewhere(tmp_path):
+    done = pages(tmp_path)
+    assert done.returncode == 0, done.stderr
+    index = (tmp_path / "index.md").read_text()
+    assert "](install.md)" in index and "](results/README.md)" in index
+    assert "](src/" not in (tmp_path / "library.md").read_text()
+    assert "::: adagp.lab.compare" in (tmp_path / "api.md").read_text()
+    assert (tmp_path / "img/hardware-max.svg").exists()
+
+
+@pytest.fixture
+def small(tmp_path):
+    root = tmp_path / "root"
+    (root / "docs").mkdir(parents=True)
+    (root / "python/adagp").mkdir(parents=True)
+    (root / "python/adagp/__init__.py").write_text('_LAZY = {"wrap": "predict"}\n')
+    for name in ("ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md"):
+        (root / name).write_text("text\n")
+    (root / "README.md").write_text("[a](ARCHITECTURE.md) [b](CONTRIBUTING.md) [c](CHANGELOG.md) [d](docs/d.md)\n")
+    (root / "docs/d.md").write_text("back to [the start](../README.md#top), `[no](link.md)`\n")
+    return root
+
+
+def test_links_get_their_places_in_the_site(small, tmp_path):
+    assert pages(tmp_path / "out", small).returncode == 0
+    assert (tmp_path / "out/d.md").read_text() == "back to [the start](index.md#top), `[no](link.md)`\n"
+
+
+@pytest.mark.parametrize("text, words", [("[x](gone.md)", "docs/d.md: no file gone.md"),
+                                         ("![x](img/gone.svg)", "no file img/gone.svg")])
+def test_a_dead_link_is_an_error(small, tmp_path, text, words):
+    (small / "docs/d.md").write_text(text)
+    done = pages(tmp_path / "out", small)
+    assert done.returncode == 1 and words in done.stderr
+
+
+def test_a_page_that_nothing_leads_to_is_an_error(small, tmp_path):
+    (small / "docs/lost.md").write_text("text\n")
+    done = pages(tmp_path / "out", small)
+    assert done.returncode == 1 and "docs/lost.md: no page leads there" in done.stderr
