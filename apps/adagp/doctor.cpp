@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "adagp/core/output.h"
+#include "adagp/core/provenance.h"
 #include "adagp/core/text.h"
 #include "adagp/doctor/examine.h"
 #include "commands.h"
@@ -40,7 +41,7 @@ void print_json(const std::vector<doctor::Check>& checks, bool possible) {
 }
 
 int run_doctor(bool json) {
-  const auto checks = doctor::examine(ADAGP_VERSION);
+  const auto checks = doctor::examine(core::version());
   const bool possible = doctor::training_possible(checks);
   if (json) {
     print_json(checks, possible);

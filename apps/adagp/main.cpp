@@ -10,6 +10,7 @@
 #include "adagp/core/message.h"
 #include "adagp/core/nvpl.h"
 #include "adagp/core/output.h"
+#include "adagp/core/provenance.h"
 #include "adagp/core/text.h"
 #include "commands.h"
 
@@ -84,11 +85,12 @@ std::vector<std::string> split_short_flags(int argc, char** argv) {
 }
 
 int run(int argc, char** argv) {
+  core::remember_command(argc, argv);
   CLI::App app{
       "Train networks with adaptive gradient prediction (ADA-GP), beside backprop and honest "
       "controls."};
   app.name("adagp");
-  app.set_version_flag("--version", std::string("adagp ") + ADAGP_VERSION);
+  app.set_version_flag("--version", "adagp " + core::version());
   app.require_subcommand(0, 1);
   bool quiet = false;
   app.add_flag("-q,--quiet", quiet, "Warnings and errors only");
@@ -99,6 +101,7 @@ int run(int argc, char** argv) {
 #ifdef ADAGP_WITH_TORCH
   add_train(app, action);
   add_compare(app, action);
+  add_rerun(app, action);
   add_eval(app, action);
   add_bench(app, action);
   add_data(app, action);

@@ -1,10 +1,11 @@
 // adagp._core: the torch-free libraries for Python.
 
+#include "adagp/core/provenance.h"
 #include "bindings.h"
 
 NB_MODULE(_core, module) {
   module.doc() = "The torch-free half of adagp: plans, schedules, simulators, statistics.";
-  module.attr("VERSION") = ADAGP_VERSION;
+  module.attr("VERSION") = adagp::core::version();
   adagp::python::bind_errors(module);
   adagp::python::bind_plan(module);
   adagp::python::bind_schedule(module);

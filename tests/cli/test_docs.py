@@ -1,5 +1,6 @@
 """The pages of the documentation site (scripts/docs_pages.py); `make docs` builds the site of them."""
 
+import re
 import subprocess
 import sys
 
@@ -53,3 +54,10 @@ def test_a_page_that_nothing_leads_to_is_an_error(small, tmp_path):
     (small / "docs/lost.md").write_text("text\n")
     done = pages(tmp_path / "out", small)
     assert done.returncode == 1 and "docs/lost.md: no page leads there" in done.stderr
+
+
+@pytest.mark.parametrize("page", sorted((ROOT / "docs/results").glob("2*.md")), ids=lambda page: page.stem)
+def test_a_results_page_has_the_command_that_makes_it(page):
+    code = re.findall(r"^```.*?\n(.*?)^```|`([^`]+)`", page.read_text(), re.M | re.S)
+    words = ("adagp ", "make ", "python3 ", "scripts/", "bench/", "build/bin/")
+    assert any(word in block or word in inline for block, inline in code for word in words)

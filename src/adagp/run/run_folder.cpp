@@ -1,12 +1,7 @@
 #include "adagp/run/run_folder.h"
 
 #include <algorithm>
-#include <ctime>
-#include <thread>
 #include <utility>
-
-#include <ATen/Parallel.h>
-#include <torch/version.h>
 
 #include "adagp/core/error.h"
 #include "adagp/core/log.h"
@@ -184,13 +179,15 @@ void RunFolder::extend(const config::RunConfig& config) {
   shorter_epochs_.reset();
 }
 
-void RunFolder::begin(const config::RunConfig& config, const std::string& device) {
+void RunFolder::begin(const config::RunConfig& config, const nlohmann::ordered_json& environment) {
   if (old_ == Old::kInPlace) {
     set_old_run_aside(path());
     old_ = Old::kAside;
   }
   core::write_file(file("config.toml"), config_text(config));
-  write_environment(device);
+  core::write_file(
+      file("environment.json"),
+      environment.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
 }
 
 void RunFolder::saved() {
@@ -201,19 +198,6 @@ void RunFolder::saved() {
   } catch (const Error& error) {
     core::log_warning(error.what());
   }
-}
-
-void RunFolder::write_environment(const std::string& device) const {
-  const std::time_t now = std::time(nullptr);
-  char stamp[32];
-  std::strftime(stamp, sizeof(stamp), "%Y-%m-%dT%H:%M:%SZ", std::gmtime(&now));
-  const nlohmann::json json{{"started", stamp},
-                            {"device", device},
-                            {"threads", at::get_num_threads()},
-                            {"cores", std::thread::hardware_concurrency()},
-                            {"libtorch", TORCH_VERSION},
-                            {"compiler", __VERSION__}};
-  core::write_file(file("environment.json"), json.dump(2) + "\n");
 }
 
 void RunFolder::finish(const report::Summary& summary) {

@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include <nlohmann/json.hpp>
+
 #include "adagp/config/run_config.h"
 #include "adagp/core/files.h"
 #include "adagp/core/folder_handle.h"
@@ -44,7 +46,7 @@ class RunFolder {
   void extend(const config::RunConfig& config);
 
   // When everything the new run needs is loaded: sets the run aside that it replaces.
-  void begin(const config::RunConfig& config, const std::string& device);
+  void begin(const config::RunConfig& config, const nlohmann::ordered_json& environment);
   void saved();                                 // a checkpoint: the replaced run is removed
   void finish(const report::Summary& summary);  // summary.json, last of all
 
@@ -52,7 +54,6 @@ class RunFolder {
   enum class Old { kNone, kInPlace, kAside };
 
   void open_existing(config::RunConfig& config);
-  void write_environment(const std::string& device) const;
 
   std::unique_ptr<core::FolderHandle> handle_;
   std::unique_ptr<core::FileLock> lock_;

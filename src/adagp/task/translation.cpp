@@ -7,6 +7,7 @@
 #include "adagp/metrics/bleu.h"
 #include "adagp/models/translator.h"
 #include "adagp/run/weights.h"
+#include "adagp/task/task.h"
 
 namespace adagp::task {
 namespace {

@@ -6,7 +6,9 @@
 #include "adagp/core/log.h"
 #include "adagp/core/text.h"
 #include "adagp/layers/from_model.h"
+#include "adagp/run/environment.h"
 #include "adagp/run/weights.h"
+#include "adagp/task/fingerprint.h"
 #include "adagp/task/weights_settings.h"
 #include "adagp/train/conditions.h"
 
@@ -24,7 +26,7 @@ void begin_folder(run::RunFolder& folder, const step::Session& session) {
     // A user's own network may use operations that have no shape-only path.
     core::log_debug(core::cat("no layers.csv: ", error.what()));
   }
-  folder.begin(c, session.device.str());
+  folder.begin(c, run::environment(session.device, task::fingerprint(*session.task, c)));
   if (!table.empty()) core::write_file(folder.file("layers.csv"), table);
 }
 

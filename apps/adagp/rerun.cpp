@@ -1,0 +1,50 @@
+// adagp rerun: a finished run made again, and whether the result is the same.
+
+#include <memory>
+
+#include "adagp/core/interrupt.h"
+#include "adagp/core/output.h"
+#include "adagp/experiment/rerun.h"
+#include "commands.h"
+
+namespace adagp::apps {
+namespace {
+
+struct RerunArguments {
+  std::string run, output;
+  bool json = false;
+};
+
+int run_rerun(const RerunArguments& arguments) {
+  core::catch_signals();
+  core::fs::path folder = arguments.run;
+  if (!folder.has_filename()) folder = folder.parent_path();  // "runs/a/"
+  const core::fs::path output =
+      arguments.output.empty() ? folder.string() + "-rerun" : arguments.output;
+  const auto result = experiment::rerun(folder, output);
+  core::print_result(arguments.json ? result.to_json().dump(2) + "\n" : result.text(),
+                     arguments.json);
+  return result.as_expected() ? 0 : 1;
+}
+
+}  // namespace
+
+void add_rerun(CLI::App& app, Action& action) {
+  auto arguments = std::make_shared<RerunArguments>();
+  auto* command = app.add_subcommand("rerun", "Make a finished run again and compare the results");
+  command->add_option("run", arguments->run, "Folder of a finished run")
+      ->type_name("RUN")
+      ->required();
+  command
+      ->add_option("-o,--output", arguments->output, "Folder of the new run (default: RUN-rerun)")
+      ->type_name("DIR");
+  command->add_flag("--json", arguments->json, "JSON");
+  command->footer(
+      "Warns where version, machine or data are not as they were. Exit code 1: a run on a CPU "
+      "gave\n"
+      "other weights although nothing that was recorded differs.");
+  command->callback(
+      [arguments, &action] { action = [arguments] { return run_rerun(*arguments); }; });
+}
+
+}  // namespace adagp::apps

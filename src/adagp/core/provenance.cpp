@@ -1,0 +1,31 @@
+#include "adagp/core/provenance.h"
+
+#include "adagp_commit.h"
+
+namespace adagp::core {
+namespace {
+
+std::vector<std::string>& remembered_words() {
+  static std::vector<std::string> words;
+  return words;
+}
+
+}  // namespace
+
+std::string version() {
+  return ADAGP_VERSION;
+}
+
+std::string commit() {
+  return ADAGP_COMMIT;
+}
+
+void remember_command(int argc, const char* const* argv) {
+  remembered_words().assign(argv, argv + argc);
+}
+
+const std::vector<std::string>& command() {
+  return remembered_words();
+}
+
+}  // namespace adagp::core

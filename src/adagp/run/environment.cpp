@@ -1,0 +1,81 @@
+#include "adagp/run/environment.h"
+
+#include <ctime>
+#include <thread>
+
+#include <ATen/Parallel.h>
+#include <ATen/Version.h>
+#include <torch/version.h>
+
+#include "adagp/core/error.h"
+#include "adagp/core/provenance.h"
+#include "adagp/core/text.h"
+#include "adagp/cuda/types.h"
+
+namespace adagp::run {
+namespace {
+
+std::string cpu_name() {
+  std::string text;
+  try {
+    text = core::read_file("/proc/cpuinfo");
+  } catch (const Error&) {
+    return "";
+  }
+  for (const std::string& line : core::split(text, '\n')) {
+    const auto colon = line.find(':');
+    if (line.rfind("model name", 0) == 0 && colon != std::string::npos) {
+      return core::trim(line.substr(colon + 1));
+    }
+  }
+  return "";
+}
+
+}  // namespace
+
+nlohmann::ordered_json environment(const at::Device& device, const std::string& data) {
+  const std::time_t now = std::time(nullptr);
+  char stamp[32];
+  std::strftime(stamp, sizeof(stamp), "%Y-%m-%dT%H:%M:%SZ", std::gmtime(&now));
+  nlohmann::ordered_json out{{"started", stamp},
+                             {"command", core::command()},
+                             {"version", core::version()},
+                             {"commit", core::commit()},
+                             {"device", device.str()},
+                             {"threads", at::get_num_threads()},
+                             {"cores", std::thread::hardware_concurrency()},
+                             {"cpu", cpu_name()},
+                             {"libtorch", TORCH_VERSION},
+                             {"compiler", __VERSION__}};
+  if (device.is_cuda()) {
+    out["gpu"] = cuda::device_name(device.has_index() ? device.index() : 0);
+  }
+  if (!data.empty()) out["data"] = data;
+  return out;
+}
+
+nlohmann::ordered_json read_environment(const core::fs::path& folder) {
+  try {
+    auto out = nlohmann::ordered_json::parse(core::read_file(folder / "environment.json"), nullptr,
+                                             /*allow_exceptions=*/false);
+    return out.is_object() ? out : nlohmann::ordered_json::object();
+  } catch (const Error&) {
+    return nlohmann::ordered_json::object();
+  }
+}
+
+std::vector<std::string> environment_differences(const nlohmann::ordered_json& before,
+                                                 const nlohmann::ordered_json& now) {
+  std::vector<std::string> out;
+  const auto text = [](const nlohmann::ordered_json& value) {
+    return value.is_string() ? value.get<std::string>() : value.dump();
+  };
+  for (const char* key :
+       {"version", "commit", "device", "gpu", "threads", "cpu", "libtorch", "compiler", "data"}) {
+    if (!before.contains(key) || !now.contains(key) || before[key] == now[key]) continue;
+    out.push_back(core::cat(key, " ", text(before[key]), ", now ", text(now[key])));
+  }
+  return out;
+}
+
+}  // namespace adagp::run
