@@ -148,7 +148,7 @@ class Pipeline {
   }
 
   pipeline::Layout layout;
-  Stages stages;
+  layers::Stages stages;
   std::shared_ptr<adagp::testing::Exchange> exchange;
   std::vector<step::Session> sessions;
   std::vector<std::unique_ptr<adagp::testing::FakeGroup>> groups;
