@@ -42,7 +42,7 @@ BELOW = {
     "data": ["io", "device", "plan"],
     "nn": ["device"],
     "models": ["nn", "options"],
-    "layers": ["layer_table", "models"],
+    "layers": ["layer_table", "models", "pipeline"],
     "optim": ["device", "options"],
     "predictor": ["nn", "optim", "schedule"],
     "metrics": ["core"],

@@ -24,6 +24,11 @@ METHODS = {
     "selective+infobatch": ["--schedule", "1:1"],
     "auto": AUTO,
 }
+for signal in ("auxiliary", "delayed", "replay"):
+    METHODS[f"modules:{signal}"] = sets(modules__signal=signal, modules__count=3)
+METHODS["modules:unlocked"] = sets(modules__count=3, modules__unlocked="true", modules__shrink=0.5)
+METHODS["xgrad"] = []
+METHODS["modules+infobatch"] = sets(modules__count=2, modules__unlocked="true")
 
 
 for kind in ("dfa", "dfa-random", "vt", "dni", "head-ridge"):

@@ -108,6 +108,15 @@ class C10dGroup : public Group {
     return texts;
   }
 
+  std::vector<at::Tensor> gather_rows(const at::Tensor& row, const std::string& doing) override {
+    std::vector<at::Tensor> own{row.contiguous().to(ground_.device)};
+    std::vector<std::vector<at::Tensor>> all(1);
+    for (int i = 0; i < size(); ++i) all[0].push_back(at::empty_like(own[0]));
+    attempt(doing).run([&] { main_->allgather(all, own)->wait(); });
+    for (auto& each : all[0]) each = each.to(row.device());
+    return all[0];
+  }
+
   std::unique_ptr<Transfer> send(const at::Tensor& tensor, int to, int tag,
                                  const std::string& doing) override {
     FlatTensor wire(tensor, ground_.device, true);
@@ -182,16 +191,6 @@ class C10dGroup : public Group {
 
   Attempt attempt(const std::string& doing, int member = -1) const {
     return {ground_.peers, doing, member < 0 ? -1 : members_.at(member)};
-  }
-
-  // Of every member its row of equal length; on the host.
-  std::vector<at::Tensor> gather_rows(const at::Tensor& row, const std::string& doing) {
-    std::vector<at::Tensor> own{row.to(ground_.device)};
-    std::vector<std::vector<at::Tensor>> all(1);
-    for (int i = 0; i < size(); ++i) all[0].push_back(at::empty_like(own[0]));
-    attempt(doing).run([&] { main_->allgather(all, own)->wait(); });
-    for (auto& each : all[0]) each = each.cpu();
-    return all[0];
   }
 
   Ground ground_;

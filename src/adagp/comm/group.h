@@ -50,6 +50,9 @@ class Group {
   // One text of each member, by rank.
   virtual std::vector<std::string> gather(const std::string& text, const std::string& doing) = 0;
 
+  // One row of each member, by rank, all of equal length and type; on the row's device.
+  virtual std::vector<at::Tensor> gather_rows(const at::Tensor& row, const std::string& doing) = 0;
+
   // Between two members; messages with equal tags arrive in order. Sending never blocks. Tensors on
   // a GPU travel through the host's memory where the backend cannot send them. nccl knows no tags:
   // there the messages from one member to another are received in the order of their sending.

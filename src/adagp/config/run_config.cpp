@@ -172,6 +172,12 @@ void bind_methods(core::Binding& b, RunConfig& c) {
   b.bind("predictor.channels", &c.predictor.channels, "shared: channels of its convolution")
       .at_least(1);
   b.bind("predictor.pooled", &c.predictor.pooled, "shared: side before its FC").between(1, 64);
+  b.bind("predictor.input", &c.predictor.input,
+         "shared, mlp, remap: what it sees of a batch: activations, or as an ablation zeros, noise "
+         "or labels")
+      .one_of({"activations", "zeros", "noise", "labels"});
+  b.bind("predictor.mlp_hidden", &c.predictor.mlp_hidden, "mlp: width of its hidden layer")
+      .between(1, 65536);
   b.bind("predictor.remap_channels", &c.predictor.remap_channels, "remap: channels").at_least(1);
   b.bind("predictor.remap_outputs", &c.predictor.remap_outputs, "remap: length of its vector")
       .at_least(1);
@@ -222,6 +228,30 @@ void bind_methods(core::Binding& b, RunConfig& c) {
   b.bind("freeze.at", &c.freeze.at,
          "method freeze: shares of the epochs after which blocks stop learning");
   b.bind("freeze.blocks", &c.freeze.blocks, "how many blocks at the beginning, for each of them");
+  b.bind("modules.count", &c.modules.count,
+         "method modules: parts the network is cut into, at borders of its blocks; 1 = backprop")
+      .at_least(1);
+  b.bind("modules.signal", &c.modules.signal,
+         "what a part learns from: auxiliary (a loss of its own: DGL), delayed (older true "
+         "gradients: DDG, FDG), replay (the same at today's weights: features replay)")
+      .one_of({"auxiliary", "delayed", "replay"});
+  b.bind("modules.unlocked", &c.modules.unlocked,
+         "delayed, replay: a part takes the activations of the batch before instead of waiting "
+         "(FDG)");
+  b.bind("modules.shrink", &c.modules.shrink,
+         "delayed, replay: gradients are multiplied by this at each cut (FDG's shrinking)")
+      .between(0, 1);
+  b.bind("xgrad.factor", &c.xgrad_factor,
+         "method xgrad: gradients are taken at w - factor * lr * momentum; 0 = backprop")
+      .between(0, 10);
+  b.bind("compress.kind", &c.compress.kind,
+         "--parallel data: what copies exchange of a gradient: none (all of it), top-k, power-sgd "
+         "or sign, each with error feedback")
+      .one_of({"none", "top-k", "power-sgd", "sign"});
+  b.bind("compress.share", &c.compress.share, "top-k: share of a tensor's numbers that is sent")
+      .between(0, 1);
+  b.bind("compress.rank", &c.compress.rank, "power-sgd: rank of the matrices that are sent")
+      .between(1, 4096);
   b.bind("control_variate.share", &c.control_variate,
          "method control-variate: share of a GP batch that goes backward; 1/2, 1/3, 1/4, ...")
       .between(0, 1);

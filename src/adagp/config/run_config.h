@@ -95,6 +95,22 @@ struct RunConfig {
     std::vector<int64_t> blocks{1, 2};
   } freeze;
 
+  // Parts of the network that learn from signals of their own.
+  struct Modules {
+    int64_t count = 2;
+    std::string signal = "delayed";  // auxiliary | delayed | replay
+    bool unlocked = false;
+    double shrink = 1;
+  } modules;
+
+  double xgrad_factor = 1;
+  // What copies that share batches send each other instead of gradients.
+  struct Compress {
+    std::string kind = "none";  // none | top-k | power-sgd | sign
+    double share = 0.01;
+    int64_t rank = 2;
+  } compress;
+
   double control_variate = 0.25;
   struct Automatic {
     std::vector<std::string> steps{"low-res",     "selective", "partial",

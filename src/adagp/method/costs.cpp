@@ -64,13 +64,31 @@ double Costs::forward(int64_t side) const {
   return sum;
 }
 
+double Costs::forward_of(int64_t first, int64_t last) const {
+  const auto found = products_.find(0);
+  if (found == products_.end()) return std::numeric_limits<double>::quiet_NaN();
+  double sum = 0;
+  for (const Product& product : found->second) {
+    if (product.block >= first && product.block < last) sum += product.macs;
+  }
+  return sum;
+}
+
 double Costs::backward(int64_t side, int64_t first) const {
+  return backward_between(side, first, std::numeric_limits<int64_t>::max());
+}
+
+double Costs::backward_of(int64_t first, int64_t last) const {
+  return backward_between(0, first, last);
+}
+
+double Costs::backward_between(int64_t side, int64_t first, int64_t last) const {
   const auto found = products_.find(side);
   if (found == products_.end()) return std::numeric_limits<double>::quiet_NaN();
   double sum = 0;
   bool begun = false;
   for (const Product& product : found->second) {
-    if (product.block < first) continue;
+    if (product.block < first || product.block >= last) continue;
     // Nothing asks for the gradient of what the first of them was given.
     sum += begun ? 2 * product.macs : product.macs;
     begun = true;

@@ -25,11 +25,16 @@ class Costs {
   // Gradients of the blocks from `first` on: every weight's, and every activation's that leads to
   // one.
   double backward(int64_t side = 0, int64_t first = 0) const;
+  // Of the blocks first .. last - 1 alone. Their backward pass makes no gradient of their input.
+  double forward_of(int64_t first, int64_t last) const;
+  double backward_of(int64_t first, int64_t last) const;
   double backprop(int64_t side = 0, int64_t first = 0) const {
     return forward(side) + backward(side, first);
   }
 
  private:
+  double backward_between(int64_t side, int64_t first, int64_t last) const;
+
   struct Product {
     int64_t block = 0;
     double macs = 0;

@@ -36,6 +36,9 @@ class Method {
     bool cheap_does_work = true;   // false: cheap_step does nothing at all
     // Whether it puts other gradients in the place of the true ones, which a probe can measure.
     bool substitutes = false;
+    // Whether a step finds its tensors where they were in the step before, so that a GPU may replay
+    // a recording of it.
+    bool recordable = true;
   };
   virtual Traits traits() const { return {}; }
 

@@ -21,6 +21,10 @@ KeepStatistics::~KeepStatistics() {
   statistics_kept = before_;
 }
 
+bool KeepStatistics::active() {
+  return statistics_kept;
+}
+
 double BatchNorm2dImpl::momentum() const {
   return statistics_kept ? 0.0 : momentum_;
 }
@@ -60,7 +64,7 @@ at::Tensor BatchNorm2dImpl::forward(const at::Tensor& x) {
     return y;
   }
   if (is_training()) {
-    num_batches_tracked.add_(1);
+    if (!statistics_kept) num_batches_tracked.add_(1);
     if (const NormSync* sync = norm_sync()) {
       return synced_batch_norm(*sync, x, weight, bias, running_mean, running_var, momentum(), eps_);
     }

@@ -13,6 +13,7 @@ class KeepStatistics {
   ~KeepStatistics();
   KeepStatistics(const KeepStatistics&) = delete;
   KeepStatistics& operator=(const KeepStatistics&) = delete;
+  static bool active();
 
  private:
   bool before_;

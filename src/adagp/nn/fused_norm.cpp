@@ -55,7 +55,9 @@ void take_statistics(const at::Tensor& raw, const at::Tensor& conv_bias, BatchNo
   a.conv_bias = floats(conv_bias);
   a.running_mean = norm.running_mean.mutable_data_ptr<float>();
   a.running_var = norm.running_var.mutable_data_ptr<float>();
-  a.batches = norm.num_batches_tracked.mutable_data_ptr<int64_t>();
+  if (!KeepStatistics::active()) {
+    a.batches = norm.num_batches_tracked.mutable_data_ptr<int64_t>();
+  }
   a.momentum = static_cast<float>(norm.momentum());
   a.eps = static_cast<float>(norm.eps());
   a.mean = row(moments, kMean);

@@ -35,6 +35,16 @@ class Adam final : public Optimizer {
   }
 
  private:
+  // Before the first step the moments are zero, and so is this.
+  at::Tensor direction(size_t i) const override {
+    constexpr double kNotZero = 1e-12;
+    const auto corrected = [&](const at::Tensor& moment, double beta) {
+      return moment / (1 - at::pow(beta, count_[i])).clamp_min(kNotZero);
+    };
+    return corrected(mean_[i], config_.beta1) /
+           corrected(square_[i], config_.beta2).sqrt().add(config_.eps);
+  }
+
   void plain_step(size_t i, const at::Tensor& given) override {
     at::Tensor value = params_[i].value, gradient = given;
     count_[i].add_(1);

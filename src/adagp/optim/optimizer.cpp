@@ -176,6 +176,22 @@ void Optimizer::clear_gradients() {
   }
 }
 
+void Optimizer::look_ahead(double factor) {
+  at::NoGradGuard no_grad;
+  for (size_t i = 0; i < params_.size(); ++i) {
+    const at::Tensor along = direction(i);
+    if (!along.defined()) continue;
+    at::Tensor value = params_[i].value;
+    // On a GPU the rate is read from device memory, so that a recorded step follows it.
+    if (lr_device_.defined()) {
+      value.addcmul_(along, lr_device_, -factor);
+    } else {
+      value.add_(along, -factor * lr_);
+    }
+  }
+  refresh_bf16_copies();
+}
+
 void Optimizer::copy_to_bf16(size_t index) {
   at::Tensor low =
       params_[index].bf16_copy.defined() ? params_[index].bf16_copy.detach() : at::Tensor();

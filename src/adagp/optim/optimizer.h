@@ -50,6 +50,9 @@ class Optimizer {
   // torch.nn.utils.clip_grad_norm_ would leave them.
   void clip(double max_norm);
   void clear_gradients();
+  // Moves every parameter to where `factor` steps at the present rate along its moments would take
+  // it: w - factor * lr * v. bf16 copies follow.
+  void look_ahead(double factor);
   // After the parameters were changed from outside.
   void refresh_bf16_copies();
 
@@ -71,6 +74,9 @@ class Optimizer {
 
  protected:
   Optimizer(std::vector<Param> params, const Config& config);
+
+  // What the moments say a step at rate 1 is; undefined: there are none.
+  virtual at::Tensor direction(size_t index) const = 0;
 
   // What a kind of optimizer is: the same formula three times.
   // torch::optim's operations one by one, for one parameter.

@@ -21,6 +21,10 @@ class Sgd final : public Optimizer {
   }
 
  private:
+  at::Tensor direction(size_t i) const override {
+    return momentum_.empty() ? at::Tensor() : momentum_[i];
+  }
+
   void plain_step(size_t i, const at::Tensor& gradient) override {
     at::Tensor value = params_[i].value;
     at::Tensor update = gradient;

@@ -51,7 +51,7 @@ models::Tensors differentiable(const models::Tensors& tensors) {
 
 }  // namespace
 
-Executor::Executor(const pipeline::Layout& layout, const Stages& stages, comm::Group* pipe,
+Executor::Executor(const pipeline::Layout& layout, const layers::Stages& stages, comm::Group* pipe,
                    int device, const std::string& trace)
     : layout_(layout),
       splits_backward_(layout.schedule == "zero-bubble"),

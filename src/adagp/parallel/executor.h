@@ -7,7 +7,7 @@
 
 #include "adagp/comm/group.h"
 #include "adagp/comm/message.h"
-#include "adagp/parallel/stages.h"
+#include "adagp/layers/stages.h"
 #include "adagp/parallel/trace.h"
 #include "adagp/pipeline/schedules.h"
 #include "adagp/step/session.h"
@@ -17,8 +17,8 @@ namespace adagp::parallel {
 class Executor {
  public:
   // `pipe` may be null when there is one device. `trace`: file for the times of the ops, or empty.
-  Executor(const pipeline::Layout& layout, const Stages& stages, comm::Group* pipe, int device,
-           const std::string& trace = "");
+  Executor(const pipeline::Layout& layout, const layers::Stages& stages, comm::Group* pipe,
+           int device, const std::string& trace = "");
 
   // The compute, send and receive ops of a batch; `batch` has tensors where the first or the last
   // stage is. BP leaves gradients in the parameters, as the share of this pipeline's batch. The
@@ -55,7 +55,7 @@ class Executor {
 
   pipeline::Layout layout_;
   bool splits_backward_;  // weight gradients are ops of their own
-  Stages stages_;
+  layers::Stages stages_;
   comm::Group* pipe_;
   int device_;
   std::vector<int> own_;

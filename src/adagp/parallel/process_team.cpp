@@ -56,6 +56,11 @@ void refuse_what_cannot_be(const Spec& spec, const Shape& shape, const config::R
     throw UsageError(cat("batch = ", config.batch, " cannot be divided by ", shape.copies,
                          " copies x ", config.accumulate, " micro-batches = ", parts));
   }
+  if (config.compress.kind != "none" && shape.copies == 1) {
+    throw UsageError(cat("compress.kind = ", config.compress.kind,
+                         ": copies of the network exchange gradients, and there is 1 copy; add "
+                         "'data' to --parallel and start 2 copies or more"));
+  }
   if (config.head == "exact" && spec.pipeline == "chimera") {
     throw UsageError("head = exact cannot run with chimera, whose two heads see half a batch each");
   }
@@ -69,7 +74,7 @@ ProcessTeam::ProcessTeam(std::unique_ptr<comm::Group> world, const Spec& spec,
   shake_hands(config, task, net);
   refuse_what_cannot_be(spec_, shape_, config);
   layout_ = layout_for(spec_, shape_, config);
-  stages_ = cut(net, config.model.name, task.input_name(config), layout_.stages);
+  stages_ = layers::cut(net, config.model.name, task.input_name(config), layout_.stages);
   if (config.head == "exact" && layout_.stages > 1) {
     for (const std::string& head : net.heads()) {
       if (stages_.names.back().contains(head + ".weight")) continue;
@@ -144,8 +149,16 @@ step::StepResult ProcessTeam::forward(step::Session& session, const data::Batch&
   return result;
 }
 
+Compressor* ProcessTeam::compressor(step::Session& session) {
+  if (!compressor_ && copies_) {
+    compressor_ = make_compressor(session.config, *copies_, session.optimizer->params());
+    if (compressor_) compressor_->load_state(std::exchange(saved_compressor_, {}));
+  }
+  return compressor_.get();
+}
+
 void ProcessTeam::begin_gradients(step::Session& session) {
-  if (!copies_) return;
+  if (!copies_ || compressor(session) != nullptr) return;
   if (!buckets_) {
     buckets_ = std::make_unique<Buckets>(*copies_, session.optimizer->params());
   }
@@ -162,7 +175,17 @@ void ProcessTeam::join_gradients(step::Session& session) {
     for (const auto& param : session.optimizer->params()) gradients.push_back(gradient_of(param));
     pair_->sum(gradients, doing("gradients"));
   }
-  if (copies_) buckets_->finish();
+  if (!copies_) return;
+  ++gradients_.batches;
+  if (Compressor* compressed = compressor(session)) {
+    compressed->average(session.optimizer->params(), doing("gradients"));
+    gradients_.bytes = compressed->bytes();
+    return;
+  }
+  buckets_->finish();
+  for (const auto& param : session.optimizer->params()) {
+    gradients_.bytes += bytes_of_sum(static_cast<double>(param.value.numel()) * 4, shape_.copies);
+  }
 }
 
 void ProcessTeam::join_summaries(step::Session& session, bool between_copies) {
@@ -173,7 +196,11 @@ void ProcessTeam::join_summaries(step::Session& session, bool between_copies) {
     rows[0].div_(static_cast<double>(group->size()));
   };
   mean(pair_.get());
-  if (between_copies) mean(copies_.get());
+  if (!between_copies) return;
+  mean(copies_.get());
+  if (!copies_) return;
+  ++summaries_.batches;
+  summaries_.bytes += bytes_of_sum(static_cast<double>(rows[0].numel()) * 4, shape_.copies);
 }
 
 void ProcessTeam::sum_over_stages(std::vector<at::Tensor>& tensors) {

@@ -7,6 +7,7 @@
 #include "adagp/comm/group.h"
 #include "adagp/nn/norm_sync.h"
 #include "adagp/parallel/buckets.h"
+#include "adagp/parallel/compressor.h"
 #include "adagp/parallel/executor.h"
 #include "adagp/parallel/spec.h"
 #include "adagp/step/team.h"
@@ -43,6 +44,10 @@ class ProcessTeam : public step::Team {
   void wait_for_leader() override;
   void fail(const std::string& why) noexcept override;
 
+  std::map<std::string, at::Tensor> state() const override;
+  void load_state(const std::map<std::string, at::Tensor>& state) override;
+  std::string traffic() const override;
+
   // One line: "4 processes: 2 copies of a pipeline of 2 stages (gpipe, 4 micro-batches)".
   std::string describe() const;
 
@@ -54,11 +59,12 @@ class ProcessTeam : public step::Team {
   const nn::NormSync* synced() const { return spec_.sync_norm && copies_ ? &norms_ : nullptr; }
   void join_summaries(step::Session& session, bool between_copies);
   std::string doing(const char* what) const;
+  Compressor* compressor(step::Session& session);  // null: gradients travel whole
 
   Spec spec_;
   Shape shape_;
   pipeline::Layout layout_;
-  Stages stages_;
+  layers::Stages stages_;
   std::unique_ptr<comm::Group> world_;
   std::unique_ptr<comm::Group> pipe_;    // the devices of this copy's pipeline; null: one
   std::unique_ptr<comm::Group> copies_;  // those with the same stages in other copies; null: none
@@ -66,9 +72,17 @@ class ProcessTeam : public step::Team {
   int copy_ = 0, device_ = 0;
   std::set<std::string> own_;  // parameters and buffers
   std::unique_ptr<Executor> executor_;
-  std::unique_ptr<Buckets> buckets_;  // of the copies; made at the first BP batch
+  std::unique_ptr<Buckets> buckets_;                    // of the copies; made at the first BP batch
+  std::unique_ptr<Compressor> compressor_;              // likewise
+  std::map<std::string, at::Tensor> saved_compressor_;  // waits for it
   nn::NormSync norms_;
   int64_t batches_ = 0;
+  // Of the traffic between copies, in this process.
+  struct Sent {
+    int64_t batches = 0;
+    double bytes = 0;
+  };
+  Sent gradients_, summaries_;
 };
 
 }  // namespace adagp::parallel

@@ -126,6 +126,37 @@ void ProcessTeam::collect(step::Session& session) {
   session.optimizer->refresh_bf16_copies();
 }
 
+// Every process has left out other parts of its gradients.
+std::map<std::string, at::Tensor> ProcessTeam::state() const {
+  if (!compressor_) return {};
+  std::map<std::string, at::Tensor> out;
+  for (const auto& [name, tensor] : compressor_->state()) {
+    out[cat("rank", world_->rank(), ".", name)] = tensor;
+  }
+  return out;
+}
+
+void ProcessTeam::load_state(const std::map<std::string, at::Tensor>& state) {
+  const std::string own = cat("rank", world_->rank(), ".");
+  saved_compressor_.clear();
+  for (const auto& [name, tensor] : state) {
+    if (name.starts_with(own)) saved_compressor_[name.substr(own.size())] = tensor;
+  }
+  compressor_.reset();
+}
+
+std::string ProcessTeam::traffic() const {
+  if (!copies_) return "";
+  const auto each = [](const Sent& sent) {
+    return core::human_bytes(sent.batches == 0 ? 0
+                                               : sent.bytes / static_cast<double>(sent.batches));
+  };
+  return cat("each copy sent ", core::human_bytes(gradients_.bytes), " of gradients (",
+             each(gradients_), " in each of ", gradients_.batches, " BP batches) and ",
+             core::human_bytes(summaries_.bytes), " of summaries (", each(summaries_),
+             " in each of ", summaries_.batches, " batches)");
+}
+
 void ProcessTeam::merge(run::Snapshot& snapshot) {
   if (world_->size() == 1) return;
   io::TensorMap own;

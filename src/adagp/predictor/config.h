@@ -21,6 +21,11 @@ struct Config {
   int64_t channels = 16;
   int64_t pooled = 4;
 
+  // What it is shown of a batch; all but activations are ablations.
+  std::string input = "activations";  // activations | zeros | noise | labels
+
+  int64_t mlp_hidden = 256;  // mlp: width of its hidden layer
+
   // remap: four convolutions of `remap_channels`, max-pool, FC to `remap_outputs`.
   int64_t remap_channels = 64;
   int64_t remap_outputs = 10000;

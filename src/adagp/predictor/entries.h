@@ -6,8 +6,9 @@
 
 #include "adagp/predictor/predictor.h"
 
-#define ADAGP_PREDICTORS(entry) \
-  entry(shared) entry(remap) entry(dfa) entry(dfa_random) entry(vt) entry(dni) entry(head_ridge)
+#define ADAGP_PREDICTORS(entry)                                                           \
+  entry(shared) entry(mlp) entry(remap) entry(dfa) entry(dfa_random) entry(vt) entry(dni) \
+      entry(head_ridge)
 
 namespace adagp::predictor::entries {
 

@@ -1,6 +1,7 @@
 #include "adagp/core/duration.h"
 #include "adagp/core/lookup.h"
 #include "adagp/predictor/entries.h"
+#include "adagp/predictor/other_input.h"
 
 namespace adagp::predictor {
 
@@ -27,7 +28,9 @@ void check(const Config& config) {
 std::unique_ptr<Predictor> make_predictor(const std::vector<nn::WeightLayer*>& layers,
                                           const Config& config, uint64_t seed,
                                           int64_t batches_per_epoch, const PredictorSync& sync) {
-  return find_kind(config.kind).make(layers, config, seed, batches_per_epoch, sync);
+  auto made = find_kind(config.kind).make(layers, config, seed, batches_per_epoch, sync);
+  if (config.input == "activations") return made;
+  return with_other_input(std::move(made), config.input, layers, config.summary);
 }
 
 }  // namespace adagp::predictor

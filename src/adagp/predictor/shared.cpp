@@ -10,10 +10,34 @@
 #include "adagp/predictor/layout.h"
 
 namespace adagp::predictor {
+namespace {
+
+SharedPredictor::Front make_convolution(const Config& config, TrainedNet& net) {
+  const double bound = 1.0 / 3.0;  // fan-in 1*3*3
+  const at::Tensor weight = net.parameter("conv.weight", {config.channels, 1, 3, 3}, bound);
+  const at::Tensor bias = net.parameter("conv.bias", {config.channels}, bound);
+  const int64_t s = config.summary, pooled = config.pooled;
+  const auto run = [weight, bias, s, pooled](const at::Tensor& rows) {
+    at::Tensor x = rows.view({-1, 1, s, s});                    // [R, 1, s, s]
+    x = at::relu(at::conv2d(x, weight, bias, {1, 1}, {1, 1}));  // [R, F, s, s]
+    return at::adaptive_avg_pool2d(x, {pooled, pooled}).flatten(1);
+  };
+  return {feature_count(config), weight.numel() * s * s, run};
+}
+
+}  // namespace
 
 SharedPredictor::SharedPredictor(const std::vector<nn::WeightLayer*>& layers, const Config& config,
                                  uint64_t seed, int64_t batches_per_epoch,
                                  const PredictorSync& sync)
+    : SharedPredictor(layers, config, seed, batches_per_epoch, sync, make_convolution) {
+  // The kernels take the whole step, with no place to add up in between.
+  if (!sync.sum && SharedKernels::serve(layers, config)) kernels_.emplace(layers, net_, rms_);
+}
+
+SharedPredictor::SharedPredictor(const std::vector<nn::WeightLayer*>& layers, const Config& config,
+                                 uint64_t seed, int64_t batches_per_epoch,
+                                 const PredictorSync& sync, const MakeFront& make_front)
     : layers_(layers),
       all_layers_(sync.all.empty() ? layers.size() : sync.all.size()),
       config_(config),
@@ -27,24 +51,12 @@ SharedPredictor::SharedPredictor(const std::vector<nn::WeightLayer*>& layers, co
   for (const auto* layer : sync.all.empty() ? layers_ : sync.all) {
     widest = std::max(widest, layer->info().cols());
   }
-  const int64_t features = feature_count(config);
-  const double conv_bound = 1.0 / 3.0;  // fan-in 1*3*3
-  const double fc_bound = 1.0 / std::sqrt(static_cast<double>(features));
-  conv_weight_ = net_.parameter("conv.weight", {config.channels, 1, 3, 3}, conv_bound);
-  conv_bias_ = net_.parameter("conv.bias", {config.channels}, conv_bound);
-  fc_weight_ = net_.parameter("fc.weight", {widest, features}, fc_bound);
+  front_ = make_front(config, net_);
+  const double fc_bound = 1.0 / std::sqrt(static_cast<double>(front_.features));
+  fc_weight_ = net_.parameter("fc.weight", {widest, front_.features}, fc_bound);
   fc_bias_ = net_.parameter("fc.bias", {widest}, fc_bound);
   net_.finish();
   scratch_ = at::empty({largest}, predictor_options(layers));
-  // The kernels take the whole step, with no place to add up in between.
-  if (!sync.sum && SharedKernels::serve(layers, config)) kernels_.emplace(layers, net_, rms_);
-}
-
-at::Tensor SharedPredictor::features(const at::Tensor& rows) const {
-  const int64_t s = config_.summary;
-  at::Tensor x = rows.view({-1, 1, s, s});                                // [R, 1, s, s]
-  x = at::relu(at::conv2d(x, conv_weight_, conv_bias_, {1, 1}, {1, 1}));  // [R, F, s, s]
-  return at::adaptive_avg_pool2d(x, {config_.pooled, config_.pooled}).flatten(1);
 }
 
 void SharedPredictor::predict(const Summaries& summaries, const Context&, GradientSink& sink) {
@@ -53,7 +65,7 @@ void SharedPredictor::predict(const Summaries& summaries, const Context&, Gradie
     if (kernels_->predict(summaries, sink)) return;
     kernels_->push();
   }
-  const at::Tensor all = features(summaries.rows());  // [R, F*p*p]
+  const at::Tensor all = front_.run(summaries.rows());  // [R, F*p*p]
   for (size_t l = 0; l < layers_.size(); ++l) {
     if (!sink.wants(l)) continue;
     const int64_t filters = layers_[l]->info().rows(), cols = layers_[l]->info().cols();
@@ -76,7 +88,7 @@ at::Tensor SharedPredictor::learn(const Summaries& summaries,
   }
   {
     const at::AutoGradMode with_graph(true);
-    all = features(summaries.rows());
+    all = front_.run(summaries.rows());
   }
   // The FC's gradients are written by hand: autograd would build full-width matrices for layers
   // that use only their first columns.
@@ -119,10 +131,9 @@ at::Tensor SharedPredictor::learn(const Summaries& summaries,
 }
 
 double SharedPredictor::macs(int64_t) const {
-  const int64_t conv = conv_weight_.numel() * config_.summary * config_.summary;
   double sum = 0;
   for (const auto* layer : layers_) {
-    const int64_t row = conv + fc_weight_.size(1) * layer->info().cols();
+    const int64_t row = front_.macs + fc_weight_.size(1) * layer->info().cols();
     sum += static_cast<double>(layer->info().rows()) * static_cast<double>(row);
   }
   return sum;

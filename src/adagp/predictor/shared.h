@@ -6,7 +6,10 @@
 //
 // R counts the filters of all layers: the features are computed for all of them at once. A layer
 // with n weights per filter uses the first n outputs of the FC and never computes the others.
+//
+// What is before the FC is the `front`: kind mlp (mlp.cpp) has another.
 
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -21,8 +24,20 @@ namespace adagp::predictor {
 
 class SharedPredictor : public Predictor {
  public:
+  struct Front {
+    int64_t features;                                       // numbers it makes of a row
+    int64_t macs;                                           // multiplications for a row
+    std::function<at::Tensor(const at::Tensor& rows)> run;  // [R, s*s] -> [R, features]
+  };
+  // Creates its parameters.
+  using MakeFront = std::function<Front(const Config&, TrainedNet&)>;
+
   SharedPredictor(const std::vector<nn::WeightLayer*>& layers, const Config& config, uint64_t seed,
                   int64_t batches_per_epoch, const PredictorSync& sync = {});
+  // Without kernels, which know the convolution alone.
+  SharedPredictor(const std::vector<nn::WeightLayer*>& layers, const Config& config, uint64_t seed,
+                  int64_t batches_per_epoch, const PredictorSync& sync,
+                  const MakeFront& make_front);
 
   void advance() override { net_.advance(); }
   at::Tensor learn(const Summaries& summaries, const std::vector<at::Tensor>& gradients,
@@ -34,16 +49,14 @@ class SharedPredictor : public Predictor {
   double macs(int64_t examples) const override;
 
  private:
-  at::Tensor features(const at::Tensor& rows) const;  // [R, F*p*p]
-
   std::vector<nn::WeightLayer*> layers_;
   size_t all_layers_;  // of the network, here and elsewhere
   Config config_;
   TrainedNet net_;
   RunningRms rms_;
-  at::Tensor conv_weight_, conv_bias_;  // [F, 1, 3, 3], [F]
-  at::Tensor fc_weight_, fc_bias_;      // [widest, F*p*p], [widest]
-  at::Tensor scratch_;                  // one layer's gradient: the largest rows*cols
+  Front front_;
+  at::Tensor fc_weight_, fc_bias_;  // [widest, features], [widest]
+  at::Tensor scratch_;              // one layer's gradient: the largest rows*cols
   std::optional<SharedKernels> kernels_;
 };
 

@@ -127,7 +127,26 @@ void check_activations(const Session& s) {
 
 }  // namespace
 
+namespace {
+
+// What stands in for the activations is made in this process, from its part of a batch.
+void check_input(const Session& s) {
+  const std::string& input = s.config.predictor.input;
+  if (input == "activations") return;
+  if (!s.team->solo()) {
+    throw UsageError("predictor.input = " + input +
+                     " is an ablation in one process; leave out --parallel");
+  }
+  if (input == "labels" && s.task->kind() != models::TaskKind::kClassification) {
+    throw UsageError("predictor.input = labels needs classes, and the task is " +
+                     models::task_name(s.task->kind()) + "; use zeros or noise");
+  }
+}
+
+}  // namespace
+
 void add_predictor(Session& s, int64_t batches_per_epoch) {
+  check_input(s);
   const auto seed = core::mix({static_cast<uint64_t>(s.config.seed), 0x707265646963ULL});
   predictor::PredictorSync sync;
   if (s.team->splits_layers()) {

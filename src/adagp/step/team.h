@@ -50,6 +50,13 @@ class Team {
   virtual void spread(std::optional<run::Snapshot>& snapshot) = 0;
   virtual std::string spread(const std::string& text) = 0;
 
+  // What a team keeps between batches, for the checkpoint; names tell whose it is.
+  virtual std::map<std::string, at::Tensor> state() const { return {}; }
+  virtual void load_state(const std::map<std::string, at::Tensor>& state) { (void)state; }
+  // One line on the bytes that copies of the network sent each other; empty: there is nothing to
+  // say.
+  virtual std::string traffic() const { return ""; }
+
   virtual task::RunningMetrics::Values sum(const task::RunningMetrics::Values& values) = 0;
   virtual int agree(int signal) = 0;  // the largest of all
   // Until the leader calls it too, however long it evaluates or reads.

@@ -9,6 +9,7 @@
 #include <ATen/Parallel.h>
 
 #include "adagp/core/error.h"
+#include "adagp/core/log.h"
 #include "adagp/core/text.h"
 #include "adagp/device/choose_device.h"
 #include "adagp/method/table.h"
@@ -25,6 +26,14 @@ void check_names(const config::RunConfig& config) {
   method::find_method(config.method);
   models::find(config.model.name);
   predictor::check(config.predictor);
+}
+
+// One process has nobody to send gradients to.
+void check_alone(const config::RunConfig& config) {
+  if (config.compress.kind == "none") return;
+  throw UsageError("compress.kind = " + config.compress.kind +
+                   ": one process exchanges no gradients; add --parallel data with 2 processes or "
+                   "more, or leave it out");
 }
 
 void set_threads(const config::RunConfig& config) {
@@ -66,6 +75,7 @@ report::Summary train(config::RunConfig config, const core::fs::path& folder, bo
 report::Summary train(config::RunConfig config, const task::TaskPtr& task,
                       const core::fs::path& folder, bool overwrite) {
   check_names(config);
+  check_alone(config);
   set_threads(config);
   task->resolve(config);
   run::RunFolder run(folder, config, overwrite);
@@ -95,7 +105,11 @@ report::Summary train_together(config::RunConfig config, const core::fs::path& f
     if (team->leads()) run.emplace(folder, config, overwrite);
     const bool finished = team->spread(run && run->finished() ? "finished" : "") == "finished";
     if (finished) return run ? run->summary() : report::Summary();
-    return Trainer(config, task, net, team).run(run ? &*run : nullptr);
+    report::Summary summary = Trainer(config, task, net, team).run(run ? &*run : nullptr);
+    if (const std::string sent = team->traffic(); team->leads() && !sent.empty()) {
+      core::log_info(sent);
+    }
+    return summary;
   } catch (const std::exception& error) {
     team->fail(core::split(error.what(), '\n').front());  // torch adds its stack
     throw;
@@ -108,6 +122,7 @@ report::Summary train(config::RunConfig config, const task::TaskPtr& task,
   validate(config);
   method::find_method(config.method);
   predictor::check(config.predictor);
+  check_alone(config);
   set_threads(config);
   task->resolve(config);
   run::RunFolder run(folder, config, overwrite);

@@ -18,6 +18,7 @@ run::Snapshot take_snapshot(const RunParts& run, const task::RunningMetrics::Val
   s.put("optimizer", session.optimizer->state());
   if (session.predictor) s.put("predictor", session.predictor->state());
   s.put("method", run.method.state());
+  s.put("team", session.team->state());
   s.put("examples", run.planner.state());
   s.put("probes", run.probes.state());
   if (session.predictor_loss.defined()) s.tensors["loss.predictor"] = session.predictor_loss;
@@ -49,6 +50,7 @@ void restore(const RunParts& run, const run::Snapshot& s) {
   io::TensorMap of_method = s.under("method");
   for (auto& [name, tensor] : of_method) tensor = tensor.to(session.device);
   run.method.load_state(of_method);
+  session.team->load_state(s.under("team"));
   run.planner.load_state(s.under("examples"));
   run.probes.load_state(s.under("probes"));
   if (const auto loss = s.under("loss"); loss.contains("predictor")) {

@@ -24,7 +24,7 @@ StepRunner::StepRunner(step::Session& session, method::Method& method, method::P
 
 // Messages to other processes cannot be recorded.
 bool StepRunner::records() const {
-  return session_.config.graphs && session_.team->solo();
+  return session_.config.graphs && session_.team->solo() && method_.traits().recordable;
 }
 
 step::StepResult StepRunner::exact(const data::Batch& batch, int64_t number) {

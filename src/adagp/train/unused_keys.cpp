@@ -58,6 +58,8 @@ std::string task_of(const config::RunConfig& config) {
 
 const std::vector<Rule>& rules() {
   const auto kind = [](const config::RunConfig& c) { return c.predictor.kind; };
+  const auto signal = [](const config::RunConfig& c) { return c.modules.signal; };
+  const auto compress = [](const config::RunConfig& c) { return c.compress.kind; };
   const auto policy = [](const config::RunConfig& c) { return c.policy.name; };
   const auto optimizer = [](const config::RunConfig& c) { return c.optim.name; };
   const auto data = [](const config::RunConfig& c) { return c.data.name; };
@@ -66,13 +68,17 @@ const std::vector<Rule>& rules() {
       {"predictor.channels predictor.pooled", "predictor.kind", kind, "shared"},
       {"predictor.remap_channels predictor.remap_outputs predictor.tail", "predictor.kind", kind,
        "remap"},
-      {"predictor.summary", "predictor.kind", kind, "shared remap"},
+      {"predictor.mlp_hidden", "predictor.kind", kind, "mlp"},
+      {"predictor.summary predictor.input", "predictor.kind", kind, "shared mlp remap"},
       {"predictor.target predictor.rms_decay predictor.lr predictor.milestones predictor.gamma",
-       "predictor.kind", kind, "shared remap dni"},
+       "predictor.kind", kind, "shared mlp remap dni"},
       {"predictor.forget", "predictor.kind", kind, "dfa dfa-random vt head-ridge"},
       {"predictor.ridge", "predictor.kind", kind, "dfa vt head-ridge"},
       {"predictor.head_features", "predictor.kind", kind, "head-ridge"},
       {"predictor.dni_hidden predictor.dni_label", "predictor.kind", kind, "dni"},
+      {"modules.unlocked modules.shrink", "modules.signal", signal, "delayed replay"},
+      {"compress.share", "compress.kind", compress, "top-k"},
+      {"compress.rank", "compress.kind", compress, "power-sgd"},
       {"policy.peak", "policy.name", policy, "triangle one-cycle"},
       {"policy.every", "policy.name", policy, "step"},
       {"policy.gamma", "policy.name", policy, "step multi-step"},

@@ -77,14 +77,21 @@ TEST_F(GpuTest, EveryMethodAndOptionCanBeReplayed) {
     expect_replay_equals_eager(config, 18);
   };
   for (const char* method : {"zero", "ema", "small-batch", "wrong-input", "low-res", "selective",
-                             "partial", "control-variate"}) {
+                             "partial", "control-variate", "xgrad"}) {
     expect_for(method, [&](config::RunConfig& c) { c.method = method; });
   }
   expect_for("priority sampling", [](config::RunConfig& c) {
     c.method = "selective";
     c.selective.rule = "priority";
   });
-  for (const char* kind : {"remap", "dfa", "dfa-random", "vt", "dni", "head-ridge"}) {
+  expect_for("auxiliary losses", [](config::RunConfig& c) {
+    c.method = "modules";
+    c.modules.signal = "auxiliary";
+  });
+  for (const char* input : {"zeros", "noise", "labels"}) {
+    expect_for(input, [&](config::RunConfig& c) { c.predictor.input = input; });
+  }
+  for (const char* kind : {"mlp", "remap", "dfa", "dfa-random", "vt", "dni", "head-ridge"}) {
     expect_for(kind, [&](config::RunConfig& c) { c.predictor.kind = kind; });
   }
   expect_for("resnet8", [](config::RunConfig& c) {

@@ -197,6 +197,7 @@ TEST(KeepStatistics, NormsComputeTheSameAndLeaveTheirStatisticsAlone) {
     EXPECT_TRUE(at::equal(norm->forward(x), usual));
   }
   EXPECT_TRUE(at::equal(norm->running_mean, mean));
+  EXPECT_EQ(norm->num_batches_tracked.item<int64_t>(), 1);
   norm->forward(x);
   EXPECT_FALSE(at::equal(norm->running_mean, mean));
 }

@@ -78,7 +78,7 @@ class Pipeline {
            const pipeline::Layout& layout)
       : layout(layout), exchange(std::make_shared<adagp::testing::Exchange>(layout.devices)) {
     const auto net = task::build_net(config, *task);
-    stages = cut(*net, config.model.name, task->input_name(config), layout.stages);
+    stages = layers::cut(*net, config.model.name, task->input_name(config), layout.stages);
     for (int device = 0; device < layout.devices; ++device) {
       sessions.push_back(step::make_session(config, task, net_in_fp64(config, *task)));
       sessions.back().net->train();
@@ -148,7 +148,7 @@ class Pipeline {
   }
 
   pipeline::Layout layout;
-  Stages stages;
+  layers::Stages stages;
   std::shared_ptr<adagp::testing::Exchange> exchange;
   std::vector<step::Session> sessions;
   std::vector<std::unique_ptr<adagp::testing::FakeGroup>> groups;

@@ -7,17 +7,21 @@
 
 #include "adagp/models/model.h"
 
-namespace adagp::parallel {
+namespace adagp::layers {
 
 // What one block of a network uses.
 struct BlockUse {
   std::string name;
   std::set<std::string> parameters;
-  double macs = 0;  // of one example
+  double macs = 0;               // of one example
+  models::Tensors outputs = {};  // what leaves it, of one example: shapes alone
 };
 // By a pass over shapes alone. `input` as in `adagp layers --input`.
 std::vector<BlockUse> trace_blocks(models::BlockNet& net, const std::string& model,
                                    const std::string& input);
+
+// Into how many stages the network can be cut: each has products.
+int most_stages(const std::vector<BlockUse>& blocks);
 
 struct Stages {
   std::vector<size_t> first;                 // first block of each stage; then the number of blocks
@@ -30,4 +34,4 @@ struct Stages {
 // than stages, or use one parameter in two stages.
 Stages cut(models::Net& net, const std::string& model, const std::string& input, int stages);
 
-}  // namespace adagp::parallel
+}  // namespace adagp::layers

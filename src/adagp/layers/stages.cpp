@@ -1,4 +1,4 @@
-#include "adagp/parallel/stages.h"
+#include "adagp/layers/stages.h"
 
 #include <map>
 
@@ -10,7 +10,7 @@
 #include "adagp/nn/layer.h"
 #include "adagp/pipeline/partition.h"
 
-namespace adagp::parallel {
+namespace adagp::layers {
 namespace {
 
 class UseTap : public nn::TapSink {
@@ -45,6 +45,26 @@ class UseTap : public nn::TapSink {
   std::map<const void*, std::string> names_;
 };
 
+// What a cut may separate.
+struct Pieces {
+  std::vector<pipeline::Item> items;
+  std::vector<size_t> first_block;
+};
+
+// A stage of pools alone would have nothing to train: what has no products goes with what is
+// before it, the first ones with what follows.
+Pieces pieces_of(const std::vector<BlockUse>& uses) {
+  Pieces out;
+  for (size_t b = 0; b < uses.size(); ++b) {
+    if (out.items.empty() || (uses[b].macs > 0 && out.items.back().cost > 0)) {
+      out.items.push_back({uses[b].name, 0, 0});
+      out.first_block.push_back(b);
+    }
+    out.items.back().cost += uses[b].macs;
+  }
+  return out;
+}
+
 std::string module_of(const std::string& name) {
   const auto dot = name.rfind('.');
   return dot == std::string::npos ? "" : name.substr(0, dot);
@@ -64,8 +84,13 @@ std::vector<BlockUse> trace_blocks(models::BlockNet& net, const std::string& mod
     uses.push_back({block.name, {}, 0});
     tap.use = &uses.back();
     values = block.run(values);
+    uses.back().outputs = values;
   }
   return uses;
+}
+
+int most_stages(const std::vector<BlockUse>& blocks) {
+  return static_cast<int>(pieces_of(blocks).items.size());
 }
 
 Stages cut(models::Net& net, const std::string& model, const std::string& input, int stages) {
@@ -81,19 +106,9 @@ Stages cut(models::Net& net, const std::string& model, const std::string& input,
     throw UsageError(model + ": this network is not a list of blocks, so no pipeline can cut it");
   }
   const std::vector<BlockUse> uses = trace_blocks(*blocks, model, input);
-  // A stage of pools alone would have nothing to train: what has no products goes with what is
-  // before it, the first ones with what follows.
-  std::vector<pipeline::Item> items;
-  std::vector<size_t> first_block;
-  for (size_t b = 0; b < uses.size(); ++b) {
-    if (items.empty() || (uses[b].macs > 0 && items.back().cost > 0)) {
-      items.push_back({uses[b].name, 0, 0});
-      first_block.push_back(b);
-    }
-    items.back().cost += uses[b].macs;
-  }
-  const pipeline::Partition parts = pipeline::partition(items, stages);
-  for (const size_t item : parts.first) out.first.push_back(first_block[item]);
+  const Pieces pieces = pieces_of(uses);
+  const pipeline::Partition parts = pipeline::partition(pieces.items, stages);
+  for (const size_t item : parts.first) out.first.push_back(pieces.first_block[item]);
   out.first.push_back(uses.size());
   out.macs = parts.cost;
   out.names.resize(static_cast<size_t>(stages));
@@ -128,4 +143,4 @@ Stages cut(models::Net& net, const std::string& model, const std::string& input,
   return out;
 }
 
-}  // namespace adagp::parallel
+}  // namespace adagp::layers

@@ -1,4 +1,4 @@
-#include "adagp/parallel/stages.h"
+#include "adagp/layers/stages.h"
 
 #include <algorithm>
 
@@ -6,7 +6,7 @@
 
 #include "adagp/core/error.h"
 
-namespace adagp::parallel {
+namespace adagp::layers {
 namespace {
 
 std::set<std::string> all_names(const models::Net& net) {
@@ -69,4 +69,4 @@ TEST(Stages, TooManyAreRefusedWithTheNumbers) {
 }
 
 }  // namespace
-}  // namespace adagp::parallel
+}  // namespace adagp::layers

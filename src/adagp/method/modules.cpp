@@ -1,0 +1,88 @@
+#include "adagp/method/modules.h"
+
+#include "adagp/core/error.h"
+#include "adagp/core/lookup.h"
+#include "adagp/core/text.h"
+#include "adagp/device/autocast.h"
+#include "adagp/layers/stages.h"
+#include "adagp/method/entries.h"
+
+namespace adagp::method {
+namespace {
+
+models::BlockNet& blocks_of(const step::Session& s) {
+  auto* net = dynamic_cast<models::BlockNet*>(s.net.get());
+  if (net != nullptr) return *net;
+  throw UsageError("method modules needs a network made of blocks, and " + s.config.model.name +
+                   " is none");
+}
+
+}  // namespace
+
+Modules::Modules(step::Session& s) {
+  require_alone(s);
+  if (s.config.accumulate > 1) {
+    throw UsageError(core::cat("accumulate = ", s.config.accumulate,
+                               ": method modules takes batches as a whole; use accumulate = 1"));
+  }
+  models::BlockNet& net = blocks_of(s);
+  const std::string input = s.task->input_name(s.config);
+  const auto uses = layers::trace_blocks(net, s.config.model.name, input);
+  const int most = layers::most_stages(uses);
+  if (s.config.modules.count < 1 || s.config.modules.count > most) {
+    throw UsageError(core::cat("modules.count = ", s.config.modules.count, ": expected 1 to ", most,
+                               ": ", s.config.model.name, " has ", most,
+                               most == 1 ? " block" : " blocks", " with weights to cut between"));
+  }
+  const auto modules = static_cast<int>(s.config.modules.count);
+  const layers::Stages stages = layers::cut(net, s.config.model.name, input, modules);
+  first_ = modules == 1 ? std::vector<size_t>{0, uses.size()} : stages.first;
+  params_.resize(static_cast<size_t>(modules));
+  for (size_t p = 0; p < s.optimizer->params().size(); ++p) {
+    for (size_t m = 0; m < params_.size(); ++m) {
+      if (stages.names[m].contains(s.optimizer->params()[p].name)) params_[m].push_back(p);
+    }
+  }
+  for (size_t m = 0; m < count(); ++m) behind_.push_back(uses.at(first_[m + 1] - 1).outputs);
+}
+
+models::Tensors Modules::run(step::Session& s, size_t module, const models::Tensors& inputs) const {
+  const device::AutocastScope autocast(s.device, s.bf16);
+  const auto& blocks = dynamic_cast<const models::BlockNet&>(*s.net).blocks();
+  models::Tensors x = inputs;
+  for (size_t b = first_[module]; b < first_[module + 1]; ++b) x = blocks[b].run(x);
+  return x;
+}
+
+models::Tensors as_leaves(const models::Tensors& outputs) {
+  models::Tensors leaves;
+  for (const at::Tensor& output : outputs) {
+    leaves.push_back(output.detach());
+    if (output.requires_grad()) leaves.back().requires_grad_();
+  }
+  return leaves;
+}
+
+models::Tensors differentiable(const models::Tensors& tensors) {
+  models::Tensors out;
+  for (const at::Tensor& tensor : tensors) {
+    if (tensor.requires_grad()) out.push_back(tensor);
+  }
+  return out;
+}
+
+MethodEntry entries::modules() {
+  const auto make = [](step::Session& s) {
+    using Maker = std::unique_ptr<Method> (*)(step::Session&);
+    constexpr std::pair<const char*, Maker> kSignals[] = {
+        {"auxiliary", make_auxiliary}, {"delayed", make_delayed}, {"replay", make_replay}};
+    return core::find_named(kSignals, s.config.modules.signal, "modules.signal: unknown signal")
+        .second(s);
+  };
+  return {.name = "modules",
+          .about = "rival: parts of the network learn from their own losses or older gradients",
+          .reads = "modules.",
+          .make = make};
+}
+
+}  // namespace adagp::method

@@ -1,0 +1,84 @@
+// modules.signal = delayed: a module backpropagates the graph of an older batch.
+//
+// The gradient is that of the published formula: activations and weights are both of the time of
+// the forward pass. The released code of DDG changes weights under the graph's feet and so mixes
+// old activations with new weights. Here a forward pass leaves its weights' memory to the graph,
+// and the parameters go on in a copy.
+
+#include <ATen/ATen.h>
+#include <torch/csrc/autograd/autograd.h>
+
+#include "adagp/method/modules_ticks.h"
+#include "adagp/nn/batch_norm.h"
+
+namespace adagp::method {
+namespace {
+
+// What the graph of a forward pass has for this parameter.
+const at::Tensor& leaf_of(const optim::Param& param) {
+  return param.bf16_copy.defined() ? param.bf16_copy : param.value;
+}
+
+class Delayed : public Ticks {
+ public:
+  using Ticks::Ticks;
+
+ protected:
+  models::Tensors forward(step::Session& s, size_t module, ModulePass& pass) override {
+    pass.outputs = run(s, module, pass.inputs);
+    if (delay(module) == 0) return pass.outputs;
+    for (const size_t p : params(module)) {
+      at::Tensor leaf = leaf_of(s.optimizer->params()[p]);
+      pass.weights.push_back(leaf.variable_data());
+      leaf.set_data(pass.weights.back().clone());
+    }
+    return pass.outputs;
+  }
+
+  void backward(step::Session& s, size_t module, ModulePass& pass,
+                const models::Tensors& gradients) override {
+    const OldWeights then(s, params(module), pass.weights);
+    torch::autograd::backward(differentiable(pass.outputs), gradients);
+  }
+
+  void rebuild(step::Session& s, size_t module, ModulePass& pass) override {
+    // Copies in the parameters' memory layout.
+    for (size_t i = 0; i < pass.weights.size(); ++i) {
+      const at::Tensor& like = leaf_of(s.optimizer->params()[params(module)[i]]);
+      pass.weights[i] = at::empty_like(like.detach()).copy_(pass.weights[i]);
+    }
+    const nn::KeepStatistics kept;
+    const OldWeights then(s, params(module), pass.weights);
+    pass.outputs = run(s, module, pass.inputs);
+  }
+
+ private:
+  // While one is alive, the parameters have the data of an older time.
+  class OldWeights {
+   public:
+    OldWeights(const step::Session& s, const std::vector<size_t>& params,
+               const std::vector<at::Tensor>& weights) {
+      for (size_t i = 0; i < weights.size(); ++i) {
+        leaves_.push_back(leaf_of(s.optimizer->params()[params[i]]));
+        now_.push_back(leaves_.back().variable_data());
+        leaves_.back().set_data(weights[i]);
+      }
+    }
+    ~OldWeights() {
+      for (size_t i = 0; i < leaves_.size(); ++i) leaves_[i].set_data(now_[i]);
+    }
+    OldWeights(const OldWeights&) = delete;
+    OldWeights& operator=(const OldWeights&) = delete;
+
+   private:
+    std::vector<at::Tensor> leaves_, now_;
+  };
+};
+
+}  // namespace
+
+std::unique_ptr<Method> make_delayed(step::Session& session) {
+  return std::make_unique<Delayed>(session);
+}
+
+}  // namespace adagp::method
