@@ -99,6 +99,7 @@ int run(int argc, char** argv) {
 #ifdef ADAGP_WITH_TORCH
   add_train(app, action);
   add_compare(app, action);
+  add_sweep(app, action);
   add_eval(app, action);
   add_bench(app, action);
   add_data(app, action);
