@@ -69,6 +69,8 @@ int run_sweep(SweepArguments& arguments) {
   }
   options.controls = controls_of(arguments.controls);
   options.select = !arguments.axes.empty();
+  // Which schedule is best is also a question about the accelerator.
+  if (options.named) options.axes.emplace_back("speedup");
   if (options.select) options.axes = report::parse_axes(arguments.axes, "top1");
   options.folder = arguments.output;
   warn_unused(arguments.flags.given(), experiment::sweep_runs(config, options));

@@ -5,6 +5,7 @@
 #include "adagp/core/error.h"
 #include "adagp/core/text.h"
 #include "adagp/experiment/run_list.h"
+#include "adagp/experiment/run_record.h"
 #include "adagp/method/table.h"
 #include "adagp/train/build.h"
 #include "adagp/train/conditions.h"
@@ -55,13 +56,6 @@ std::vector<std::string> in_order(std::vector<std::string> methods) {
   return methods;
 }
 
-report::RunRecord record_of(const report::Summary& s) {
-  report::RunRecord out{s.method,     s.seed,       s.score(), s.train_seconds,
-                        s.bp_batches, s.gp_batches, {}};
-  out.cosine = s.cosine;
-  return out;
-}
-
 // All methods of a seed before the next one.
 std::vector<Job> jobs_of(const config::RunConfig& config, const CompareOptions& options) {
   std::vector<Job> jobs;
@@ -101,8 +95,7 @@ CompareResult compare_methods(const config::RunConfig& config, const CompareOpti
     }
     const report::Summary& s = *one.summary;
     runs.push_back(record_of(s));
-    about = core::cat(s.model, " on ", s.data, ", ", s.device, ", ", s.precision, ", ", s.epochs,
-                      s.epochs == 1 ? " epoch" : " epochs", " of batch ", s.batch);
+    about = core::cat(s.model, " on ", s.data, ", ", about_training(s));
   });
   const task::Figure& figure = task->figures().front();
   result.table = report::compare(runs, {figure.name, figure.label, figure.percent});

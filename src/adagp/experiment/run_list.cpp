@@ -2,6 +2,7 @@
 
 #include <cctype>
 #include <map>
+#include <set>
 
 #include "adagp/core/error.h"
 #include "adagp/core/interrupt.h"
@@ -63,7 +64,7 @@ JobResult run_job(const Job& job, TaskCache& tasks, const RunListOptions& option
   const core::fs::path note = diverged_file(folder);
   if (options.keep_diverged && !options.overwrite && core::fs::exists(note)) {
     core::log_info(what + ": diverged before");
-    return {std::nullopt, core::trim(core::read_file(note))};
+    return {std::nullopt, core::trim(core::read_file(note)), true};
   }
   try {
     config::RunConfig config = job.config;
@@ -73,7 +74,8 @@ JobResult run_job(const Job& job, TaskCache& tasks, const RunListOptions& option
       set_budget(config, *job.seconds_of, results);
       replace = replace || is_outdated(config, task, folder);
     }
-    JobResult result{run_or_reuse(config, task, folder, replace, what)};
+    const bool reused = is_finished(folder, replace);
+    JobResult result{run_or_reuse(config, task, folder, replace, what), "", reused};
     std::error_code ignored;
     core::fs::remove(note, ignored);
     return result;
@@ -83,7 +85,7 @@ JobResult run_job(const Job& job, TaskCache& tasks, const RunListOptions& option
       core::make_folder(folder);
       core::write_file(note, std::string(error.what()) + "\n");
     }
-    return {std::nullopt, error.what()};
+    return {std::nullopt, error.what(), false};
   }
 }
 
@@ -122,6 +124,19 @@ std::vector<double> check_list(const std::vector<Job>& jobs, TaskCache& tasks,
     costs.back() = known.at(text);
   }
   return costs;
+}
+
+void check_new_networks(const std::vector<Job>& jobs, TaskCache& tasks,
+                        const core::fs::path& folder) {
+  std::set<std::string> known;
+  for (const Job& job : jobs) {
+    if (core::fs::exists(folder / job.folder / "config.toml")) known.insert(job.config.model.name);
+  }
+  for (const Job& job : jobs) {
+    if (core::pending_signal() != 0 || job.seconds_of) continue;
+    if (!known.insert(job.config.model.name).second) continue;
+    forecast_run(job.config, tasks.open(job.config));
+  }
 }
 
 size_t run_list(const std::vector<Job>& jobs, TaskCache& tasks, const RunListOptions& options,

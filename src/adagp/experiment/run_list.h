@@ -29,6 +29,7 @@ struct Job {
 struct JobResult {
   std::optional<report::Summary> summary;  // nothing: it diverged
   std::string diverged{};                  // what it said
+  bool reused = false;                     // nothing was trained for it
 };
 
 struct RunListOptions {
@@ -45,6 +46,11 @@ std::string folder_name(const std::string& label);
 // backprop: 0 for a finished one, NaN where it cannot be counted. Throws UsageError and DataError.
 std::vector<double> check_list(const std::vector<Job>& jobs, TaskCache& tasks,
                                const RunListOptions& options);
+
+// A quicker check, for lists over many networks whose runs are known to work: makes one run of each
+// network that no folder has yet. Throws UsageError and DataError.
+void check_new_networks(const std::vector<Job>& jobs, TaskCache& tasks,
+                        const core::fs::path& folder);
 
 // Calls `done` with the place and the result of each job, in the order of the list. Once
 // core::stop_after() has passed, the run in work saves a checkpoint and only finished jobs are

@@ -191,6 +191,7 @@ SweepResult sweep(const config::RunConfig& config, const SweepOptions& options) 
     check_list(jobs, tasks, list);
     result.open += run_list(jobs, tasks, list, [&](size_t i, const JobResult& one) {
       progress.add(all[i], one);
+      if (one.reused) return;
       result.report = progress.report(planned);
       write(result.report, options.folder);
       show(result.report, all[i]);
