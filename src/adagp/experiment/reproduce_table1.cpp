@@ -47,19 +47,22 @@ Reproduced reproduce_table1(const config::RunConfig& config, const ReproduceOpti
   const std::vector<std::string> models = study::paper_networks(few);
   const std::vector<Job> jobs = table1_jobs(config, models, options.seeds);
   core::make_folder(options.folder);
+  TaskCache tasks;
+  config::RunConfig resolved = jobs.front().config;
+  tasks.open(resolved)->resolve(resolved);
+  const auto column = study::published_column(config.data.name, resolved.model.classes);
 
   std::vector<study::Table1Runs> networks;
   for (const std::string& model : models) networks.push_back({model, {}, {}});
   std::string about;
   report::Conditions conditions;
   const auto table = [&](size_t open) {
-    study::Table1 out = study::make_table1(networks, config.data.name);
+    study::Table1 out = study::make_table1(networks, column);
     out.about = about;
     out.conditions = conditions;
     out.runs_open = open;
     return out;
   };
-  TaskCache tasks;
   check_new_networks(jobs, tasks, options.folder);
   size_t done = 0;
   const size_t open = run_list(

@@ -33,13 +33,6 @@ size_t paper_index(const std::string& model) {
   throw Error("table 1: '" + model + "' is not in the paper");
 }
 
-std::optional<size_t> paper_column(const std::string& data) {
-  if (data == "cifar10") return 0;
-  if (data == "cifar100") return 1;
-  if (data == "image-folder" || data == "packed") return 2;
-  return std::nullopt;
-}
-
 const report::MethodRow* method_row(const Table1Row& row, const std::string& method) {
   for (const report::MethodRow& one : row.ours.methods) {
     if (one.method == method) return &one;
@@ -113,9 +106,18 @@ std::vector<std::string> paper_networks(const std::string& names) {
   return out;
 }
 
-Table1 make_table1(const std::vector<Table1Runs>& networks, const std::string& data) {
+std::optional<size_t> published_column(const std::string& data, int64_t classes) {
+  const bool from_files =
+      data == "cifar10" || data == "cifar100" || data == "image-folder" || data == "packed";
+  if (!from_files) return std::nullopt;
+  if (classes == 10) return 0;
+  if (classes == 100) return 1;
+  if (classes == 1000) return 2;
+  return std::nullopt;
+}
+
+Table1 make_table1(const std::vector<Table1Runs>& networks, std::optional<size_t> column) {
   Table1 table;
-  const std::optional<size_t> column = paper_column(data);
   if (column) table.data = kPaperInputNames[*column];
   for (const Table1Runs& network : networks) {
     const size_t index = paper_index(network.model);

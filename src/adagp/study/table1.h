@@ -38,9 +38,12 @@ struct Table1 {
 // UsageError.
 std::vector<std::string> paper_networks(const std::string& names);
 
-// `data`: name of the data set (cifar10, cifar100, image-folder and packed for ImageNet); others
-// have no published figures.
-Table1 make_table1(const std::vector<Table1Runs>& networks, const std::string& data);
+// Which of kPaperInputs data from files are, by their number of classes; nothing for others and for
+// generated data.
+std::optional<size_t> published_column(const std::string& data, int64_t classes);
+
+// `column`: of kTable1; nothing: no published figures.
+Table1 make_table1(const std::vector<Table1Runs>& networks, std::optional<size_t> column);
 
 // Mean over the networks that have both; NaN for none.
 struct Table1Means {

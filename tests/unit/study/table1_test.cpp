@@ -44,7 +44,7 @@ TEST(Table1, DifferencesAndMeansByHand) {
   const Table1 table = make_table1({{"vgg13_bn", records({{90, 91}, {91, 93}, {90.5, 92.5}}), {}},
                                     {"mobilenet_v2", records({{88, 88}, {87, 87}}), {}},
                                     {"resnet50", {}, {}}},
-                                   "cifar10");
+                                   0);
   ASSERT_EQ(table.rows.size(), 3U);
   EXPECT_EQ(table.rows[0].name, "VGG13");
   ASSERT_TRUE(table.rows[1].published);
@@ -63,7 +63,7 @@ TEST(Table1, DifferencesAndMeansByHand) {
 
 TEST(Table1, ExplanationFollowsTheControlAndNeedsThreeSeeds) {
   const auto explain = [](const std::vector<std::vector<double>>& scores) {
-    return explanation(make_table1({{"vgg13_bn", records(scores), {}}}, "cifar10").rows[0]);
+    return explanation(make_table1({{"vgg13_bn", records(scores), {}}}, 0).rows[0]);
   };
   EXPECT_EQ(explain({}), "not measured yet");
   EXPECT_NE(explain({{90}, {91}, {80}}).find("n = 1"), std::string::npos);
@@ -84,7 +84,12 @@ TEST(Table1, NetworksAreKnownByThePapersNamesAndOurs) {
 }
 
 TEST(Table1, OtherDataHaveNoPublishedFigures) {
-  const Table1 table = make_table1({{"vgg13_bn", records({{50}, {50}, {50}}), {}}}, "synthetic");
+  EXPECT_EQ(published_column("packed", 10), 0U);
+  EXPECT_EQ(published_column("cifar100", 100), 1U);
+  EXPECT_EQ(published_column("image-folder", 1000), 2U);
+  EXPECT_FALSE(published_column("packed", 20));
+  EXPECT_FALSE(published_column("synthetic", 10));
+  const Table1 table = make_table1({{"vgg13_bn", records({{50}, {50}, {50}}), {}}}, std::nullopt);
   EXPECT_FALSE(table.rows[0].published);
   EXPECT_NE(table1_text(table, false).find("no published figures"), std::string::npos);
 }
