@@ -51,7 +51,7 @@ BELOW = {
     "step": ["task", "predictor"],
     "method": ["plan", "step", "layers"],
     "train": ["method"],
-    "experiment": ["train"],
+    "experiment": ["train", "study"],
     "comm": ["models"],
     "parallel": ["comm", "step", "pipeline", "layers"],
     "doctor": ["comm", "data"],

@@ -13,6 +13,8 @@ using Action = std::function<int()>;
 void add_train(CLI::App& app, Action& action);
 void add_compare(CLI::App& app, Action& action);
 void add_rerun(CLI::App& app, Action& action);
+void add_sweep(CLI::App& app, Action& action);
+void add_reproduce(CLI::App& app, Action& action);
 void add_eval(CLI::App& app, Action& action);
 void add_bench(CLI::App& app, Action& action);
 void add_layers(CLI::App& app, Action& action);

@@ -102,6 +102,8 @@ int run(int argc, char** argv) {
   add_train(app, action);
   add_compare(app, action);
   add_rerun(app, action);
+  add_sweep(app, action);
+  add_reproduce(app, action);
   add_eval(app, action);
   add_bench(app, action);
   add_data(app, action);

@@ -3,13 +3,12 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <map>
 #include <set>
-#include <tuple>
 
 #include "adagp/core/error.h"
 #include "adagp/core/log.h"
 #include "adagp/core/text.h"
+#include "adagp/experiment/run_list.h"
 #include "adagp/experiment/runs.h"
 #include "adagp/method/table.h"
 
@@ -45,25 +44,13 @@ std::vector<int64_t> parse_epochs(const std::string& text, const std::string& sp
   return out;
 }
 
-// One run to do.
-struct Job {
+// A run and what it is called in the table.
+struct BudgetJob {
   std::string label;
-  config::RunConfig config;
-  std::string folder;
+  Job job;
 };
 
-// A name that every file system takes.
-std::string file_name(const std::string& label) {
-  std::string out;
-  for (const char c : label) {
-    const bool plain = std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '-' || c == '.' ||
-                       c == '_' || c == '+';
-    if (plain || (!out.empty() && out.back() != '_')) out += plain ? c : '_';
-  }
-  return out;
-}
-
-void add_jobs(std::vector<Job>& jobs, config::RunConfig config, const BudgetSpec& spec,
+void add_jobs(std::vector<BudgetJob>& jobs, config::RunConfig config, const BudgetSpec& spec,
               int64_t seed) {
   config.method = spec.method;
   config.seed = seed;
@@ -80,12 +67,14 @@ void add_jobs(std::vector<Job>& jobs, config::RunConfig config, const BudgetSpec
     config.epochs = epochs;
     train::check_names(config);
     jobs.push_back(
-        {spec.label, config,
-         core::cat(file_name(spec.label), "-e", epochs, "-b", config.batch, "-seed", seed)});
+        {spec.label,
+         {core::cat(spec.label, ", ", epochs, " epochs, batch ", config.batch, ", seed ", seed),
+          config,
+          core::cat(folder_name(spec.label), "-e", epochs, "-b", config.batch, "-seed", seed)}});
   }
 }
 
-std::vector<Job> all_jobs(const config::RunConfig& config, const BudgetOptions& options) {
+std::vector<BudgetJob> all_jobs(const config::RunConfig& config, const BudgetOptions& options) {
   std::vector<BudgetSpec> specs;
   bool has_control = false;
   for (const std::string& text : options.methods) {
@@ -93,7 +82,7 @@ std::vector<Job> all_jobs(const config::RunConfig& config, const BudgetOptions& 
     has_control = has_control || specs.back().label == "bp";
   }
   if (!has_control) specs.insert(specs.begin(), parse_budget_spec("bp", options.epochs));
-  std::vector<Job> jobs;
+  std::vector<BudgetJob> jobs;
   for (int64_t i = 0; i < options.seeds; ++i) {
     for (const BudgetSpec& spec : specs) add_jobs(jobs, config, spec, config.seed + i);
     const int64_t controls = options.control_seeds > 0 ? options.control_seeds : options.seeds;
@@ -107,18 +96,18 @@ std::vector<Job> all_jobs(const config::RunConfig& config, const BudgetOptions& 
     }
   }
   std::set<std::string> folders;
-  for (const Job& job : jobs) {
-    if (folders.insert(job.folder).second) continue;
-    throw UsageError("--methods: '" + job.label + "' twice with the same length and batch size");
+  for (const BudgetJob& one : jobs) {
+    if (folders.insert(one.job.folder).second) continue;
+    throw UsageError("--methods: '" + one.label + "' twice with the same length and batch size");
   }
   return jobs;
 }
 
 // Of bp at the configuration's batch size.
-std::set<int64_t> control_lengths(const std::vector<Job>& jobs, int64_t batch) {
+std::set<int64_t> control_lengths(const std::vector<BudgetJob>& jobs, int64_t batch) {
   std::set<int64_t> out;
-  for (const Job& job : jobs) {
-    if (job.label == "bp" && job.config.batch == batch) out.insert(job.config.epochs);
+  for (const auto& [label, job] : jobs) {
+    if (label == "bp" && job.config.batch == batch) out.insert(job.config.epochs);
   }
   return out;
 }
@@ -147,24 +136,15 @@ std::vector<int64_t> targets_of(const BudgetOptions& options, const std::set<int
 }
 
 // Refuses what cannot be before anything is trained, and tells how much there is to do.
-void announce(const std::vector<Job>& jobs, const task::TaskPtr& task,
-              const BudgetOptions& options) {
-  std::map<std::tuple<std::string, int64_t, int64_t>, double> costs;
+void announce(const std::vector<Job>& jobs, TaskCache& tasks, const RunListOptions& options) {
   size_t open = 0;
   double epochs = 0;
-  for (const Job& job : jobs) {
-    const core::fs::path folder = options.folder / job.folder;
-    if (options.overwrite) run::refuse_own_inputs(job.config, folder);
-    const std::tuple what(job.label, job.config.batch, job.config.epochs);
-    const bool finished = is_finished(folder, options.overwrite);
-    if (!costs.contains(what)) {  // seeds cost the same
-      const double cost = check_run(job.config, task, folder, options.overwrite);
-      if (std::isnan(cost)) refuse_uncounted(job.config.model.name);
-      if (!finished) costs[what] = cost;
-    }
-    if (finished) continue;
+  const std::vector<double> costs = check_list(jobs, tasks, options);
+  for (size_t i = 0; i < jobs.size(); ++i) {
+    if (std::isnan(costs[i])) refuse_uncounted(jobs[i].config.model.name);
+    if (is_finished(options.folder / jobs[i].folder, options.overwrite)) continue;
     ++open;
-    epochs += costs.at(what);
+    epochs += costs[i];
   }
   if (open == 0) return;
   core::log_info(core::cat(open, " of ", jobs.size(), " runs to do, which cost about ",
@@ -208,61 +188,59 @@ BudgetSpec parse_budget_spec(const std::string& text, const std::vector<int64_t>
 std::vector<config::RunConfig> budget_runs(const config::RunConfig& config,
                                            const BudgetOptions& options) {
   std::vector<config::RunConfig> out;
-  for (Job& job : all_jobs(config, options)) out.push_back(std::move(job.config));
+  for (BudgetJob& one : all_jobs(config, options)) out.push_back(std::move(one.job.config));
   return out;
 }
 
 BudgetResult compare_budgets(const config::RunConfig& config, const BudgetOptions& options) {
   train::check_names(config);
-  const std::vector<Job> jobs = all_jobs(config, options);
-  const std::set<int64_t> lengths = control_lengths(jobs, config.batch);
+  const std::vector<BudgetJob> labelled = all_jobs(config, options);
+  std::vector<Job> jobs;
+  for (const BudgetJob& one : labelled) jobs.push_back(one.job);
+  const std::set<int64_t> lengths = control_lengths(labelled, config.batch);
   const std::vector<int64_t> targets = targets_of(options, lengths);
   if (lengths.size() < 2) {
     core::log_warning("--budget: bp has one length, and a control needs two: bp@8/15/30");
   }
   core::make_folder(options.folder);
-  const task::TaskPtr task = task::open_task(config);
+  TaskCache tasks;
+  const task::TaskPtr task = tasks.open(config);
   const task::Figure& figure = task->figures().front();
   const report::Metric metric{figure.name, figure.label, figure.percent};
-
-  announce(jobs, task, options);
+  const RunListOptions list{options.folder, options.overwrite};
+  announce(jobs, tasks, list);
 
   BudgetResult result;
   std::vector<report::BudgetRun> runs;
   std::string about;
   report::Conditions conditions;
-  size_t number = 0;
-  for (const Job& job : jobs) {
-    const std::string what =
-        core::cat("run ", ++number, " of ", jobs.size(), ": ", job.label, ", ", job.config.epochs,
-                  " epochs, batch ", job.config.batch, ", seed ", job.config.seed);
-    try {
-      const report::Summary s =
-          run_or_reuse(job.config, task, options.folder / job.folder, options.overwrite, what);
+  run_list(jobs, tasks, list, [&](size_t index, const JobResult& one) {
+    const config::RunConfig& asked = jobs[index].config;
+    const std::string& label = labelled[index].label;
+    if (one.summary) {
+      const report::Summary& s = *one.summary;
       if (!s.cost_epochs) refuse_uncounted(s.model);
       runs.push_back(
-          {job.label, s.epochs, s.batch, s.seed, s.score(), *s.cost_epochs, s.train_seconds});
+          {label, s.epochs, s.batch, s.seed, s.score(), *s.cost_epochs, s.train_seconds});
       about =
           core::cat(s.model, " on ", s.data, ", ", s.device, ", ", s.precision, ", ", options.seeds,
                     options.seeds == 1 ? " seed" : " seeds", " from ", config.seed);
       conditions = s.conditions;
-    } catch (const DivergedError& error) {
-      core::log_error(error.what());
-      result.diverged.push_back(job.folder + ": " + error.what());
+    } else {
+      result.diverged.push_back(jobs[index].folder + ": " + one.diverged);
       // A length with a run that failed is judged by none: those that did not are no fair sample.
       constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
-      runs.push_back(
-          {job.label, job.config.epochs, job.config.batch, job.config.seed, kNone, kNone, kNone});
+      runs.push_back({label, asked.epochs, asked.batch, asked.seed, kNone, kNone, kNone});
     }
     const bool has_control = std::any_of(runs.begin(), runs.end(), [](const auto& run) {
       return run.method == "bp" && std::isfinite(run.score);
     });
-    if (!has_control) continue;
+    if (!has_control) return;
     result.report = report::budget_report(runs, metric, config.batch, targets);
     result.report.about = about;
     result.report.conditions = conditions;
     write(result.report, options.folder);
-  }
+  });
   if (result.report.runs.empty()) throw DivergedError("no run of bp was finished");
   return result;
 }

@@ -23,10 +23,23 @@ report::Summary run_or_reuse(const config::RunConfig& config, const task::TaskPt
   return summary;
 }
 
+RunForecast forecast_run(config::RunConfig config, const task::TaskPtr& task) {
+  train::check_names(config);
+  task->resolve(config);
+  device::choose_device(config.device);
+  config.device = "cpu";
+  config.precision = "fp32";
+  const train::Trainer trainer(config, task, task::build_net(config, *task));
+  const double epoch =
+      trainer.costs().backprop() * static_cast<double>(trainer.batches_per_epoch() * config.batch);
+  return {trainer.forecast().counts().macs / epoch, trainer.batches_per_epoch()};
+}
+
 double check_run(config::RunConfig config, const task::TaskPtr& task, const core::fs::path& folder,
                  bool overwrite) {
   if (core::pending_signal() != 0) return 0;  // the first run will see it
   train::check_names(config);
+  const config::RunConfig asked = config;
   task->resolve(config);
   if (!overwrite && core::fs::exists(folder / "config.toml")) {
     const run::RunFolder there(folder, config, false);
@@ -37,13 +50,7 @@ double check_run(config::RunConfig config, const task::TaskPtr& task, const core
                                  "; choose another folder, or start anew with --overwrite"));
     }
   }
-  device::choose_device(config.device);
-  config.device = "cpu";
-  config.precision = "fp32";
-  const train::Trainer trainer(config, task, task::build_net(config, *task));
-  const double epoch =
-      trainer.costs().backprop() * static_cast<double>(trainer.batches_per_epoch() * config.batch);
-  return trainer.forecast().counts().macs / epoch;
+  return forecast_run(asked, task).cost_epochs;
 }
 
 }  // namespace adagp::experiment

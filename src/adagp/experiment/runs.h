@@ -17,10 +17,18 @@ bool is_finished(const core::fs::path& folder, bool overwrite);
 report::Summary run_or_reuse(const config::RunConfig& config, const task::TaskPtr& task,
                              const core::fs::path& folder, bool overwrite, const std::string& what);
 
-// Checks a run before the first run starts: makes its trainer on the CPU and drops it. Returns the
-// cost in epochs of plain backprop; 0: the run is finished; NaN: it cannot be counted. Throws
-// UsageError for what the method cannot do with this network, data or folder, DataError for what
-// cannot be read.
+// What is known of a run before it starts.
+struct RunForecast {
+  double cost_epochs = 0;  // in epochs of plain backprop; NaN: it cannot be counted
+  int64_t batches_per_epoch = 0;
+};
+// Makes the run's trainer on the CPU and drops it. Throws UsageError for what the method cannot do
+// with this network and data.
+RunForecast forecast_run(config::RunConfig config, const task::TaskPtr& task);
+
+// Checks a run before the first run starts. Returns the cost in epochs of plain backprop; 0: the
+// run is finished; NaN: it cannot be counted. Throws UsageError for what the method cannot do with
+// this network, data or folder, DataError for what cannot be read.
 double check_run(config::RunConfig config, const task::TaskPtr& task, const core::fs::path& folder,
                  bool overwrite);
 

@@ -1,0 +1,142 @@
+// adagp reproduce: published tables beside ours.
+
+#include "adagp/experiment/reproduce.h"
+
+#include <algorithm>
+#include <memory>
+
+#include "adagp/core/error.h"
+#include "adagp/core/interrupt.h"
+#include "adagp/core/log.h"
+#include "adagp/core/output.h"
+#include "adagp/core/text.h"
+#include "adagp/study/recipes.h"
+#include "commands.h"
+#include "resume_advice.h"
+#include "train_flags.h"
+
+namespace adagp::apps {
+namespace {
+
+struct ReproduceArguments {
+  TrainFlags flags;
+  experiment::ReproduceOptions options;
+  std::string target, output;
+  double budget = 0;
+  bool seeds_given = false, json = false;
+};
+
+struct Target {
+  const char* name;
+  const char* recipe;
+  int64_t quick_epochs;
+  experiment::Reproduced (*run)(const config::RunConfig&, const experiment::ReproduceOptions&);
+};
+constexpr Target kTargets[] = {
+    {"paper-table1", study::kPaperRecipe, 5, experiment::reproduce_table1},
+    {"paper-figures", study::kPaperRecipe, 5, experiment::reproduce_figures},
+    {"review", study::kPaperRecipe, 5, experiment::reproduce_review},
+    {"term-project", study::kTermProjectRecipe, 20, experiment::reproduce_term_project},
+};
+
+const Target& find_target(const std::string& name) {
+  std::vector<std::string> names;
+  for (const Target& target : kTargets) {
+    if (name == target.name) return target;
+    names.emplace_back(target.name);
+  }
+  throw UsageError("reproduce: unknown target '" + name + "'" + core::suggestion(name, names));
+}
+
+// The recipe of the source, then what the user changed of it.
+config::RunConfig recipe_of(const Target& target, const ReproduceArguments& arguments) {
+  config::RunConfig config;
+  core::Binding binding;
+  bind(binding, config);
+  binding.load_toml(target.recipe, target.name);
+  if (arguments.options.quick) config.epochs = target.quick_epochs;
+  // The paper's predictor has stairs: after a third and two thirds of the run.
+  const int64_t epochs = arguments.flags.resolve(config).epochs;
+  if (target.recipe == study::kPaperRecipe && epochs >= 3) {
+    config.predictor.milestones = {core::cat(epochs / 3, "ep"), core::cat(2 * epochs / 3, "ep")};
+  }
+  return arguments.flags.resolve(config);
+}
+
+void refuse_own_keys(const TrainFlags& flags) {
+  for (const train::GivenKey& given : flags.given()) {
+    if (given.key == "model.name") {
+      throw UsageError(given.where + ": reproduce trains several networks; use --networks");
+    }
+    if (given.key == "method") {
+      throw UsageError(given.where +
+                       ": reproduce trains by several methods of its own; use "
+                       "adagp compare for others");
+    }
+  }
+}
+
+int run_reproduce(ReproduceArguments& arguments) {
+  core::catch_signals();
+  const Target& target = find_target(arguments.target);
+  refuse_own_keys(arguments.flags);
+  experiment::ReproduceOptions& options = arguments.options;
+  if (options.quick && !arguments.seeds_given) options.seeds = 1;
+  const std::string folder =
+      arguments.output.empty() ? "runs/reproduce/" + arguments.target : arguments.output;
+  options.folder = folder;
+  const config::RunConfig config = recipe_of(target, arguments);
+  core::stop_after(arguments.budget);
+  const auto result = with_resume_advice(options.overwrite, kWithoutOverwrite,
+                                         [&] { return target.run(config, options); });
+  core::print_result(arguments.json ? result.json : result.text, arguments.json);
+  core::log_info("written in " + folder + ": " + core::join(result.files, ", "));
+  if (result.open > 0) {
+    core::log_info(core::cat(result.open, result.open == 1 ? " run is" : " runs are",
+                             " left; the same command goes on"));
+  }
+  return 0;
+}
+
+}  // namespace
+
+void add_reproduce(CLI::App& app, Action& action) {
+  auto arguments = std::make_shared<ReproduceArguments>();
+  auto* command =
+      app.add_subcommand("reproduce", "Train what was published, and print both side by side");
+  command
+      ->add_option("target", arguments->target,
+                   "paper-table1, paper-figures, term-project or review")
+      ->required()
+      ->type_name("");
+  arguments->flags.declare(*command, false);
+  const auto option = [&](const std::string& name, auto& target, const std::string& about) {
+    return command->add_option(name, target, about)->type_name("");
+  };
+  option("--networks", arguments->options.networks, "Comma-separated; by default the target's");
+  auto* seeds = option("--seeds", arguments->options.seeds, "How many, from --seed on")
+                    ->check(CLI::Range(1, 1000))
+                    ->capture_default_str();
+  command->add_flag("--quick", arguments->options.quick, "Few networks, few epochs, one seed");
+  option("--budget", arguments->budget,
+         "Seconds after which the run in work is saved; the same command goes on")
+      ->check(CLI::Range(1e-3, 1e9));
+  command
+      ->add_option("-o,--output", arguments->output,
+                   "Folder of the runs; the same command resumes it")
+      ->type_name("DIR")
+      ->default_str("runs/reproduce/TARGET");
+  command->add_flag("--overwrite", arguments->options.overwrite, "Run everything anew");
+  command->add_flag("--json", arguments->json, "Print as JSON");
+  command->footer(
+      "Example, ten minutes at a time until it says that no run is left:\n"
+      "  adagp reproduce paper-table1 --data-dir DIR --networks vgg13,resnet50 --epochs 30 "
+      "--precision bf16 --budget 580\n"
+      "docs/questions.md lists what each target answers.");
+  command->callback([arguments, seeds, &action] {
+    arguments->seeds_given = seeds->count() > 0;
+    action = [arguments] { return run_reproduce(*arguments); };
+  });
+}
+
+}  // namespace adagp::apps

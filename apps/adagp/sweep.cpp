@@ -1,0 +1,139 @@
+// adagp sweep: many trainings that differ in some keys, each beside its controls.
+
+#include "adagp/experiment/sweep.h"
+
+#include <memory>
+
+#include "adagp/core/error.h"
+#include "adagp/core/interrupt.h"
+#include "adagp/core/log.h"
+#include "adagp/core/output.h"
+#include "adagp/core/text.h"
+#include "adagp/study/ranges.h"
+#include "adagp/study/schedule_points.h"
+#include "commands.h"
+#include "resume_advice.h"
+#include "train_flags.h"
+
+namespace adagp::apps {
+namespace {
+
+struct SweepArguments {
+  TrainFlags flags;
+  experiment::SweepOptions options;
+  std::string method, over, study, axes, controls = "bp,skip", output = "runs/sweep";
+  int64_t random = 0;
+  double budget = 0;
+  bool grid = false, json = false;
+};
+
+std::vector<study::SweepPoint> points_of(const SweepArguments& arguments,
+                                         const config::RunConfig& config) {
+  if (arguments.study.empty() == arguments.over.empty()) {
+    throw UsageError(
+        "sweep: expected --over \"key=value,value|key=...\" or --study schedules, one of them");
+  }
+  if (!arguments.study.empty()) {
+    if (arguments.study != "schedules") {
+      throw UsageError("--study: unknown study '" + arguments.study + "'" +
+                       core::suggestion(arguments.study, {"schedules"}));
+    }
+    return study::schedule_points(config.epochs);
+  }
+  config::RunConfig scratch = config;
+  core::Binding binding;
+  bind(binding, scratch);
+  return study::grid(study::parse_swept_keys(arguments.over, binding, experiment::unswept_keys()));
+}
+
+std::vector<std::string> controls_of(const std::string& text) {
+  if (core::trim(text) == "none") return {};
+  std::vector<std::string> names = study::parse_names(text, "--controls");
+  for (const std::string& name : names) {
+    if (name == "bp" || name == "skip") continue;
+    throw UsageError("--controls: '" + name + "', expected bp, skip, both or none");
+  }
+  return names;
+}
+
+int run_sweep(SweepArguments& arguments) {
+  core::catch_signals();
+  experiment::SweepOptions& options = arguments.options;
+  config::RunConfig config = arguments.flags.resolve_run();
+  if (!arguments.method.empty()) config.method = arguments.method;
+  options.named = !arguments.study.empty();
+  options.points = points_of(arguments, config);
+  if (arguments.random > 0) {
+    options.points =
+        study::draw_points(options.points, arguments.random, static_cast<uint64_t>(config.seed));
+  }
+  options.controls = controls_of(arguments.controls);
+  options.select = !arguments.axes.empty();
+  // Which schedule is best is also a question about the accelerator.
+  if (options.named) options.axes.emplace_back("speedup");
+  if (options.select) options.axes = report::parse_axes(arguments.axes, "top1");
+  options.folder = arguments.output;
+  warn_unused(arguments.flags.given(), experiment::sweep_runs(config, options));
+  core::stop_after(arguments.budget);
+  const auto result = with_resume_advice(options.overwrite, kWithoutOverwrite,
+                                         [&] { return experiment::sweep(config, options); });
+  core::print_result(
+      (arguments.json ? report::to_json(result.report) : report::to_console(result.report)) + "\n",
+      arguments.json);
+  core::log_info("written: " + arguments.output + "/sweep.md, .json, .csv, .svg");
+  if (result.open > 0) {
+    core::log_info(core::cat(result.open, " runs are left; the same command goes on"));
+  }
+  return 0;
+}
+
+}  // namespace
+
+void add_sweep(CLI::App& app, Action& action) {
+  auto arguments = std::make_shared<SweepArguments>();
+  auto* command = app.add_subcommand(
+      "sweep", "Train with many values of some keys, each beside backprop of equal cost and skip");
+  arguments->flags.declare(*command, true);
+  const auto option = [&](const std::string& name, auto& target, const std::string& about) {
+    return command->add_option(name, target, about)->type_name("");
+  };
+  option("--method", arguments->method, "One of adagp list methods");
+  option("--over", arguments->over,
+         "Keys and values: \"schedule=10ep bp, 1:1;paper|predictor.channels=8..32*2|"
+         "optim.lr=0.05,0.1\"");
+  option("--study", arguments->study, "A named set of points: schedules");
+  auto* grid = command->add_flag("--grid", arguments->grid, "All combinations (the default)");
+  option("--random", arguments->random, "So many of the combinations, drawn by --seed")
+      ->check(CLI::Range(1, 10000))
+      ->excludes(grid);
+  option("--pareto", arguments->axes,
+         "Axes of the front, as acc,seconds (also cost, speedup); after the first seed only the "
+         "front and the next layer go on")
+      ->excludes(grid);
+  option("--seeds", arguments->options.seeds, "How many, from --seed on")
+      ->check(CLI::Range(1, 1000))
+      ->capture_default_str();
+  option("--controls", arguments->controls,
+         "Beside each point: bp (backprop of equal cost), skip (its schedule without GP batches), "
+         "or none")
+      ->capture_default_str();
+  option("--budget", arguments->budget,
+         "Seconds after which the run in work is saved; the same command goes on")
+      ->check(CLI::Range(1e-3, 1e9));
+  command
+      ->add_option("-o,--output", arguments->output,
+                   "Folder of the runs; the same command resumes it")
+      ->type_name("DIR")
+      ->capture_default_str();
+  command->add_flag("--overwrite", arguments->options.overwrite, "Run everything anew");
+  command->add_flag("--json", arguments->json, "Print as JSON");
+  command->footer(
+      "Examples:\n"
+      "  adagp sweep configs/recipes/demo.toml --over \"predictor.channels=8..32*2\" --seeds 3\n"
+      "  adagp sweep configs/recipes/cifar10/resnet18.toml --study schedules --budget 600\n"
+      "Ctrl-C saves a checkpoint; the same command goes on from it. docs/sweep.md");
+  command->callback(
+      [arguments, &action] { action = [arguments] { return run_sweep(*arguments); }; });
+}
+
+}  // namespace adagp::apps

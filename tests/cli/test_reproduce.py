@@ -1,0 +1,170 @@
+"""adagp reproduce: published tables beside ours, resumable over many calls."""
+
+import json
+import signal
+
+import pytest
+
+from harness import ROOT, adagp, contents, finish, newest_step, sets, start, summary, wait_until
+
+# Three batches an epoch of a slim network, some hundredths of a second each.
+SMALL = ["--data", "synthetic", "--threads", "1",
+         *sets(data__synthetic_size=32, data__synthetic_train=60, data__synthetic_test=20,
+               model__width_divisor=16)]
+TABLE1 = ["reproduce", "paper-table1", *SMALL, "--batch", "20", "--networks", "VGG13,vgg16_bn",
+          "--epochs", "3", "--seeds", "2"]
+TERM = ["reproduce", "term-project", *SMALL, "--quick", "--epochs", "3", "--schedule",
+        "1ep bp, 1ep gp, 1ep bp", *sets(predictor__remap_channels=4, data__synthetic_train=128, probe_every="1ba")]
+
+
+@pytest.fixture(scope="module")
+def table1(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("table1") / "out"
+    return folder, adagp(*TABLE1, "-o", folder)
+
+
+def test_table1_has_the_runs_numbers(table1):
+    folder, done = table1
+    result = json.loads((folder / "table1.json").read_text())
+    assert [row["model"] for row in result["networks"]] == ["vgg13_bn", "vgg16_bn"]
+    assert result["runs_open"] == 0
+    for row in result["networks"]:
+        scores = {method: [summary(folder / f"{row['model']}-{method}-seed{seed}")["top1"]
+                           for seed in (0, 1)] for method in ("bp", "adagp", "skip")}
+        for method, (a, b) in scores.items():
+            assert row["methods"][method]["top1_mean"] == pytest.approx((a + b) / 2)
+        for against in ("bp", "skip"):
+            difference = [x - y for x, y in zip(scores["adagp"], scores[against])]
+            assert row[f"adagp_minus_{against}"]["mean"] == pytest.approx(sum(difference) / 2)
+        assert row["published"] is None  # the paper has no generated images
+    for text in (done.stdout, (folder / "table1.md").read_text()):
+        assert "VGG13" in text and "VGG16" in text and "no published figures" in text
+    assert "<svg" in (folder / "table1.svg").read_text()
+    assert len((folder / "table1.csv").read_text().splitlines()) == 1 + 2 * 3
+
+
+def test_same_command_again_trains_nothing(table1):
+    folder, _ = table1
+    before = {path: seen for path, seen in contents(folder).items() if "-seed" in str(path)}
+    again = adagp(*TABLE1, "-o", folder, "--json")
+    assert json.loads(again.stdout) == json.loads((folder / "table1.json").read_text())
+    after = contents(folder)
+    assert all(after[path] == seen for path, seen in before.items())
+
+
+def test_table1_is_made_over_many_short_calls(table1, tmp_path):
+    whole, _ = table1
+    folder = tmp_path / "out"
+    process = start(*TABLE1, "-o", folder)
+    assert wait_until(lambda: newest_step(folder / "vgg13_bn-adagp-seed0") > 0, process)
+    process.send_signal(signal.SIGKILL)
+    finish(process)
+    first = adagp(*TABLE1, "-o", folder, "--budget", "0.5")
+    assert "the same command goes on" in first.stderr
+    opened = json.loads((folder / "table1.json").read_text())["runs_open"]
+    assert opened > 0 and f"{opened} runs are not done yet" in first.stdout
+    adagp(*TABLE1, "-o", folder)
+    for path in whole.glob("*-seed*/weights.safetensors"):
+        assert (folder / path.parent.name / path.name).read_bytes() == path.read_bytes(), path
+
+
+@pytest.mark.parametrize("target, recipe, network", [
+    ("paper-table1", "vgg13_bn-paper", "vgg13_bn-bp-seed0"),
+    ("term-project", "vgg11-term-project", "vgg11-adagp-b32-out10000-last-seed42"),
+])
+def test_targets_train_by_the_recipes_of_the_repository(target, recipe, network, tmp_path):
+    # Stopped at once: only the configuration matters.
+    words = [*SMALL[:4], *sets(data__synthetic_size=32, data__synthetic_train=130,
+                               data__synthetic_test=20)]
+    if target == "term-project":
+        words += ["--epochs", "1"]  # its first run is another one
+    folder = tmp_path / "a"
+    networks = ["--networks", network.split("-")[0]]
+    method = network.split("-")[1]
+    process = start("reproduce", target, *words, *networks, "--seeds", "1", "-o", folder)
+    done = wait_until(lambda: (folder / network / "config.toml").exists(), process)
+    process.kill()
+    finish(process)
+    assert done
+    other = start("train", ROOT / f"configs/recipes/cifar10/{recipe}.toml", *words, "--method", method,
+                  "--seed", "42" if target == "term-project" else "0", "-o", tmp_path / "b")
+    assert wait_until(lambda: (tmp_path / "b/config.toml").exists(), other)
+    other.kill()
+    finish(other)
+    ours, theirs = ((path / "config.toml").read_text().splitlines()
+                    for path in (folder / network, tmp_path / "b"))
+    # The schedule has another name, which is the same at 90 epochs.
+    differing = [pair for pair in zip(ours, theirs, strict=True) if pair[0] != pair[1]]
+    assert differing in ([], [("schedule = 'auto'", "schedule = 'paper'")])
+
+
+@pytest.fixture(scope="module")
+def term_project(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("term") / "term-project"
+    return folder, adagp(*TERM, "-o", folder)
+
+
+def test_term_project_has_its_three_tables_and_defects(term_project):
+    folder, done = term_project
+    result = json.loads((folder / "term-project.json").read_text())
+    network, = result["networks"]
+    assert set(network["methods"]) == {"bp", "adagp", "skip", "zero", "equal-time", "predictor-only"}
+    assert [row["batch"] for row in result["batches"]] == [32, 128]
+    for row in result["batches"]:
+        assert {"bp", "bp, scaled rate", "adagp", "skip"} == set(row["methods"])
+    # At their batch size the scaled rate is the rate: the same run.
+    usual, large = result["batches"]
+    assert usual["methods"]["bp"] == usual["methods"]["bp, scaled rate"]
+    assert large["methods"]["bp"] != large["methods"]["bp, scaled rate"]
+    # Two BP epochs and one GP epoch make the run.
+    total = 2 * network["bp_epoch_seconds"] + network["gp_epoch_seconds"]
+    assert total == pytest.approx(network["methods"]["adagp"]["seconds_mean"], rel=1e-6)
+    assert network["speedup_their_formula"] == pytest.approx(network["speedup_measured"], rel=1e-6)
+    assert [row["outputs"] for row in result["outputs"]] == [1000, 10000]
+    assert "3.7 times as long" in done.stdout
+    assert "3446 s" in done.stdout
+    for name in ("fig4-vgg11-mse", "fig4-vgg11-relative-mse", "fig4-vgg11-cosine", "fig4-vgg11-loss"):
+        assert "<svg" in (folder / f"{name}.svg").read_text()
+
+
+def test_review_reads_what_is_there_and_says_what_is_not(term_project):
+    folder, _ = term_project
+    done = adagp("reproduce", "review", "-o", folder.parent / "review", "--json")
+    answers = {row["id"]: row for row in json.loads(done.stdout)}
+    assert answers["term project"]["measured"] and "3446 s" in answers["term project"]["answer"]
+    assert answers["E1"]["answer"] == "not measured yet" and not answers["E1"]["measured"]
+    assert answers["C3"]["measured"] and "0.66" in answers["C3"]["answer"]
+    (folder.parent / "paper-table1").mkdir(exist_ok=True)
+    (folder.parent / "paper-table1/table1.json").write_text('{"mean"')
+    broken = adagp("reproduce", "review", "-o", folder.parent / "review", code=3)
+    assert "table1.json" in broken.stderr and "give that command again" in broken.stderr
+    (folder.parent / "paper-table1/table1.json").unlink()
+
+
+def test_paper_figures_show_what_a_falling_error_hides(tmp_path):
+    folder = tmp_path / "out"
+    done = adagp("reproduce", "paper-figures", *SMALL, "--batch", "20", "--epochs", "3",
+                 *sets(probe_every="1ba"), "-o", folder)
+    assert "MSE / mean(g^2)" in done.stdout and "Fig. 17" in done.stdout
+    layers = json.loads((folder / "fig15-vgg13_bn.json").read_text())["layers"]
+    assert len(layers) == 11  # ten convolutions and the classifier
+    for name in ("fig15-vgg13_bn-cosine", "fig15-vgg13_bn-relative-mse", "fig17"):
+        assert "<svg" in (folder / f"{name}.svg").read_text()
+
+
+@pytest.mark.parametrize("words, says", [
+    (["paper-table2"], "did you mean 'paper-table1'"),
+    (["paper-table1", "--networks", "vgg14"], "none of the paper's 13"),
+    (["paper-table1", "--networks", "vgg13,vgg13_bn"], "twice"),
+    (["paper-table1", "--model", "vgg13"], "use --networks"),
+    (["paper-table1", "--set", "method=bp"], "methods of its own"),
+    (["paper-table1", "--seeds", "0"], "--seeds"),
+    (["paper-table1", *SMALL, "--batch", "20", "--networks", "vgg13,mobilenet_v2"],
+     "width_divisor 16"),
+    (["term-project", "--networks", "resnet50"], "none of the term project's"),
+    ([], "target"),
+])
+def test_what_cannot_be_is_refused_before_anything_runs(words, says, tmp_path):
+    done = adagp("reproduce", *words, "-o", tmp_path / "out", code=2)
+    assert says in done.stderr
+    assert not list(tmp_path.rglob("config.toml"))

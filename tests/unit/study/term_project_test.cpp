@@ -1,0 +1,63 @@
+#include "adagp/study/term_project.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include <nlohmann/json.hpp>
+
+namespace adagp::study {
+namespace {
+
+// Every printed total is 8 warm-up epochs and 12 GP epochs, to the cent of the rounded parts.
+TEST(TermProject, PrintedTotalsAreComputedAndNotMeasured) {
+  for (const TermProjectBatch& row : kTermProjectBatches) {
+    // Each part is printed with two digits: 20 epochs of half a hundredth.
+    EXPECT_NEAR(term_total(row), row.total, 20 * 0.005) << row.batch;
+  }
+}
+
+TEST(TermProject, PrintedSpeedupsAreTheSecondsRatios) {
+  double sum = 0;
+  for (const TermProjectNetwork& row : kTermProjectNetworks) {
+    EXPECT_NEAR(row.bp_seconds / row.adagp_seconds, row.speedup, 0.011) << row.model;
+    sum += row.speedup;
+  }
+  EXPECT_NEAR(sum / 4, kTermProjectMeanSpeedup, 0.01);
+}
+
+TEST(TermProject, MethodTakesLongerThanBackpropByItsOwnNumbers) {
+  EXPECT_NEAR(term_slowdown(kTermProjectBatches[0]), 12317.85 / (20 * 118.27), 1e-12);
+  EXPECT_NEAR(term_slowdown(kTermProjectBatches[2]), 3.683, 0.001);
+  EXPECT_NEAR(term_slowdown(kTermProjectBatches[4]), 2.828, 0.001);
+  EXPECT_NEAR(term_batch_correlation(), -0.996, 0.0005);
+}
+
+TEST(TermProject, FormulaIsTheRatioOfTotals) {
+  // 20 epochs of 5 s beside 8 of 6 s and 12 of 2 s.
+  EXPECT_DOUBLE_EQ(term_formula(5, 6, 2, 8, 12), 100.0 / 72);
+  EXPECT_DOUBLE_EQ(term_formula(5, 5, std::nan(""), 20, 0), 1);
+}
+
+TEST(TermProject, TextHasTheMeasuredFiguresAndWhatIsMissing) {
+  TermRuns vgg11{"vgg11", 32, 10000, "last", {}, {6, 6}, {2, 2}, {}};
+  for (int64_t seed = 42; seed < 44; ++seed) {
+    vgg11.runs.push_back({"bp", seed, 80, 20, 1, 0, {}});
+    vgg11.runs.push_back({"adagp", seed, 70, 8, 1, 1, {}});
+    vgg11.runs.push_back({kPredictorOnly, seed, 80, 30, 1, 0, {}});
+  }
+  TermProject project;
+  project.networks = {term_row(vgg11)};
+  project.runs_open = 3;
+  const std::string text = term_text(project, false);
+  EXPECT_NE(text.find("1.50 times as long"), std::string::npos) << text;
+  EXPECT_NE(text.find("2.50x"), std::string::npos) << text;
+  EXPECT_NE(text.find("3 runs are not done yet"), std::string::npos);
+  const auto json = nlohmann::json::parse(term_json(project));
+  // One BP and one GP epoch a run: 2 * 10 / (6 + 2).
+  EXPECT_DOUBLE_EQ(json["networks"][0]["speedup_their_formula"], 2.5);
+  EXPECT_TRUE(json["batches"].empty());
+}
+
+}  // namespace
+}  // namespace adagp::study
