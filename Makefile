@@ -27,8 +27,8 @@ if [ ! -f $(2)/build.ninja ] || [ "$$(cat $$args 2>/dev/null)" != '$(1) $(call o
 endef
 ninja = @ninja -j $(JOBS) -C $(1) $(2)
 
-.PHONY: build run test test-asan test-gpu test-sim test-rtl nightly bench bench-gpu bench-sim bench-parallel layers fuzz sim-only format \
-  cross lint lint-all rtl-synth docs setup offline-bundle wheel test-python clean help
+.PHONY: build run test test-asan test-gpu test-sim test-rtl nightly bench bench-gpu bench-sim bench-parallel layers schemas fuzz \
+  sim-only format cross lint lint-all rtl-synth docs setup offline-bundle wheel test-python clean help
 
 build: ## the program, build/bin/adagp (default)
 	@scripts/setup.sh --auto
@@ -89,6 +89,10 @@ bench-sim: ## the simulator's speed, and SCALE-Sim beside it (BENCH_ARGS=--bench
 layers: build ## configs/layers anew: the layer tables of every network
 	@rm -f configs/layers/*.csv
 	@build/bin/adagp layers --zoo configs/layers
+
+schemas: build ## configs/*.schema.json anew: what editors know of recipes and accelerator files
+	@build/bin/adagp list schema > configs/recipe.schema.json
+	@build/bin/adagp list accelerator-schema > configs/accelerator.schema.json
 
 fuzz: ## every fuzz target for FUZZ_SECONDS=30 each, or FUZZ_RUNS=n inputs
 	@scripts/setup.sh --sim --fuzz

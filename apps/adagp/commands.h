@@ -2,6 +2,8 @@
 // One function per command: declares its flags and, when the command was given, sets `action`.
 
 #include <functional>
+#include <string>
+#include <vector>
 
 #include <CLI/CLI.hpp>
 
@@ -28,5 +30,10 @@ void add_rtl(CLI::App& app, Action& action);
 void add_rtl_run(CLI::App& rtl, Action& action);  // of `rtl`
 void add_pipeline(CLI::App& app, Action& action);
 void add_paper(CLI::App& app, Action& action);
+void add_energy(CLI::App& app, Action& action);
+void add_completion(CLI::App& app, Action& action);
+void add_man(CLI::App& app, Action& action);
+
+std::vector<std::string> completion_shells();
 
 }  // namespace adagp::apps

@@ -6,9 +6,9 @@
 
 #include <nlohmann/json.hpp>
 
-#include "adagp/config/run_config.h"
 #include "adagp/core/lookup.h"
 #include "adagp/core/output.h"
+#include "adagp/core/text.h"
 #include "adagp/data/sets/registry.h"
 #include "adagp/layers/from_model.h"
 #include "adagp/layers/zoo_tables.h"
@@ -24,15 +24,17 @@ namespace adagp::apps {
 namespace {
 
 // The tables that are names and a sentence each. A new kind is one line here.
-std::vector<std::pair<std::string, NamedLines>> named_tables() {
-  std::vector<std::pair<std::string, NamedLines>> tables = {
-      {"data", named_lines(data::registry())},
-      {"methods", named_lines(method::method_table())},
-      {"predictors", named_lines(predictor::registry())},
+std::vector<NamedTable> named_tables() {
+  std::vector<NamedTable> tables = {
+      {"data", [] { return named_lines(data::registry()); }},
+      {"methods", [] { return named_lines(method::method_table()); }},
+      {"predictors", [] { return named_lines(predictor::registry()); }},
       {"schedules",
-       {{"auto", "the paper's proportions scaled to the length of the run"},
-        {"paper", "10ep bp, 4ep 4:1, 4ep 3:1, 4ep 2:1, then 1:1"},
-        {"bp", "backpropagation only"}}},
+       [] {
+         return NamedLines{{"auto", "the paper's proportions scaled to the length of the run"},
+                           {"paper", "10ep bp, 4ep 4:1, 4ep 3:1, 4ep 2:1, then 1:1"},
+                           {"bp", "backpropagation only"}};
+       }},
   };
   for (auto& table : simulator_tables()) tables.push_back(std::move(table));
   return tables;
@@ -79,27 +81,34 @@ void print_models(bool json) {
   core::print_result(text, json);
 }
 
-// Every configuration key; docs/configuration.md is this table in Markdown.
-void print_configuration_keys(bool json, bool markdown) {
-  config::RunConfig config;
-  core::Binding binding;
-  config::bind(binding, config);
-  print_keys(binding, json, markdown);
-}
-
 int run_list(const std::string& kind, bool json, bool markdown) {
-  std::vector<std::pair<std::string, std::function<void()>>> kinds = {
-      {"models", [&] { print_models(json); }},
-      {"keys", [&] { print_configuration_keys(json, markdown); }},
-      {"accelerator-keys", [&] { print_accelerator_keys(json, markdown); }}};
+  auto kinds = key_printers(json, markdown);
+  kinds.emplace_back("models", [&] { print_models(json); });
   for (const auto& table : named_tables()) {
-    kinds.emplace_back(table.first, [lines = table.second, json] { print_named(lines, json); });
+    kinds.emplace_back(table.first, [lines = table.second, json] { print_named(lines(), json); });
   }
   core::find_named(kinds, kind, "list: unknown kind").second();
   return 0;
 }
 
 }  // namespace
+
+std::vector<std::string> list_kinds() {
+  std::vector<std::string> kinds{"models"};
+  for (const auto& table : named_tables()) kinds.push_back(table.first);
+  for (const auto& printer : key_printers(false, false)) kinds.push_back(printer.first);
+  return kinds;
+}
+
+std::vector<std::string> names_of_kind(const std::string& kind) {
+  if (kind == "models") return core::names_of(models::registry());
+  std::vector<std::string> names = key_names(kind);
+  for (const auto& table : named_tables()) {
+    if (table.first != kind) continue;
+    for (const auto& line : table.second()) names.push_back(line.first);
+  }
+  return names;
+}
 
 void add_list(CLI::App& app, Action& action) {
   struct ListArguments {
@@ -108,12 +117,7 @@ void add_list(CLI::App& app, Action& action) {
   };
   auto arguments = std::make_shared<ListArguments>();
   CLI::App* command = app.add_subcommand("list", "What the program knows, by name");
-  command
-      ->add_option(
-          "kind", arguments->kind,
-          "models, data, methods, predictors, schedules, keys, dataflows, designs, accelerators, "
-          "accelerator-keys or pipelines")
-      ->required();
+  command->add_option("kind", arguments->kind, core::join(list_kinds(), ", "))->required();
   command->add_flag("--json", arguments->json, "JSON array");
   command->add_flag("--markdown", arguments->markdown, "Keys: as a Markdown table");
   command->callback([arguments, &action] {

@@ -118,6 +118,9 @@ int run(int argc, char** argv) {
   add_rtl(app, action);
   add_pipeline(app, action);
   add_paper(app, action);
+  add_energy(app, action);
+  add_completion(app, action);
+  add_man(app, action);
 
   try {
     app.parse(split_short_flags(argc, argv));

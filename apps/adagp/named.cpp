@@ -4,6 +4,8 @@
 
 #include "adagp/accel/dataflow/dataflow.h"
 #include "adagp/accel/design/design.h"
+#include "adagp/config/run_config.h"
+#include "adagp/config/schema.h"
 #include "adagp/core/output.h"
 #include "adagp/pipeline/schedules.h"
 #include "adagp/report/table.h"
@@ -35,13 +37,29 @@ NamedLines pipeline_lines() {
   return lines;
 }
 
+// The fields of a binding live as long as the call.
+using BindingUser = std::function<void(const core::Binding&)>;
+
+void use_recipe(const BindingUser& use) {
+  config::RunConfig config;
+  core::Binding binding;
+  config::bind(binding, config);
+  use(binding);
+}
+
+void use_accelerator(const BindingUser& use) {
+  accel::Accelerator defaults;
+  defaults.name = "";
+  use(accel::bind(defaults));
+}
+
 }  // namespace
 
-std::vector<std::pair<std::string, NamedLines>> simulator_tables() {
-  return {{"dataflows", pointed_lines(accel::dataflows())},
-          {"designs", pointed_lines(accel::designs())},
-          {"accelerators", accelerator_lines()},
-          {"pipelines", pipeline_lines()}};
+std::vector<NamedTable> simulator_tables() {
+  return {{"dataflows", [] { return pointed_lines(accel::dataflows()); }},
+          {"designs", [] { return pointed_lines(accel::designs()); }},
+          {"accelerators", accelerator_lines},
+          {"pipelines", pipeline_lines}};
 }
 
 void print_named(const NamedLines& lines, bool json) {
@@ -77,10 +95,31 @@ void print_keys(const core::Binding& binding, bool json, bool markdown) {
   core::print(markdown ? table.markdown() : table.console());
 }
 
-void print_accelerator_keys(bool json, bool markdown) {
-  accel::Accelerator defaults;
-  defaults.name = "";
-  print_keys(accel::bind(defaults), json, markdown);
+std::vector<std::pair<std::string, std::function<void()>>> key_printers(bool json, bool markdown) {
+  const auto with_recipe = [](const BindingUser& print) { return [print] { use_recipe(print); }; };
+  const auto with_accelerator = [](const BindingUser& print) {
+    return [print] { use_accelerator(print); };
+  };
+  const auto keys = [=](const core::Binding& binding) { print_keys(binding, json, markdown); };
+  const auto schema = [](const char* title) {
+    return [title](const core::Binding& binding) {
+      core::print_data(config::json_schema(binding, title));
+    };
+  };
+  return {{"keys", with_recipe(keys)},
+          {"schema", with_recipe(schema("adagp recipe"))},
+          {"accelerator-keys", with_accelerator(keys)},
+          {"accelerator-schema", with_accelerator(schema("adagp accelerator"))}};
+}
+
+std::vector<std::string> key_names(const std::string& kind) {
+  std::vector<std::string> names;
+  const auto add = [&](const core::Binding& binding) {
+    for (const std::string& key : binding.keys()) names.push_back(key + "=");
+  };
+  if (kind == "keys") use_recipe(add);
+  if (kind == "accelerator-keys") use_accelerator(add);
+  return names;
 }
 
 }  // namespace adagp::apps

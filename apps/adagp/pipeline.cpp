@@ -24,7 +24,12 @@ int run_pipeline(PipelineArgs& args) {
   args.options.memory_limit = args.memory * kGibibyte;
   args.options.overlap = !args.batch_by_batch;
   const study::PipelineStudy study = study::run_pipelines(args.options);
-  const std::string picture = args.plot.empty() ? "" : report::svg(study::pipeline_chart(study));
+  std::string picture;
+  if (!args.plot.empty()) {
+    const bool scaling = study.runs.size() > 1 && study::several_copies(study);
+    picture = scaling ? report::svg(study::scaling_chart(study))
+                      : report::svg(study::pipeline_chart(study));
+  }
   const std::string text = args.json  ? study::pipeline_json(study)
                            : args.csv ? study::pipeline_csv(study)
                                       : study::pipeline_text(study, args.gantt);
@@ -62,20 +67,42 @@ void add_costs(CLI::App& command, PipelineArgs& args) {
                      "A stage's prediction and update, once a GP batch");
   command.add_option("--summary", options.rest.summary,
                      "What a GP batch adds to the forward pass of each micro-batch");
-  command.add_option("--optimizer", options.rest.optimizer,
-                     "A stage's update and step of the predictor, once a BP batch");
+  command.add_option("--optimizer", options.rest.optimizer, "A stage's update, once a BP batch");
+  command.add_option("--predictor-step", options.rest.predictor_step,
+                     "A stage's step of the predictor, once a BP batch; plain BP has none");
   command.add_option("--latency", options.latency, "Of a message");
   command.add_option("--bandwidth", options.bandwidth,
                      "Bytes per unit of time between two devices (default: no limit)");
   command.add_option("--bytes", options.rest.output_bytes, "A micro-batch's between two stages");
   command.add_option("--weight-bytes", options.rest.weight_bytes,
-                     "Gradients of a stage, which Chimera's replicas exchange in BP");
+                     "Gradients of a stage, which copies and Chimera's replicas exchange in BP");
   command.add_option("--summary-bytes", options.rest.summary_bytes,
                      "Summaries of a stage, which they exchange in GP");
   command.add_option("--costs", options.costs_file,
                      "Costs of layers or stages (CSV or JSON) instead: docs/multidevice.md");
   command.add_option("--memory", args.memory,
                      "GiB a stage may have, when layers are cut into stages");
+}
+
+void add_copies(CLI::App& command, study::PipelineOptions& options) {
+  command.add_option(
+      "--copies", options.copies,
+      "Of the pipeline, which train on different examples (data parallel; default 1)");
+  command.add_option("--copy-latency", options.copy_latency,
+                     "Of a message between two copies (default: --latency)");
+  command.add_option("--copy-bandwidth", options.copy_bandwidth,
+                     "Bytes per unit of time from each device to the next copy (default: "
+                     "--bandwidth)");
+  command
+      .add_option("--all-reduce", options.all_reduce,
+                  "How copies add up: ring, or halving (recursive halving and doubling)")
+      ->capture_default_str();
+  command
+      .add_option("--bucket-bytes", options.bucket_bytes,
+                  "Gradients leave in pieces of this size during the backward pass; 0: after it")
+      ->capture_default_str();
+  command.add_flag("--split-batch", options.split_batch,
+                   "Copies share the batch (default: each has one of its own)");
 }
 
 void add_accelerator(CLI::App& command, study::PipelineOptions& options) {
@@ -86,7 +113,8 @@ void add_accelerator(CLI::App& command, study::PipelineOptions& options) {
       .add_option("--pt2", machine.pt2, "The same of a network saved by Python's torch.export.save")
       ->type_name("FILE");
   command.add_option("--input", machine.inputs, "imagenet, cifar, ...")->capture_default_str();
-  command.add_option("--batch", machine.batches, "Batch size, of all micro-batches (default 128)");
+  command.add_option("--batch", machine.batches,
+                     "Batch size of a copy, of all its micro-batches (default 128)");
   command.add_option("--accelerator", machine.accelerators, "Preset or TOML file")
       ->capture_default_str();
   command.add_option("--array", machine.arrays, "Array of each device, as 12x15");
@@ -105,6 +133,7 @@ void add_pipeline(CLI::App& app, Action& action) {
       "pipeline", "Pipelines over several devices: steps, bubbles, speed-ups of GP phases");
   add_shape(*command, *args);
   add_costs(*command, *args);
+  add_copies(*command, args->options);
   add_accelerator(*command, args->options);
   command
       ->add_option("--training", args->options.training,
@@ -116,10 +145,13 @@ void add_pipeline(CLI::App& app, Action& action) {
   command->add_flag("--gantt", args->gantt, "Also what every device does when");
   CLI::Option* csv = command->add_flag("--csv", args->csv, "CSV, a line per run");
   command->add_flag("--json", args->json, "JSON; of several runs an array")->excludes(csv);
-  command->add_option("--plot", args->plot, "Write a picture (SVG) of one run");
+  command->add_option(
+      "--plot", args->plot,
+      "Write a picture (SVG): what the devices of one run do, or the speed over the "
+      "numbers of copies");
   command->footer(
-      "Lists (a,b) and ranges (2..8, 4..64*2) of schedules, stages and micro-batches make a "
-      "sweep.\nWhat is counted and what is not: docs/multidevice.md.");
+      "Lists (a,b) and ranges (2..8, 4..64*2) of schedules, stages, micro-batches, batch sizes and "
+      "copies\nmake a sweep.\nWhat is counted and what is not: docs/multidevice.md.");
   command->callback([args, &action] { action = [args] { return run_pipeline(*args); }; });
 }
 

@@ -68,12 +68,13 @@ void print_one(const SimulateArgs& args, const study::Study& study) {
     put(run_heading(study) + study::console(study, study::all_rows(study)));
     if (study::training(details)) {
       put("\n" + study::phase_table(details));
-      put(core::cat(
-          "\nBW/FW of the products ", core::fixed(accel::backward_over_forward(details.layers), 3),
-          "; peak activations: BP batch ",
-          core::human_bytes(static_cast<double>(details.training.peak_backprop_bytes)),
-          ", GP batch ",
-          core::human_bytes(static_cast<double>(details.training.peak_predict_bytes)), "\n"));
+      put(core::cat("\nBW/FW of the products ",
+                    core::fixed(accel::backward_over_forward(details.layers), 3),
+                    "; peak activations: BP batch ",
+                    core::human_bytes(static_cast<double>(details.training.peak_backprop_bytes)),
+                    ", GP batch ",
+                    core::human_bytes(static_cast<double>(details.training.peak_predict_bytes)),
+                    "\n", study::second_array_line(details)));
     }
   }
   if (!args.plot.empty()) {

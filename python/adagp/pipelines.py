@@ -93,6 +93,10 @@ class Pipelines:
                     "messages": run["messages"],
                     "steady_speedup": run["steady_speedup"],
                     "training_speedup": run["training"]["speedup"],
+                    "copies": run["copies"]["count"],
+                    "bp_speed": run["copies"]["bp_speed"],
+                    "accumulated_speed": run["copies"]["accumulated_speed"],
+                    "mixed_speed": run["copies"]["mixed_speed"],
                 }
             )
         return pandas.DataFrame(rows)
@@ -122,6 +126,10 @@ class Pipelines:
     ) -> Gantt:  # fmt: skip
         """The picture of one run, which Jupyter shows."""
         return Gantt(self._study.svg(self._find(schedule, stages, micro_batches)))
+
+    def scaling(self) -> Gantt:
+        """Speed of a device over the numbers of copies, as a picture."""
+        return Gantt(self._study.scaling_svg())
 
     def ops(
         self, schedule: str | None = None, stages: int | None = None,
@@ -195,11 +203,18 @@ def pipeline(
     summary: float = 0,
     predictor: float = 0,
     optimizer: float = 0,
+    predictor_step: float = 0,
     latency: float = 0,
     bandwidth: float = 0,
     output_bytes: float = 0,
     weight_bytes: float = 0,
     summary_bytes: float = 0,
+    copies: Any = 1,
+    copy_latency: float | None = None,
+    copy_bandwidth: float | None = None,
+    all_reduce: str = "ring",
+    bucket_bytes: float = 4 * 2**20,
+    split_batch: bool = False,
     memory: float = 0,
     accelerator: Any = "adagp-180",
     array: Any = None,
@@ -213,13 +228,14 @@ def pipeline(
     batches_per_epoch: int | None = None,
     progress: bool = False,
 ) -> Pipelines:
-    """Simulates pipelines: schedules x stages x micro-batches.
+    """Simulates pipelines: schedules x stages x micro-batches x batch sizes x copies.
 
     Without a model every stage takes `forward` and `backward` steps. With a model (as in
     `adagp.layers`) the stages take its cycles on an accelerator; with `costs` (a file, a DataFrame,
     a list of dicts, or what `adagp.time_blocks` measured) what they say. Schedules: gpipe, dapple,
     chimera, zero-bubble, interleaved, or "all". `phases` is "bp", "gp", "gp-bp" or counts as in
-    "gp*4-bp". `memory` is in GiB for a stage.
+    "gp*4-bp". `copies` of the pipeline train on different examples (data parallel). `memory` is in
+    GiB for a stage.
 
     >>> import adagp
     >>> p = adagp.pipeline(stages=4, micro_batches=4, schedule=["gpipe", "chimera"], phases="gp-bp")
@@ -236,10 +252,17 @@ def pipeline(
     options.overlap = flag(overlap, "overlap")
     for name, value in {
         "forward": forward, "backward": backward, "summary": summary, "predictor": predictor,
-        "optimizer": optimizer, "latency": latency, "bandwidth": bandwidth,
+        "optimizer": optimizer, "predictor_step": predictor_step, "latency": latency, "bandwidth": bandwidth,
         "output_bytes": output_bytes, "weight_bytes": weight_bytes, "summary_bytes": summary_bytes,
     }.items():  # fmt: skip
         setattr(options, name, number(value, name))
+    options.copies = listed(copies, "copies")
+    for name, value in {"copy_latency": copy_latency, "copy_bandwidth": copy_bandwidth}.items():
+        if value is not None:
+            setattr(options, name, number(value, name))
+    options.all_reduce = text(all_reduce, "all_reduce")
+    options.bucket_bytes = number(bucket_bytes, "bucket_bytes")
+    options.split_batch = flag(split_batch, "split_batch")
     options.memory_limit = number(memory, "memory") * 2**30
     options.free_predictor = flag(free_predictor, "free_predictor")
     options.training = text(training, "training")

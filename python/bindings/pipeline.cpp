@@ -122,6 +122,9 @@ void bind_options(nb::module_& module) {
           "optimizer", [](const PipelineOptions& self) { return self.rest.optimizer; },
           [](PipelineOptions& self, double value) { self.rest.optimizer = value; })
       .def_prop_rw(
+          "predictor_step", [](const PipelineOptions& self) { return self.rest.predictor_step; },
+          [](PipelineOptions& self, double value) { self.rest.predictor_step = value; })
+      .def_prop_rw(
           "output_bytes", [](const PipelineOptions& self) { return self.rest.output_bytes; },
           [](PipelineOptions& self, double value) { self.rest.output_bytes = value; })
       .def_prop_rw(
@@ -132,6 +135,12 @@ void bind_options(nb::module_& module) {
           [](PipelineOptions& self, double value) { self.rest.summary_bytes = value; })
       .def_rw("latency", &PipelineOptions::latency)
       .def_rw("bandwidth", &PipelineOptions::bandwidth)
+      .def_rw("copies", &PipelineOptions::copies)
+      .def_rw("copy_latency", &PipelineOptions::copy_latency)
+      .def_rw("copy_bandwidth", &PipelineOptions::copy_bandwidth)
+      .def_rw("all_reduce", &PipelineOptions::all_reduce)
+      .def_rw("bucket_bytes", &PipelineOptions::bucket_bytes)
+      .def_rw("split_batch", &PipelineOptions::split_batch)
       .def_rw("costs_file", &PipelineOptions::costs_file)
       .def_rw("items_unit", &PipelineOptions::items_unit)
       .def_rw("accelerator", &PipelineOptions::accelerator)
@@ -166,6 +175,10 @@ void bind_pipeline(nb::module_& module) {
             return report::svg(study::pipeline_chart(self, run_at(self, run)));
           },
           "run"_a, nb::call_guard<nb::gil_scoped_release>())
+      .def(
+          "scaling_svg",
+          [](const PipelineStudy& self) { return report::svg(study::scaling_chart(self)); },
+          nb::call_guard<nb::gil_scoped_release>())
       .def("ops", &ops, "run"_a)
       .def("events", &events, "run"_a);
   module.def("run_pipelines", &run_pipelines, "options"_a, "progress"_a.none());

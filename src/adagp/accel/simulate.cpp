@@ -72,6 +72,8 @@ DesignResult checked_run(const Design& design, const BatchOf& batch, const Accel
     out.cycles += phase->cycles;
     out.energy += phase->energy;
   }
+  out.second = out.backprop.second * add(batches.warm_up, batches.backprop);
+  out.second += out.predict.second * batches.predict;
   out.seconds = static_cast<double>(out.cycles.total()) / (accelerator.clock_mhz * 1e6);
   return out;
 }

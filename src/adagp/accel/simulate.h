@@ -39,6 +39,7 @@ struct DesignResult {
   PhaseTotal warm_up, phase_bp, phase_gp;
   Cycles cycles;                   // of the run
   Energy energy;                   // of the run
+  SecondArray second;              // of the run
   double seconds = 0;              // total cycles / clock
   double speedup = 1;              // total cycles of the baseline on the same accelerator / ours
   double energy_ratio = 1;         // ours / the baseline's

@@ -104,7 +104,8 @@ DesignSummary summary_of(const DesignResult& d) {
           d.memory_energy_ratio,
           phase_of(d.warm_up),
           phase_of(d.phase_bp),
-          phase_of(d.phase_gp)};
+          phase_of(d.phase_gp),
+          d.second};
 }
 
 void for_each(size_t count, unsigned threads, const std::function<void(size_t)>& job,

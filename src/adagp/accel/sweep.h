@@ -35,6 +35,7 @@ struct DesignSummary {
   Energy energy;
   double seconds = 0, speedup = 1, energy_ratio = 1, memory_energy_ratio = 1;
   PhaseSummary warm_up, phase_bp, phase_gp;
+  SecondArray second;
 };
 DesignSummary summary_of(const DesignResult& result);
 struct PointResult {

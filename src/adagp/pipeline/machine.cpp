@@ -44,6 +44,8 @@ Machine::Machine(const Layout& layout, const Costs& costs)
       costs_(costs),
       clocks_(at(layout.devices), 0),
       busy_(at(layout.devices), 0),
+      exchange_wait_(at(layout.devices), 0),
+      passes_(at(layout.stages), 0),
       stash_(at(layout.devices), 0),
       peak_stash_(at(layout.devices), 0),
       held_(at(layout.devices)) {
@@ -51,6 +53,8 @@ Machine::Machine(const Layout& layout, const Costs& costs)
     throw Error(core::cat("pipeline: costs of ", costs.stages.size(), " stages for a layout of ",
                           layout.stages));
   }
+  // Replicas exchange with all copies in their own all-reduce.
+  if (costs.copies.count > 1 && layout.replicas == 1) exchanged_.assign(at(layout.devices), 0);
   for (int replica = 0; replica < layout.replicas; ++replica) {
     for (int stage = 0; stage < layout.stages; ++stage) {
       held_[at(layout.device_of(stage, replica))].push_back(stage);
@@ -122,8 +126,8 @@ bool Machine::receive(int device, const Op& op) {
   return true;
 }
 
-// Two partners exchange half of the sum each way and then the other half: as many bytes as there
-// are, in two messages.
+// All replicas in all copies add up together, as fast as the slowest link. The two replicas
+// of a pipeline alone exchange half of the sum each way and then the other half.
 bool Machine::all_reduce(int device, const Op& op) {
   const uint64_t key = meeting_key(op);
   const auto [found, first] = meetings_.try_emplace(key, Meeting{device, clock(device), false});
@@ -136,7 +140,18 @@ bool Machine::all_reduce(int device, const Op& op) {
   }
   const StageCost& cost = costs_.stages[at(op.stage)];
   const double bytes = op.phase == Phase::kPredict ? cost.summary_bytes : cost.weight_bytes;
-  meeting.time = std::max(meeting.time, clock(device)) + 2 * costs_.latency + transfer(bytes);
+  const Copies& copies = costs_.copies;
+  const int members = layout_.replicas * copies.count;
+  double latency = costs_.latency, bandwidth = costs_.bandwidth;
+  if (copies.count > 1) {
+    latency = std::max(latency, copies.latency);
+    if (bandwidth == 0 || (copies.bandwidth > 0 && copies.bandwidth < bandwidth)) {
+      bandwidth = copies.bandwidth;
+    }
+  }
+  const double time = all_reduce_time(copies.all_reduce, members, bytes, latency, bandwidth);
+  meeting.time = std::max(meeting.time, clock(device)) + time;
+  for (const int member : {device, op.peer}) exchange_wait_[at(member)] += time;
   meeting.over = true;
   clock(device) = meeting.time;
   influences_.insert({{device, op.peer}, {op.peer, device}});
@@ -168,16 +183,48 @@ double Machine::duration(int device, const Op& op) const {
     case Kind::kPredictUpdate:
       return cost.predict_update;
     case Kind::kOptimizer:
-      return cost.optimizer;
+      return cost.optimizer + cost.predictor_step;
     default:
       return 0;
   }
 }
 
+// After the last pass of a stage in a batch. The device goes on and waits before its update.
+void Machine::exchange(int device, const Op& op, double start) {
+  const bool gradients = op.kind == Kind::kBackward || op.kind == Kind::kWeightGradient;
+  const bool summaries = op.kind == Kind::kForward && op.phase == Phase::kPredict;
+  if (!gradients && !summaries) return;
+  int& passes = passes_[at(op.stage)];
+  if (++passes < layout_.micro_batches) return;
+  passes = 0;
+  const Copies& copies = costs_.copies;
+  const StageCost& cost = costs_.stages[at(op.stage)];
+  double& link = exchanged_[at(device)];
+  const double end = clock(device);
+  if (gradients) {
+    link = gradients_exchanged(copies, cost.weight_bytes, start, end, link);
+  } else {
+    link =
+        std::max(link, end) + all_reduce_time(copies.all_reduce, copies.count, cost.summary_bytes,
+                                              copies.latency, copies.bandwidth);
+  }
+}
+
+void Machine::await_exchange(int device) {
+  const double wait = std::max(0.0, exchanged_[at(device)] - clock(device));
+  exchange_wait_[at(device)] += wait;
+  clock(device) += wait;
+}
+
 void Machine::work(int device, const Op& op) {
+  const bool copies = !exchanged_.empty();
+  if (copies && (op.kind == Kind::kOptimizer || op.kind == Kind::kPredictUpdate)) {
+    await_exchange(device);
+  }
   const double time = duration(device, op), start = clock(device);
   clock(device) += time;
   busy_[at(device)] += time;
+  if (copies) exchange(device, op, start);
   int& stash = stash_[at(device)];
   if (op.kind == Kind::kForward && op.phase == Phase::kBackprop) {
     peak_stash_[at(device)] = std::max(peak_stash_[at(device)], ++stash);
@@ -192,8 +239,11 @@ double Machine::now() const {
 }
 
 Snapshot Machine::snapshot(int32_t batch) const {
-  Snapshot out{{}, busy_, all_reduces_, messages_};
+  Snapshot out{{}, busy_, exchange_wait_, all_reduces_, messages_};
   for (int d = 0; d < layout_.devices; ++d) out.variables.push_back({clocks_[at(d)], d, d});
+  for (int d = 0; at(d) < exchanged_.size(); ++d) {
+    out.variables.push_back({exchanged_[at(d)], d, d});
+  }
   for (const auto& [ends, free] : links_) out.variables.push_back({free, ends.first, ends.second});
   std::map<uint64_t, Message> sorted;
   for (const auto& [key, message] : arrivals_) {
@@ -212,6 +262,7 @@ void Machine::skip(int64_t times, const Snapshot& before, const Snapshot& after,
     time += many * (after.variables[variable].time - before.variables[variable].time);
   };
   for (double& time : clocks_) shift(time, next++);
+  for (double& time : exchanged_) shift(time, next++);
   for (auto& [ends, free] : links_) shift(free, next++);
   std::map<uint64_t, Message> sorted(arrivals_.begin(), arrivals_.end());
   arrivals_.clear();
@@ -219,7 +270,10 @@ void Machine::skip(int64_t times, const Snapshot& before, const Snapshot& after,
     shift(message.arrival, next++);
     arrivals_.emplace(key + static_cast<uint64_t>(times * batches), message);
   }
-  for (size_t d = 0; d < busy_.size(); ++d) busy_[d] += many * (after.busy[d] - before.busy[d]);
+  for (size_t d = 0; d < busy_.size(); ++d) {
+    busy_[d] += many * (after.busy[d] - before.busy[d]);
+    exchange_wait_[d] += many * (after.exchange_wait[d] - before.exchange_wait[d]);
+  }
   all_reduces_ += times * (after.all_reduces - before.all_reduces);
   messages_ += times * (after.messages - before.messages);
 }

@@ -10,11 +10,12 @@
 #include <utility>
 #include <vector>
 
+#include "adagp/pipeline/copies.h"
 #include "adagp/pipeline/op.h"
 
 namespace adagp::pipeline {
 
-// Times of one stage for one micro-batch; those of the last three for a batch. Any unit, the same
+// Times of one stage for one micro-batch; from predict_update on for a batch. Any unit, the same
 // for all.
 struct StageCost {
   double forward = 1;
@@ -23,6 +24,7 @@ struct StageCost {
   double summary = 0;                              // added to a forward pass of a GP batch
   double predict_update = 0;
   double optimizer = 0;
+  double predictor_step = 0;  // with the optimizer, of a BP batch that trains the predictor
   // Bytes to the next stage for a micro-batch (as many come back as gradients), of the weights'
   // gradients and of a GP batch's summaries.
   double output_bytes = 0, weight_bytes = 0, summary_bytes = 0;
@@ -32,6 +34,7 @@ struct Costs {
   std::vector<StageCost> stages;  // of the network, in order
   double latency = 0;             // of a message
   double bandwidth = 0;           // bytes per time, of each direction of a pair; 0: no limit
+  Copies copies{};                // of the pipeline; the machine is one of them
 };
 
 // One message or all-reduce among all; both ends have the same. Of a message the boundary counts:
@@ -55,7 +58,7 @@ struct Variable {
 // All of a machine that matters for what comes next, and its counters.
 struct Snapshot {
   std::vector<Variable> variables;  // of equal machines in equal order
-  std::vector<double> busy;
+  std::vector<double> busy, exchange_wait;
   int64_t all_reduces = 0, messages = 0;
 };
 
@@ -71,6 +74,8 @@ class Machine {
 
   double now() const;  // when the last device is done
   const std::vector<double>& busy() const { return busy_; }
+  // Time in which a device only waited for an exchange with copies or replicas, per device.
+  const std::vector<double>& exchange_wait() const { return exchange_wait_; }
   const std::vector<int>& peak_stash() const { return peak_stash_; }
   int64_t all_reduces() const { return all_reduces_; }
   int64_t messages() const { return messages_; }
@@ -97,6 +102,8 @@ class Machine {
   bool all_reduce(int device, const Op& op);
   void send(int device, const Op& op);
   void work(int device, const Op& op);
+  void exchange(int device, const Op& op, double start);  // with the other copies
+  void await_exchange(int device);
   double duration(int device, const Op& op) const;
   double transfer(double bytes) const;
   double& clock(int device) { return clocks_[static_cast<size_t>(device)]; }
@@ -104,6 +111,10 @@ class Machine {
   Layout layout_;
   Costs costs_;
   std::vector<double> clocks_, busy_;
+  // When a device's link to the other copies is free again (empty: no exchange of its own), and for
+  // how long the device waited for it.
+  std::vector<double> exchanged_, exchange_wait_;
+  std::vector<int> passes_;  // of this batch that make what a stage exchanges, per stage
   std::vector<int> stash_, peak_stash_;
   std::vector<std::vector<int>> held_;              // stages, per device
   std::map<std::pair<int, int>, double> links_;     // free again; with limited bandwidth alone

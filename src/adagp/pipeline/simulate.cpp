@@ -164,10 +164,15 @@ Costs uniform_costs(const Layout& layout, const StageCost& device) {
   const double share = 1.0 / layout.chunks();
   for (double* time :
        {&stage.forward, &stage.backward, &stage.input_gradient, &stage.weight_gradient,
-        &stage.summary, &stage.predict_update, &stage.optimizer}) {
+        &stage.summary, &stage.predict_update, &stage.optimizer, &stage.predictor_step}) {
     *time *= share;
   }
   return {std::vector<StageCost>(static_cast<size_t>(layout.stages), stage)};
+}
+
+Costs plain_costs(Costs costs) {
+  for (StageCost& stage : costs.stages) stage.predictor_step = 0;
+  return costs;
 }
 
 Result simulate(const Layout& layout, const Costs& costs, const Sequence& sequence,
@@ -191,6 +196,7 @@ Result simulate(const Layout& layout, const Costs& costs, const Sequence& sequen
   Result result;
   result.makespan = run.machine.now();
   result.busy = run.machine.busy();
+  result.exchange_wait = run.machine.exchange_wait();
   for (const double busy : result.busy) {
     result.utilisation.push_back(result.makespan > 0 ? busy / result.makespan : 0);
   }

@@ -23,12 +23,13 @@ std::string phases_text(const std::vector<Phase>& cycle);
 
 struct Result {
   double makespan = 0;
-  std::vector<double> busy;         // time, per device
-  std::vector<double> utilisation;  // busy / makespan
-  std::vector<int> peak_stash;      // micro-batches' activations (of one stage each), per device
-  int64_t synchronisations = 0;     // all-reduces between replicas
-  int64_t messages = 0;             // between stages
-  int64_t simulated_batches = 0;    // the others follow from the period
+  std::vector<double> busy;           // time, per device
+  std::vector<double> utilisation;    // busy / makespan
+  std::vector<double> exchange_wait;  // in exchanges with copies and replicas, per device
+  std::vector<int> peak_stash;        // micro-batches' activations (of one stage each), per device
+  int64_t synchronisations = 0;       // all-reduces between replicas
+  int64_t messages = 0;               // between stages
+  int64_t simulated_batches = 0;      // the others follow from the period
 };
 
 struct SimulateOptions {
@@ -38,6 +39,9 @@ struct SimulateOptions {
 
 // The same work for every stage: `forward` and `backward` are a device's, which its chunks share.
 Costs uniform_costs(const Layout& layout, const StageCost& device);
+
+// Of plain backprop, which has no predictor to train.
+Costs plain_costs(Costs costs);
 
 Result simulate(const Layout& layout, const Costs& costs, const Sequence& sequence,
                 const SimulateOptions& options = {});

@@ -12,7 +12,8 @@ struct TrainingTime {
   double speedup() const { return exact / scheduled; }
 };
 
-// Every epoch starts with an empty pipeline: an evaluation stands between two.
+// `exact` is plain backprop, without a predictor. Every epoch starts with an empty pipeline: an
+// evaluation stands between two.
 TrainingTime training_time(const Layout& layout, const Costs& costs,
                            const schedule::Schedule& schedule, int64_t epochs,
                            int64_t batches_per_epoch, bool overlap = true);

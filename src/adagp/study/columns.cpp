@@ -115,6 +115,11 @@ std::vector<Column> columns(const Study& study, const std::vector<Row>& rows) {
   value("energy_ratio", &Numbers::energy_ratio);
   value("memory_energy_ratio", &Numbers::memory_ratio);
   add_missing(study, rows, out);
+  value("second_busy", &Numbers::second_busy);
+  value("second_utilisation", &Numbers::second_utilisation);
+  value("second_sram_words", &Numbers::second_sram);
+  value("second_dram_words", &Numbers::second_dram);
+  value("second_energy_j", &Numbers::second_energy);
   return out;
 }
 

@@ -41,6 +41,19 @@ Mapping mapping_of(const accel::LayerPlan& layer, const accel::Point& point) {
   return out;
 }
 
+// Of the second array while a layer runs; null where nothing runs (a row that belongs to another).
+ordered_json idle_share(const accel::Beside& beside) {
+  if (beside.time == 0) return nullptr;
+  return 1 - static_cast<double>(beside.busy) / static_cast<double>(beside.time);
+}
+
+const accel::DesignResult* with_second_array(const Details& details) {
+  for (const accel::DesignResult& result : details.training.designs) {
+    if (result.second.busy > 0) return &result;
+  }
+  return nullptr;
+}
+
 ordered_json layer_json(const Study& study, size_t run, const Details& details, size_t i) {
   const accel::Point& point = study.points[run];
   const accel::LayerPlan& plan = point.plan->layers[i];
@@ -68,6 +81,11 @@ ordered_json layer_json(const Study& study, size_t run, const Details& details, 
     out["designs"][design.design->name] = {
         {"bp_batch_cycles", layer_total(design.backprop, i)},
         {"gp_batch_cycles", design.design->predicts ? layer_total(design.predict, i) : 0}};
+    if (i < design.backprop.beside.size()) {
+      ordered_json& own = out["designs"][design.design->name];
+      own["bp_second_idle_share"] = idle_share(design.backprop.beside[i]);
+      own["gp_second_idle_share"] = idle_share(design.predict.beside[i]);
+    }
   }
   return out;
 }
@@ -166,12 +184,21 @@ std::string layer_table(const Study& study, size_t run, const Details& details, 
                             "SRAM (words)", "DRAM (words)", "energy (J)"}) {
     columns.push_back({title});
   }
+  const accel::DesignResult* second = with_second_array(details);
+  if (second != nullptr) {
+    columns.push_back({"second array idle, BP (%)"});
+    columns.push_back({"second array idle, GP (%)"});
+  }
   report::Table table(columns);
   const auto count = [csv](int64_t value) {
     return csv ? std::to_string(value) : core::grouped(value);
   };
+  const auto idle = [](const accel::BatchCost& batch, size_t layer) {
+    const auto share = layer < batch.beside.size() ? idle_share(batch.beside[layer]) : nullptr;
+    return share.is_null() ? std::string() : core::fixed(100 * share.get<double>(), 2);
+  };
   const auto add = [&](std::vector<std::string> cells, const accel::LayerCost& cost,
-                       const std::string& utilisation, const std::string& active) {
+                       const std::string& utilisation, const std::string& active, size_t layer) {
     accel::PassCost all = cost.forward;
     if (trains) all += cost.backward();
     cells.push_back(count(cost.forward.array));
@@ -188,6 +215,10 @@ std::string layer_table(const Study& study, size_t run, const Details& details, 
     cells.push_back(count(all.sram.total()));
     cells.push_back(count(all.dram_reads + all.dram_writes));
     cells.push_back(csv ? core::shortest(all.energy.total()) : significant(all.energy.total()));
+    if (second != nullptr) {
+      cells.push_back(idle(second->backprop, layer));
+      cells.push_back(idle(second->predict, layer));
+    }
     table.add_row(std::move(cells));
   };
   accel::LayerCost total;
@@ -199,7 +230,7 @@ std::string layer_table(const Study& study, size_t run, const Details& details, 
     add({plan.name, plan.op, size(plan.forward.gemm.m), size(plan.forward.gemm.k),
          size(plan.forward.gemm.n), size(plan.forward.groups)},
         cost, plan.product ? core::fixed(100 * mapping.utilisation, 2) : "",
-        plan.product ? core::fixed(mapping.active_pes, 1) : "");
+        plan.product ? core::fixed(mapping.active_pes, 1) : "", i);
     total.forward += cost.forward;
     total.input_gradient += cost.input_gradient;
     total.weight_gradient += cost.weight_gradient;
@@ -215,8 +246,20 @@ std::string layer_table(const Study& study, size_t run, const Details& details, 
     cells[1] = "not simulated: " + left_out.op;
     table.add_row(std::move(cells));
   }
-  add({"total", "", "", "", "", ""}, total, "", "");
+  add({"total", "", "", "", "", ""}, total, "", "", details.layers.size());
   return csv ? table.csv() : table.console();
+}
+
+std::string second_array_line(const Details& details) {
+  const accel::DesignResult* result = with_second_array(details);
+  if (result == nullptr) return "";
+  const double share =
+      static_cast<double>(result->second.busy) / static_cast<double>(result->cycles.total());
+  return core::cat("second array of ", result->design->name, ": idle ",
+                   core::fixed(100 * (1 - share), 1), " % of the time; buffer ",
+                   significant(result->second.sram_words), " words, DRAM ",
+                   significant(result->second.dram_words), " words, ",
+                   significant(result->second.energy), " J\n");
 }
 
 std::string phase_table(const Details& details) {

@@ -31,6 +31,8 @@ std::string json_text(const Study& study, size_t run, const Details& details, bo
 
 std::string layer_table(const Study& study, size_t run, const Details& details, bool csv);
 std::string phase_table(const Details& details);
+// How busy the second array of design max is, and its traffic; "" without one.
+std::string second_array_line(const Details& details);
 
 // One run: cycles per layer, of training by phase beside the original's (the paper's Fig. 16).
 report::BarChart layer_chart(const Study& study, size_t run, const Details& details);

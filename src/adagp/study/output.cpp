@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <unordered_map>
 
+#include "adagp/accel/rtl_machine.h"
 #include "adagp/core/lookup.h"
 #include "adagp/report/table.h"
 #include "adagp/study/row_numbers.h"
@@ -70,11 +71,22 @@ Numbers numbers_of(const Study& study, const Row& row) {
             static_cast<double>(cost.total()) / clock};
   }
   const accel::DesignSummary& one = result.designs[row.design];
-  return {one.design->name,   one.cycles.compute(),
-          one.cycles.vector,  one.cycles.stall,
-          one.cycles.total(), one.energy,
-          one.seconds,        one.speedup,
-          one.energy_ratio,   one.memory_energy_ratio};
+  Numbers out{one.design->name,   one.cycles.compute(),
+              one.cycles.vector,  one.cycles.stall,
+              one.cycles.total(), one.energy,
+              one.seconds,        one.speedup,
+              one.energy_ratio,   one.memory_energy_ratio};
+  const accel::Accelerator& machine = study.points[row.run].accelerator;
+  if (one.design->second_array && !accel::is_rtl(machine)) {
+    const auto cycles = static_cast<double>(out.total);
+    out.second_busy = static_cast<double>(one.second.busy) / cycles;
+    out.second_utilisation =
+        one.second.macs / (cycles * static_cast<double>(machine.second_array().pes()));
+    out.second_sram = one.second.sram_words;
+    out.second_dram = one.second.dram_words;
+    out.second_energy = one.second.energy;
+  }
+  return out;
 }
 
 int64_t pes_of(const Study& study, const Row& row) {
@@ -212,11 +224,30 @@ std::string console(const Study& study, const std::vector<Row>& rows) {
 
 void write_csv(const Study& study, const std::vector<Row>& rows, const Sink& sink) {
   auto titles = kPlaceTitles;
-  for (const char* title :
-       {"design", "cycles", "vector_cycles", "stall_cycles", "total_cycles", "time_s", "energy_j",
-        "energy_mac_j", "energy_registers_j", "energy_array_j", "energy_buffer_j", "energy_dram_j",
-        "energy_vector_j", "energy_leakage_j", "speedup", "energy_ratio", "memory_energy_ratio",
-        "missing_share", "missing_unknown"}) {
+  for (const char* title : {"design",
+                            "cycles",
+                            "vector_cycles",
+                            "stall_cycles",
+                            "total_cycles",
+                            "time_s",
+                            "energy_j",
+                            "energy_mac_j",
+                            "energy_registers_j",
+                            "energy_array_j",
+                            "energy_buffer_j",
+                            "energy_dram_j",
+                            "energy_vector_j",
+                            "energy_leakage_j",
+                            "speedup",
+                            "energy_ratio",
+                            "memory_energy_ratio",
+                            "missing_share",
+                            "missing_unknown",
+                            "second_busy",
+                            "second_utilisation",
+                            "second_sram_words",
+                            "second_dram_words",
+                            "second_energy_j"}) {
     titles.emplace_back(title);
   }
   std::vector<report::Column> columns;
@@ -239,6 +270,10 @@ void write_csv(const Study& study, const std::vector<Row>& rows, const Sink& sin
       const layers::Missing missing = layers::missing(*study.cases[rows[i].run].table);
       cells.push_back(core::shortest(missing.share));
       cells.push_back(std::to_string(missing.unknown));
+      for (const double value :
+           {n.second_busy, n.second_utilisation, n.second_sram, n.second_dram, n.second_energy}) {
+        cells.push_back(report::exact_number(value));
+      }
       table.add_row(std::move(cells));
     }
     const std::string text = table.csv();

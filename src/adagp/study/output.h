@@ -52,6 +52,7 @@ nlohmann::ordered_json describe(const Study& study, size_t run);
 nlohmann::ordered_json to_json(const accel::Energy& energy);
 nlohmann::ordered_json to_json(const accel::PhaseSummary& phase);
 nlohmann::ordered_json to_json(const accel::DesignSummary& summary);
+nlohmann::ordered_json to_json(const accel::SecondArray& second);
 nlohmann::ordered_json to_json(const accel::PassCost& cost);
 
 }  // namespace adagp::study

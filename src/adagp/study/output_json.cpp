@@ -27,24 +27,34 @@ ordered_json to_json(const accel::PhaseSummary& phase) {
           {"energy_j", phase.energy}};
 }
 
+ordered_json to_json(const accel::SecondArray& second) {
+  return {{"busy_cycles", second.busy},
+          {"macs", second.macs},
+          {"sram_words", second.sram_words},
+          {"dram_words", second.dram_words},
+          {"energy_j", second.energy}};
+}
+
 ordered_json to_json(const accel::DesignSummary& one) {
-  return {{"cycles", one.cycles.compute()},
-          {"predictor_cycles", one.cycles.predictor},
-          {"swap_cycles", one.cycles.swap},
-          {"vector_cycles", one.cycles.vector},
-          {"stall_cycles", one.cycles.stall},
-          {"total_cycles", one.cycles.total()},
-          {"seconds", one.seconds},
-          {"speedup", one.speedup},
-          {"energy_j", one.energy.total()},
-          {"energy_ratio", one.energy_ratio},
-          {"memory_energy_j", one.energy.memory()},
-          {"memory_energy_ratio", one.memory_energy_ratio},
-          {"energy", to_json(one.energy)},
-          {"phases",
-           {{"warm_up", to_json(one.warm_up)},
-            {"bp", to_json(one.phase_bp)},
-            {"gp", to_json(one.phase_gp)}}}};
+  ordered_json out = {{"cycles", one.cycles.compute()},
+                      {"predictor_cycles", one.cycles.predictor},
+                      {"swap_cycles", one.cycles.swap},
+                      {"vector_cycles", one.cycles.vector},
+                      {"stall_cycles", one.cycles.stall},
+                      {"total_cycles", one.cycles.total()},
+                      {"seconds", one.seconds},
+                      {"speedup", one.speedup},
+                      {"energy_j", one.energy.total()},
+                      {"energy_ratio", one.energy_ratio},
+                      {"memory_energy_j", one.energy.memory()},
+                      {"memory_energy_ratio", one.memory_energy_ratio},
+                      {"energy", to_json(one.energy)},
+                      {"phases",
+                       {{"warm_up", to_json(one.warm_up)},
+                        {"bp", to_json(one.phase_bp)},
+                        {"gp", to_json(one.phase_gp)}}}};
+  if (one.design->second_array && one.second.busy > 0) out["second_array"] = to_json(one.second);
+  return out;
 }
 
 ordered_json to_json(const accel::PassCost& cost) {

@@ -63,7 +63,7 @@ void compare_pipelines(const PaperOptions& paper, PaperResult& result) {
                   "stated"));
     add(result,
         {"Fig. 20", where + "1:1 without end: largest, ours in steps (x)", figure.largest,
-         run.steady_limit, ""},
+         run.steady_limit(), ""},
         "");
     const double cycles = with_cycles(paper, figure);
     if (cycles == 0) continue;

@@ -1,5 +1,6 @@
 #pragma once
-// What `adagp pipeline` runs: every combination of schedules, stages and micro-batches.
+// What `adagp pipeline` runs: every combination of schedules, stages, micro-batches, batch sizes
+// and copies.
 
 #include <functional>
 #include <optional>
@@ -23,8 +24,14 @@ struct PipelineOptions {
   bool overlap = true;             // see pipeline::Request
   // Costs that all stages share; with `costs_file` or `accelerator` only latency and bandwidth.
   double forward = 1, backward = 2;
-  pipeline::StageCost rest{0, 0, 0, 0};  // summary, predict_update, optimizer, bytes
+  pipeline::StageCost rest{0, 0, 0,
+                           0};  // summary, predict_update, optimizer, predictor_step, bytes
   double latency = 0, bandwidth = 0;
+  std::string copies;                                  // of the pipeline, as `stages`; empty: 1
+  std::optional<double> copy_latency, copy_bandwidth;  // between them; else as between stages
+  std::string all_reduce = "ring";
+  double bucket_bytes = 4 * 1024 * 1024;  // as the engine's
+  bool split_batch = false;               // copies share the batch; else each has one of its own
   std::string costs_file;
   std::vector<PipelineItem> items;  // such costs in memory, instead of a file
   std::string items_unit = "units of time";
@@ -37,20 +44,39 @@ struct PipelineOptions {
   std::optional<int64_t> batches_per_epoch;  // else by the accelerator's data set, or 1000
 };
 
+// Time per batch when batches follow endlessly.
+struct SteadyTimes {
+  double exact = 0;  // BP alone
+  double mixed = 0;  // GP and BP in turn
+  // BP with twice the micro-batches and one exchange: as many examples and as few gradients
+  // exchanged as `mixed`, with exact gradients.
+  double accumulated = 0;
+};
+
 struct PipelineRun {
   pipeline::Layout layout;
+  int copies = 1;
+  int64_t batch = 0;          // examples of all copies; 0: not known
+  bool shared_batch = false;  // as PipelineOptions::split_batch
+  int64_t batches_per_epoch = 0;
+  SteadyTimes steady;
+  double ideal = 0;  // `steady.exact` if the copies lost nothing against one alone
   PipelineCosts costs;
   pipeline::Sequence sequence;
   bool overlap = true;
   pipeline::Result result;
-  double steady_limit = 0;  // speed-up of GP : BP = 1 : 1 over BP, without end
+  // Speed-up of GP : BP = 1 : 1 over BP, without end.
+  double steady_limit() const { return steady.exact / steady.mixed; }
   pipeline::TrainingTime training;
 };
+
+// Of the run's own phases: without GP batches, plain backprop's.
+pipeline::Costs sequence_costs(const PipelineRun& run);
 
 struct PipelineStudy {
   std::string unit;      // of times
   std::string training;  // the schedule, written out
-  int64_t epochs = 0, batches_per_epoch = 0;
+  int64_t epochs = 0;
   layers::Missing missing;    // what the network's table leaves out
   std::string missing_lines;  // the same in words; "" when nothing
   std::vector<PipelineRun> runs;
@@ -67,6 +93,9 @@ std::string pipeline_json(const PipelineStudy& study);  // an object, of several
 std::string pipeline_csv(const PipelineStudy& study);
 report::GanttChart pipeline_chart(const PipelineStudy& study);  // of one run
 report::GanttChart pipeline_chart(const PipelineStudy& study, const PipelineRun& run);
+bool several_copies(const PipelineStudy& study);  // in some run
+// Speed of each device over the number of copies, as a multiple of BP's on one copy.
+report::LineChart scaling_chart(const PipelineStudy& study);
 // What ran when, and the op lists behind it. UsageError for more than a picture can hold.
 std::vector<pipeline::Event> pipeline_events(const PipelineRun& run);
 pipeline::Plan pipeline_plan(const PipelineRun& run);

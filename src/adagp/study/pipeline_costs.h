@@ -34,8 +34,8 @@ std::vector<PipelineItem> accelerator_items(const Options& options, int micro_ba
 
 // A file of measured costs, a line (CSV, with a line of titles) or an object (JSON array) per item:
 // name, forward, backward; and as there are input_gradient, weight_gradient (else half of backward
-// each), summary, predict_update, optimizer, output_bytes, weight_bytes, summary_bytes, kept_bytes.
-// Throws DataError naming the file and the line.
+// each), summary, predict_update, optimizer, predictor_step, output_bytes, weight_bytes,
+// summary_bytes, kept_bytes. Throws DataError naming the file and the line.
 std::vector<PipelineItem> read_items(const std::string& file);
 // The same of such a file's text; `file` is for messages.
 std::vector<PipelineItem> parse_items(const std::string& text, const std::string& file);

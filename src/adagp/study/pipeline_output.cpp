@@ -11,6 +11,7 @@
 #include "adagp/report/table.h"
 #include "adagp/study/output.h"
 #include "adagp/study/pipeline.h"
+#include "adagp/study/pipeline_copies.h"
 
 namespace adagp::study {
 namespace {
@@ -88,9 +89,10 @@ std::string one_text(const PipelineStudy& study, bool gantt) {
   text += core::cat("\nsynchronisations of replicas ", run.result.synchronisations,
                     ", messages between stages ", run.result.messages, "\n");
   text += core::cat("speed-up over BP alone: GP : BP = 1 : 1 without end ",
-                    core::fixed(run.steady_limit, 3), "; ", study.epochs, " epochs of ",
-                    count_of(study.batches_per_epoch, "batch"), " (", study.training, ") ",
+                    core::fixed(run.steady_limit(), 3), "; ", study.epochs, " epochs of ",
+                    count_of(run.batches_per_epoch, "batch"), " (", study.training, ") ",
                     core::fixed(run.training.speedup(), 3), "\n");
+  if (run.copies > 1) text += copies_text(run);
   return text;
 }
 
@@ -107,6 +109,11 @@ report::Table runs_table(const PipelineStudy& study, bool exact) {
                                       {"1:1 limit"},
                                       {core::cat(study.epochs, " epochs")}};
   if (exact) columns.insert(columns.end(), {{"missing_share"}, {"missing_unknown"}});
+  const bool copies = exact || several_copies(study);
+  if (copies) {
+    const auto more = copies_columns(exact);
+    columns.insert(columns.end(), more.begin(), more.end());
+  }
   report::Table table(columns);
   const auto number = [&](double value, int digits) {
     return exact ? core::shortest(value) : core::fixed(value, digits);
@@ -121,11 +128,15 @@ report::Table runs_table(const PipelineStudy& study, bool exact) {
                                    number(mean_utilisation(run.result), 3),
                                    std::to_string(most_stash(run.result)),
                                    std::to_string(run.result.synchronisations),
-                                   number(run.steady_limit, 3),
+                                   number(run.steady_limit(), 3),
                                    number(run.training.speedup(), 3)};
     if (exact) {
       cells.push_back(core::shortest(study.missing.share));
       cells.push_back(std::to_string(study.missing.unknown));
+    }
+    if (copies) {
+      const auto more = copies_cells(run, exact);
+      cells.insert(cells.end(), more.begin(), more.end());
     }
     table.add_row(std::move(cells));
   }
@@ -148,11 +159,12 @@ ordered_json run_json(const PipelineStudy& study, const PipelineRun& run) {
   out["busy"] = run.result.busy;
   out["messages"] = run.result.messages;
   out["missing"] = layers::missing_json(study.missing);
-  out["steady_speedup"] = run.steady_limit;
+  out["steady_speedup"] = run.steady_limit();
   out["training"] = {{"schedule", study.training},
                      {"epochs", study.epochs},
-                     {"batches_per_epoch", study.batches_per_epoch},
+                     {"batches_per_epoch", run.batches_per_epoch},
                      {"speedup", run.training.speedup()}};
+  out["copies"] = copies_json(run);
   out["parts"] = ordered_json::array();
   for (size_t s = 0; s < run.costs.costs.stages.size(); ++s) {
     const pipeline::StageCost& cost = run.costs.costs.stages[s];
@@ -160,6 +172,7 @@ ordered_json run_json(const PipelineStudy& study, const PipelineRun& run) {
                          {"backward", cost.backward},
                          {"predict_update", cost.predict_update},
                          {"optimizer", cost.optimizer},
+                         {"predictor_step", cost.predictor_step},
                          {"output_bytes", cost.output_bytes}};
     if (!run.costs.stages.empty()) {
       const PipelineStage& stage = run.costs.stages[s];
@@ -190,7 +203,7 @@ std::vector<pipeline::Event> pipeline_events(const PipelineRun& run) {
   pipeline::SimulateOptions options;
   options.overlap = run.overlap;
   options.on_event = [&](const pipeline::Event& event) { events.push_back(event); };
-  simulate(run.layout, run.costs.costs, run.sequence, options);
+  simulate(run.layout, sequence_costs(run), run.sequence, options);
   return events;
 }
 
@@ -218,6 +231,7 @@ std::string pipeline_text(const PipelineStudy& study, bool gantt) {
   std::string text =
       core::cat("times in ", study.unit, "; speed-ups over BP alone, schedule ", study.training,
                 "\n", study.missing_lines, "\n", runs_table(study, false).console());
+  if (several_copies(study)) text += kCopiesNote;
   if (!study.skipped.empty()) {
     text += core::cat("\nleft out, ", study.skipped.size(),
                       " in all; the first: ", study.skipped.front(), "\n");
@@ -240,7 +254,10 @@ std::string pipeline_json(const PipelineStudy& study) {
 
 report::GanttChart pipeline_chart(const PipelineStudy& study) {
   if (study.runs.size() != 1) {
-    throw UsageError(core::cat("pipeline: --plot is for one run, got ", study.runs.size()));
+    throw UsageError(
+        core::cat("pipeline: --plot is for one run, or for several numbers of copies; "
+                  "got ",
+                  study.runs.size(), " runs"));
   }
   return pipeline_chart(study, study.runs[0]);
 }

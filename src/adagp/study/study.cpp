@@ -272,7 +272,7 @@ void run(Study& study, unsigned threads, const std::function<void(size_t)>& prog
   study.results = accel::sweep(study.points, threads, progress);
 }
 
-int64_t examples_of(const std::string& input) {
+std::optional<int64_t> known_examples(const std::string& input) {
   static const std::pair<const char*, int64_t> kSizes[] = {{"cifar", 50'000},
                                                            {"cifar100", 50'000},
                                                            {"imagenet", 1'281'167},
@@ -281,6 +281,11 @@ int64_t examples_of(const std::string& input) {
   for (const auto& [name, size] : kSizes) {
     if (input == name) return size;
   }
+  return std::nullopt;
+}
+
+int64_t examples_of(const std::string& input) {
+  if (const auto examples = known_examples(input)) return *examples;
   throw UsageError("input '" + input +
                    "' has no known number of examples: give --examples N (of an epoch), or "
                    "--inference for the forward pass alone");

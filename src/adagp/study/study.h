@@ -63,8 +63,10 @@ Study make_study(const Options& options, const std::function<void()>& check = {}
 // Simulates every case; `progress(done)` as in accel::sweep.
 void run(Study& study, unsigned threads, const std::function<void(size_t)>& progress = {});
 
-// Examples of an epoch: CIFAR 50,000, ImageNet 1,281,167, Multi30k 29,000, Pascal VOC 2007+2012
-// trainval 16,551. Throws UsageError for other inputs.
+// Examples of an epoch, where the input's data set has a known number: CIFAR 50,000, ImageNet
+// 1,281,167, Multi30k 29,000, Pascal VOC 2007+2012 trainval 16,551.
+std::optional<int64_t> known_examples(const std::string& input);
+// Throws UsageError for other inputs.
 int64_t examples_of(const std::string& input);
 
 // "12x15".

@@ -5,6 +5,7 @@
 
 #include "adagp/core/files.h"
 #include "adagp/core/lookup.h"
+#include "adagp/layers/table_gpt.h"
 #include "adagp/zoo/embedded.h"
 
 namespace adagp::zoo {
@@ -40,6 +41,7 @@ void to_hundred_classes(layers::Table& table) {
 std::vector<std::string> models() {
   std::set<std::string> names;
   for (const File& file : layer_files()) names.insert(split_name(file.name).first);
+  for (const layers::GptSizes& sizes : layers::gpt_sizes()) names.insert(sizes.name);
   return {names.begin(), names.end()};
 }
 
@@ -51,10 +53,16 @@ std::vector<std::string> inputs(const std::string& model) {
     out.push_back(input);
     if (input == "cifar") out.emplace_back("cifar100");
   }
+  for (const layers::GptSizes& sizes : layers::gpt_sizes()) {
+    if (sizes.name == model) out.push_back(layers::gpt_input(sizes));
+  }
   return out;
 }
 
 layers::Table layer_table(const std::string& model, const std::string& input) {
+  for (const layers::GptSizes& sizes : layers::gpt_sizes()) {
+    if (sizes.name == model && layers::gpt_input(sizes) == input) return layers::gpt_table(sizes);
+  }
   const bool hundred = input == "cifar100";
   const File* file = find(layer_files(), model + "-" + (hundred ? "cifar" : input));
   if (file == nullptr) {

@@ -183,6 +183,12 @@ TEST(PipelineSimulate, AMultipliedPeriodIsTheSimulationOfEveryBatch) {
       Costs costs = random_costs(layout, random, 0.1 * (1 + random() % 30) / 7);
       for (StageCost& cost : costs.stages) cost.output_bytes = 1 + random() % 5;
       costs.bandwidth = random() % 2 == 0 ? 0 : 1 + random() % 7;
+      costs.copies = {1 + static_cast<int>(random() % 3), 0.1 * (random() % 4), 1.0 + random() % 5,
+                      0.5 * (random() % 4)};
+      for (StageCost& cost : costs.stages) {
+        cost.weight_bytes = random() % 9;
+        cost.summary_bytes = random() % 3;
+      }
       Sequence sequence = parse_phases(phases);
       sequence.batches = 203;
       SimulateOptions options;
@@ -197,6 +203,7 @@ TEST(PipelineSimulate, AMultipliedPeriodIsTheSimulationOfEveryBatch) {
           << phases;
       for (size_t d = 0; d < full.busy.size(); ++d) {
         EXPECT_NEAR(quick.busy[d], full.busy[d], 1e-9 * full.makespan);
+        EXPECT_NEAR(quick.exchange_wait[d], full.exchange_wait[d], 1e-9 * full.makespan);
       }
       EXPECT_EQ(quick.peak_stash, full.peak_stash);
       EXPECT_EQ(quick.messages, full.messages);

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include <algorithm>
 #include <stdexcept>
 
@@ -28,7 +30,8 @@ std::string cell(const Column& column, size_t row) {
   if (const auto* counts = std::get_if<std::vector<int64_t>>(&column.data)) {
     return std::to_string(counts->at(row));
   }
-  return core::shortest(std::get<std::vector<double>>(column.data).at(row));
+  const double value = std::get<std::vector<double>>(column.data).at(row);
+  return std::isnan(value) ? "" : core::shortest(value);  // what a design does not have
 }
 
 TEST(Columns, HoldWhatTheCsvHolds) {

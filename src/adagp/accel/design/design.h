@@ -26,12 +26,31 @@ struct Cycles {
   Cycles operator*(int64_t factor) const;
 };
 
+// What the second array of design max does in some time; zero for other designs.
+struct SecondArray {
+  int64_t busy = 0;  // cycles in which it works or waits for memory; the rest it is idle
+  // Words of a run may leave 64 bits where its cycles do not.
+  double macs = 0, sram_words = 0, dram_words = 0;
+  double energy = 0;  // J, without leakage
+
+  SecondArray& operator+=(const SecondArray& other);
+  SecondArray operator*(int64_t factor) const;
+};
+
+// How long the second array works beside a layer (on the predictor of another), and how long both
+// take until they meet.
+struct Beside {
+  int64_t busy = 0, time = 0;
+};
+
 // One batch: a step per layer (its forward and backward part together), and their sum.
 struct BatchCost {
   std::vector<Cycles> forward, backward;  // per layer of the plan
   Cycles cycles;
   Energy energy;                                             // leakage included
   Energy energy_forward, energy_backward, energy_predictor;  // dynamic parts of it
+  SecondArray second;
+  std::vector<Beside> beside;  // per layer, forward and backward together; empty: no second array
 };
 
 // Contract. `batch` fills `out` for one batch; a vector row's cycles stand in its own entry.

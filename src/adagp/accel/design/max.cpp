@@ -1,5 +1,6 @@
 // A second array for the predictor, beside the layers: both wait for each other after each step.
 #include <algorithm>
+#include <iterator>
 
 #include "adagp/accel/checked_math.h"
 #include "adagp/accel/design/parts.h"
@@ -40,6 +41,16 @@ void overlap(Iterator begin, Iterator end, std::span<const LayerCost> layers,
   for (Iterator step = begin; step != end; ++step, ++i) {
     const PassCost& cost = layers[step->layer].*predictor;
     const int64_t hidden = i + 1 < times.size() ? times[i + 1] : 0;
+    const int64_t busy = cost.total();
+    // The last predictor works alone; its time counts beside its own layer.
+    const Iterator next = std::next(step);
+    Beside& beside = out.beside[(next == end ? step : next)->layer];
+    if (i == 0) out.beside[step->layer].time = add(out.beside[step->layer].time, times[0]);
+    beside.busy = add(beside.busy, busy);
+    beside.time = add(beside.time, std::max(busy, hidden));
+    out.second +=
+        {busy, static_cast<double>(cost.macs), static_cast<double>(cost.sram.total()),
+         static_cast<double>(add(cost.dram_reads, cost.dram_writes)), cost.energy.total()};
     Cycles& own = cycles[step->layer];
     own.predictor = add(own.predictor, std::max<int64_t>(0, cost.total() - hidden));
     out.energy_predictor += cost.energy;
@@ -50,6 +61,7 @@ void max_batch(std::span<const LayerCost> layers, schedule::Phase phase,
                const Accelerator& accelerator, BatchCost& out) {
   layers_alone(layers, phase, out);
   const std::vector<Step> steps = steps_of(layers);
+  out.beside.resize(layers.size());
   overlap(steps.begin(), steps.end(), layers, &LayerCost::second_forward, out.forward, out);
   if (phase == schedule::Phase::kBackprop) {
     overlap(steps.rbegin(), steps.rend(), layers, &LayerCost::second_backward, out.backward, out);

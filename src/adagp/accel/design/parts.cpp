@@ -35,6 +35,20 @@ Cycles Cycles::operator*(int64_t factor) const {
           mul(stall, factor)};
 }
 
+SecondArray& SecondArray::operator+=(const SecondArray& other) {
+  busy = add(busy, other.busy);
+  macs += other.macs;
+  sram_words += other.sram_words;
+  dram_words += other.dram_words;
+  energy += other.energy;
+  return *this;
+}
+
+SecondArray SecondArray::operator*(int64_t factor) const {
+  const auto times = static_cast<double>(factor);
+  return {mul(busy, factor), macs * times, sram_words * times, dram_words * times, energy * times};
+}
+
 void layers_alone(std::span<const LayerCost> layers, schedule::Phase phase, BatchCost& out) {
   out = BatchCost{};
   out.forward.resize(layers.size());
