@@ -38,11 +38,18 @@ def random_case(seed, folder):
         add("batches", "--batches", rng.randint(1, 40))
     if rng.random() < 0.5:
         add("latency", "--latency", rng.choice([0.25, 1.5]))
+    if rng.random() < 0.5:
+        add("copies", "--copies", rng.choice([3, [1, 8]]))
+        add("weight_bytes", "--weight-bytes", 64)
+        add("copy_bandwidth", "--copy-bandwidth", 16)
+        add("all_reduce", "--all-reduce", rng.choice(["ring", "halving"]))
+        add("bucket_bytes", "--bucket-bytes", rng.choice([0, 8]))
     kind = rng.choice(["steps", "network", "costs"])
     if kind == "steps":
         add("forward", "--fw", rng.choice([1, 2.5]))
         add("predictor", "--predictor", rng.choice([0, 0.5]))
         add("optimizer", "--optimizer", rng.choice([0, 1]))
+        add("predictor_step", "--predictor-step", rng.choice([0, 0.5]))
     elif kind == "network":
         arguments["model"] = rng.choice(["resnet18", "vgg13"])
         flags += ["--model", arguments["model"]]
@@ -72,6 +79,14 @@ def test_gpipe_by_its_formula(devices, parts):
     """Fill and drain: (stages - 1 + micro-batches) forward and as many backward passes."""
     run = pipeline(stages=devices, micro_batches=parts, forward=1, backward=2)[0]
     assert run["makespan"] == 3 * (devices - 1 + parts)
+
+
+def test_copies_scale_and_make_a_picture():
+    pipes = pipeline(copies=[1, 4, 16], weight_bytes=8, bandwidth=4)
+    frame = pipes.to_pandas()
+    assert list(frame.copies) == [1, 4, 16]
+    assert list(frame.bp_speed) == sorted(frame.bp_speed, reverse=True) and frame.bp_speed[0] == 1
+    assert "two batches per exchange" in pipes.scaling().svg
 
 
 def test_frame_pictures_and_lists():
