@@ -27,7 +27,9 @@ def program_text(*args, fails=False):
 def random_case(seed):
     """Arguments for Python, and the same as flags."""
     rng = random.Random(seed)
-    pairs = [(n, i) for n, inputs in networks().items() for i in inputs if n != "inception_v4"]
+    # GPT's tables have no data set, so their epochs no length.
+    pairs = [(n, i) for n, inputs in networks().items() for i in inputs
+             if n != "inception_v4" and not i.startswith("tokens")]  # fmt: skip
     name, form = rng.choice(pairs)
     arguments, flags = {"input": form}, ["--model", name, "--input", form]
 
@@ -79,7 +81,9 @@ def test_equals_the_program(seed):
     assert len(lines) == len(sim)
     for column in lines[0]:
         got, texts = sim[column], [line[column] for line in lines]
-        assert list(got) == (texts if got.dtype == object else [got.dtype.type(t) for t in texts])
+        # An empty cell is what a design does not have; NaN equals NaN here.
+        wanted = texts if got.dtype == object else [got.dtype.type(t or "nan") for t in texts]
+        np.testing.assert_array_equal(got, wanted)
 
 
 def test_columns_and_frame():
@@ -88,7 +92,7 @@ def test_columns_and_frame():
     assert list(frame.columns) == sim.columns and len(frame) == len(sim) == 16
     assert sim.runs == 4
     for name in sim.columns:
-        assert list(frame[name]) == list(sim[name])
+        np.testing.assert_array_equal(np.asarray(frame[name]), sim[name])
     assert set(frame[frame.array == "32x32"].array_rows) == {32}
     best = frame[frame.design == "max"]
     assert (best.pes > best.array_rows * best.array_columns).all()
