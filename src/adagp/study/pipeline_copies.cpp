@@ -42,7 +42,7 @@ std::string group_of(const PipelineRun& run) {
 const char* const kCopiesNote =
     "\nbatch: examples of all copies. waits: the largest share of its time that a device only "
     "waits "
-    "for\nother copies. bp, accumulated, 1:1: examples per device and time without end, as a "
+    "for\nan exchange. bp, accumulated, 1:1: examples per device and time without end, as a "
     "multiple of BP on\none copy. accumulated: BP on two batches with one exchange, which is as "
     "much "
     "traffic as 1:1.\n";
@@ -125,7 +125,8 @@ report::LineChart scaling_chart(const PipelineStudy& study) {
     exact.stroke = report::Stroke::kSolid;
     accumulated.stroke = report::Stroke::kDotted;
     mixed.stroke = report::Stroke::kDashed;
-    exact.colour = accumulated.colour = mixed.colour = static_cast<int>(g);
+    // Lines of one group share a colour, where there are several groups.
+    if (order.size() > 1) exact.colour = accumulated.colour = mixed.colour = static_cast<int>(g);
     exact.marker = 1;
     accumulated.marker = 2;
     mixed.marker = 3;
