@@ -73,9 +73,12 @@ class Site:
             (self.folder / place).parent.mkdir(parents=True, exist_ok=True)
             (self.folder / place).write_text("".join(parts))
         (self.folder / "api.md").write_text(api(self.root))
-        for page in self.places:
+        navigation = (self.root / "mkdocs.yml").read_text()
+        for page, place in self.places.items():
             if page not in self.reached:
                 self.errors.append(f"{page.relative_to(self.root)}: no page leads there")
+            if f": {place}\n" not in navigation and not place.match("results/2*"):
+                self.errors.append(f"{page.relative_to(self.root)}: mkdocs.yml does not list it in `nav`")
 
 
 def main(folder, root=ROOT):

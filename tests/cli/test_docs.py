@@ -33,6 +33,8 @@ def small(tmp_path):
     for name in ("ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md"):
         (root / name).write_text("text\n")
     (root / "README.md").write_text("[a](ARCHITECTURE.md) [b](CONTRIBUTING.md) [c](CHANGELOG.md) [d](docs/d.md)\n")
+    (root / "mkdocs.yml").write_text("".join(f"  - {name}: {name}.md\n" for name in (
+        "index", "architecture", "contributing", "changelog", "d", "lost")))
     (root / "docs/d.md").write_text("back to [the start](../README.md#top), `[no](link.md)`\n")
     return root
 
@@ -54,6 +56,12 @@ def test_a_page_that_nothing_leads_to_is_an_error(small, tmp_path):
     (small / "docs/lost.md").write_text("text\n")
     done = pages(tmp_path / "out", small)
     assert done.returncode == 1 and "docs/lost.md: no page leads there" in done.stderr
+
+
+def test_a_page_that_the_navigation_lacks_is_an_error(small, tmp_path):
+    (small / "mkdocs.yml").write_text((small / "mkdocs.yml").read_text().replace("  - d: d.md\n", ""))
+    done = pages(tmp_path / "out", small)
+    assert done.returncode == 1 and "docs/d.md: mkdocs.yml does not list it" in done.stderr
 
 
 @pytest.mark.parametrize("page", sorted((ROOT / "docs/results").glob("2*.md")), ids=lambda page: page.stem)
