@@ -24,5 +24,7 @@ void add_scalesim(CLI::App& app, Action& action);
 void add_rtl(CLI::App& app, Action& action);
 void add_pipeline(CLI::App& app, Action& action);
 void add_paper(CLI::App& app, Action& action);
+void add_report(CLI::App& app, Action& action);
+void add_watch(CLI::App& app, Action& action);
 
 }  // namespace adagp::apps

@@ -113,6 +113,8 @@ int run(int argc, char** argv) {
   add_rtl(app, action);
   add_pipeline(app, action);
   add_paper(app, action);
+  add_report(app, action);
+  add_watch(app, action);
 
   try {
     app.parse(split_short_flags(argc, argv));
