@@ -154,7 +154,7 @@ void add_roofline(Page& page, const json& run, const std::string& name, const st
     line.name = pass;
     line.style = static_cast<size_t>(marker - 1);
     line.marker = marker++;
-    line.stroke = false;
+    line.stroke = report::Stroke::kNone;
     figure.lines.push_back(line);
   }
   figure.id = id;

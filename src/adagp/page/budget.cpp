@@ -21,8 +21,7 @@ std::vector<Line> lines_of(const report::LineChart& chart) {
     line.name = series.name;
     line.style = static_cast<size_t>(std::max(series.colour, 0));
     line.marker = series.marker;
-    line.stroke = series.stroke != report::Stroke::kNone;
-    line.dashed = series.stroke == report::Stroke::kDashed;
+    line.stroke = series.stroke;
     for (size_t i = 0; i < series.points.size(); ++i) {
       const auto& [x, y] = series.points[i];
       line.x["seconds"].push_back(x);
@@ -68,6 +67,17 @@ Json slider_data(const BudgetReport& report) {
   return out;
 }
 
+// What the script fills; without it nothing is shown.
+std::string slider_text(const Json& slider, const std::string& id) {
+  const size_t last = slider["scores"].size() - 1;
+  report::Table table({{"method", report::Align::kLeft}, {"seconds"}, {"bp's best / this"}});
+  for (const Json& row : slider["rows"]) table.add_row({row["n"].get<std::string>(), "", ""});
+  return core::cat("<div class=\"slider script\" hidden id=\"", id,
+                   "\">\n<label>Score to reach <input type=\"range\" min=\"0\" max=\"", last,
+                   "\" value=\"", last / 2, "\"></label> <output></output>\n",
+                   table.html("Seconds to this score"), "</div>\n");
+}
+
 }  // namespace
 
 void add_budget(Page& page, const Group& group, const std::string& id) {
@@ -81,8 +91,7 @@ void add_budget(Page& page, const Group& group, const std::string& id) {
   for (const std::string& note : report.notes) page.body += "<p>" + safe(note) + "</p>\n";
 
   report::IntervalChart chart;
-  chart.x_title =
-      "points above backprop of its best batch size at equal seconds, ± 2 standard errors";
+  chart.x_title = "points, ± 2 standard errors";
   for (const report::BudgetRow& row : report.rows) {
     if (!row.best_clock || !std::isfinite(row.best_clock->points)) continue;
     const double reach = 2 * row.best_clock->error;
@@ -93,7 +102,8 @@ void add_budget(Page& page, const Group& group, const std::string& id) {
     Figure figure;
     figure.id = id + "-equal-time";
     figure.title = "Points above backprop at equal seconds";
-    figure.about = "Right of 0: better than backprop that trained for as many seconds.";
+    figure.about =
+        "Right of 0: better than backprop of its best batch size that trained for as many seconds.";
     figure.svg = report::svg(chart, report::Use::kPage);
     figure.data = {{"k", "static"}};
     page.add(figure);
@@ -115,9 +125,11 @@ void add_budget(Page& page, const Group& group, const std::string& id) {
   }
   const Json slider = slider_data(report);
   if (slider.is_null()) return;
-  page.body += "<div class=\"slider\" id=\"" + id + "-slider\"></div>\n";
-  page.charts[id + "-slider"] = {{"k", "slider"}};
-  page.charts[id + "-slider"].update(slider);
+  page.body += slider_text(slider, id + "-slider");
+  Json rows = Json::array();
+  for (const Json& row : slider["rows"]) rows.push_back({row["s"], row["r"]});
+  page.charts[id + "-slider"] = {
+      {"k", "slider"}, {"unit", slider["unit"]}, {"scores", slider["scores"]}, {"rows", rows}};
 }
 
 }  // namespace adagp::page

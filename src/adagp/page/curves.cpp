@@ -159,7 +159,7 @@ void add_curves(Page& page, const Group& group, const std::string& id) {
   }
   LineFigure figure;
   figure.id = id + "-curves";
-  figure.title = "Learning curves";
+  figure.title = "Figures after each epoch";
   figure.lines = lines;
   for (const Axis& axis : kAxes) {
     const bool known = std::any_of(lines.begin(), lines.end(), [&](const Line& line) {

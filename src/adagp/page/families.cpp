@@ -26,8 +26,8 @@ std::vector<Family> families_of(const Group& group) {
     const std::string label = without_seed(run.name);
     const auto same = std::find_if(out.begin(), out.end(), [&](const Family& family) {
       // Runs that were given one by one may have equal names in different folders.
-      return family.label == label && (family.runs[0]->seed() != run.seed() || label == run.name) &&
-             group.source == family.runs[0]->folder.parent_path();
+      const bool beside = family.runs[0]->folder.parent_path() == run.folder.parent_path();
+      return family.label == label && (beside || !group.source.empty());
     });
     if (same != out.end()) {
       same->runs.push_back(&run);

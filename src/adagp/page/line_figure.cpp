@@ -9,8 +9,7 @@ using report::Stroke;
 
 // Neighbours differ in their strokes too, not in their colours alone.
 Stroke stroke_of(const Line& line) {
-  if (!line.stroke) return Stroke::kNone;
-  if (line.dashed) return Stroke::kDashed;
+  if (line.stroke) return *line.stroke;
   return line.style % 3 == 0   ? Stroke::kSolid
          : line.style % 3 == 1 ? Stroke::kDashed
                                : Stroke::kDotted;
@@ -40,7 +39,7 @@ Json line_json(const Line& line) {
               {"c", line.style % report::colour_count()},
               {"d", report::dash_of(stroke_of(line))},
               {"m", line.marker}};
-  if (!line.stroke) out["p"] = true;
+  if (stroke_of(line) == Stroke::kNone) out["p"] = true;
   for (const auto& [key, values] : line.x) out["x"][key] = rounded(values);
   for (const auto& [key, values] : line.y) {
     out["y"][key]["v"] = rounded(values.value);

@@ -2,6 +2,7 @@
 // A chart of lines whose axes the reader may choose.
 
 #include <map>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -19,8 +20,7 @@ struct Line {
   std::string name;                              // empty: not in the legend
   size_t style = 0;                              // place among colours and strokes
   int marker = 0;                                // as in report::LineSeries
-  bool stroke = true;                            // false: points alone
-  bool dashed = false;                           // always, instead of by its place
+  std::optional<report::Stroke> stroke;          // else by its place
   std::map<std::string, std::vector<double>> x;  // by the axis' key
   std::map<std::string, Values> y;
   std::vector<std::string> labels;  // of the points, or empty

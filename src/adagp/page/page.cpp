@@ -106,7 +106,7 @@ std::string make_page(const Inputs& inputs, const PageOptions& options) {
     add_pipelines(page, inputs.pipelines[i], parts.back().first);
   }
 
-  const std::string script(scripts().front().text);
+  const std::string script = page_script();
   const std::string title =
       safe(core::trim(options.title).empty() ? "adagp report" : options.title);
   std::string out =
@@ -121,14 +121,20 @@ std::string make_page(const Inputs& inputs, const PageOptions& options) {
     out += core::cat("<noscript><meta http-equiv=\"refresh\" content=\"", options.reload_seconds,
                      "\"></noscript>\n");
   }
-  out += "<title>" + title + "</title>\n<style>\n" + style() + "</style>\n</head>\n<body" +
+  out += "<title>" + title + "</title>\n<style>\n" + style() +
+         "</style>\n<style id=\"chart-style\">" + report::chart_style(true) +
+         "</style>\n</head>\n<body" +
          (options.reload_seconds > 0 ? core::cat(" data-reload=\"", options.reload_seconds, "\"")
                                      : "") +
          ">\n<header>\n<h1>" + title + "</h1>\n";
   if (options.reload_seconds > 0) {
     out += "<p id=\"live\">Runs go on: this page loads itself again.</p>\n";
   }
-  out += "<nav aria-label=\"Parts\"><ul>\n";
+  out +=
+      "<p class=\"script\" id=\"theme\" hidden><label>Colours <select><option value=\"\">as the "
+      "system"
+      "</option><option value=\"light\">light</option><option value=\"dark\">dark</option></select>"
+      "</label></p>\n<nav aria-label=\"Parts\"><ul>\n";
   for (const auto& [id, name] : parts) {
     out += "<li><a href=\"#" + id + "\">" + safe(name) + "</a></li>\n";
   }

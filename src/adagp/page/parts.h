@@ -43,6 +43,9 @@ struct Page {
   void add_table(const std::string& table, const std::string& name);
 };
 
+// The script of every page.
+std::string page_script();
+
 // Where a section starts, for the list at the top.
 std::string heading(int level, const std::string& id, const std::string& text);
 

@@ -17,14 +17,23 @@ constexpr size_t kMostLayers = 120;
 
 struct ProbeFigure {
   Probe probe;
-  const char *key, *title;
-  double even;  // where a prediction is as good as it gets, or as good as nothing
+  const char *key, *title, *about;
+  double even;  // a line in the curve of a layer
 };
 constexpr ProbeFigure kProbes[] = {
-    {Probe::kCosine, "cosine", "cosine of predicted and true gradient", 0},
-    {Probe::kQ, "q", "q: progress along the prediction / along the true gradient", 1},
-    {Probe::kBias, "bias", "bias: cosine of the mean gradients", 0},
-    {Probe::kNormRatio, "norm", "norm of the prediction / norm of the true gradient", 1},
+    {Probe::kCosine, "cosine", "Cosine of predicted and true gradients",
+     "1: the same direction; 0: nothing in common.", 0},
+    {Probe::kQ, "q", "q of predicted gradients",
+     "A step along the prediction lowers the loss q times as much as one along the true gradient: "
+     "1 "
+     "is as good as backprop, 0 is nothing.",
+     1},
+    {Probe::kBias, "bias", "Bias: cosine of the mean gradients",
+     "Over many batches: 1: right on average; 0: what is left after averaging has nothing in "
+     "common.",
+     0},
+    {Probe::kNormRatio, "norm", "Norm of predicted / norm of true gradients", "1: equally long.",
+     1},
 };
 
 std::string layer_name(const RunFiles& run, size_t layer, size_t layers) {
@@ -70,46 +79,54 @@ std::string last_table(const RunFiles& run, const std::vector<std::string>& name
   return table.html(core::cat("Quality at batch ", last.step));
 }
 
-void add_map(Page& page, const Family& family, const RunFiles& run, const std::string& id) {
+// The script draws a layer's curve here.
+std::string curve_place(const std::string& id, const std::string& title) {
+  return "<figure class=\"chart\" hidden id=\"" + id +
+         "-layer\"><figcaption></figcaption><div class=\"plot\" tabindex=\"0\" role=\"img\" "
+         "aria-label=\"" +
+         safe(title + " of one layer") +
+         "\"><svg aria-hidden=\"true\" viewBox=\"0 0 718 396\" "
+         "width=\"718\"></svg></div></figure>\n";
+}
+
+// The layers' names; empty when no probe has a number.
+std::vector<std::string> layer_names(const RunFiles& run) {
   size_t layers = 0;
-  report::HeatMap map;
-  map.x_title = "batches";
+  bool any = false;
   for (const report::ProbeRecord& record : run.metrics.probes) {
     layers = std::max(layers, record.layers.size());
-    map.columns.push_back(static_cast<double>(record.step));
+    for (size_t i = 0; i < record.layers.size(); ++i) {
+      any = any || std::isfinite(record.at(i, Probe::kCosine));
+    }
   }
-  layers = std::min(layers, kMostLayers);
-  for (size_t layer = 0; layer < layers; ++layer) {
-    map.rows.push_back(layer_name(run, layer, run.metrics.probes.back().layers.size()));
+  std::vector<std::string> out;
+  for (size_t layer = 0; any && layer < std::min(layers, kMostLayers); ++layer) {
+    out.push_back(layer_name(run, layer, layers));
   }
+  return out;
+}
+
+void add_map(Page& page, const RunFiles& run, const report::HeatMap& empty,
+             const ProbeFigure& probe, const std::string& what, const std::string& id) {
+  report::HeatMap map = empty;
+  map.values = values_of(run, probe.probe, map.rows.size());
+  map.limit = limit_of(map.values);
+  Json rows = Json::array();
+  for (const auto& row : map.values) rows.push_back(rounded(row));
   Figure figure;
+  figure.id = id + "-" + probe.key;
+  figure.title = std::string(probe.title) + ", " + what;
   figure.data = {
-      {"k", "heat"}, {"rows", map.rows}, {"x", rounded(map.columns)}, {"y", Json::array()}};
-  for (const ProbeFigure& probe : kProbes) {
-    const auto values = values_of(run, probe.probe, layers);
-    const double limit = limit_of(values);
-    Json rows = Json::array();
-    for (const auto& row : values) rows.push_back(rounded(row));
-    figure.data["y"].push_back({{"key", probe.key},
-                                {"title", probe.title},
-                                {"limit", limit},
-                                {"even", probe.even},
-                                {"v", rows}});
-    if (probe.probe != Probe::kCosine) continue;
-    map.values = values;
-    map.limit = limit;
-  }
-  figure.id = id;
-  figure.title =
-      core::cat("Cosine of predicted and true gradients: ", family.label, ", seed ", run.seed());
+      {"k", "heat"},          {"of", id},           {"rows", map.rows}, {"x", rounded(map.columns)},
+      {"title", probe.title}, {"even", probe.even}, {"v", rows}};
   figure.about = core::cat("A row for each layer, a column for each of ", map.columns.size(),
-                           " probes. Blue: above 0, the prediction points the right way; orange: "
-                           "below 0; the paler, the "
-                           "nearer to 0. The strongest colour is ",
-                           core::shortest(map.limit), " and more.");
+                           " probes. Blue: above 0; orange: below 0; the paler, the nearer to 0. "
+                           "The strongest colour is ",
+                           core::shortest(map.limit), " and more. ", probe.about);
   figure.svg = report::svg(map, report::Use::kPage);
   figure.table = last_table(run, map.rows);
   page.add(figure);
+  page.body += curve_place(figure.id, figure.title);
 }
 
 }  // namespace
@@ -121,12 +138,23 @@ void add_predictor(Page& page, const Group& group, const std::string& id) {
         std::find_if(family.runs.begin(), family.runs.end(),
                      [](const RunFiles* run) { return !run->metrics.probes.empty(); });
     if (with_probes == family.runs.end()) continue;
+    const RunFiles& run = **with_probes;
+    report::HeatMap map;
+    map.x_title = "batches";
+    map.rows = layer_names(run);
+    if (map.rows.empty()) continue;
+    for (const report::ProbeRecord& record : run.metrics.probes) {
+      map.columns.push_back(static_cast<double>(record.step));
+    }
     if (maps == 0) page.body += heading(3, id + "-predictor", "Predicted gradients by layer");
     if (maps++ == kMostMaps) {
       page.body += core::cat("<p>Only the first ", kMostMaps, " methods are drawn.</p>\n");
       return;
     }
-    add_map(page, family, **with_probes, core::cat(id, "-probes-", maps));
+    for (const ProbeFigure& probe : kProbes) {
+      add_map(page, run, map, probe, core::cat(family.label, ", seed ", run.seed()),
+              core::cat(id, "-probes-", maps));
+    }
   }
 }
 

@@ -69,7 +69,7 @@ std::string chart_style(bool variables) {
     if (colour.name == "paper") paper = set;
   }
   return out + "text{fill:" + ink + "}.marker{stroke:" + paper +
-         "}.band{fill-opacity:.18}.on{fill:" + paper + "}";
+         "}.band{fill-opacity:.13}.on{fill:" + paper + "}[hidden]{display:none}";
 }
 
 }  // namespace adagp::report
