@@ -6,6 +6,7 @@
 #include "adagp/core/error.h"
 #include "adagp/core/special_files.h"
 #include "adagp/core/text.h"
+#include "adagp/report/foreign_json.h"
 
 namespace adagp::page {
 namespace {
@@ -75,8 +76,7 @@ bool Inputs::unfinished() const {
 }
 
 ResultKind parse_results(std::string_view text, const std::string& name, Results& out) {
-  const auto json = nlohmann::json::parse(text, nullptr, false);
-  if (json.is_discarded()) throw DataError(name + ": not JSON; is the file cut off?");
+  const auto json = report::parse_foreign_json(text, name);
   out.source = name;
   for (const auto& run : json.is_array() ? json : nlohmann::json::array({json})) {
     if (run.is_object()) out.runs.push_back(run);

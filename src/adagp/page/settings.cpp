@@ -39,6 +39,7 @@ std::set<std::string> differing(const std::vector<Family>& families) {
 
 std::string command_of(const RunFiles& run) {
   if (run.setting({"origin"}) == "python") return "";
+  // Not recorded: what it was told is in its folder.
   return "adagp train " + core::shell_word((run.folder / "config.toml").string()) + " -o " +
          core::shell_word(run.name + "-again");
 }
@@ -73,10 +74,13 @@ void add_settings(Page& page, const Group& group, const std::string& id) {
 void add_commands(Page& page, const Group& group, const std::string& id) {
   std::map<std::string, std::map<std::string, std::vector<std::string>>> environment;
   std::string commands;
+  std::set<std::string> told;
   for (const RunFiles& run : group.runs) {
     for (const auto& [key, value] : run.environment) environment[key][value].push_back(run.name);
-    const std::string command = command_of(run);
-    if (!command.empty()) commands += command + "\n";
+    const auto recorded = run.environment.find("command");
+    const std::string command =
+        recorded == run.environment.end() ? command_of(run) : recorded->second;
+    if (!command.empty() && told.insert(command).second) commands += command + "\n";
   }
   page.body += heading(3, id + "-machine", "Environment and commands");
   if (!environment.empty()) {

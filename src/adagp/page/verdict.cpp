@@ -96,8 +96,10 @@ void add_verdict(Page& page, const Group& group, const std::string& id) {
   page.body += paragraphs(about_runs(group));
   const report::Table unfinished = unfinished_table(group);
   if (unfinished.rows() > 0) {
-    page.body += "<p>" + core::cat(unfinished.rows()) +
-                 " of the runs are not finished and count for nothing in the verdict.</p>\n";
+    page.body += core::cat("<p>", unfinished.rows(),
+                           unfinished.rows() == 1 ? " run is not finished and counts"
+                                                  : " runs are not finished and count",
+                           " for nothing in the verdict.</p>\n");
     page.add_table(unfinished.html("Unfinished runs"), "Unfinished runs");
   }
   if (group.budget) return;  // which judges by lengths

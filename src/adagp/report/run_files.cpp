@@ -8,10 +8,12 @@
 #include <limits>
 
 #include "adagp/core/error.h"
+#include "adagp/core/foreign_text.h"
 #include "adagp/core/special_files.h"
 #include "adagp/core/text.h"
 #include "adagp/core/toml_keys.h"
 #include "adagp/layers/table.h"
+#include "adagp/report/foreign_json.h"
 
 namespace adagp::report {
 namespace {
@@ -36,15 +38,23 @@ void try_file(RunFiles& run, const char* name, const std::function<void(const pa
   }
 }
 
+// A list of words is a command.
+std::string environment_text(const nlohmann::json& value) {
+  const auto is_text = [](const nlohmann::json& one) { return one.is_string(); };
+  if (value.is_string()) return value.get<std::string>();
+  if (value.is_array() && std::all_of(value.begin(), value.end(), is_text)) {
+    std::vector<std::string> words;
+    for (const auto& word : value) words.push_back(core::shell_word(word.get<std::string>()));
+    return core::join(words, " ");
+  }
+  return value.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
 std::map<std::string, std::string> read_environment(const path& file) {
-  const auto json = nlohmann::json::parse(core::read_regular_file(file));
+  const auto json = parse_foreign_json(core::read_regular_file(file), file.string());
   if (!json.is_object()) throw DataError(file.string() + ": expected a JSON object");
   std::map<std::string, std::string> out;
-  for (const auto& [key, value] : json.items()) {
-    out[key] = value.is_string()
-                   ? value.get<std::string>()
-                   : value.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
-  }
+  for (const auto& [key, value] : json.items()) out[key] = environment_text(value);
   return out;
 }
 

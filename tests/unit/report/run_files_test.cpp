@@ -106,6 +106,20 @@ TEST(RunFiles, ABadFileIsNamedAndHidesNothingElse) {
   }
 }
 
+TEST(RunFiles, DeepJsonIsRefusedAndACommandIsALine) {
+  const testing::TempFolder folder;
+  const auto environment = folder.path() / "environment.json";
+  core::write_file(environment, R"({"command": ["adagp", "train", "my recipe"], "cores": 2})");
+  EXPECT_EQ(read_run(folder.path()).environment.at("command"), "adagp train 'my recipe'");
+  core::write_file(environment,
+                   "{\"a\": " + std::string(1000000, '[') + std::string(1000000, ']') + "}");
+  const RunFiles run = read_run(folder.path());
+  EXPECT_TRUE(run.environment.empty());
+  ASSERT_EQ(run.notes.size(), 1u);
+  core::write_file(environment, "{\"a\": \"" + std::string(1000, '[') + "\\\"\"}");
+  EXPECT_EQ(read_run(folder.path()).environment.at("a").size(), 1001u) << "brackets in a text";
+}
+
 TEST(RunFiles, RunsOfAFolderAreInTheOrderOfTheirNumbers) {
   const testing::TempFolder folder;
   for (const char* name : {"bp-seed10", "bp-seed9", "adagp-seed2", ".hidden", "no-run"}) {
