@@ -85,7 +85,7 @@ std::string curve_place(const std::string& id, const std::string& title) {
          "-layer\"><figcaption></figcaption><div class=\"plot\" tabindex=\"0\" role=\"img\" "
          "aria-label=\"" +
          safe(title + " of one layer") +
-         "\"><svg aria-hidden=\"true\" viewBox=\"0 0 718 396\" "
+         "\"><svg aria-hidden=\"true\" class=\"fink\" viewBox=\"0 0 718 396\" "
          "width=\"718\"></svg></div></figure>\n";
 }
 

@@ -60,15 +60,14 @@ std::string chart_style(bool variables) {
   const auto value = [&](const NamedColour& colour) {
     return variables ? "var(--" + colour.name + ")" : colour.light;
   };
-  std::string out, ink, paper;
+  std::string out, paper;
   for (const NamedColour& colour : chart_colours()) {
     const std::string set = value(colour);
     out += ".f" + colour.name + "{fill:" + set + "}";
     if (colour.name[0] != 'h') out += ".l" + colour.name + "{stroke:" + set + "}";
-    if (colour.name == "ink") ink = set;
     if (colour.name == "paper") paper = set;
   }
-  return out + "text{fill:" + ink + "}.marker{stroke:" + paper +
+  return out + ".marker{stroke:" + paper +
          "}.band{fill-opacity:.13}.on{fill:" + paper + "}[hidden]{display:none}";
 }
 

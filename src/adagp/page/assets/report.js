@@ -63,7 +63,7 @@ const drawing = figure => {
   const names = find('.legend li', figure).filter(li => !one('[aria-pressed=false]', li));
   const tall = height + 20 * names.length + 10;
   const style = one('#chart-style').textContent.replace(/var\((.*?)\)/g, (_, name) => getComputedStyle(root).getPropertyValue(name));
-  return [`<svg xmlns="http://www.w3.org/2000/svg" width="${width}" height="${tall}" font-family="sans-serif"><style>${style
+  return [`<svg xmlns="http://www.w3.org/2000/svg" width="${width}" height="${tall}" font-family="sans-serif" class="fink"><style>${style
   }</style><path class="fpaper" d="M0 0h${width}v${tall}H0z"/>${svg.innerHTML.replaceAll('&nbsp;', ' ')}${names.map((li, i) =>
     `<path class="f${li.dataset.colour}" d="M20 ${height + 20 * i}h12v12h-12z"/>` +
     text(40, height + 20 * i + 11, 'start', li.textContent)).join('')}</svg>`, 2 * width, 2 * tall];
