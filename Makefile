@@ -27,8 +27,8 @@ if [ ! -f $(2)/build.ninja ] || [ "$$(cat $$args 2>/dev/null)" != '$(1) $(call o
 endef
 ninja = @ninja -j $(JOBS) -C $(1) $(2)
 
-.PHONY: build run test test-asan test-gpu test-sim test-rtl nightly bench bench-gpu bench-sim bench-parallel layers schemas fuzz \
-  sim-only format cross lint lint-all rtl-synth docs setup offline-bundle wheel test-python clean help
+.PHONY: build run test test-asan test-gpu test-sim test-report test-rtl nightly bench bench-gpu bench-sim bench-parallel \
+  layers schemas fuzz sim-only format cross lint lint-all rtl-synth docs setup offline-bundle wheel test-python clean help
 
 build: ## the program, build/bin/adagp (default)
 	@scripts/setup.sh --auto
@@ -105,6 +105,12 @@ test-sim: ## the tests of the torch-free parts, in build/sim-only
 	$(call configure,sim-only,build/sim-only)
 	$(call ninja,build/sim-only,sim_tests)
 	@cd build/sim-only && ctest --output-on-failure -j 2
+
+test-report: ## the page of `adagp report` in Chromium, which it installs if need be (PYTEST_ARGS=-k zoom)
+	@scripts/setup.sh --sim
+	$(call configure,sim-only,build/sim-only)
+	$(call ninja,build/sim-only,adagp)
+	@scripts/test_report.sh build/sim-only/bin/adagp $(PYTEST_ARGS)
 
 test-rtl: ## the tests of the hardware in rtl/ with Verilator, which it installs if need be
 	@JOBS=$(JOBS) scripts/test_rtl.sh

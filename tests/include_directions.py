@@ -35,6 +35,7 @@ BELOW = {
     "scalesim": ["accel"],
     "zoo": ["accel"],
     "report": ["schedule", "layer_table", "accel", "pipeline"],
+    "page": ["report"],
     "study": ["scalesim", "zoo", "report"],
     "io": ["archives"],
     "cuda": ["core"],
@@ -55,11 +56,11 @@ BELOW = {
     "comm": ["models"],
     "parallel": ["comm", "step", "pipeline", "layers"],
     "doctor": ["comm", "data"],
-    "umbrella": ["study", "experiment"],
+    "umbrella": ["study", "page", "experiment"],
 }
 OPTIONS = {"data/config.h", "models/transformer_options.h", "optim/config.h", "predictor/config.h"}
 TORCH_FREE_UNITS = {"core", "options", "schedule", "rtl", "config", "plan", "archives", "layer_table", "accel",
-                    "pipeline", "scalesim", "zoo", "study", "report", "cuda"}
+                    "pipeline", "scalesim", "zoo", "study", "report", "page", "cuda"}
 TORCH_FREE_FILES = re.compile(r"^(data/sets/cifar\.h|io/(safetensors|crc32c|events|jsonl|image|archive)\.)")
 # A header comment that makes the promise binds its file.
 CLAIM = re.compile(r"^//.*\b(no torch here|torch-free|without torch)\b", re.I | re.M)

@@ -35,5 +35,7 @@ void add_completion(CLI::App& app, Action& action);
 void add_man(CLI::App& app, Action& action);
 
 std::vector<std::string> completion_shells();
+void add_report(CLI::App& app, Action& action);
+void add_watch(CLI::App& app, Action& action);
 
 }  // namespace adagp::apps

@@ -121,6 +121,8 @@ int run(int argc, char** argv) {
   add_energy(app, action);
   add_completion(app, action);
   add_man(app, action);
+  add_report(app, action);
+  add_watch(app, action);
 
   try {
     app.parse(split_short_flags(argc, argv));

@@ -30,7 +30,7 @@ int run_pipeline(PipelineArgs& args) {
     picture = scaling ? report::svg(study::scaling_chart(study))
                       : report::svg(study::pipeline_chart(study));
   }
-  const std::string text = args.json  ? study::pipeline_json(study)
+  const std::string text = args.json  ? study::pipeline_json(study, args.gantt)
                            : args.csv ? study::pipeline_csv(study)
                                       : study::pipeline_text(study, args.gantt);
   core::print_result(text, args.json || args.csv);
@@ -142,7 +142,8 @@ void add_pipeline(CLI::App& app, Action& action) {
   command->add_option("--epochs", args->options.epochs, "Of that run")->capture_default_str();
   command->add_option("--batches-per-epoch", args->options.batches_per_epoch,
                       "Of that run (default: the data set's, or 1000)");
-  command->add_flag("--gantt", args->gantt, "Also what every device does when");
+  command->add_flag("--gantt", args->gantt,
+                    "Also what every device does when; with --json as \"events\"");
   CLI::Option* csv = command->add_flag("--csv", args->csv, "CSV, a line per run");
   command->add_flag("--json", args->json, "JSON; of several runs an array")->excludes(csv);
   command->add_option(

@@ -166,7 +166,8 @@ void bind_pipeline(nb::module_& module) {
       .def_ro("missing", &PipelineStudy::missing_lines)
       .def_ro("skipped", &PipelineStudy::skipped)
       .def("__len__", [](const PipelineStudy& self) { return self.runs.size(); })
-      .def("json", &study::pipeline_json, nb::call_guard<nb::gil_scoped_release>())
+      .def("json", &study::pipeline_json, nb::arg("gantt") = false,
+           nb::call_guard<nb::gil_scoped_release>())
       .def("csv", &study::pipeline_csv, nb::call_guard<nb::gil_scoped_release>())
       .def("text", [](const PipelineStudy& self) { return study::pipeline_text(self, false); })
       .def(

@@ -183,6 +183,34 @@ seed("voc", "no-size", ("<annotation>" + OBJECT.format("dog", "-1e300") + "</ann
 seed("text", "sentences", "\ufeffa b\r\n\ufeffein Wört\n".encode())
 seed("text", "classes", b"cat\ndog\n../x\n")
 
+# Files of a run folder, in the order of run_folder_fuzz.cpp.
+SCORE = {"method": "bp", "model": "net", "data": "toy", "device": "cpu", "precision": "fp32", "seed": 0, "epochs": 2,
+         "batch": 8, "task": "classification", "metric": "top1", "figures": {"top1": 50.5}, "loss": 1, "best_top1": 51,
+         "train_seconds": 3, "eval_seconds": 1, "bp_batches": 4, "gp_batches": 2, "cosine": 0.5, "q": None}
+RECORDS = [{"kind": "train", "step": 1, "loss": 2.5, "probes": [[0.5, 1, 1, 0, 0, 9, 0.25, 0.5], None]},
+           {"kind": "epoch", "epoch": 0, "step": 2, "test_top1": 40, "test_loss": 2, "train_seconds": 1.5, "cost_epochs": 1},
+           {"kind": "decision", "step": 3, "what": "adopt", "candidate": "skip", "tried": 2, "used_k": 2, "rate": 1,
+            "bp_rate": 0.5, "low": 0.1, "pairs": 3}, {"kind": "stopped", "step": 3, "seconds": 2}]
+BUDGET = {"about": "", "conditions": {}, "metric": "top1", "notes": [], "rows": [{"method": "bp", "batch": 8,
+          "epochs": 2, "top1_mean": 50}], "targets": [{"target": "bp 2 ep", "score": 50}],
+          "runs": [{"method": m, "batch": 8, "epochs": e, "seed": 0, "top1": 25 * e, "cost": e, "seconds": e}
+                   for m, e in (("bp", 2), ("bp", 3), ("skip", 2))]}
+SIMULATED = {"model": "net", "dataflow": "ws", "designs": {"max": {"total_cycles": 9, "energy_j": 1, "speedup": 2}},
+             "roof": {"macs_per_cycle": 4, "dram_words_per_cycle": 0.5}, "layers": [
+                 {"name": "a", "passes": {"forward": {"macs": 8, "cycles": 4, "dram_words": 2}}}]}
+PIPELINE = {"schedule": "gpipe", "stages": 2, "makespan": 3, "utilisation": [1, 0.5],
+            "events": [[0, 0, 1, "0", "forward"], [1, 1, 3.5, "0", "backward"]]}
+CONFIG = 'method = "bp"\nepochs = 2\nbatch = 8\n[model]\nname = "<img>"\n'
+LINES = "\n".join(json.dumps(record) for record in RECORDS) + "\n"
+for name, files in {
+    "run": [CONFIG, LINES, json.dumps(SCORE), '{"device": "cpu", "argv": ["a"]}'],
+    "unfinished": [CONFIG, LINES + '{"kind":'],
+    "budget": [CONFIG, LINES, json.dumps(SCORE), "", "", json.dumps(BUDGET)],
+    "simulation": ["", "", "", "", "", "", json.dumps(SIMULATED)],
+    "pipeline": ["", "", "", "", "", "", json.dumps([PIPELINE])],
+}.items():
+    seed("run_folder", name, "\n%%\n".join(files).encode())
+
 # Seeds of rtl_program are what the program writes for a network of one linear layer:
 #   (head -1 T; tail -1 T) > one.csv, T = configs/layers/resnet8-cifar.csv
 #   adagp rtl program --table one.csv --design D -o corpus/rtl_program/D, D = baseline, low, efficient, max

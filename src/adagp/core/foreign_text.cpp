@@ -1,5 +1,7 @@
 #include "adagp/core/foreign_text.h"
 
+#include <algorithm>
+#include <cctype>
 #include <cstdint>
 
 #include "adagp/core/text.h"
@@ -94,6 +96,17 @@ std::string csv_cell(std::string_view text) {
 std::string csv_text(std::string_view cell) {
   if (cell.starts_with('\'') && starts_a_formula(cell)) cell.remove_prefix(1);
   return std::string(cell);
+}
+
+std::string shell_word(const std::string& word) {
+  const auto plain = [](unsigned char c) {
+    return std::isalnum(c) != 0 ||
+           std::string_view("_-./=:,+@").find(static_cast<char>(c)) != std::string_view::npos;
+  };
+  if (!word.empty() && std::all_of(word.begin(), word.end(), plain)) return word;
+  std::string out = "'";
+  for (const char c : word) out += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return out + "'";
 }
 
 std::string xml_escape(std::string_view text, bool attribute) {

@@ -19,6 +19,9 @@ std::string csv_cell(std::string_view text);
 // What csv_cell() was given, from an unquoted cell: drops that '.
 std::string csv_text(std::string_view cell);
 
+// A word of a command line, quoted where a shell wants it.
+std::string shell_word(const std::string& word);
+
 // & < > as XML wants them; in an attribute also " and '.
 std::string xml_escape(std::string_view text, bool attribute = false);
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "adagp/report/budget_curve.h"
+#include "adagp/report/chart.h"
 #include "adagp/report/compare.h"
 
 namespace adagp::report {
@@ -89,8 +90,21 @@ std::string to_json(const BudgetReport& report);
 std::string to_markdown(const BudgetReport& report);  // rows, targets, controls, notes, verdict
 std::string to_console(const BudgetReport& report);   // the same
 std::string to_csv(const BudgetReport& report);       // the rows, unrounded
+// The rows, the targets and the controls, for people; with no rows where there is nothing to tell.
+Table rows_table(const BudgetReport& report);
+Table targets_table(const BudgetReport& report);
+Table controls_table(const BudgetReport& report);
+// What the columns of the rows are.
+extern const char* const kBudgetLegend;
 // Score against seconds: a line per method and batch size, the fits through bp dashed. Throws Error
 // when no run has a score.
+LineChart to_chart(const BudgetReport& report);
 std::string to_svg(const BudgetReport& report);
+
+// The report that to_json() wrote, from its runs. Throws DataError saying what is wrong with it;
+// `name` is the file's.
+BudgetReport read_budget(const std::string& json, const std::string& name);
+// Seconds to a score, for every method and batch size of the rows.
+std::vector<TargetRow> time_to_score(const BudgetReport& report, double score);
 
 }  // namespace adagp::report

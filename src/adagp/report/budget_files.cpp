@@ -188,7 +188,7 @@ std::string to_csv(const BudgetReport& report) {
   return table.csv();
 }
 
-std::string to_svg(const BudgetReport& report) {
+LineChart to_chart(const BudgetReport& report) {
   LineChart chart;
   chart.title = report.metric.label + " against seconds of training";
   chart.x_title = "seconds (log scale); bars: ± sd of the seeds; dashed: fit through bp";
@@ -197,7 +197,11 @@ std::string to_svg(const BudgetReport& report) {
   chart.from_zero = false;
   for (const Curve& curve : report.by_seconds) chart.series.push_back(drawn_curve(curve));
   for (LineSeries& series : drawn_rows(report)) chart.series.push_back(std::move(series));
-  return svg(chart);
+  return chart;
+}
+
+std::string to_svg(const BudgetReport& report) {
+  return svg(to_chart(report));
 }
 
 }  // namespace adagp::report

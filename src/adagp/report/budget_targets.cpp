@@ -67,7 +67,27 @@ void set_ratios(std::vector<TargetRow>& rows) {
   }
 }
 
+std::vector<TargetRow> rows_to(const std::vector<Budgets>& all, double score,
+                               const std::string& name) {
+  std::vector<TargetRow> out;
+  for (const Budgets& budgets : all) {
+    TargetRow row;
+    row.target = name;
+    row.score = score;
+    row.method = budgets.method;
+    row.batch = budgets.batch;
+    set_seconds(row, budgets.points);
+    out.push_back(row);
+  }
+  set_ratios(out);
+  return out;
+}
+
 }  // namespace
+
+std::vector<TargetRow> time_to_score(const BudgetReport& report, double score) {
+  return rows_to(budgets_of(report.rows), score, core::fixed(score, 2));
+}
 
 std::vector<TargetRow> time_to_targets(const std::vector<BudgetRow>& rows, int64_t batch,
                                        const std::vector<int64_t>& target_epochs,
@@ -85,17 +105,7 @@ std::vector<TargetRow> time_to_targets(const std::vector<BudgetRow>& rows, int64
           target == rows.end() ? "was not run." : "has a run without a score."));
       continue;
     }
-    std::vector<TargetRow> mine;
-    for (const Budgets& budgets : all) {
-      TargetRow row;
-      row.target = name;
-      row.score = target->score_mean;
-      row.method = budgets.method;
-      row.batch = budgets.batch;
-      set_seconds(row, budgets.points);
-      mine.push_back(row);
-    }
-    set_ratios(mine);
+    const auto mine = rows_to(all, target->score_mean, name);
     out.insert(out.end(), mine.begin(), mine.end());
   }
   return out;

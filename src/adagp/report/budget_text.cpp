@@ -27,6 +27,8 @@ std::string bounded(const std::optional<double>& value, Bound bound, int digits,
   return sign + core::fixed(*value, digits) + unit;
 }
 
+}  // namespace
+
 Table rows_table(const BudgetReport& report) {
   Table table({{"method", Align::kLeft},
                {"batch"},
@@ -78,15 +80,17 @@ Table controls_table(const BudgetReport& report) {
   return table;
 }
 
-constexpr const char* kLegend =
+const char* const kBudgetLegend =
     "d: points above a curve through plain backprop at equal counted cost or equal seconds, ± "
     "standard error; the curve of the same batch size or of whichever is best there. - : backprop "
     "was not measured there.";
 
+namespace {
+
 std::string assemble(const BudgetReport& report, std::string (Table::*write)() const) {
   std::string out = heading(report.about, report.conditions);
   if (!out.empty()) out += "\n\n";
-  out += (rows_table(report).*write)() + "\n" + kLegend + "\n";
+  out += (rows_table(report).*write)() + "\n" + kBudgetLegend + "\n";
   if (!report.targets.empty()) out += "\n" + (targets_table(report).*write)();
   if (!report.by_seconds.empty()) out += "\n" + (controls_table(report).*write)();
   for (const std::string& note : report.notes) out += "\n" + note + "\n";

@@ -48,7 +48,7 @@ std::vector<std::string> names_of(const std::vector<BarSeries>& series) {
 
 }  // namespace
 
-std::string svg(const BarChart& chart) {
+std::string svg(const BarChart& chart, Use use) {
   const Piles piles = pile_up(chart);
   const auto bars = static_cast<double>(piles.column.size());
   const auto categories = static_cast<double>(chart.categories.size());
@@ -58,9 +58,9 @@ std::string svg(const BarChart& chart) {
   const bool turned = longest > slot - 4;
   // Turned by 40 degrees a label reaches down by two thirds of its length.
   const double below = 50 + (turned ? longest * 0.66 : 0);
-  Frame frame =
-      make_frame(chart.title, chart.x_title, chart.y_title, boxes_of(names_of(chart.series)),
-                 {slot * categories, 320, turned ? std::max(74.0, longest * 0.77) : 74, below});
+  Frame frame = make_frame(
+      chart.title, chart.x_title, chart.y_title, boxes_of(names_of(chart.series)),
+      {slot * categories, 320, turned ? std::max(74.0, longest * 0.77) : 74, below}, use);
   Svg& out = frame.drawing;
   const auto y_of = draw_y_axis(frame, axis_ticks(0, piles.highest));
   const double bar = (slot - 6) / bars;
@@ -81,13 +81,13 @@ std::string svg(const BarChart& chart) {
   }
   if (chart.reference > 0) {
     const double y = y_of(chart.reference);
-    out.line(frame.left, y, frame.left + frame.width, y, "#000000", 1.5);
+    out.line(frame.left, y, frame.left + frame.width, y, "ink", 1.5);
   }
   out.line(frame.left, frame.bottom(), frame.left + frame.width, frame.bottom(), kAxis);
-  return out.str();
+  return out.str(use);
 }
 
-std::string svg(const GanttChart& chart) {
+std::string svg(const GanttChart& chart, Use use) {
   if (chart.lanes.empty() || chart.boxes.empty()) {
     throw Error("chart: '" + chart.title + "' has no data");
   }
@@ -104,9 +104,9 @@ std::string svg(const GanttChart& chart) {
   }
   for (const auto& lane : chart.lanes) widest = std::max(widest, text_width(lane, 11));
   const double lane_height = 26;
-  Frame frame =
-      make_frame(chart.title, chart.x_title, "", boxes_of(kinds),
-                 {860, lane_height * static_cast<double>(chart.lanes.size()), widest + 24, 56});
+  Frame frame = make_frame(
+      chart.title, chart.x_title, "", boxes_of(kinds),
+      {860, lane_height * static_cast<double>(chart.lanes.size()), widest + 24, 56}, use);
   const auto x_of = draw_x_axis(frame, axis_ticks(0, end, 10));
   for (size_t lane = 0; lane < chart.lanes.size(); ++lane) {
     const double y = frame.top + lane_height * (static_cast<double>(lane) + 0.65);
@@ -121,10 +121,10 @@ std::string svg(const GanttChart& chart) {
         x, y, width, lane_height - 4, colour_of(kind),
         core::cat(box.label, " ", core::shortest(box.start), "-", core::shortest(box.end)), "box");
     if (text_width(box.label, 11) < width) {
-      frame.drawing.text(x + width / 2, y + 15, box.label, "middle", 11);
+      frame.drawing.text(x + width / 2, y + 15, box.label, "middle", 11, 0, "on");
     }
   }
-  return frame.drawing.str();
+  return frame.drawing.str(use);
 }
 
 }  // namespace adagp::report

@@ -4,15 +4,12 @@
 #include <cmath>
 
 #include "adagp/core/error.h"
+#include "adagp/core/text.h"
 
 namespace adagp::report {
 namespace {
 
-// Okabe and Ito's colours, told apart by readers with any colour vision, then four of Tol's.
-constexpr const char* kColours[] = {"#0072B2", "#E69F00", "#009E73", "#D55E00",
-                                    "#CC79A7", "#56B4E9", "#8C8C8C", "#B8A800",
-                                    "#882255", "#44AA99", "#999933", "#AA4499"};
-constexpr const char* kGrid = "#dddddd";
+constexpr const char* kGrid = "grid";
 constexpr double kLegendRow = 18, kLetter = 12;
 
 void draw_key(Svg& out, double x, double y, const Key& key) {
@@ -29,11 +26,11 @@ void draw_key(Svg& out, double x, double y, const Key& key) {
 }  // namespace
 
 size_t colour_count() {
-  return std::size(kColours);
+  return kSeriesColours;
 }
 
 std::string colour_of(size_t index) {
-  return kColours[index % std::size(kColours)];
+  return core::cat("s", index % kSeriesColours);
 }
 
 std::string dash_of(Stroke stroke) {
@@ -51,18 +48,25 @@ std::vector<Key> boxes_of(const std::vector<std::string>& names) {
 }
 
 Frame make_frame(const std::string& title, const std::string& x_title, const std::string& y_title,
-                 const std::vector<Key>& legend, const Room& room) {
+                 const std::vector<Key>& every_key, const Room& room, Use use) {
+  const bool page = use == Use::kPage;
+  const std::vector<Key> legend = page ? std::vector<Key>{} : every_key;
+  const std::string heading = page ? "" : title;
   double beside = 24;
   for (const auto& key : legend) beside = std::max(beside, text_width(key.name, kLetter) + 44);
-  const double top = title.empty() ? 20 : 44;
+  const double top = heading.empty() ? 20 : 44;
   const double least = top + 20 + kLegendRow * static_cast<double>(legend.size());
   constexpr double kTitle = 16, kYTitle = 56;  // its distance from the axis
   const double total_width =
-      room.left + std::max(room.width + beside, text_width(title, kTitle) + 24);
-  Frame frame{Svg(total_width, std::max(top + room.height + room.below, least)), room.left, top,
-              room.width, room.height};
+      room.left + std::max(room.width + beside, text_width(heading, kTitle) + 24);
+  Frame frame{Svg(total_width, std::max(top + room.height + room.below, least)),
+              room.left,
+              top,
+              room.width,
+              room.height,
+              use};
   Svg& out = frame.drawing;
-  if (!title.empty()) out.text(room.left, 26, title, "start", kTitle);
+  if (!heading.empty()) out.text(room.left, 26, heading, "start", kTitle);
   out.text(room.left + room.width / 2, frame.bottom() + room.below - 12, x_title, "middle");
   if (!y_title.empty()) {
     out.text(room.left - kYTitle, top + room.height / 2, y_title, "middle", kLetter, -90);
@@ -75,10 +79,11 @@ Frame make_frame(const std::string& title, const std::string& x_title, const std
   return frame;
 }
 
-Place draw_y_axis(Frame& frame, const std::vector<double>& ticks) {
-  const double low = ticks.front(), high = ticks.back();
+Place draw_y_axis(Frame& frame, const std::vector<double>& ticks, bool log) {
+  const auto scaled = [log](double value) { return log ? std::log(value) : value; };
+  const double low = scaled(ticks.front()), high = scaled(ticks.back());
   const double bottom = frame.bottom(), height = frame.height;
-  const auto y_of = [=](double value) { return bottom - (value - low) / (high - low) * height; };
+  const auto y_of = [=](double y) { return bottom - (scaled(y) - low) / (high - low) * height; };
   for (const double tick : ticks) {
     frame.drawing.line(frame.left, y_of(tick), frame.left + frame.width, y_of(tick), kGrid);
     frame.drawing.text(frame.left - 8, y_of(tick) + 4, axis_number(tick), "end", 11);
@@ -96,6 +101,14 @@ Place draw_x_axis(Frame& frame, const std::vector<double>& ticks, bool log) {
     frame.drawing.text(x_of(tick), frame.bottom() + 16, axis_number(tick), "middle", 11);
   }
   return x_of;
+}
+
+void note_scales(Frame& frame, const std::vector<double>& x_ticks,
+                 const std::vector<double>& y_ticks) {
+  frame.drawing.note(
+      "frame", core::cat(frame.left, " ", frame.top, " ", frame.width, " ", frame.height, " ",
+                         core::shortest(x_ticks.front()), " ", core::shortest(x_ticks.back()), " ",
+                         core::shortest(y_ticks.front()), " ", core::shortest(y_ticks.back())));
 }
 
 }  // namespace adagp::report

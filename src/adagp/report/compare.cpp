@@ -89,7 +89,14 @@ Difference paired_scores(const SeedRuns& runs, const SeedRuns& reference) {
   return paired_difference(differences);
 }
 
-Table people_table(const Comparison& comparison) {
+std::string words_below(const Comparison& comparison) {
+  const std::string plain = in_plain_words(comparison);
+  return "\n" + verdict(comparison) + "\n" + (plain.empty() ? "" : "\n" + plain + "\n");
+}
+
+}  // namespace
+
+Table to_table(const Comparison& comparison) {
   Table table({{"method", Align::kLeft},
                {comparison.metric.label + (comparison.metric.percent ? " %" : "")},
                {"n"},
@@ -106,13 +113,6 @@ Table people_table(const Comparison& comparison) {
   }
   return table;
 }
-
-std::string words_below(const Comparison& comparison) {
-  const std::string plain = in_plain_words(comparison);
-  return "\n" + verdict(comparison) + "\n" + (plain.empty() ? "" : "\n" + plain + "\n");
-}
-
-}  // namespace
 
 Comparison compare(const std::vector<RunRecord>& runs, const Metric& metric) {
   const auto groups = by_method(runs);
@@ -180,11 +180,11 @@ std::string above_table(const Comparison& comparison) {
 }  // namespace
 
 std::string to_markdown(const Comparison& comparison) {
-  return above_table(comparison) + people_table(comparison).markdown() + words_below(comparison);
+  return above_table(comparison) + to_table(comparison).markdown() + words_below(comparison);
 }
 
 std::string to_console(const Comparison& comparison) {
-  return above_table(comparison) + people_table(comparison).console() + words_below(comparison);
+  return above_table(comparison) + to_table(comparison).console() + words_below(comparison);
 }
 
 std::string to_csv(const Comparison& comparison) {

@@ -8,6 +8,7 @@
 
 #include "adagp/report/conditions.h"
 #include "adagp/report/stats.h"
+#include "adagp/report/table.h"
 
 namespace adagp::report {
 
@@ -74,6 +75,7 @@ std::string verdict(const Comparison& comparison);
 // pays: against backprop of equal seconds, else against skip. "" without adagp or bp.
 std::string in_plain_words(const Comparison& comparison);
 
+Table to_table(const Comparison& comparison);  // a row for each method, for people
 // {"about", "conditions": {...}, "metric", "methods": {name: {"<metric>_mean", "<metric>_sd", "n",
 // "seconds_mean", "speedup", "bp_batches", "gp_batches", "cosine_mean"}}, "pairs": [{"method",
 // "against", "n", "mean", "low", "high"}], "verdict": text}; a number that does not exist is null.

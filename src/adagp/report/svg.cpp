@@ -38,6 +38,10 @@ std::string attribute(const char* name, const std::string& value) {
   return std::string(" ") + name + "=\"" + svg_text(value) + "\"";
 }
 
+std::string filled(const std::string& colour, const std::string& kind = "") {
+  return attribute("class", "f" + colour + (kind.empty() ? "" : " " + kind));
+}
+
 std::string point_list(const std::vector<std::pair<double, double>>& points) {
   std::string list;
   for (const auto& [x, y] : points) {
@@ -97,21 +101,20 @@ double text_width(const std::string& text, double size) {
 void Svg::rect(double x, double y, double width, double height, const std::string& colour,
                const std::string& about, const std::string& kind) {
   body_ += "<rect" + attribute("x", x) + attribute("y", y) + attribute("width", width) +
-           attribute("height", height) + attribute("fill", colour);
-  if (!kind.empty()) body_ += attribute("class", kind);
+           attribute("height", height) + filled(colour, kind);
   body_ += about.empty() ? "/>\n" : "><title>" + svg_text(about) + "</title></rect>\n";
 }
 
 void Svg::line(double x1, double y1, double x2, double y2, const std::string& colour,
                double width) {
   body_ += "<line" + attribute("x1", x1) + attribute("y1", y1) + attribute("x2", x2) +
-           attribute("y2", y2) + attribute("stroke", colour) + attribute("stroke-width", width) +
-           "/>\n";
+           attribute("y2", y2) + attribute("class", "l" + colour) +
+           attribute("stroke-width", width) + "/>\n";
 }
 
 void Svg::path(const std::vector<std::pair<double, double>>& points, const std::string& colour,
                const std::string& dash) {
-  body_ += "<polyline fill=\"none\" stroke-width=\"2\"" + attribute("stroke", colour);
+  body_ += "<polyline fill=\"none\" stroke-width=\"2\"" + attribute("class", "l" + colour);
   if (!dash.empty()) body_ += attribute("stroke-dasharray", dash);
   body_ += attribute("points", point_list(points)) + "/>\n";
 }
@@ -133,14 +136,33 @@ void Svg::marker(double x, double y, int shape, const std::string& colour,
     for (auto& [cx, cy] : corners) cx += x, cy += y;
     body_ += attribute("points", point_list(corners));
   }
-  body_ += attribute("fill", colour) + " stroke=\"#fff\" class=\"marker\"";
+  body_ += filled(colour, "marker");
   body_ += about.empty() ? "/>\n" : "><title>" + svg_text(about) + "</title></" + kind + ">\n";
 }
 
+void Svg::polygon(const std::vector<std::pair<double, double>>& points, const std::string& colour,
+                  const std::string& kind) {
+  body_ += "<polygon" + attribute("points", point_list(points)) + filled(colour, kind) + "/>\n";
+}
+
+void Svg::cells(const std::vector<std::array<double, 4>>& boxes, const std::string& colour) {
+  std::string d;
+  for (const auto& [x, y, width, height] : boxes) {
+    d += core::cat("M", core::shortest(x), " ", core::shortest(y), "h", core::shortest(width), "v",
+                   core::shortest(height), "h", core::shortest(-width), "z");
+  }
+  body_ += "<path" + filled(colour) + attribute("d", d) + "/>\n";
+}
+
+void Svg::note(const std::string& name, const std::string& value) {
+  notes_ += attribute(("data-" + name).c_str(), value);
+}
+
 void Svg::text(double x, double y, const std::string& text, const std::string& anchor, double size,
-               double turn) {
+               double turn, const std::string& kind) {
   body_ += "<text" + attribute("x", x) + attribute("y", y) + attribute("font-size", size) +
            attribute("text-anchor", anchor);
+  if (!kind.empty()) body_ += attribute("class", kind);
   if (turn != 0) {
     body_ += attribute("transform", "rotate(" + svg_number(turn) + " " + svg_number(x) + " " +
                                         svg_number(y) + ")");
@@ -148,14 +170,19 @@ void Svg::text(double x, double y, const std::string& text, const std::string& a
   body_ += ">" + svg_text(text) + "</text>\n";
 }
 
-std::string Svg::str() const {
+std::string Svg::str(Use use) const {
   const std::string width = svg_number(width_), height = svg_number(height_);
+  const std::string box = "viewBox=\"0 0 " + width + " " + height + "\"";
+  if (use == Use::kPage) {
+    // The words around it say what it shows; its width is in the style, so that it may shrink.
+    return "<svg aria-hidden=\"true\" class=\"fink\" " + box + " width=\"" + width + "\"" + notes_ + ">\n" +
+           body_ + "</svg>\n";
+  }
   return "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
          "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"" +
-         width + "\" height=\"" + height + "\" viewBox=\"0 0 " + width + " " + height +
-         "\" font-family=\"sans-serif\" fill=\"#222\">\n"
-         "<rect width=\"100%\" height=\"100%\" fill=\"#fff\"/>\n" +
-         body_ + "</svg>\n";
+         width + "\" height=\"" + height + "\" " + box + " font-family=\"sans-serif\" class=\"fink\">\n<style>" +
+         chart_style(false) +
+         "</style>\n<rect width=\"100%\" height=\"100%\" class=\"fpaper\"/>\n" + body_ + "</svg>\n";
 }
 
 }  // namespace adagp::report

@@ -123,6 +123,30 @@ std::string Table::csv() const {
   return out;
 }
 
+std::string Table::html(const std::string& caption) const {
+  const auto safe = [](const std::string& text) {
+    return core::xml_escape(core::printable_line(text), /*attribute=*/true);
+  };
+  const auto side = [&](size_t column) {
+    return columns_[column].align == Align::kRight ? " class=\"n\"" : "";
+  };
+  std::string out = "<table><caption>" + safe(caption) + "</caption><thead><tr>";
+  for (size_t c = 0; c < columns_.size(); ++c) {
+    out += core::cat("<th scope=\"col\"", side(c), ">", safe(columns_[c].title), "</th>");
+  }
+  out += "</tr></thead><tbody>\n";
+  for (const auto& row : rows_) {
+    out += "<tr>";
+    for (size_t c = 0; c < row.size(); ++c) {
+      const char* tag = c == 0 ? "th" : "td";
+      out += core::cat("<", tag, c == 0 ? " scope=\"row\"" : "", side(c), ">", safe(row[c]), "</",
+                       tag, ">");
+    }
+    out += "</tr>\n";
+  }
+  return out + "</tbody></table>\n";
+}
+
 std::string number_or_dash(double value, int digits, const char* unit) {
   return std::isfinite(value) ? core::fixed(value, digits) + unit : "-";
 }

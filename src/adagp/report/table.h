@@ -26,6 +26,8 @@ class Table {
   std::string console() const;   // aligned, a rule under the titles, two spaces between columns
   std::string markdown() const;  // bars and line breaks inside cells escaped
   std::string csv() const;       // core::csv_cell(), lines end with \n
+  // <table> with a caption; the first cell of each row is its heading.
+  std::string html(const std::string& caption) const;
 
  private:
   std::vector<Column> columns_;

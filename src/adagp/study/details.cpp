@@ -54,6 +54,13 @@ const accel::DesignResult* with_second_array(const Details& details) {
   return nullptr;
 }
 
+// For a roofline: how much a product computes for what it moves.
+ordered_json pass_json(const accel::PassCost& cost) {
+  return {{"macs", cost.macs},
+          {"cycles", cost.array + cost.stall},
+          {"dram_words", cost.dram_reads + cost.dram_writes}};
+}
+
 ordered_json layer_json(const Study& study, size_t run, const Details& details, size_t i) {
   const accel::Point& point = study.points[run];
   const accel::LayerPlan& plan = point.plan->layers[i];
@@ -71,6 +78,13 @@ ordered_json layer_json(const Study& study, size_t run, const Details& details, 
   out["utilisation"] = mapping.utilisation;
   out["active_pes"] = mapping.active_pes;
   out["folds"] = mapping.folds;
+  if (plan.product) {
+    out["passes"]["forward"] = pass_json(cost.forward);
+    if (training(details)) {
+      if (plan.input_gradient) out["passes"]["input gradient"] = pass_json(cost.input_gradient);
+      if (plan.weight_gradient) out["passes"]["weight gradient"] = pass_json(cost.weight_gradient);
+    }
+  }
   if (!training(details)) return out;
   out["forward_cycles"] = cost.forward.array;
   out["input_gradient_cycles"] = cost.input_gradient.array;
@@ -143,6 +157,10 @@ ordered_json to_json(const Study& study, size_t run, const Details& details, boo
   const layers::Table& table = *study.cases[run].table;
   if (!table.uncounted.empty()) out["uncounted"] = layers::uncounted_json(table);
   if (!per_layer) return out;
+  const accel::Accelerator& machine = study.points[run].accelerator;
+  const double words = machine.dram_bytes_per_cycle / static_cast<double>(machine.word_bytes);
+  out["roof"] = {{"macs_per_cycle", machine.array.pes()},
+                 {"dram_words_per_cycle", words > 0 ? ordered_json(words) : ordered_json(nullptr)}};
   out["layers"] = ordered_json::array();
   for (size_t i = 0; i < details.layers.size(); ++i) {
     out["layers"].push_back(layer_json(study, run, details, i));

@@ -89,7 +89,9 @@ using PipelineProgress = std::function<void(size_t done, size_t all)>;
 PipelineStudy run_pipelines(const PipelineOptions& options, const PipelineProgress& progress = {});
 
 std::string pipeline_text(const PipelineStudy& study, bool gantt);
-std::string pipeline_json(const PipelineStudy& study);  // an object, of several an array
+// An object, of several an array. With `gantt` runs have "events": [device, start, end,
+// micro-batch, "forward", "backward" or "predictor"].
+std::string pipeline_json(const PipelineStudy& study, bool gantt = false);
 std::string pipeline_csv(const PipelineStudy& study);
 report::GanttChart pipeline_chart(const PipelineStudy& study);  // of one run
 report::GanttChart pipeline_chart(const PipelineStudy& study, const PipelineRun& run);

@@ -243,12 +243,19 @@ std::string pipeline_csv(const PipelineStudy& study) {
   return runs_table(study, true).csv();
 }
 
-std::string pipeline_json(const PipelineStudy& study) {
-  if (study.runs.size() == 1 && study.skipped.empty()) {
-    return dump(run_json(study, study.runs[0]), 2) + "\n";
-  }
+std::string pipeline_json(const PipelineStudy& study, bool gantt) {
+  const auto one = [&](const PipelineRun& run) {
+    ordered_json out = run_json(study, run);
+    if (!gantt) return out;
+    out["events"] = ordered_json::array();
+    for (const report::GanttBox& box : pipeline_chart(study, run).boxes) {
+      out["events"].push_back({box.lane, box.start, box.end, box.label, box.kind});
+    }
+    return out;
+  };
+  if (study.runs.size() == 1 && study.skipped.empty()) return dump(one(study.runs[0]), 2) + "\n";
   ordered_json out = ordered_json::array();
-  for (const PipelineRun& run : study.runs) out.push_back(run_json(study, run));
+  for (const PipelineRun& run : study.runs) out.push_back(one(run));
   return dump(out, 2) + "\n";
 }
 

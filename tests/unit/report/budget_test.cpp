@@ -280,7 +280,7 @@ TEST(Budget, TheDrawingHasAMarkForEveryBudgetAndADashedControl) {
     for (size_t i = text.find(what); i != std::string::npos; i = text.find(what, i + 1)) ++found;
     return found;
   };
-  EXPECT_EQ(count("class=\"marker\""), 5u + 3u);  // budgets, and the legend's
+  EXPECT_EQ(count(" marker\""), 5u + 3u);  // budgets, and the legend's
   EXPECT_EQ(count("stroke-dasharray"), 1u);
   EXPECT_EQ(count(">m, batch 512<"), 1u);
 }

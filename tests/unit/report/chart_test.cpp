@@ -31,7 +31,7 @@ struct Shape {
 std::vector<Shape> shapes(const std::string& text, const std::string& kind) {
   const std::regex pattern(
       "<rect x=\"([^\"]*)\" y=\"([^\"]*)\" width=\"([^\"]*)\" "
-      "height=\"([^\"]*)\" fill=\"[^\"]*\" class=\"" +
+      "height=\"([^\"]*)\" class=\"f[^ \"]* " +
       kind + "\"");
   std::vector<Shape> found;
   for (auto it = std::sregex_iterator(text.begin(), text.end(), pattern);
@@ -154,7 +154,7 @@ TEST(Chart, BarsOfErrorReachAsFarAsTheySay) {
   const std::string text = svg(chart);
   const auto spots = circles(text);
   const std::regex pattern(
-      "y1=\"([^\"]*)\" x2=\"[^\"]*\" y2=\"([^\"]*)\" stroke=\"[^\"]*\" "
+      "y1=\"([^\"]*)\" x2=\"[^\"]*\" y2=\"([^\"]*)\" class=\"l[^\"]*\" "
       "stroke-width=\"1.50\"");
   std::vector<double> heights;
   for (auto it = std::sregex_iterator(text.begin(), text.end(), pattern);
@@ -182,7 +182,7 @@ TEST(Chart, StrokesMarkersAndColoursAreAsAsked) {
   const std::regex line("<polyline[^>]*>");
   EXPECT_EQ(std::distance(std::sregex_iterator(text.begin(), text.end(), line), {}), 3)
       << "the dashed one, b's of one point and b's in the legend";
-  const std::regex triangle("<polygon points=\"[^ ]* [^ ]* [^ ]*\" fill=\"#0072B2\"");
+  const std::regex triangle("<polygon points=\"[^ ]* [^ ]* [^ ]*\" class=\"fs0 marker\"");
   EXPECT_EQ(std::distance(std::sregex_iterator(text.begin(), text.end(), triangle), {}), 2);
   EXPECT_EQ(text.find("></text>"), std::string::npos) << "no empty line in the legend";
 }

@@ -1,0 +1,29 @@
+#!/usr/bin/env bash
+# test_report.sh PROGRAM [pytest options]: the page of `adagp report` in the distribution's Chromium, which it
+# installs where it is missing. Python's packages (tests/browser/requirements.txt) go into build/browser-venv.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+say() { echo "test-report: $*" >&2; }
+die() { say "$*"; exit 1; }
+program=$(realpath "${1:?the program to test}")
+shift
+
+export ADAGP_BROWSER=${ADAGP_BROWSER:-/usr/bin/chromium} ADAGP_BROWSER_DRIVER=${ADAGP_BROWSER_DRIVER:-/usr/bin/chromedriver}
+if [[ ! -x $ADAGP_BROWSER || ! -x $ADAGP_BROWSER_DRIVER ]]; then
+  # shellcheck source=scripts/setup_packages.sh
+  source scripts/setup_packages.sh
+  say "installing Chromium and its driver with apt-get ($(rights || echo "not allowed here"))"
+  mkdir -p build
+  needed=(chromium chromium-driver) nice=() without=build/browser-without
+  install_packages
+fi
+
+venv=build/browser-venv stamp=build/browser-venv/.adagp-packages
+wanted="$(cat tests/browser/requirements.txt) $(python3 -V)"
+if [[ $(cat "$stamp" 2>/dev/null) != "$wanted" ]]; then
+  say "installing tests/browser/requirements.txt into $venv"
+  rm -rf "$venv" && python3 -m venv "$venv"
+  "$venv/bin/pip" install -q --disable-pip-version-check -r tests/browser/requirements.txt
+  echo "$wanted" >"$stamp"
+fi
+ADAGP_BIN=$program PYTHONDONTWRITEBYTECODE=1 "$venv/bin/python" -m pytest -q -p no:cacheprovider tests/browser "$@"
