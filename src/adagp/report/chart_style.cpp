@@ -67,8 +67,8 @@ std::string chart_style(bool variables) {
     if (colour.name[0] != 'h') out += ".l" + colour.name + "{stroke:" + set + "}";
     if (colour.name == "paper") paper = set;
   }
-  return out + ".marker{stroke:" + paper +
-         "}.band{fill-opacity:.13}.on{fill:" + paper + "}[hidden]{display:none}";
+  return out + ".marker{stroke:" + paper + "}.band{fill-opacity:.13}.on{fill:" + paper +
+         "}[hidden]{display:none}";
 }
 
 }  // namespace adagp::report

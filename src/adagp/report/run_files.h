@@ -26,10 +26,19 @@ struct EpochRecord {
 };
 
 // Quality of predicted gradients, by layer.
-enum class Probe { kCosine = 0, kNormRatio = 2, kQ = 6, kBias = 7 };
+enum class Probe {
+  kCosine = 0,
+  kRelativeError = 1,
+  kNormRatio = 2,
+  kMse = 4,
+  kMape = 5,
+  kQ = 6,
+  kBias = 7
+};
 struct ProbeRecord {
   int64_t step = 0;
   std::vector<std::array<double, 8>> layers;  // as metrics.jsonl has them
+  double predictor_loss = 0;                  // NaN when the record has none
 
   double at(size_t layer, Probe figure) const { return layers[layer][static_cast<size_t>(figure)]; }
 };

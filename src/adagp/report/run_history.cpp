@@ -1,59 +1,50 @@
 #include "adagp/report/run_history.h"
 
+#include <cmath>
 #include <limits>
 
-#include <nlohmann/json.hpp>
-
 #include "adagp/core/error.h"
-#include "adagp/core/text.h"
+#include "adagp/report/run_files.h"
 
 namespace adagp::report {
 namespace {
 
-double number_in(const nlohmann::json& value) {
-  return value.is_number() ? value.get<double>() : std::numeric_limits<double>::quiet_NaN();
+std::vector<LayerProbe> layers_of(const ProbeRecord& record) {
+  std::vector<LayerProbe> out;
+  for (size_t l = 0; l < record.layers.size(); ++l) {
+    out.push_back({record.at(l, Probe::kCosine), record.at(l, Probe::kMse),
+                   record.at(l, Probe::kMape), record.at(l, Probe::kRelativeError)});
+  }
+  return out;
 }
 
-// docs/run-folder.md: cosine, relative error, norm ratio, R2, MSE, MAPE, q, bias.
-LayerProbe probe_of(const nlohmann::json& values) {
-  return {number_in(values.at(0)), number_in(values.at(4)), number_in(values.at(5)),
-          number_in(values.at(1))};
+double figure(const EpochRecord& record, const char* name) {
+  const auto found = record.figures.find(name);
+  return found == record.figures.end() ? std::numeric_limits<double>::quiet_NaN() : found->second;
 }
 
 }  // namespace
 
 std::vector<EpochHistory> read_history(const core::fs::path& metrics) {
+  const Metrics found =
+      parse_metrics(core::read_file(metrics), metrics.string(), std::numeric_limits<size_t>::max());
+  if (!found.notes.empty()) throw DataError(found.notes.front());
   std::vector<EpochHistory> out;
-  EpochHistory now;
   double seconds_before = 0;
-  int64_t line_number = 0;
-  for (const std::string& line : core::split(core::read_file(metrics), '\n')) {
-    ++line_number;
-    if (core::trim(line).empty()) continue;
-    try {
-      const nlohmann::json record = nlohmann::json::parse(line);
-      const std::string kind = record.at("kind");
-      if (kind == "train") {
-        if (record.contains("predictor_loss"))
-          now.predictor_loss = number_in(record["predictor_loss"]);
-        if (record.contains("probes")) {
-          now.layers.clear();
-          for (const auto& layer : record["probes"]) now.layers.push_back(probe_of(layer));
-        }
-      } else if (kind == "epoch") {
-        now.epoch = record.at("epoch");
-        now.train_loss = number_in(record.at("train_loss"));
-        now.test_loss = number_in(record.at("test_loss"));
-        const double seconds = number_in(record.at("train_seconds"));
-        now.seconds = seconds - seconds_before;
-        seconds_before = seconds;
-        out.push_back(now);
-        now = {};
-      }
-    } catch (const nlohmann::json::exception& error) {
-      throw DataError(
-          core::cat(metrics.string(), ":", line_number, ": not a record of a run: ", error.what()));
+  size_t next = 0;
+  for (const EpochRecord& record : found.epochs) {
+    EpochHistory now;
+    now.epoch = record.epoch;
+    now.train_loss = figure(record, "train_loss");
+    now.test_loss = figure(record, "test_loss");
+    now.seconds = record.seconds - seconds_before;
+    seconds_before = record.seconds;
+    for (; next < found.probes.size() && found.probes[next].step <= record.step; ++next) {
+      now.layers = layers_of(found.probes[next]);
+      const double loss = found.probes[next].predictor_loss;
+      if (std::isfinite(loss)) now.predictor_loss = loss;
     }
+    out.push_back(std::move(now));
   }
   return out;
 }

@@ -1,5 +1,6 @@
 #pragma once
-// What a run's metrics.jsonl says by epoch: seconds, losses, and the predictor's error by layer.
+// What a run's metrics.jsonl (run_files.h) says by epoch: seconds, losses, and the predictor's
+// error by layer.
 
 #include <cstdint>
 #include <optional>
@@ -21,11 +22,12 @@ struct EpochHistory {
   int64_t epoch = 0;
   double seconds = 0;  // of training, of this epoch alone
   double train_loss = 0, test_loss = 0;
-  std::optional<double> predictor_loss;  // the last one of the epoch
+  std::optional<double> predictor_loss;  // with that probe
   std::vector<LayerProbe> layers;        // the last probe of the epoch; empty: none
 };
 
-// Epochs that are complete, in their order. Throws DataError for a file that is not a run's.
+// Epochs that are complete, in their order; what is missing is NaN. Throws DataError for a line
+// that is no record.
 std::vector<EpochHistory> read_history(const core::fs::path& metrics);
 
 }  // namespace adagp::report

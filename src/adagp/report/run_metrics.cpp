@@ -48,6 +48,7 @@ std::optional<ProbeRecord> probe_of(const json& record) {
   if (found == record.end() || !found->is_array() || found->empty()) return std::nullopt;
   ProbeRecord out;
   out.step = count_at(record, "step");
+  out.predictor_loss = number_at(record, "predictor_loss");
   for (const json& layer : *found) {
     auto& numbers = out.layers.emplace_back();
     numbers.fill(kMissing);

@@ -175,13 +175,13 @@ std::string Svg::str(Use use) const {
   const std::string box = "viewBox=\"0 0 " + width + " " + height + "\"";
   if (use == Use::kPage) {
     // The words around it say what it shows; its width is in the style, so that it may shrink.
-    return "<svg aria-hidden=\"true\" class=\"fink\" " + box + " width=\"" + width + "\"" + notes_ + ">\n" +
-           body_ + "</svg>\n";
+    return "<svg aria-hidden=\"true\" class=\"fink\" " + box + " width=\"" + width + "\"" + notes_ +
+           ">\n" + body_ + "</svg>\n";
   }
   return "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
          "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"" +
-         width + "\" height=\"" + height + "\" " + box + " font-family=\"sans-serif\" class=\"fink\">\n<style>" +
-         chart_style(false) +
+         width + "\" height=\"" + height + "\" " + box +
+         " font-family=\"sans-serif\" class=\"fink\">\n<style>" + chart_style(false) +
          "</style>\n<rect width=\"100%\" height=\"100%\" class=\"fpaper\"/>\n" + body_ + "</svg>\n";
 }
 
