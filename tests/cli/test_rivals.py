@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from safetensors.numpy import load_file
 
-from harness import TINY, adagp, interrupt, sets, summary
+from harness import TINY, adagp, assert_same_run, interrupt, sets, summary
 
 SHORT = [*TINY, "--epochs", "2", *sets(checkpoint_every="3ba", log_every="1ba")]
 COPIES = ["--method", "bp", "--parallel", "data,local=2"]
@@ -29,7 +29,8 @@ def weights(folder):
     (["--method", "modules", *sets(accumulate=2)], ["accumulate = 2", "accumulate = 1"]),
     (["--method", "modules", "--parallel", "data,local=2"], ["modules", "leave out --parallel"]),
     (["--method", "xgrad", *sets(optim__momentum=0)], ["optim.momentum = 0", "xgrad"]),
-    (["--method", "bp", *sets(compress__kind="top-k")], ["compress.kind = top-k", "--parallel data"]),
+    (["--method", "bp", *sets(compress__kind="top-k")],
+     ["compress.kind = top-k", "--parallel data"]),
     (["--method", "bp", *sets(compress__kind="sign"), "--parallel", "pipeline=gpipe,local=2"],
      ["compress.kind = sign", "1 copy"]),
     ([*COPIES, *sets(compress__kind="top-k", compress__share=0)], ["compress.share = 0"]),
@@ -48,6 +49,37 @@ def test_keys_of_another_signal_are_named(tmp_path):
     done = adagp("train", *SHORT, "--method", "modules", "-o", tmp_path / "run",
                  *sets(modules__signal="auxiliary", modules__shrink=0.5))
     assert "modules.shrink" in done.stderr and "changes nothing here" in done.stderr
+
+
+SENTENCES = ["--data", "synthetic-translation", "--model", "transformer", "--threads", "1",
+             "--batch", "16", "--epochs", "2", *sets(
+                 model__width=16, model__heads=2, model__hidden=32, model__encoder_layers=2,
+                 model__decoder_layers=2, model__longest=64, model__dropout=0.2,
+                 model__tied="false", translation__longest=40, translation__beam=1,
+                 data__synthetic_train=160, data__synthetic_test=20, optim__name="adam",
+                 optim__lr=0.001, checkpoint_every="3ba", log_every="1ba")]
+
+
+@pytest.mark.parametrize("options", [
+    sets(modules__count=3),
+    sets(modules__count=3, modules__unlocked="true"),
+    sets(modules__signal="replay"),
+], ids=["delayed", "unlocked", "replay"])
+def test_dropout_and_several_tensors_at_a_cut_survive_an_interruption(options, tmp_path):
+    """What is rebuilt from a checkpoint drops the same features as before."""
+    whole, cut = tmp_path / "whole", tmp_path / "cut"
+    command = [*SENTENCES, "--method", "modules", *options]
+    adagp("train", *command, "-o", whole)
+    code, _, err = interrupt(cut, *command, at=6)
+    assert code == 143, err
+    adagp("train", *command, "-o", cut)
+    assert_same_run(cut, whole)
+
+
+def test_own_losses_need_classes(tmp_path):
+    done = adagp("train", *SENTENCES, "--method", "modules", *sets(modules__signal="auxiliary"),
+                 "-o", tmp_path / "run", code=2)
+    assert "needs classes" in done.stderr and "delayed" in done.stderr
 
 
 def test_batches_that_have_not_reached_the_loss_are_no_divergence(tmp_path):

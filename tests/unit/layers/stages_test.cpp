@@ -58,6 +58,17 @@ TEST(Stages, OneStageIsTheNetwork) {
   EXPECT_EQ(cut(*net, "resnet8", "32x32", 1).names.at(0), all_names(*net));
 }
 
+TEST(Stages, TheMostStagesCanBeMadeAndNoMore) {
+  for (const char* name : {"vgg13_bn", "resnet8", "mobilenet_v2"}) {
+    const auto net = models::build(name, small());
+    auto& blocks = dynamic_cast<models::BlockNet&>(*net);
+    const int most = most_stages(trace_blocks(blocks, name, "32x32"));
+    EXPECT_GT(most, 2) << name;
+    EXPECT_EQ(cut(*net, name, "32x32", most).count(), static_cast<size_t>(most)) << name;
+    EXPECT_THROW(cut(*net, name, "32x32", most + 1), UsageError) << name;
+  }
+}
+
 TEST(Stages, TooManyAreRefusedWithTheNumbers) {
   const auto net = models::build("resnet8", small());
   try {

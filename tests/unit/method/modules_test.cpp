@@ -4,20 +4,13 @@
 #include <torch/csrc/autograd/autograd.h>
 
 #include "adagp/core/error.h"
-#include "adagp/layers/stages.h"
+#include "unit/method/halves.h"
 #include "unit/method/matrices.h"
 
 namespace adagp::method {
 namespace {
 
-using Values = std::map<std::string, at::Tensor>;
-
-config::RunConfig modules_config(const std::string& signal, int64_t count) {
-  config::RunConfig c = small::config("modules");
-  c.modules.signal = signal;
-  c.modules.count = count;
-  return c;
-}
+using small::Values;
 
 // The recurrence itself, written out by batch and module: no autograd, no queues.
 std::vector<at::Tensor> recurrence(std::vector<at::Tensor> w,
@@ -64,7 +57,7 @@ std::vector<at::Tensor> recurrence(std::vector<at::Tensor> w,
 
 double distance_from_recurrence(bool unlocked, double shrink) {
   at::manual_seed(7);
-  config::RunConfig c = modules_config("delayed", 3);
+  config::RunConfig c = small::modules_config("delayed", 3);
   c.modules.unlocked = unlocked;
   c.modules.shrink = shrink;
   c.optim.lr = 0.05;
@@ -97,49 +90,18 @@ TEST(ModulesDelayed, ShrinkingIsItsRecurrence) {
   EXPECT_LT(distance_from_recurrence(true, 0.5), kRoundings);
 }
 
-config::RunConfig plain_modules(const std::string& signal) {
-  config::RunConfig c = modules_config(signal, 2);
-  c.optim.momentum = 0;
-  c.optim.decay = 0;
-  c.optim.lr = 0.5;
-  return c;
-}
-
-struct Halves {
-  std::vector<models::Block> lower, upper;
-  std::set<std::string> lower_names;
-};
-
-Halves halves(step::Session& s) {
-  auto& net = dynamic_cast<models::BlockNet&>(*s.net);
-  const auto stages = layers::cut(net, s.config.model.name, s.task->input_name(s.config), 2);
-  const auto middle = net.blocks().begin() + static_cast<std::ptrdiff_t>(stages.first[1]);
-  return {{net.blocks().begin(), middle}, {middle, net.blocks().end()}, stages.names[0]};
-}
-
-at::Tensor run_all(const std::vector<models::Block>& blocks, const at::Tensor& x) {
-  models::Tensors values{x};
-  for (const auto& block : blocks) values = block.run(values);
-  return values.at(0);
-}
-
-void load(step::Session& s, const Values& values) {
-  const at::NoGradGuard no_grad;
-  for (auto& item : s.net->named_parameters()) item.value().copy_(values.at(item.key()));
-}
-
 // The second tick moves the lower half by the first batch, whose gradient at the cut was made at
 // the first weights.
 Values expected_of_second_tick(const config::RunConfig& c, const Values& first,
                                const Values& second, const data::Batch& batch) {
   step::Session s = small::session(c);
-  load(s, first);
-  const Halves net = halves(s);
-  const at::Tensor cut = run_all(net.lower, batch.images()).detach().requires_grad_();
-  at::cross_entropy_loss(run_all(net.upper, cut), batch.labels()).backward();
-  load(s, second);
+  small::load(s, first);
+  const small::Halves net = small::halves(s);
+  const at::Tensor cut = small::run_all(net.lower, batch.images()).detach().requires_grad_();
+  at::cross_entropy_loss(small::run_all(net.upper, cut), batch.labels()).backward();
+  small::load(s, second);
   for (auto& p : s.net->parameters()) p.mutable_grad().reset();
-  torch::autograd::backward({run_all(net.lower, batch.images())}, {cut.grad()});
+  torch::autograd::backward({small::run_all(net.lower, batch.images())}, {cut.grad()});
   Values out;
   for (const auto& item : s.net->named_parameters()) {
     if (net.lower_names.contains(item.key())) out[item.key()] = item.value().grad().clone();
@@ -148,14 +110,14 @@ Values expected_of_second_tick(const config::RunConfig& c, const Values& first,
 }
 
 void expect_second_tick(const std::string& signal, bool at_new_weights) {
-  const config::RunConfig c = plain_modules(signal);
+  const config::RunConfig c = small::plain_modules(signal);
   step::Session s = small::session(c);
   const data::Batch one = small::batch(c, 0), two = small::batch(c, 1);
   const auto method = find_method("modules").make(s);
   const Values first = small::copy_of(*s.net);
   method->full_step(s, one);
   // The upper half has moved already, the lower one waits.
-  for (const std::string& name : halves(s).lower_names) {
+  for (const std::string& name : small::halves(s).lower_names) {
     if (name.find("running") == std::string::npos && name.find("tracked") == std::string::npos) {
       EXPECT_TRUE(at::equal(s.net->named_parameters()[name], first.at(name))) << name;
     }
@@ -190,7 +152,7 @@ TEST(ModulesDelayed, IsAutogradAtTheOldInputAndTheOldWeights) {
 }
 
 TEST(ModulesReplay, MovesTheStatisticsOfNormsOnce) {
-  const config::RunConfig c = plain_modules("replay");
+  const config::RunConfig c = small::plain_modules("replay");
   step::Session s = small::session(c);
   const auto method = find_method("modules").make(s);
   for (int i = 0; i < 3; ++i) method->full_step(s, small::batch(c, i));
@@ -198,60 +160,6 @@ TEST(ModulesReplay, MovesTheStatisticsOfNormsOnce) {
     if (!item.key().ends_with("num_batches_tracked")) continue;
     EXPECT_EQ(item.value().item<int64_t>(), 3) << item.key();
   }
-}
-
-// What a step does to the lower and the upper half.
-std::pair<Values, Values> moves(const config::RunConfig& c, bool change_upper) {
-  step::Session s = small::session(c);
-  const auto method = find_method("modules").make(s);
-  if (change_upper) {
-    const at::NoGradGuard no_grad;
-    s.net->named_parameters()["fc.weight"].mul_(-2);
-  }
-  const Values before = small::copy_of(*s.net);
-  method->full_step(s, small::batch(c));
-  const Halves net = halves(s);
-  std::pair<Values, Values> out;
-  for (const auto& item : s.net->named_parameters()) {
-    (net.lower_names.contains(item.key()) ? out.first : out.second)[item.key()] =
-        before.at(item.key()) - item.value().detach();
-  }
-  return out;
-}
-
-TEST(ModulesAuxiliary, NoGradientCrossesTheCut) {
-  const config::RunConfig c = plain_modules("auxiliary");
-  const auto [lower, upper] = moves(c, false);
-  const auto [lower_again, upper_again] = moves(c, true);
-  for (const auto& [name, move] : lower) {
-    EXPECT_TRUE(at::equal(move, lower_again.at(name))) << name;
-    if (name.ends_with("conv1.weight")) {
-      EXPECT_GT(move.abs().max().item<float>(), 0) << name;
-    }
-  }
-  EXPECT_FALSE(at::equal(upper.at("fc.weight"), upper_again.at("fc.weight")));
-  // The last part has the gradient that backprop has.
-  config::RunConfig bp = c;
-  bp.modules.count = 1;
-  const auto whole = moves(bp, false);
-  for (const auto& [name, move] : upper) {
-    EXPECT_TRUE(at::equal(move, whole.second.at(name))) << name;
-  }
-}
-
-TEST(ModulesAuxiliary, AHeadLearnsItsBatch) {
-  config::RunConfig c = plain_modules("auxiliary");
-  c.optim.lr = 0.05;
-  step::Session s = small::session(c);
-  const auto method = find_method("modules").make(s);
-  const auto weight = [&] { return method->state().at("head0.vectors.9.weight").clone(); };
-  const at::Tensor before = weight();
-  const data::Batch batch = small::batch(c);
-  for (int i = 0; i < 30; ++i) method->full_step(s, batch);
-  EXPECT_GT((weight() - before).abs().max().item<float>(), 1e-3);
-  // Ten examples learnt by heart through a loss of the lower half's own.
-  const step::StepResult seen = method->full_step(s, batch);
-  EXPECT_LT(seen.loss.item<float>(), 1.0);
 }
 
 TEST(Modules, TooManyAreRefusedWithTheRange) {
