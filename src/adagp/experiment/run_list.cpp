@@ -1,6 +1,7 @@
 #include "adagp/experiment/run_list.h"
 
 #include <cctype>
+#include <cmath>
 #include <map>
 #include <set>
 
@@ -124,6 +125,20 @@ std::vector<double> check_list(const std::vector<Job>& jobs, TaskCache& tasks,
     costs.back() = known.at(text);
   }
   return costs;
+}
+
+void announce_list(const std::vector<Job>& jobs, const std::vector<double>& costs,
+                   const RunListOptions& options) {
+  size_t open = 0;
+  double epochs = 0;
+  for (size_t i = 0; i < jobs.size(); ++i) {
+    if (is_finished(options.folder / jobs[i].folder, options.overwrite)) continue;
+    ++open;
+    if (std::isfinite(costs[i])) epochs += costs[i];
+  }
+  if (open == 0) return;
+  core::log_info(core::cat(open, " of ", jobs.size(), " runs to do, which cost about ",
+                           core::fixed(epochs, 0), " epochs of plain backprop"));
 }
 
 void check_new_networks(const std::vector<Job>& jobs, TaskCache& tasks,
