@@ -9,7 +9,6 @@
 #include "adagp/core/log.h"
 #include "adagp/core/text.h"
 #include "adagp/experiment/run_list.h"
-#include "adagp/experiment/runs.h"
 #include "adagp/method/table.h"
 
 namespace adagp::experiment {
@@ -137,18 +136,11 @@ std::vector<int64_t> targets_of(const BudgetOptions& options, const std::set<int
 
 // Refuses what cannot be before anything is trained, and tells how much there is to do.
 void announce(const std::vector<Job>& jobs, TaskCache& tasks, const RunListOptions& options) {
-  size_t open = 0;
-  double epochs = 0;
   const std::vector<double> costs = check_list(jobs, tasks, options);
   for (size_t i = 0; i < jobs.size(); ++i) {
     if (std::isnan(costs[i])) refuse_uncounted(jobs[i].config.model.name);
-    if (is_finished(options.folder / jobs[i].folder, options.overwrite)) continue;
-    ++open;
-    epochs += costs[i];
   }
-  if (open == 0) return;
-  core::log_info(core::cat(open, " of ", jobs.size(), " runs to do, which cost about ",
-                           core::fixed(epochs, 0), " epochs of plain backprop"));
+  announce_list(jobs, costs, options);
 }
 
 void write(const report::BudgetReport& report, const core::fs::path& folder) {

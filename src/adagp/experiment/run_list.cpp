@@ -1,6 +1,7 @@
 #include "adagp/experiment/run_list.h"
 
 #include <cctype>
+#include <cmath>
 #include <map>
 #include <set>
 
@@ -24,10 +25,6 @@ using Summaries = std::map<std::string, report::Summary>;  // by folder
 
 // The budget that bp and the other run give.
 void set_budget(config::RunConfig& config, const Job::EqualSeconds& of, const Summaries& results) {
-  if (!results.contains(of.bp) || !results.contains(of.other)) {
-    throw DivergedError("equal-time has no budget, because " + of.bp + " or " + of.other +
-                        " diverged");
-  }
   const report::Summary& bp = results.at(of.bp);
   config.equal_time_batches =
       method::budget_batches(results.at(of.other).train_seconds,
@@ -65,6 +62,14 @@ JobResult run_job(const Job& job, TaskCache& tasks, const RunListOptions& option
   if (options.keep_diverged && !options.overwrite && core::fs::exists(note)) {
     core::log_info(what + ": diverged before");
     return {std::nullopt, core::trim(core::read_file(note)), true};
+  }
+  if (job.seconds_of &&
+      !(results.contains(job.seconds_of->bp) && results.contains(job.seconds_of->other))) {
+    const std::string why =
+        core::cat(job.config.method, " has no budget, because ", job.seconds_of->bp, " or ",
+                  job.seconds_of->other, " diverged");
+    core::log_error(why);
+    return {std::nullopt, why, false};
   }
   try {
     config::RunConfig config = job.config;
@@ -124,6 +129,20 @@ std::vector<double> check_list(const std::vector<Job>& jobs, TaskCache& tasks,
     costs.back() = known.at(text);
   }
   return costs;
+}
+
+void announce_list(const std::vector<Job>& jobs, const std::vector<double>& costs,
+                   const RunListOptions& options) {
+  size_t open = 0;
+  double epochs = 0;
+  for (size_t i = 0; i < jobs.size(); ++i) {
+    if (is_finished(options.folder / jobs[i].folder, options.overwrite)) continue;
+    ++open;
+    if (std::isfinite(costs[i])) epochs += costs[i];
+  }
+  if (open == 0) return;
+  core::log_info(core::cat(open, " of ", jobs.size(), " runs to do, which cost about ",
+                           core::fixed(epochs, 0), " epochs of plain backprop"));
 }
 
 void check_new_networks(const std::vector<Job>& jobs, TaskCache& tasks,

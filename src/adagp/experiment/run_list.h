@@ -47,6 +47,10 @@ std::string folder_name(const std::string& label);
 std::vector<double> check_list(const std::vector<Job>& jobs, TaskCache& tasks,
                                const RunListOptions& options);
 
+// Tells how many runs are left and what they cost by check_list().
+void announce_list(const std::vector<Job>& jobs, const std::vector<double>& costs,
+                   const RunListOptions& options);
+
 // A quicker check, for lists over many networks whose runs are known to work: makes one run of each
 // network that no folder has yet. Throws UsageError and DataError.
 void check_new_networks(const std::vector<Job>& jobs, TaskCache& tasks,

@@ -188,7 +188,7 @@ SweepResult sweep(const config::RunConfig& config, const SweepOptions& options) 
     std::vector<Job> jobs;
     for (const SweepJob& one : all) jobs.push_back(one.job);
     planned += jobs.size();
-    check_list(jobs, tasks, list);
+    announce_list(jobs, check_list(jobs, tasks, list), list);
     result.open += run_list(jobs, tasks, list, [&](size_t i, const JobResult& one) {
       progress.add(all[i], one);
       if (one.reused) return;

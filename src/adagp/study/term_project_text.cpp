@@ -1,5 +1,6 @@
 // The term project's tables for people, as JSON and as CSV.
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -22,9 +23,18 @@ const report::MethodRow* variant_of(const TermRow& row, const std::string& name)
   return nullptr;
 }
 
+// Seeds of a variant that diverged.
+int64_t diverged_seeds(const TermRow& row, const std::string& name) {
+  return std::count_if(row.what.diverged.begin(), row.what.diverged.end(),
+                       [&](const std::string& text) { return text.starts_with(name + " seed "); });
+}
+
 std::string variant_score(const TermRow& row, const std::string& name) {
   const auto* found = variant_of(row, name);
-  return found != nullptr ? report::with_spread(found->score_mean, found->score_sd) : "-";
+  const int64_t diverged = diverged_seeds(row, name);
+  if (found == nullptr) return diverged > 0 ? core::cat(diverged, " diverged") : "-";
+  return report::with_spread(found->score_mean, found->score_sd) +
+         (diverged > 0 ? core::cat(", ", diverged, " diverged") : "");
 }
 
 double variant_seconds(const TermRow& row, const std::string& name) {

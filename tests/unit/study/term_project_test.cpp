@@ -46,12 +46,15 @@ TEST(TermProject, TextHasTheMeasuredFiguresAndWhatIsMissing) {
     vgg11.runs.push_back({"adagp", seed, 70, 8, 1, 1, {}});
     vgg11.runs.push_back({kPredictorOnly, seed, 80, 30, 1, 0, {}});
   }
+  vgg11.diverged = {"zero seed 42", "zero seed 43", "adagp seed 44"};
   TermProject project;
   project.networks = {term_row(vgg11)};
   project.runs_open = 3;
   const std::string text = term_text(project, false);
   EXPECT_NE(text.find("1.50 times as long"), std::string::npos) << text;
   EXPECT_NE(text.find("2.50x"), std::string::npos) << text;
+  EXPECT_NE(text.find("70.00 ± 0.00, 1 diverged"), std::string::npos) << text;
+  EXPECT_NE(text.find("  2 diverged  "), std::string::npos) << text;
   EXPECT_NE(text.find("3 runs are not done yet"), std::string::npos);
   const auto json = nlohmann::json::parse(term_json(project));
   // One BP and one GP epoch a run: 2 * 10 / (6 + 2).
