@@ -1,4 +1,4 @@
-# cmake -DSOURCE=... -DFILE=... -P Commit.cmake: writes the sources' commit and version into a header, when they
+# cmake -DSOURCE=... -DFILE=... -P Commit.cmake: writes a source file with the commit and the version, when they
 # changed. Run by every build, since a commit changes no file that CMake watches.
 set(_commit "")
 find_program(_git git)
@@ -11,7 +11,10 @@ if(_git AND EXISTS ${SOURCE}/.git)
     string(APPEND _commit "+")
   endif()
 endif()
-set(_text "#define ADAGP_VERSION \"${VERSION}\"\n#define ADAGP_COMMIT \"${_commit}\"\n")
+set(_text "#include \"adagp/core/provenance.h\"
+std::string adagp::core::version() { return \"${VERSION}\"; }
+std::string adagp::core::commit() { return \"${_commit}\"; }
+")
 set(_old "")
 if(EXISTS ${FILE})
   file(READ ${FILE} _old)

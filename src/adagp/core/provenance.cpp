@@ -1,7 +1,5 @@
 #include "adagp/core/provenance.h"
 
-#include "adagp_commit.h"
-
 namespace adagp::core {
 namespace {
 
@@ -11,14 +9,6 @@ std::vector<std::string>& remembered_words() {
 }
 
 }  // namespace
-
-std::string version() {
-  return ADAGP_VERSION;
-}
-
-std::string commit() {
-  return ADAGP_COMMIT;
-}
 
 void remember_command(int argc, const char* const* argv) {
   remembered_words().assign(argv, argv + argc);

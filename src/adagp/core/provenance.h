@@ -6,6 +6,7 @@
 
 namespace adagp::core {
 
+// cmake/Commit.cmake writes these two.
 std::string version();  // "0.1.0"
 // Of the sources, abbreviated, with a "+" where files were changed; empty when not built in a git
 // repository.
