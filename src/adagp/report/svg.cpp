@@ -63,8 +63,13 @@ std::string axis_number(double value) {
 }
 
 std::vector<double> axis_ticks(double low, double high, int count) {
-  if (!(high > low)) high = low + 1;
-  const double rough = (high - low) / count;
+  // Beyond this numbers have no neighbours to step to, and a range may be infinite.
+  constexpr double kLargest = 1e300, kFinest = 1e-12;
+  low = std::clamp(low, -kLargest, kLargest);
+  high = std::clamp(high, -kLargest, kLargest);
+  const double least = std::max(std::abs(low), std::abs(high)) * kFinest;
+  if (!(high - low > 1e-300)) high = low + std::max(1.0, least);
+  const double rough = std::max((high - low) / count, std::max(least, 1e-300));
   const double power = std::pow(10, std::floor(std::log10(rough)));
   double step = 10 * power;
   for (const double factor : {5.0, 2.5, 2.0, 1.0}) {
@@ -79,6 +84,8 @@ std::vector<double> axis_ticks(double low, double high, int count) {
 }
 
 std::vector<double> log_ticks(double low, double high) {
+  low = std::clamp(low, 1e-300, 1e300);
+  high = std::clamp(high, low, 1e300);
   const double ratio = high / low;
   const std::vector<double> steps = ratio < 8     ? std::vector<double>{1, 1.5, 2, 3, 4, 5, 6, 8}
                                     : ratio < 200 ? std::vector<double>{1, 2, 5}

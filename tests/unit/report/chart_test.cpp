@@ -221,6 +221,21 @@ TEST(Chart, TicksAreRoundAndCoverTheData) {
   }
 }
 
+TEST(Chart, TicksOfAnyNumbersComeToAnEnd) {
+  for (const double low : {-1e308, -1.0, 0.0, 1e-320, 1e16, 1e300, 1.7e308}) {
+    for (const double high : {low, std::nextafter(low, 1.7e308), 1.0, 1e16 + 2, 1.7e308}) {
+      const auto ticks = axis_ticks(low, std::max(low, high));
+      EXPECT_GE(ticks.size(), 2u) << low << " " << high;
+      EXPECT_LE(ticks.size(), 20u) << low << " " << high;
+      EXPECT_LT(ticks.front(), ticks.back()) << low << " " << high;
+      if (low <= 0) continue;
+      const auto powers = log_ticks(low, std::max(low, high));
+      EXPECT_LE(powers.size(), 700u);
+      EXPECT_LT(powers.front(), powers.back());
+    }
+  }
+}
+
 TEST(Chart, LogarithmicTicksAreRoundAndCoverTheData) {
   EXPECT_EQ(log_ticks(22, 45), (std::vector<double>{20, 30, 40, 50}));
   EXPECT_EQ(log_ticks(3, 120), (std::vector<double>{2, 5, 10, 20, 50, 100, 200}));

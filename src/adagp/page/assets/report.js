@@ -26,7 +26,8 @@ const keep = (key, value) => {
 
 // Round values: the first is not above low, the last not below high.
 const ticksOf = (low, high, log) => {
-  const ticks = [];
+  const ticks = [], size = Math.max(Math.abs(low), Math.abs(high));
+  if (size > 1e15 || size < 1e-15) return [low, high > low ? high : low + 1];
   if (log) {
     const steps = high / low < 200 ? [1, 2, 5] : [1];
     for (let p = 10 ** Math.floor(Math.log10(low)); ; p *= 10) {
@@ -37,7 +38,7 @@ const ticksOf = (low, high, log) => {
       }
     }
   }
-  if (!(high > low)) high = low + 1;
+  if (!(high - low > size / 1e12)) high = low + 1;
   const p = 10 ** Math.floor(Math.log10((high - low) / 6));
   const step = p * [1, 2, 5, 10].find(s => s * p * 6.001 >= high - low);
   for (let i = Math.floor(low / step); ; ++i) {
