@@ -5,7 +5,7 @@
 
 NB_MODULE(_core, module) {
   module.doc() = "The torch-free half of adagp: plans, schedules, simulators, statistics.";
-  module.attr("VERSION") = adagp::core::version();
+  module.attr("VERSION") = adagp::core::version().c_str();
   adagp::python::bind_errors(module);
   adagp::python::bind_plan(module);
   adagp::python::bind_schedule(module);
