@@ -27,6 +27,7 @@ def main():
     parser.add_argument("--methods", default="adagp,progressive,stored-loss")
     parser.add_argument("--epochs", type=int, default=5)
     parser.add_argument("--seeds", type=int, default=2)
+    parser.add_argument("--first-seed", type=int, default=0)
     parser.add_argument("--batch", type=int, default=512)
     parser.add_argument("--folder", default="runs/regnet")
     parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
@@ -36,7 +37,8 @@ def main():
     test = OnDevice(args.data, "test", args.device)
     result = adagp.compare(
         regnet, train.loader(batch_size=args.batch, shuffle=True, drop_last=True),
-        test.loader(batch_size=1000), epochs=args.epochs, seeds=args.seeds,
+        test.loader(batch_size=1000), epochs=args.epochs,
+        seeds=range(args.first_seed, args.first_seed + args.seeds),
         methods=args.methods.split(","), folder=args.folder, device=args.device, precision="bf16",
         data="cifar10 (re-encoded)",
         optimizer=lambda p: torch.optim.SGD(p, lr=0.1, momentum=0.9, weight_decay=5e-4,

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Time to the accuracy of backprop in a plain PyTorch loop, with and without a Plan.
 
-    plan_loop.py cifar10.safetensors --modes eager,compile --seeds 3
+    plan_loop.py cifar10.safetensors --modes eager,compile,graph --seeds 3
 
-Each mode trains resnet18 by backprop for --epochs, by --method at each of --lengths, and by backprop
+Modes: eager, compile (torch.compile), graph (torch.compile with CUDA graphs). Each mode trains resnet18 by backprop for --epochs, by --method at each of --lengths, and by backprop
 without a plan for two epochs (what a plan costs). Seconds are those of training: evaluation,
 compiling and the choice of kernels are off the clock. Prints a table and, as its last line, JSON.
 """
@@ -30,7 +30,10 @@ class Loop:
         self.train_set = OnDevice(args.data, "train", args.device, augment=True)
         self.test_set = OnDevice(args.data, "test", args.device)
         self.net = resnet18().to(args.device, memory_format=torch.channels_last)
-        self.run = torch.compile(self.net, dynamic=False) if mode == "compile" else self.net
+        self.run = self.net
+        if mode != "eager":
+            how = "reduce-overhead" if mode == "graph" else None
+            self.run = torch.compile(self.net, dynamic=False, mode=how)
 
     def begin(self, seed):
         torch.manual_seed(seed)
@@ -106,7 +109,7 @@ def measure(args, mode):
     loop.warm_up(plan.shapes())
     print(f"{mode}: warm after {time.perf_counter() - start:.0f} s", file=sys.stderr, flush=True)
     runs = {("bp", args.epochs): [], **{(args.method, n): [] for n in args.lengths}}
-    for seed in range(args.seeds):  # methods take turns
+    for seed in range(args.first_seed, args.first_seed + args.seeds):  # methods take turns
         for (method, epochs), found in runs.items():
             found.append(loop.planned(method, epochs, seed))
             print(f"{mode} {method}@{epochs} seed {seed}: {found[-1][0]:.2f} %, "
@@ -126,6 +129,7 @@ def main():
                         default=[24, 28, 32], help="epochs of the method")
     parser.add_argument("--modes", default="eager,compile")
     parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--first-seed", type=int, default=0)
     parser.add_argument("--batch", type=int, default=256)
     parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
     args = parser.parse_args()
