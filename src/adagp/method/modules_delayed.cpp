@@ -2,8 +2,8 @@
 //
 // The gradient is that of the published formula: activations and weights are both of the time of
 // the forward pass. The released code of DDG changes weights under the graph's feet and so mixes
-// old activations with new weights. Here a forward pass leaves its weights' memory to the graph,
-// and the parameters go on in a copy.
+// old activations with new weights. Here a forward pass runs on a copy of the weights, which the
+// graph keeps. The parameters stay where they are: recorded steps of evaluation know their memory.
 
 #include <ATen/ATen.h>
 #include <torch/csrc/autograd/autograd.h>
@@ -25,13 +25,13 @@ class Delayed : public Ticks {
 
  protected:
   models::Tensors forward(step::Session& s, size_t module, ModulePass& pass) override {
-    pass.outputs = run(s, module, pass.inputs);
-    if (delay(module) == 0) return pass.outputs;
-    for (const size_t p : params(module)) {
-      at::Tensor leaf = leaf_of(s.optimizer->params()[p]);
-      pass.weights.push_back(leaf.variable_data());
-      leaf.set_data(pass.weights.back().clone());
+    if (delay(module) > 0) {
+      for (const size_t p : params(module)) {
+        pass.weights.push_back(leaf_of(s.optimizer->params()[p]).variable_data().clone());
+      }
     }
+    const OldWeights now(s, params(module), pass.weights);
+    pass.outputs = run(s, module, pass.inputs);
     return pass.outputs;
   }
 
@@ -53,7 +53,7 @@ class Delayed : public Ticks {
   }
 
  private:
-  // While one is alive, the parameters have the data of an older time.
+  // While one is alive, the parameters have these copies of a pass as their data.
   class OldWeights {
    public:
     OldWeights(const step::Session& s, const std::vector<size_t>& params,

@@ -4,8 +4,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <sstream>
 
 #include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
 
 #include "adagp/core/error.h"
 #include "adagp/core/files.h"
@@ -141,6 +143,33 @@ TEST_F(GpuTest, WholeRunsAreTheSameRecordedOrNot) {
     if (config.method != "auto") continue;
     const std::string told = core::read_file(folder.path / "recorded" / "metrics.jsonl");
     EXPECT_NE(told.find("\"decision\""), std::string::npos) << "auto tried nothing";
+  }
+}
+
+// Losses on the test set after each epoch of a run.
+std::vector<double> test_losses(const config::RunConfig& config, const core::fs::path& folder) {
+  train::train(config, test::task(), folder, false);
+  std::vector<double> out;
+  std::istringstream lines(core::read_file(folder / "metrics.jsonl"));
+  for (std::string line; std::getline(lines, line);) {
+    const auto record = nlohmann::json::parse(line);
+    if (record.value("kind", "") == "epoch") out.push_back(record.at("test_loss"));
+  }
+  return out;
+}
+
+// Evaluation is recorded after the first epoch, and the steps of these methods are not.
+TEST_F(GpuTest, EvaluationOfModulesIsTheSameRecordedOrNot) {
+  for (const char* signal : {"delayed", "replay"}) {
+    SCOPED_TRACE(signal);
+    const Folder folder;
+    config::RunConfig config = test::world("bf16");
+    config.method = "modules";
+    config.modules.signal = signal;
+    const auto recorded = test_losses(config, folder.path / "recorded");
+    config.graphs = false;
+    EXPECT_EQ(recorded, test_losses(config, folder.path / "eager"));
+    EXPECT_EQ(std::ssize(recorded), config.epochs);
   }
 }
 

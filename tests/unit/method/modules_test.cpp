@@ -151,6 +151,21 @@ TEST(ModulesDelayed, IsAutogradAtTheOldInputAndTheOldWeights) {
   expect_second_tick("delayed", false);
 }
 
+// Recorded steps, such as those of an evaluation, find weights by their address.
+TEST(ModulesDelayed, ParametersStayInTheirMemory) {
+  const config::RunConfig c = small::plain_modules("delayed");
+  step::Session s = small::session(c);
+  const auto addresses = [&] {
+    std::map<std::string, const void*> out;
+    for (const auto& item : s.net->named_parameters()) out[item.key()] = item.value().data_ptr();
+    return out;
+  };
+  const auto before = addresses();
+  const auto method = find_method("modules").make(s);
+  for (int i = 0; i < 3; ++i) method->full_step(s, small::batch(c, i));
+  EXPECT_EQ(addresses(), before);
+}
+
 TEST(ModulesReplay, MovesTheStatisticsOfNormsOnce) {
   const config::RunConfig c = small::plain_modules("replay");
   step::Session s = small::session(c);
