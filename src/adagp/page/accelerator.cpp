@@ -56,6 +56,16 @@ const json& design_in(const json& run, const std::string& design) {
   return designs.is_object() ? inside(designs, design.c_str()) : inside(run, "total");
 }
 
+// Digits as people read them: 18 908 656, 27.38, 0.0031.
+std::string readable(double value) {
+  constexpr double kMostGrouped = 9e15;
+  if (!std::isfinite(value) || std::abs(value) > kMostGrouped) {
+    return report::number_or_dash(value, 0);
+  }
+  if (std::abs(value) >= 1000) return core::grouped(std::llround(value));
+  return core::fixed(value, std::abs(value) >= 10 ? 2 : 4);
+}
+
 report::Table runs_table(const Results& results, const std::vector<std::string>& names) {
   report::Table table({{"run", report::Align::kLeft},
                        {"design", report::Align::kLeft},
@@ -68,11 +78,11 @@ report::Table runs_table(const Results& results, const std::vector<std::string>&
     for (const std::string& design : designs_of(results)) {
       const json& one = design_in(results.runs[i], design);
       if (!one.is_object()) continue;
-      table.add_row({names[i], design, report::number_or_dash(number_in(one, "total_cycles"), 0),
+      table.add_row({names[i], design, readable(number_in(one, "total_cycles")),
                      report::number_or_dash(number_in(one, "speedup"), 3, "x"),
-                     report::number_or_dash(number_in(one, "energy_j"), 4),
+                     readable(number_in(one, "energy_j")),
                      report::number_or_dash(number_in(one, "energy_ratio"), 3),
-                     report::number_or_dash(number_in(one, "seconds"), 2)});
+                     readable(number_in(one, "seconds"))});
     }
   }
   return table;

@@ -88,8 +88,7 @@ class Roofline {
   bool empty() const { return passes_.empty() || roofs_.empty(); }
 
   void draw(Page& page, LineFigure figure) {
-    size_t style = 6;  // behind those of the passes
-    for (const Roof& roof : roofs_) figure.lines.push_back(line_of(roof, style++));
+    for (size_t i = 0; i < roofs_.size(); ++i) figure.lines.push_back(line_of(roofs_[i], i));
     int marker = 1;
     for (auto& [pass, line] : passes_) {
       line.name = pass;
@@ -109,10 +108,14 @@ class Roofline {
   }
 
  private:
-  Line line_of(const Roof& roof, size_t style) const {
+  Line line_of(const Roof& roof, size_t place) const {
+    using report::Stroke;
+    constexpr Stroke kStrokes[kMostRoofLines] = {Stroke::kSolid, Stroke::kDashed, Stroke::kDotted,
+                                                 Stroke::kDashDotted};
     Line line;
     line.name = roof.name();
-    line.style = style;
+    line.style = 6 + place;  // behind those of the passes
+    line.stroke = kStrokes[place];
     std::vector<double> corners = {least_, most_};
     const double ridge = roof.peak / roof.words;
     if (ridge > least_ && ridge < most_) corners.insert(corners.begin() + 1, ridge);

@@ -65,9 +65,9 @@ std::vector<double> parts_of(const std::vector<Spent>& runs) {
 const char* about_parts(bool all_tell, bool none_tells) {
   if (all_tell) return "";
   return none_tells
-             ? " These runs do not tell BP batches, GP batches and waiting for data apart: on "
+             ? "These runs do not tell BP batches, GP batches and waiting for data apart: on "
                "a GPU that would take a wait after each batch."
-             : " Where BP batches, GP batches and waiting for data are not told apart, \"rest "
+             : "Where BP batches, GP batches and waiting for data are not told apart, \"rest "
                "of training\" is the training as a whole.";
 }
 
@@ -136,8 +136,9 @@ void add_seconds(Page& page, const Group& group, const std::string& id) {
   Figure figure;
   figure.id = id + "-seconds";
   figure.title = "Seconds of the finished runs, mean over the seeds";
-  figure.about =
-      core::cat("Stopped: the process or the machine slept.", about_parts(all_tell, none_tells));
+  const bool stopped = chart.series.back().name == "stopped";
+  figure.about = core::cat(stopped ? "Stopped: the process or the machine slept. " : "",
+                           about_parts(all_tell, none_tells));
   figure.svg = report::svg(chart, report::Use::kPage);
   std::vector<std::string> names;
   for (const auto& series : chart.series) names.push_back(series.name);
