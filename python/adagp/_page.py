@@ -10,7 +10,7 @@ from pathlib import Path
 from ._program import program
 from .errors import DataError, Error, UsageError
 
-_ERRORS = {2: UsageError, 3: DataError}
+_ERRORS: dict[int, type[Error]] = {2: UsageError, 3: DataError}
 
 
 def write_page(inputs: Sequence[Path], output: str | PathLike[str], title: str | None) -> Path:
