@@ -8,16 +8,17 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 say() { echo "test-python: $*" >&2; }
 
-venv=build/python-venv stamp=build/python-venv/.adagp-packages
-wanted="$(cat python/tests/requirements.txt) $(python3 -V)"
-if [[ $(cat "$stamp" 2>/dev/null) != "$wanted" ]]; then
-  say "installing python/tests/requirements.txt into $venv"
-  rm -rf "$venv" && .venv/bin/python3 -m venv "$venv"
-  site=$("$venv/bin/python" -c 'import site; print(site.getsitepackages()[0])')
+# shellcheck source=scripts/tool_venv.sh
+source scripts/tool_venv.sh
+
+site_of() { "$1/bin/python" -c 'import site; print(site.getsitepackages()[0])'; }
+venv_begun() {  # torch of the engine
+  local site
+  site=$(site_of "$1")
   echo "$PWD/.venv/lib/$(basename "$(dirname "$site")")/site-packages" >"$site/torch-of-the-engine.pth"
-  "$venv/bin/pip" install -q --disable-pip-version-check -r python/tests/requirements.txt
-  echo "$wanted" >"$stamp"
-fi
+}
+venv=build/python-venv tool_python=.venv/bin/python3
+tool_venv $venv -r python/tests/requirements.txt
 "$venv/bin/pip" install -q --disable-pip-version-check --force-reinstall --no-deps dist/adagp-*.whl
 if [[ -z ${ADAGP_PROGRAM:-} && -x build/bin/adagp ]]; then
   export ADAGP_PROGRAM=$PWD/build/bin/adagp
@@ -25,5 +26,4 @@ fi
 cd build  # so that the installed package is tested and not the sources
 "../$venv/bin/python" -m pytest -c ../python/tests/pytest.ini --rootdir .. ../python/tests "$@"
 cd ..
-site=$("$venv/bin/python" -c 'import site; print(site.getsitepackages()[0])')
-MYPYPATH=$site "$venv/bin/python" -m mypy --config-file pyproject.toml -p adagp
+MYPYPATH=$(site_of "$venv") "$venv/bin/python" -m mypy --config-file pyproject.toml -p adagp

@@ -18,12 +18,8 @@ if [[ ! -x $ADAGP_BROWSER || ! -x $ADAGP_BROWSER_DRIVER ]]; then
   install_packages
 fi
 
-venv=build/browser-venv stamp=build/browser-venv/.adagp-packages
-wanted="$(cat tests/browser/requirements.txt) $(python3 -V)"
-if [[ $(cat "$stamp" 2>/dev/null) != "$wanted" ]]; then
-  say "installing tests/browser/requirements.txt into $venv"
-  rm -rf "$venv" && python3 -m venv "$venv"
-  "$venv/bin/pip" install -q --disable-pip-version-check -r tests/browser/requirements.txt
-  echo "$wanted" >"$stamp"
-fi
+# shellcheck source=scripts/tool_venv.sh
+source scripts/tool_venv.sh
+venv=build/browser-venv
+tool_venv $venv -r tests/browser/requirements.txt
 ADAGP_BIN=$program PYTHONDONTWRITEBYTECODE=1 "$venv/bin/python" -m pytest -q -p no:cacheprovider tests/browser "$@"

@@ -66,7 +66,8 @@ configuration() {
   model=$(scripts/rtl_model.sh "$@" --main $tests/test_tiles.cpp)
   "$model"
   [[ $train == - ]] && return
-  model=$(scripts/rtl_model.sh "$@" --main "$tests/test_training.cpp $tests/direct_net.cpp $tests/small_net.cpp")
+  model=$(scripts/rtl_model.sh "$@" --main "$tests/test_training.cpp $tests/direct_net.cpp $tests/small_net.cpp \
+    $tests/small_net_predict.cpp")
   "$model" "$train"
 }
 

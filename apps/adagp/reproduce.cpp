@@ -13,6 +13,7 @@
 #include "adagp/study/recipes.h"
 #include "commands.h"
 #include "resume_advice.h"
+#include "run_list_flags.h"
 #include "train_flags.h"
 
 namespace adagp::apps {
@@ -21,9 +22,9 @@ namespace {
 struct ReproduceArguments {
   TrainFlags flags;
   experiment::ReproduceOptions options;
-  std::string target, output;
-  double budget = 0;
-  bool seeds_given = false, json = false;
+  RunListFlags list;
+  std::string target;
+  bool seeds_given = false, output_given = false;
 };
 
 struct Target {
@@ -81,16 +82,16 @@ int run_reproduce(ReproduceArguments& arguments) {
   const Target& target = find_target(arguments.target);
   refuse_own_keys(arguments.flags);
   experiment::ReproduceOptions& options = arguments.options;
-  if (options.quick && !arguments.seeds_given) options.seeds = 1;
-  const std::string folder =
-      arguments.output.empty() ? "runs/reproduce/" + arguments.target : arguments.output;
-  options.folder = folder;
+  RunListFlags& list = arguments.list;
+  if (options.quick && !arguments.seeds_given) list.seeds = 1;
+  if (!arguments.output_given) list.output = "runs/reproduce/" + arguments.target;
+  list.fill(options);
   const config::RunConfig config = recipe_of(target, arguments);
-  core::stop_after(arguments.budget);
+  core::stop_after(list.budget);
   const auto result = with_resume_advice(options.overwrite, kWithoutOverwrite,
                                          [&] { return target.run(config, options); });
-  core::print_result(arguments.json ? result.json : result.text, arguments.json);
-  core::log_info("written in " + folder + ": " + core::join(result.files, ", "));
+  core::print_result(list.json ? result.json : result.text, list.json);
+  core::log_info("written in " + list.output + ": " + core::join(result.files, ", "));
   if (result.open > 0) {
     core::log_info(core::cat(result.open, result.open == 1 ? " run is" : " runs are",
                              " left; the same command goes on"));
@@ -110,31 +111,21 @@ void add_reproduce(CLI::App& app, Action& action) {
       ->required()
       ->type_name("");
   arguments->flags.declare(*command, false);
-  const auto option = [&](const std::string& name, auto& target, const std::string& about) {
-    return command->add_option(name, target, about)->type_name("");
-  };
-  option("--networks", arguments->options.networks, "Comma-separated; by default the target's");
-  auto* seeds = option("--seeds", arguments->options.seeds, "How many, from --seed on")
-                    ->check(CLI::Range(1, 1000))
-                    ->capture_default_str();
-  command->add_flag("--quick", arguments->options.quick, "Few networks, few epochs, one seed");
-  option("--budget", arguments->budget,
-         "Seconds after which the run in work is saved; the same command goes on")
-      ->check(CLI::Range(1e-3, 1e9));
   command
-      ->add_option("-o,--output", arguments->output,
-                   "Folder of the runs; the same command resumes it")
-      ->type_name("DIR")
-      ->default_str("runs/reproduce/TARGET");
-  command->add_flag("--overwrite", arguments->options.overwrite, "Run everything anew");
-  command->add_flag("--json", arguments->json, "Print as JSON");
+      ->add_option("--networks", arguments->options.networks,
+                   "Comma-separated; by default the target's")
+      ->type_name("");
+  command->add_flag("--quick", arguments->options.quick, "Few networks, few epochs, one seed");
+  arguments->list.declare_budget(*command);
+  arguments->list.declare(*command, "runs/reproduce/TARGET");
   command->footer(
       "Example, ten minutes at a time until it says that no run is left:\n"
       "  adagp reproduce paper-table1 --data-dir DIR --networks vgg13,resnet50 --epochs 30 "
       "--precision bf16 --budget 580\n"
       "docs/questions.md lists what each target answers.");
-  command->callback([arguments, seeds, &action] {
-    arguments->seeds_given = seeds->count() > 0;
+  command->callback([arguments, command, &action] {
+    arguments->seeds_given = command->count("--seeds") > 0;
+    arguments->output_given = command->count("--output") > 0;
     action = [arguments] { return run_reproduce(*arguments); };
   });
 }

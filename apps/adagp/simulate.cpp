@@ -92,7 +92,9 @@ void print_many(const SimulateArgs& args, const study::Study& study) {
                                       ? report::svg(study::front_chart(study, fronts, args.pareto))
                                       : report::svg(study::runs_chart(study, rows)));
   }
-  if (args.json) {
+  if (args.json && args.per_layer) {
+    study::write_details(study, put_data);
+  } else if (args.json) {
     study::write_json(study, rows, put_data);
   } else if (args.csv) {
     study::write_csv(study, rows, put_data);
@@ -105,10 +107,20 @@ int run_simulate(const SimulateArgs& args) {
   study::Study study = study::make_study(args.options);
   const size_t runs = study.cases.size();
   const bool single = runs == 1 && args.pareto.empty();
-  if (runs > 1 && (args.per_layer || !args.explain.empty())) {
-    throw UsageError(core::cat("simulate: --per-layer and --explain are for one run, got ", runs));
+  if (runs > 1 && !args.explain.empty()) {
+    throw UsageError(core::cat("simulate: --explain is for one run, got ", runs));
   }
-  if (args.per_layer) accel::refuse_rtl(study.points[0].accelerator, "single layers");
+  if (!single && args.per_layer && (!args.json || !args.pareto.empty())) {
+    throw UsageError(
+        core::cat("simulate: --per-layer of several runs needs --json and no --pareto, "
+                  "got ",
+                  runs, runs == 1 ? " run" : " runs"));
+  }
+  if (args.per_layer) {
+    for (const accel::Point& point : study.points) {
+      accel::refuse_rtl(point.accelerator, "single layers");
+    }
+  }
   if (!args.explain.empty()) {
     if (args.json || args.csv || args.per_layer || !args.plot.empty() || !args.pareto.empty()) {
       throw UsageError(
@@ -188,7 +200,8 @@ void add_simulate(CLI::App& app, Action& action) {
   add_training(*command, args->options);
   CLI::Option* csv = command->add_flag("--csv", args->csv, "CSV");
   command->add_flag("--json", args->json, "JSON; of several runs an array")->excludes(csv);
-  command->add_flag("--per-layer", args->per_layer, "One run: a line per layer");
+  command->add_flag("--per-layer", args->per_layer,
+                    "A line per layer; of several runs with --json");
   command->add_option("--explain", args->explain, "One layer: its formulas with the numbers");
   command->add_option(
       "--pareto", args->pareto,

@@ -7,12 +7,12 @@
 #include "adagp/core/error.h"
 #include "adagp/core/interrupt.h"
 #include "adagp/core/log.h"
-#include "adagp/core/output.h"
 #include "adagp/core/text.h"
 #include "adagp/study/ranges.h"
 #include "adagp/study/schedule_points.h"
 #include "commands.h"
 #include "resume_advice.h"
+#include "run_list_flags.h"
 #include "train_flags.h"
 
 namespace adagp::apps {
@@ -21,10 +21,10 @@ namespace {
 struct SweepArguments {
   TrainFlags flags;
   experiment::SweepOptions options;
-  std::string method, over, study, axes, controls = "bp,skip", output = "runs/sweep";
+  RunListFlags list;
+  std::string method, over, study, axes, controls = "bp,skip";
   int64_t random = 0;
-  double budget = 0;
-  bool grid = false, json = false;
+  bool grid = false;
 };
 
 std::vector<study::SweepPoint> points_of(const SweepArguments& arguments,
@@ -72,15 +72,13 @@ int run_sweep(SweepArguments& arguments) {
   // Which schedule is best is also a question about the accelerator.
   if (options.named) options.axes.emplace_back("speedup");
   if (options.select) options.axes = report::parse_axes(arguments.axes, "top1");
-  options.folder = arguments.output;
+  arguments.list.fill(options);
   warn_unused(arguments.flags.given(), experiment::sweep_runs(config, options));
-  core::stop_after(arguments.budget);
+  core::stop_after(arguments.list.budget);
   const auto result = with_resume_advice(options.overwrite, kWithoutOverwrite,
                                          [&] { return experiment::sweep(config, options); });
-  core::print_result(
-      (arguments.json ? report::to_json(result.report) : report::to_console(result.report)) + "\n",
-      arguments.json);
-  core::log_info("written: " + arguments.output + "/sweep.md, .json, .csv, .svg");
+  arguments.list.print(result.report);
+  core::log_info("written: " + arguments.list.output + "/sweep.md, .json, .csv, .svg");
   if (result.open > 0) {
     core::log_info(core::cat(result.open, " runs are left; the same command goes on"));
   }
@@ -110,23 +108,12 @@ void add_sweep(CLI::App& app, Action& action) {
          "Axes of the front, as acc,seconds (also cost, speedup); after the first seed only the "
          "front and the next layer go on")
       ->excludes(grid);
-  option("--seeds", arguments->options.seeds, "How many, from --seed on")
-      ->check(CLI::Range(1, 1000))
-      ->capture_default_str();
   option("--controls", arguments->controls,
          "Beside each point: bp (backprop of equal cost), skip (its schedule without GP batches), "
          "or none")
       ->capture_default_str();
-  option("--budget", arguments->budget,
-         "Seconds after which the run in work is saved; the same command goes on")
-      ->check(CLI::Range(1e-3, 1e9));
-  command
-      ->add_option("-o,--output", arguments->output,
-                   "Folder of the runs; the same command resumes it")
-      ->type_name("DIR")
-      ->capture_default_str();
-  command->add_flag("--overwrite", arguments->options.overwrite, "Run everything anew");
-  command->add_flag("--json", arguments->json, "Print as JSON");
+  arguments->list.declare_budget(*command);
+  arguments->list.declare(*command, "runs/sweep");
   command->footer(
       "Examples:\n"
       "  adagp sweep configs/recipes/demo.toml --over \"predictor.channels=8..32*2\" --seeds 3\n"

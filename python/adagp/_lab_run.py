@@ -44,6 +44,7 @@ class Training:
         self.plan = make_plan(setting, job)
         self.epoch = self.step = self.bp_batches = self.gp_batches = 0
         self.seconds = self.eval_seconds = self.cost = 0.0
+        self.examples: float = 0  # that steps have seen; NaN: not counted
         self.best = -math.inf
         self._prediction: Any = None
         sampler: Any = self.plan
@@ -161,6 +162,7 @@ class Training:
         self._pass_over(position)
         self.synchronize()
         self.seconds += time.perf_counter() - start
+        self.examples += seen
         self.epoch += 1
         mean = float(total) / max(seen, 1)
         if not math.isfinite(mean):
@@ -237,8 +239,8 @@ class Training:
         self.model.load_state_dict(weights)
 
     def state(self) -> dict[str, Any]:
-        names = ("epoch", "step", "bp_batches", "gp_batches", "seconds", "eval_seconds", "cost",
-                 "best")  # fmt: skip
+        names = ("epoch", "step", "bp_batches", "gp_batches", "examples", "seconds",
+                 "eval_seconds", "cost", "best")  # fmt: skip
         state = {name: getattr(self, name) for name in names}
         state |= {"model": self.model.state_dict(), "optimizer": self.optimizer.state_dict()}
         state["plan"] = self.plan.state_dict()
@@ -252,6 +254,7 @@ class Training:
         self.plan.load_state_dict(state.pop("plan"))
         if self._prediction is not None:
             self._prediction.load_state_dict(state.pop("prediction"))
+        self.examples = math.nan  # checkpoints of earlier versions do not tell
         for name, value in state.items():
             setattr(self, name, value)
 
@@ -270,7 +273,7 @@ def train_run(setting: Setting, job: Job, writer: RunWriter, told: Callable[[str
         training.best = max(training.best, score)
         writer.record(
             "epoch", step=training.step, epoch=training.epoch - 1, train_loss=mean, test_loss=loss,
-            train_seconds=training.seconds, cost_epochs=training.cost,
+            train_seconds=training.seconds, cost_epochs=training.cost, examples=training.examples,
             **{f"test_{setting.metric}": score},
         )  # fmt: skip
         writer.save(training.state(), step=training.step)

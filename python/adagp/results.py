@@ -223,6 +223,16 @@ class Comparison:
                              ("csv", self.to_csv())):
             _core.write_file(Path(folder) / f"compare.{ending}", text.encode())
 
+    def report(self, output: str | PathLike[str] = "report.html",
+               title: str | None = None) -> Path:
+        """Writes the runs and their comparison as one HTML file (`adagp report`).
+
+        >>> adagp.runs("runs/vgg13").compare().report("vgg13.html")   # doctest: +SKIP
+        """
+        from ._page import write_page
+
+        return write_page([run.path for run in self.runs], output, title)
+
     def plot(self, ax: Axes | None = None) -> Axes:
         """Score against seconds of training: a point for each method, bars of one sd."""
         pyplot = need("matplotlib.pyplot", "Comparison.plot")
@@ -248,30 +258,35 @@ class Comparison:
 class Budget:
     """Methods against backprop of equal cost and equal time: table, verdict, curves."""
 
-    def __init__(self, report: _core.BudgetReport, compared: Runs) -> None:
-        self.report = report
+    def __init__(self, table: _core.BudgetReport, compared: Runs) -> None:
+        self._table = table
         self.runs = compared
+
+    @property
+    def table(self) -> _core.BudgetReport:
+        """The numbers as objects."""
+        return self._table
 
     @property
     def verdict(self) -> str:
         """What is above backprop of equal seconds, what below, what cannot be told."""
-        return self.report.verdict()
+        return self._table.verdict()
 
     def to_json(self) -> str:
         """The text of budget.json."""
-        return self.report.to_json()
+        return self._table.to_json()
 
     def to_csv(self) -> str:
         """The text of budget.csv."""
-        return self.report.to_csv()
+        return self._table.to_csv()
 
     def to_markdown(self) -> str:
         """The text of budget.md."""
-        return self.report.to_markdown()
+        return self._table.to_markdown()
 
     def to_svg(self) -> str:
         """Score against seconds, as SVG; Jupyter shows it."""
-        return self.report.to_svg()
+        return self._table.to_svg()
 
     def to_pandas(self) -> pandas.DataFrame:
         """A row for each method, batch size and length."""
@@ -285,6 +300,18 @@ class Budget:
         for ending, text in (("md", self.to_markdown()), ("json", self.to_json()),
                              ("csv", self.to_csv()), ("svg", self.to_svg())):
             _core.write_file(Path(folder) / f"budget.{ending}", text.encode())
+
+    def report(self, output: str | PathLike[str] = "report.html",
+               title: str | None = None) -> Path:
+        """Writes runs and budget as one HTML file (`adagp report`). The runs' folder must have the
+        file budget.json of them, as `adagp compare --budget` and .save(folder) write it."""
+        from ._page import write_page
+
+        folders = {run.path.resolve().parent for run in self.runs}
+        if len(folders) != 1 or not (next(iter(folders)) / "budget.json").is_file():
+            raise UsageError("report: no budget.json beside the runs; call .save() with the folder "
+                             "that holds them first")
+        return write_page(list(folders), output, title)
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """Score against seconds of training: a line for each method, bars of one sd."""
@@ -304,7 +331,7 @@ class Budget:
         return axes
 
     def __str__(self) -> str:
-        return self.report.to_console()
+        return self._table.to_console()
 
     __repr__ = __str__
 

@@ -156,6 +156,16 @@ class Run:
         axes.set_ylabel(y)
         return axes
 
+    def report(self, output: str | PathLike[str] = "report.html",
+               title: str | None = None) -> Path:
+        """Writes the run as one HTML file to look at and to share (`adagp report`).
+
+        >>> adagp.Run("runs/a").report("a.html")   # doctest: +SKIP
+        """
+        from ._page import write_page
+
+        return write_page([self.path], output, title)
+
     def weights(self, best: bool = False) -> dict[str, torch.Tensor]:
         """The final weights, or those of the best evaluation, as a state dict.
 

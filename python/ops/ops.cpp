@@ -1,9 +1,6 @@
 // The kernels of src/adagp/cuda as torch operators, through torch's stable ABI: one file runs in
 // every torch from 2.11 on. On a CPU the references run: slow, and the definition.
-//
-// Tensors are checked here, because the kernels trust their pointers.
 
-#include <torch/csrc/stable/accelerator.h>
 #include <torch/csrc/stable/library.h>
 #include <torch/csrc/stable/ops.h>
 #include <torch/csrc/stable/tensor.h>
@@ -12,94 +9,13 @@
 #include <string>
 #include <vector>
 
-#include "adagp/cuda/norm.h"
-#include "adagp/cuda/predictor.h"
-
-#ifdef ADAGP_WITH_KERNELS
-// Of libtorch_cuda, which a torch without CUDA does not have: looked up when it is called.
-extern "C" int aoti_torch_get_current_cuda_stream(int32_t device, void** stream)
-    __attribute__((weak));
-#endif
+#include "checked.h"
 
 namespace {
 
-using torch::headeronly::ScalarType;
-using torch::stable::Tensor;
-using Tensors = std::vector<Tensor>;
-using Ints = std::vector<int64_t>;
-using Floats = std::vector<double>;
-namespace cuda = adagp::cuda;
+using namespace adagp::ops;  // NOLINT: this file is the operators
 
 constexpr int64_t kPixels = cuda::kSummary * cuda::kSummary;
-
-// Every element once, in memory without gaps: what a pointer and a count describe.
-bool dense(const Tensor& x) {
-  int64_t span = 1;
-  for (int64_t d = 0; d < x.dim(); ++d) span += (x.size(d) - 1) * x.stride(d);
-  return x.numel() == 0 || span == x.numel();
-}
-
-const Tensor& checked(const Tensor& x, ScalarType type, const char* name) {
-  STD_TORCH_CHECK(x.scalar_type() == type, "adagp: ", name, " has another dtype than expected");
-  STD_TORCH_CHECK(dense(x), "adagp: ", name, " has gaps in memory; call contiguous()");
-  return x;
-}
-
-float* floats(const Tensor& x, const char* name, int64_t count = -1) {
-  checked(x, ScalarType::Float, name);
-  STD_TORCH_CHECK(count < 0 || x.numel() == count, "adagp: ", name, " has ", x.numel(),
-                  " elements, expected ", count);
-  return static_cast<float*>(x.mutable_data_ptr());
-}
-
-cuda::Type type_of(const Tensor& x, const char* name) {
-  const bool low = x.scalar_type() == ScalarType::BFloat16;
-  STD_TORCH_CHECK(low || x.scalar_type() == ScalarType::Float, "adagp: ", name,
-                  " must be float32 or bfloat16");
-  return low ? cuda::Type::kBFloat16 : cuda::Type::kFloat;
-}
-
-// Where a call runs: the references on a CPU, the kernels on the current stream of a GPU.
-struct OnCpu {
-  explicit OnCpu(const Tensor&) {}
-  void* workspace(const Tensor&, int64_t) { return nullptr; }
-  void run(const cuda::StatsArgs& a) { cuda::reference::norm_stats(a); }
-  void run(const cuda::FeaturesArgs& a) { cuda::reference::predictor_features(a); }
-  void run(const cuda::PredictArgs& a) { cuda::reference::predict_update(a); }
-  void run(const cuda::TrainArgs& a) { cuda::reference::predictor_train(a); }
-  static int64_t stats(int64_t) { return 0; }
-  static int64_t train(const std::vector<cuda::PredictedLayer>&, int64_t, int64_t) { return 0; }
-};
-
-#ifdef ADAGP_WITH_KERNELS
-struct OnCuda {
-  explicit OnCuda(const Tensor& x) : guard(x.get_device_index()) {
-    STD_TORCH_CHECK(aoti_torch_get_current_cuda_stream != nullptr &&
-                        aoti_torch_get_current_cuda_stream(x.get_device_index(), &stream) == 0,
-                    "adagp: this torch gives no CUDA stream");
-  }
-  // Zeroed, of torch's allocator: it may be captured in a graph and belongs to this stream.
-  void* workspace(const Tensor& like, int64_t bytes) {
-    memory.push_back(torch::stable::new_zeros(like, std::vector<int64_t>{bytes}, ScalarType::Byte));
-    return memory.back().mutable_data_ptr();
-  }
-  void run(const cuda::StatsArgs& a) { cuda::norm_stats(a, stream); }
-  void run(const cuda::FeaturesArgs& a) { cuda::predictor_features(a, stream); }
-  void run(const cuda::PredictArgs& a) { cuda::predict_update(a, stream); }
-  void run(const cuda::TrainArgs& a) { cuda::predictor_train(a, stream); }
-  static int64_t stats(int64_t channels) {
-    // For a map of any size: it has no more cells than this one.
-    return cuda::stats_workspace({1, 1 << 10, 1 << 10, channels}, cuda::kSummary);
-  }
-  static int64_t train(const std::vector<cuda::PredictedLayer>& layers, int64_t rows,
-                       int64_t widest) {
-    return cuda::train_workspace(layers.data(), static_cast<int64_t>(layers.size()), rows, widest);
-  }
-  torch::stable::accelerator::DeviceGuard guard;
-  void* stream = nullptr;
-  Tensors memory;
-};
-#endif
 
 // y with its channels next to each other in memory; mostly it is so already.
 Tensor channels_are_last(const Tensor& y, bool convolution) {

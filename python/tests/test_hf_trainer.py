@@ -12,16 +12,9 @@ import adagp
 
 transformers = pytest.importorskip("transformers")
 
+pytestmark = pytest.mark.usefixtures("one_thread")
+
 BATCH, EXAMPLES, SIDE, EPOCHS = 8, 96, 16, 6
-
-
-@pytest.fixture(scope="module", autouse=True)
-def one_thread():
-    """The networks are too small for more, and threads that wait cost other processes time."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
 
 
 class Images(torch.utils.data.Dataset):

@@ -14,19 +14,12 @@ from adagp.integrations.lightning import PlanCallback
 
 L = pytest.importorskip("lightning.pytorch")
 
+pytestmark = pytest.mark.usefixtures("one_thread")
+
 BATCH, EXAMPLES, SIDE, EPOCHS = 8, 100, 16, 6
 METHOD = "progressive+stored-loss"
 for name in ("lightning.pytorch", "pytorch_lightning"):
     logging.getLogger(name).setLevel(logging.ERROR)
-
-
-@pytest.fixture(scope="module", autouse=True)
-def one_thread():
-    """The networks are too small for more, and threads that wait cost other processes time."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
 
 
 @pytest.fixture(autouse=True)

@@ -115,7 +115,8 @@ def report(tmp_path_factory):
     evil = "<img src=x onerror=document.title=1>"
     write_run(folder / "evil", method=evil, model=evil)
     for name, command in (("sim", ["simulate", "--model", "resnet8", "--input", "cifar", "--per-layer", "--json"]),
-                          ("sweep", ["simulate", "--model", "resnet8,vgg13", "--input", "cifar", "--json"]),
+                          ("sweep", ["simulate", "--model", "resnet8,vgg13", "--input", "cifar", "--array",
+                                      "12x15,24x30,48x60", "--json"]),
                           ("pipe", ["pipeline", "--schedule", "all", "--phases", "gp-bp", "--gantt", "--json"])):
         (folder / f"{name}.json").write_bytes(subprocess.run([BIN, *command], check=True, capture_output=True).stdout)
     out = folder / "report.html"

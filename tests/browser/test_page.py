@@ -176,6 +176,33 @@ def test_tables_are_sorted_by_numbers(browser, report):
     assert page.run(column) == ["bp", "adagp", "skip"]
 
 
+def test_words_of_tables_are_not_broken_where_the_page_is_narrow(browser, report):
+    page = browser(width=400).open(report)
+    # "efficient" in one line: its cell is as high as that of "low".
+    heights = page.run("return [...document.querySelectorAll('main td')].filter(d => ['low', 'efficient']"
+                       ".includes(d.textContent)).map(d => d.getBoundingClientRect().height)")
+    assert len(heights) >= 4 and max(heights) < 1.5 * min(heights)
+
+
+def test_names_below_bars_do_not_overlap(browser, report):
+    page = browser().open(report)
+    boxes = page.run("return [...document.querySelectorAll('#accelerator-2-cycles .plot text')]"
+                     ".filter(t => /resnet8|vgg13/.test(t.textContent) && !t.getAttribute('transform'))"
+                     ".map(t => { const r = t.getBoundingClientRect(); return [r.left, r.right]; })")
+    boxes.sort()
+    assert len(boxes) == 6, "upright"
+    assert all(left >= before for (left, _), (_, before) in zip(boxes[1:], boxes))
+
+
+def test_numbers_with_groups_of_digits_are_sorted_by_their_size(browser, report):
+    page = browser().open(report)
+    page.run("document.querySelectorAll('#accelerator-2 ~ .scroll thead th button')[2].click()")
+    cycles = page.run("return [...document.querySelector('#accelerator-2 ~ .scroll').querySelectorAll('tbody tr')]"
+                      ".map(r => r.cells[2].textContent)")
+    numbers = [int(text.replace(" ", "")) for text in cycles]
+    assert len(numbers) >= 8 and " " in cycles[0] and numbers == sorted(numbers)
+
+
 def test_a_click_on_a_layer_shows_its_curve(browser, report):
     page = browser().open(report)
     map_id = "#runs-1-probes-1-cosine"

@@ -138,6 +138,17 @@ def contents(folder):
     return {p: (p.read_bytes(), p.stat().st_mtime_ns) for p in folder.rglob("*") if p.is_file()}
 
 
+def assert_trains_nothing(folder, report, *command):
+    """The same command on a finished folder prints its report (JSON) and touches no run."""
+    def runs():
+        return {path: seen for path, seen in contents(folder).items() if "-seed" in str(path)}
+    before = runs()
+    assert before
+    again = adagp(*command, "-o", folder, "--json")
+    assert json.loads(again.stdout) == json.loads((folder / report).read_text())
+    assert runs() == before
+
+
 def summary(folder):
     return json.loads((Path(folder) / "summary.json").read_text())
 

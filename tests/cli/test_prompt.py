@@ -31,8 +31,8 @@ def commands():
 
 
 def flags(command):
-    """The long names in the first column of the help."""
-    columns = [line.split()[0] for line in adagp(command, "--help").stdout.splitlines()
+    """The long names in the first column of the help, without their defaults ("--methods=bp")."""
+    columns = [line.split()[0].split("=")[0] for line in adagp(command, "--help").stdout.splitlines()
                if line.startswith("  -")]
     return {name for column in columns for name in column.split(",") if name.startswith("--")}
 

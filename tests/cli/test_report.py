@@ -69,6 +69,29 @@ def test_runs_results_and_pipelines_in_one_file(tmp_path):
     assert len(re.findall(r'class="fs\d+ box"', figure)) == len(events) == 4 * (4 + 4)
 
 
+def test_the_roofline_of_a_sweep_has_a_point_for_each_run_and_pass(tmp_path):
+    sim, out = tmp_path / "sim.json", tmp_path / "r.html"
+    sim.write_text(adagp("simulate", "--model", "resnet8", "--input", "cifar", "--array", "12x15,8x8", "--set",
+                         "dram.bytes_per_cycle=16", "--per-layer", "--json").stdout)
+    adagp("report", sim, "-o", out)
+    charts = data_of(out.read_text())
+    runs = json.loads(sim.read_text())
+    assert len(runs) == 2 and {"accelerator-1-roof-1", "accelerator-1-roof-2"} <= charts.keys()
+    lines = charts["accelerator-1-roof"]["s"]
+    # Of a run all layers together.
+    backward = next(s for s in lines if s["n"] == "weight gradient")
+    for place, run in enumerate(runs):
+        passes = [layer["passes"]["weight gradient"] for layer in run["layers"] if "passes" in layer]
+        macs, words, cycles = (sum(one[key] for one in passes) for key in ("macs", "dram_words", "cycles"))
+        assert backward["t"][place] == f"resnet8 {run['array']}"
+        assert backward["x"]["intensity"][place] == pytest.approx(macs / words, rel=1e-4)
+        assert backward["y"]["rate"]["v"][place] == pytest.approx(macs / cycles, rel=1e-4)
+    # Two arrays, two roofs, at most the number of PEs high.
+    roofs = {s["n"]: max(s["y"]["rate"]["v"]) for s in lines if s["n"].startswith("roof")}
+    assert len(roofs) == 2
+    assert all(height <= int(name.split()[1]) for name, height in roofs.items())
+
+
 def test_equal_runs_give_equal_bytes(tmp_path):
     runs, out = comparison(tmp_path / "runs"), tmp_path / "r.html"
     pages = []

@@ -9,7 +9,7 @@ import signal
 import pytest
 
 from harness import (NET, TINY, adagp, assert_same_run, checkpoints, contents, finish, interrupt,
-                     newest_step, sets, start, summary, wait_until)
+                     newest_step, records, sets, start, summary, wait_until)
 
 SHORT = [*TINY, "--epochs", "3", "--seed", "1"]  # the `finished` fixture's
 
@@ -20,6 +20,24 @@ def test_files_of_a_finished_run(finished):
         assert (finished / name).stat().st_size > 0, name
     assert checkpoints(finished) and list((finished / "tb").iterdir())
     assert summary(finished)["gp_batches"] > 0 and summary(finished)["bp_batches"] > 0
+
+
+def test_records_of_epochs_tell_examples_and_parts_of_the_seconds(finished):
+    epochs = [record for record in records(finished) if record["kind"] == "epoch"]
+    assert [record["examples"] for record in epochs] == [200, 400, 600]
+    for record in epochs:
+        parts = record["bp_seconds"] + record["gp_seconds"] + record["data_seconds"]
+        assert 0 < parts <= record["train_seconds"] and record["bp_seconds"] > 0
+    # The parts are of the run so far; GP batches come after the first epoch.
+    for key in ("bp_seconds", "data_seconds", "train_seconds"):
+        assert [r[key] for r in epochs] == sorted(r[key] for r in epochs)
+    assert epochs[-1]["gp_seconds"] > 0
+
+
+def test_batches_that_are_not_loaded_count_no_examples(tmp_path):
+    adagp("train", *TINY, "--epochs", "2", "--method", "skip", "--schedule", "1ep bp, 1:1", "-o", tmp_path / "a")
+    examples = [record["examples"] for record in records(tmp_path / "a") if record["kind"] == "epoch"]
+    assert examples == [200, 200 + 100]
 
 
 def test_finished_folder_prints_its_summary_and_trains_nothing(finished):

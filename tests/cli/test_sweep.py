@@ -7,7 +7,8 @@ import signal
 
 import pytest
 
-from harness import TINY, adagp, contents, finish, newest_step, records, start, summary, wait_until
+from harness import (TINY, adagp, assert_trains_nothing, finish, newest_step, records, start, summary,
+                     wait_until)
 
 OVER = "schedule=1ep bp, 1:1;1ep bp, 2:1|predictor.channels=4,8"
 COMMAND = ["sweep", *TINY, "--epochs", "3", "--over", OVER, "--seeds", "2", "--pareto", "acc,cost"]
@@ -76,12 +77,7 @@ def test_more_seeds_go_to_the_best_two_layers_of_the_front(swept):
 
 
 def test_same_command_again_trains_nothing(swept):
-    folder, _ = swept
-    before = {path: seen for path, seen in contents(folder).items() if "-seed" in str(path)}
-    again = adagp(*COMMAND, "-o", folder, "--json")
-    assert json.loads(again.stdout) == json.loads((folder / "sweep.json").read_text())
-    after = contents(folder)
-    assert all(after[path] == seen for path, seen in before.items())
+    assert_trains_nothing(swept[0], "sweep.json", *COMMAND)
 
 
 def test_killed_again_and_again_it_ends_like_the_uninterrupted_one(swept, tmp_path):

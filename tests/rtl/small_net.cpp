@@ -6,9 +6,8 @@
 namespace adagp::rtl {
 namespace {
 
-constexpr std::uint32_t kAll = 31;
+constexpr std::uint32_t kAll = SmallNet::all_engines;
 const std::uint32_t kExact = bit(Phase::kBp) | bit(Phase::kWarm);
-const std::uint32_t kPredicted = bit(Phase::kGp);
 
 int divide_up(int a, int b) {
   return (a + b - 1) / b;
@@ -248,121 +247,6 @@ void SmallNet::update(Program& p, int l) const {
     d.rot = weight_shift;
     p.push_back(d);
   }
-}
-
-// low, efficient: pool -> hidden layer with ReLU -> gradient, tile by tile on the main array.
-void SmallNet::predict_on_main(Program& p, int l) const {
-  const LayerPlace& at = places_[l];
-  const bool low = machine_.design == Design::kLow;
-  const int x = low ? pred_x_ : 0;
-  const int out = sizes_[l].out_size(), cells = 2, window = std::max(1, out / cells);
-  const int next = out >= cells ? window : 0;  // one pixel fills every cell
-  if (low) {
-    p.push_back(transfer(kPredicted, Buffer::kX, x, feature_rows(), hidden_at, false));
-    p.push_back(
-        transfer(kPredicted, Buffer::kX, x + feature_rows(), at.tile_rows, final_at, false));
-  }
-  for (int t = 0; t < at.tiles; ++t) {
-    Descriptor pool = op(Op::kReorg, kPredicted, kAll);
-    pool.kind = static_cast<std::uint32_t>(ReorgKind::kYToW);
-    pool.n0 = pool.n1 = window;
-    pool.n2 = batch_;
-    pool.s0 = 1;
-    pool.s1 = out;
-    pool.s2 = out * out;
-    pool.xb = next;
-    pool.s3 = next * out;
-    pool.addr = cells | cells << 16;
-    pool.yb = at.y + t * at.m;
-    pool.wb = features_;
-    pool.shift_a = mean_shift + data_shift;
-    p.push_back(pool);
-    for (const bool last : {false, true}) {
-      Descriptor tile = op(Op::kTile, kPredicted, kAll);
-      tile.load_w = 1;
-      tile.psrc = !low;
-      tile.n0 = last ? at.tile_rows : feature_rows();
-      tile.s0 = 1;
-      tile.xb = x + (last ? feature_rows() : 0);
-      tile.yb = pred_y_;
-      tile.wb = last ? hidden_features_ : features_;
-      p.push_back(tile);
-      Descriptor v = op(Op::kVec, kPredicted, kAll);
-      v.n0 = tile.n0;
-      v.s0 = 1;
-      v.yb = pred_y_;
-      v.kind = static_cast<std::uint32_t>(last ? VecKind::kSgdPred : VecKind::kFeature);
-      v.relu = !last;
-      v.xb = last ? at.w + t * at.tile_rows : hidden_features_;
-      v.shift_a = last ? momentum_shift : data_shift;
-      v.shift_b = last ? predicted_step_shift : 0;
-      v.rot = last ? weight_shift : 0;
-      p.push_back(v);
-    }
-  }
-}
-
-// max: the same on the predictor array, whose tiles are PROWS channels wide.
-Program SmallNet::predict_beside(int l) const {
-  const LayerPlace& at = places_[l];
-  const int out = sizes_[l].out_size(), cells = 2, window = std::max(1, out / cells);
-  const int next = out >= cells ? window : 0;  // one pixel fills every cell
-  const std::uint32_t other = kAll & ~bit(Engine::kMain);
-  Program p;
-  for (int t = 0; t < at.tiles; ++t) {
-    const int channel = t * machine_.rows;
-    Descriptor pool = op(Op::kReorg, kPredicted, kAll);
-    pool.kind = static_cast<std::uint32_t>(ReorgKind::kYToW);
-    pool.psrc = 1;
-    pool.n0 = pool.n1 = window;
-    pool.n2 = batch_;
-    pool.s0 = 1;
-    pool.s1 = out;
-    pool.s2 = out * out;
-    pool.xb = next;
-    pool.s3 = next * out;
-    pool.addr = cells | cells << 16;
-    pool.yb = at.y + t * at.m;
-    pool.wb = features_ + channel / machine_.pred_rows * feature_rows();
-    pool.rot = channel % machine_.pred_rows;
-    pool.gs = feature_rows();
-    pool.shift_a = mean_shift + data_shift;
-    p.push_back(pool);
-  }
-  const int channels = at.tiles * machine_.rows;
-  for (int q = 0; q * machine_.pred_rows < channels; ++q) {
-    for (const bool last : {false, true}) {
-      Descriptor tile = op(Op::kPtile, kPredicted, other);
-      tile.load_w = 1;
-      tile.n0 = last ? at.tile_rows : feature_rows();
-      tile.s0 = 1;
-      tile.xb = last ? feature_rows() : 0;
-      tile.wb = (last ? hidden_features_ : features_) + q * feature_rows();
-      p.push_back(tile);
-      Descriptor v = op(Op::kVec, kPredicted, other);
-      v.n0 = tile.n0;
-      v.s0 = 1;
-      const int channel = q * machine_.pred_rows;
-      v.kind = static_cast<std::uint32_t>(last ? VecKind::kGradient : VecKind::kFeature);
-      v.psrc = v.relu = !last;
-      v.xb = last ? at.w + channel / machine_.rows * at.tile_rows
-                  : hidden_features_ + q * feature_rows();
-      v.shift_a = last ? 0 : data_shift;
-      v.rot = last ? channel % machine_.rows : 0;
-      v.gs = at.tile_rows;
-      p.push_back(v);
-    }
-  }
-  Descriptor v = op(Op::kVec, kPredicted, other);
-  v.kind = static_cast<std::uint32_t>(VecKind::kSgd);
-  v.n0 = at.tiles * at.tile_rows;
-  v.s0 = 1;
-  v.xb = at.w;
-  v.shift_a = momentum_shift;
-  v.shift_b = predicted_step_shift;
-  v.rot = weight_shift;
-  p.push_back(v);
-  return p;
 }
 
 Program SmallNet::batch(bool overlap) const {

@@ -26,6 +26,8 @@ struct LayerPlace {
 
 class SmallNet {
  public:
+  static constexpr std::uint32_t all_engines = 31;  // to wait for
+
   SmallNet(const Machine& machine, int batch, std::vector<LayerSize> sizes);
 
   // Weights from outside into P and W, V = 0, and the predictor's weights into its memory.
@@ -63,6 +65,8 @@ class SmallNet {
   void activate(Program& p, int l) const;
   void backward(Program& p, int l) const;
   void update(Program& p, int l) const;
+  // In small_net_predict.cpp.
+  Descriptor pool(int l, int t) const;
   void predict_on_main(Program& p, int l) const;
   Program predict_beside(int l) const;
 

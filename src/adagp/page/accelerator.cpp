@@ -1,12 +1,11 @@
-// Results of `adagp simulate --json`: cycles and energy by design, and the roofline of the layers.
+// Results of `adagp simulate --json`: cycles and energy by design, and rooflines.
 
 #include <algorithm>
 #include <cmath>
-#include <map>
 
 #include "adagp/core/text.h"
 #include "adagp/page/json_read.h"
-#include "adagp/page/line_figure.h"
+#include "adagp/page/roofline.h"
 #include "adagp/page/sections.h"
 
 namespace adagp::page {
@@ -57,6 +56,16 @@ const json& design_in(const json& run, const std::string& design) {
   return designs.is_object() ? inside(designs, design.c_str()) : inside(run, "total");
 }
 
+// Digits as people read them: 18 908 656, 27.38, 0.0031.
+std::string readable(double value) {
+  constexpr double kMostGrouped = 9e15;
+  if (!std::isfinite(value) || std::abs(value) > kMostGrouped) {
+    return report::number_or_dash(value, 0);
+  }
+  if (std::abs(value) >= 1000) return core::grouped(std::llround(value));
+  return core::fixed(value, std::abs(value) >= 10 ? 2 : 4);
+}
+
 report::Table runs_table(const Results& results, const std::vector<std::string>& names) {
   report::Table table({{"run", report::Align::kLeft},
                        {"design", report::Align::kLeft},
@@ -69,11 +78,11 @@ report::Table runs_table(const Results& results, const std::vector<std::string>&
     for (const std::string& design : designs_of(results)) {
       const json& one = design_in(results.runs[i], design);
       if (!one.is_object()) continue;
-      table.add_row({names[i], design, report::number_or_dash(number_in(one, "total_cycles"), 0),
+      table.add_row({names[i], design, readable(number_in(one, "total_cycles")),
                      report::number_or_dash(number_in(one, "speedup"), 3, "x"),
-                     report::number_or_dash(number_in(one, "energy_j"), 4),
+                     readable(number_in(one, "energy_j")),
                      report::number_or_dash(number_in(one, "energy_ratio"), 3),
-                     report::number_or_dash(number_in(one, "seconds"), 2)});
+                     readable(number_in(one, "seconds"))});
     }
   }
   return table;
@@ -109,67 +118,6 @@ void add_bars(Page& page, const Results& results, const std::vector<std::string>
   page.add(figure);
 }
 
-// A point for each layer and pass: what it computes for a word it moves, and how fast.
-void add_roofline(Page& page, const json& run, const std::string& name, const std::string& id) {
-  std::map<std::string, Line> passes;
-  double least = INFINITY, most = 0;
-  report::Table table({{"layer", report::Align::kLeft},
-                       {"pass", report::Align::kLeft},
-                       {"MACs / DRAM word"},
-                       {"MACs / cycle"}});
-  for (const json& layer : inside(run, "layers")) {
-    const json& of_layer = inside(layer, "passes");
-    if (!of_layer.is_object()) continue;
-    for (const auto& [pass, cost] : of_layer.items()) {
-      const double macs = number_in(cost, "macs");
-      const double x = macs / number_in(cost, "dram_words"), y = macs / number_in(cost, "cycles");
-      if (!std::isfinite(x) || !std::isfinite(y) || x <= 0 || y <= 0) continue;
-      Line& line = passes[pass];
-      line.x["intensity"].push_back(x);
-      line.y["rate"].value.push_back(y);
-      line.labels.push_back(text_in(layer, "name"));
-      least = std::min(least, x);
-      most = std::max(most, x);
-      table.add_row({text_in(layer, "name"), pass, core::fixed(x, 3), core::fixed(y, 3)});
-    }
-  }
-  const double peak = number_in(inside(run, "roof"), "macs_per_cycle");
-  const double words = number_in(inside(run, "roof"), "dram_words_per_cycle");
-  if (passes.empty() || !(peak > 0)) return;
-  LineFigure figure;
-  Line roof;
-  roof.name =
-      std::isfinite(words) ? "roof: PEs and DRAM bandwidth" : "roof: PEs (no bandwidth set)";
-  roof.style = 6;
-  const double ridge = std::isfinite(words) && words > 0 ? peak / words : 0;
-  std::vector<double> corners = {least, most};
-  if (ridge > least && ridge < most) corners.insert(corners.begin() + 1, ridge);
-  for (const double x : corners) {
-    roof.x["intensity"].push_back(x);
-    roof.y["rate"].value.push_back(ridge > 0 ? std::min(peak, x * words) : peak);
-  }
-  figure.lines.push_back(roof);
-  int marker = 1;
-  for (auto& [pass, line] : passes) {
-    line.name = pass;
-    line.style = static_cast<size_t>(marker - 1);
-    line.marker = marker++;
-    line.stroke = report::Stroke::kNone;
-    figure.lines.push_back(line);
-  }
-  figure.id = id;
-  figure.title = "Roofline of " + name;
-  figure.about =
-      "A point for each layer and pass of one batch. Right: more arithmetic for each word of DRAM "
-      "traffic. Up: more multiplications in a cycle, stalls included. The roof is what the array "
-      "and the memory allow.";
-  figure.x_axes = {{"intensity", "MACs for a word from or to DRAM (log scale)"}};
-  figure.y_axes = {{"rate", "MACs in a cycle (log scale)"}};
-  figure.log_x = figure.log_y = true;
-  figure.table = table.html("Layers and passes");
-  add_lines(page, figure);
-}
-
 }  // namespace
 
 void add_simulation(Page& page, const Results& results, const std::string& id) {
@@ -185,14 +133,22 @@ void add_simulation(Page& page, const Results& results, const std::string& id) {
   page.add_table(runs_table(results, names).html("Designs"), "Designs");
   add_bars(page, results, names, id + "-cycles", "total_cycles", "Cycles");
   add_bars(page, results, names, id + "-energy", "energy_j", "Energy, joules");
-  size_t roofs = 0;
-  for (size_t i = 0; i < results.runs.size() && roofs < kMostRoofs; ++i) {
+  if (results.runs.size() > 1) add_sweep_roofline(page, results.runs, names, id + "-roof");
+  size_t shown = 0, layered = 0;
+  for (size_t i = 0; i < results.runs.size(); ++i) {
     if (!inside(results.runs[i], "layers").is_array()) continue;
-    add_roofline(page, results.runs[i], names[i], core::cat(id, "-roof-", ++roofs));
+    ++layered;
+    if (shown == kMostRoofs) continue;
+    if (add_layer_roofline(page, results.runs[i], names[i], core::cat(id, "-roof-", shown + 1))) {
+      ++shown;
+    }
   }
-  if (roofs == 0) {
-    page.body += "<p class=\"about\">No roofline: give 'adagp simulate' --per-layer.</p>\n";
+  std::string note;
+  if (shown == 0) note = "No roofline: give 'adagp simulate' --per-layer.";
+  if (shown < layered && shown == kMostRoofs) {
+    note = core::cat("Layers of the first ", shown, " of ", layered, " runs.");
   }
+  if (!note.empty()) page.body += "<p class=\"about\">" + safe(note) + "</p>\n";
 }
 
 }  // namespace adagp::page

@@ -1,6 +1,7 @@
 #include "adagp/page/line_figure.h"
 
 #include <cmath>
+#include <iterator>
 
 namespace adagp::page {
 namespace {
@@ -10,9 +11,9 @@ using report::Stroke;
 // Neighbours differ in their strokes too, not in their colours alone.
 Stroke stroke_of(const Line& line) {
   if (line.stroke) return *line.stroke;
-  return line.style % 3 == 0   ? Stroke::kSolid
-         : line.style % 3 == 1 ? Stroke::kDashed
-                               : Stroke::kDotted;
+  constexpr Stroke kInTurn[] = {Stroke::kSolid, Stroke::kDashed, Stroke::kDotted,
+                                Stroke::kDashDotted};
+  return kInTurn[line.style % std::size(kInTurn)];
 }
 
 report::LineSeries drawn(const Line& line, const LineFigure& figure) {

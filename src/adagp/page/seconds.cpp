@@ -1,5 +1,8 @@
 // Where the seconds went, and how many batches were backpropagated.
 
+#include <algorithm>
+#include <cmath>
+
 #include "adagp/core/text.h"
 #include "adagp/page/sections.h"
 #include "adagp/report/stats.h"
@@ -7,56 +10,125 @@
 namespace adagp::page {
 namespace {
 
-double mean_of(const Family& family, double (*read)(const report::Summary&)) {
-  std::vector<double> values;
-  for (const report::RunFiles* run : family.runs) {
-    if (run->summary) values.push_back(read(*run->summary));
-  }
-  return report::mean(values);
-}
+// A finished run's seconds. Its last record has the parts of the training, or NaN.
+struct Spent {
+  const report::Summary& summary;
+  report::EpochRecord last;
+};
 
 struct Part {
   const char* name;
-  double (*read)(const report::Summary&);
-  int stack;
+  double (*read)(const Spent&);
 };
 constexpr Part kParts[] = {
-    {"training", [](const report::Summary& s) { return s.train_seconds; }, 0},
-    {"evaluation", [](const report::Summary& s) { return s.eval_seconds; }, 0},
-    {"stopped", [](const report::Summary& s) { return s.stopped_seconds; }, 0},
+    {"BP batches", [](const Spent& s) { return s.last.bp_seconds; }},
+    {"GP batches", [](const Spent& s) { return s.last.gp_seconds; }},
+    {"waiting for data", [](const Spent& s) { return s.last.data_seconds; }},
 };
+constexpr Part kWhole[] = {
+    {"training", [](const Spent& s) { return s.summary.train_seconds; }},
+    {"evaluation", [](const Spent& s) { return s.summary.eval_seconds; }},
+    {"stopped", [](const Spent& s) { return s.summary.stopped_seconds; }},
+};
+constexpr Part kCounts[] = {
+    {"BP batches", [](const Spent& s) { return static_cast<double>(s.summary.bp_batches); }},
+    {"GP batches", [](const Spent& s) { return static_cast<double>(s.summary.gp_batches); }},
+};
+
+double mean_of(const std::vector<Spent>& runs, double (*read)(const Spent&)) {
+  std::vector<double> values;
+  for (const Spent& run : runs) values.push_back(read(run));
+  return report::mean(values);
+}
+
+std::vector<Spent> finished_runs(const Family& family) {
+  std::vector<Spent> out;
+  for (const report::RunFiles* run : family.runs) {
+    if (!run->summary) continue;
+    report::EpochRecord last;
+    last.bp_seconds = std::nan("");
+    if (!run->metrics.epochs.empty()) last = run->metrics.epochs.back();
+    out.push_back({*run->summary, last});
+  }
+  return out;
+}
+
+// The parts of the training; NaN unless all runs tell them.
+std::vector<double> parts_of(const std::vector<Spent>& runs) {
+  std::vector<double> out;
+  for (const Part& part : kParts) out.push_back(mean_of(runs, part.read));
+  const bool told = std::all_of(out.begin(), out.end(), [](double s) { return s >= 0; });
+  if (!told) std::fill(out.begin(), out.end(), std::nan(""));
+  return out;
+}
+
+const char* about_parts(bool all_tell, bool none_tells) {
+  if (all_tell) return "";
+  return none_tells
+             ? "These runs do not tell BP batches, GP batches and waiting for data apart: on "
+               "a GPU that would take a wait after each batch."
+             : "Where BP batches, GP batches and waiting for data are not told apart, \"rest "
+               "of training\" is the training as a whole.";
+}
 
 }  // namespace
 
 void add_seconds(Page& page, const Group& group, const std::string& id) {
+  struct Row {
+    std::string label;
+    std::vector<Spent> runs;
+    std::vector<double> parts, whole;
+  };
+  std::vector<Row> rows;
+  bool all_tell = true, none_tells = true;
+  for (const Family& family : families_of(group)) {
+    Row row{family.label, finished_runs(family), {}, {}};
+    row.parts = parts_of(row.runs);
+    for (const Part& part : kWhole) row.whole.push_back(mean_of(row.runs, part.read));
+    const auto known = [](double s) { return s >= 0; };
+    if (!std::all_of(row.whole.begin(), row.whole.end(), known)) continue;  // none is finished
+    const bool tells = std::isfinite(row.parts[0]);
+    all_tell = all_tell && tells;
+    none_tells = none_tells && !tells;
+    rows.push_back(std::move(row));
+  }
+  if (rows.empty()) return;
+
   report::BarChart chart;
   chart.y_title = "seconds";
-  for (const Part& part : kParts) chart.series.push_back({part.name, {}, part.stack});
-  report::Table table({{"method", report::Align::kLeft},
-                       {"training s"},
-                       {"evaluation s"},
-                       {"stopped s"},
-                       {"BP batches"},
-                       {"GP batches"}});
-  constexpr size_t kMostBars = 40;
-  for (const Family& family : families_of(group)) {
-    const auto part = [&](size_t i) { return mean_of(family, kParts[i].read); };
-    if (!(part(0) >= 0) || !(part(1) >= 0) || !(part(2) >= 0)) continue;  // none is finished
-    table.add_row(
-        {family.label, core::fixed(part(0), 2), core::fixed(part(1), 2), core::fixed(part(2), 2),
-         core::fixed(
-             mean_of(family,
-                     [](const report::Summary& s) { return static_cast<double>(s.bp_batches); }),
-             0),
-         core::fixed(
-             mean_of(family,
-                     [](const report::Summary& s) { return static_cast<double>(s.gp_batches); }),
-             0)});
-    if (chart.categories.size() == kMostBars) continue;
-    chart.categories.push_back(family.label);
-    for (size_t i = 0; i < chart.series.size(); ++i) chart.series[i].values.push_back(part(i));
+  std::vector<report::Column> columns = {{"method", report::Align::kLeft}};
+  for (const Part& part : kParts) {
+    chart.series.push_back({part.name, {}, 0});
+    columns.push_back({part.name + std::string(" s")});
   }
-  if (chart.categories.empty()) return;
+  for (const Part& part : kWhole) {
+    const bool rest = part.name == std::string("training") && !none_tells;
+    chart.series.push_back({rest ? "rest of training" : part.name, {}, 0});
+    columns.push_back({part.name + std::string(" s")});
+  }
+  for (const Part& count : kCounts) columns.push_back({count.name});
+  report::Table table(columns);
+  constexpr size_t kMostBars = 40;
+  for (const Row& row : rows) {
+    std::vector<std::string> cells = {row.label};
+    for (const double s : row.parts) cells.push_back(report::number_or_dash(s, 2));
+    for (const double s : row.whole) cells.push_back(core::fixed(s, 2));
+    for (const Part& count : kCounts) {
+      cells.push_back(core::fixed(mean_of(row.runs, count.read), 0));
+    }
+    table.add_row(std::move(cells));
+    if (chart.categories.size() == kMostBars) continue;
+    chart.categories.push_back(row.label);
+    std::vector<double> bars;
+    double told = 0;
+    for (const double s : row.parts) {
+      bars.push_back(std::isfinite(s) ? s : 0);
+      told += bars.back();
+    }
+    bars.insert(bars.end(), row.whole.begin(), row.whole.end());
+    bars[row.parts.size()] = std::max(0.0, row.whole[0] - told);
+    for (size_t i = 0; i < bars.size(); ++i) chart.series[i].values.push_back(bars[i]);
+  }
   std::erase_if(chart.series, [](const report::BarSeries& series) {
     return std::all_of(series.values.begin(), series.values.end(), [](double v) { return v == 0; });
   });
@@ -64,10 +136,9 @@ void add_seconds(Page& page, const Group& group, const std::string& id) {
   Figure figure;
   figure.id = id + "-seconds";
   figure.title = "Seconds of the finished runs, mean over the seeds";
-  figure.about =
-      "Training includes the loading of data. A run folder does not tell the seconds of BP batches "
-      "from those of GP batches; the table has their numbers. Stopped: the process or the machine "
-      "slept.";
+  const bool stopped = chart.series.back().name == "stopped";
+  figure.about = core::cat(stopped ? "Stopped: the process or the machine slept. " : "",
+                           about_parts(all_tell, none_tells));
   figure.svg = report::svg(chart, report::Use::kPage);
   std::vector<std::string> names;
   for (const auto& series : chart.series) names.push_back(series.name);

@@ -53,9 +53,11 @@ std::string svg(const BarChart& chart, Use use) {
   const auto bars = static_cast<double>(piles.column.size());
   const auto categories = static_cast<double>(chart.categories.size());
   const double slot = std::clamp(900 / categories, bars * 7 + 6, std::max(90.0, bars * 22 + 14));
+  // The page's style sheet has larger letters.
+  const double letters = use == Use::kPage ? 12.5 : 11;
   double longest = 0;
-  for (const auto& name : chart.categories) longest = std::max(longest, text_width(name, 11));
-  const bool turned = longest > slot - 4;
+  for (const auto& name : chart.categories) longest = std::max(longest, text_width(name, letters));
+  const bool turned = longest > slot - 6;
   // Turned by 40 degrees a label reaches down by two thirds of its length.
   const double below = 50 + (turned ? longest * 0.66 : 0);
   Frame frame = make_frame(

@@ -25,7 +25,7 @@ struct BarChart {
   double reference = 0;  // a line across at this height; 0 = none
 };
 
-enum class Stroke { kSolid, kDashed, kDotted, kNone };
+enum class Stroke { kSolid, kDashed, kDotted, kDashDotted, kNone };
 
 struct LineSeries {
   std::string name;                                 // empty: not in the legend

@@ -34,7 +34,10 @@ std::string colour_of(size_t index) {
 }
 
 std::string dash_of(Stroke stroke) {
-  return stroke == Stroke::kDashed ? "7 4" : stroke == Stroke::kDotted ? "2 3" : "";
+  return stroke == Stroke::kDashed       ? "7 4"
+         : stroke == Stroke::kDotted     ? "2 3"
+         : stroke == Stroke::kDashDotted ? "9 3 2 3"
+                                         : "";
 }
 
 void check_finite(double value, const std::string& what) {

@@ -19,9 +19,12 @@ namespace adagp::report {
 // The end of an epoch. NaN where a number is missing.
 struct EpochRecord {
   int64_t epoch = 0, step = 0;
-  double seconds = 0;                     // of training so far
-  double cost = 0;                        // counted, in epochs of backprop
-  double examples = 0;                    // so far
+  double seconds = 0;   // of training so far
+  double cost = 0;      // counted, in epochs of backprop
+  double examples = 0;  // so far
+  // Parts of the seconds: waiting for data, BP batches, GP batches; NaN where they are not
+  // recorded.
+  double data_seconds = 0, bp_seconds = 0, gp_seconds = 0;
   std::map<std::string, double> figures;  // "test_top1", "train_loss", "cosine", ...
 };
 

@@ -34,9 +34,12 @@ EpochRecord epoch_of(const json& record) {
   out.seconds = number_at(record, "train_seconds");
   out.cost = number_at(record, "cost_epochs");
   out.examples = number_at(record, "examples");
+  out.data_seconds = number_at(record, "data_seconds");
+  out.bp_seconds = number_at(record, "bp_seconds");
+  out.gp_seconds = number_at(record, "gp_seconds");
   for (const auto& [key, value] : record.items()) {
-    const bool axis = key == "epoch" || key == "step" || key == "train_seconds" ||
-                      key == "cost_epochs" || key == "examples" || key == "stopped_seconds";
+    const bool axis = key == "epoch" || key == "step" || key.ends_with("_seconds") ||
+                      key == "cost_epochs" || key == "examples";
     if (value.is_number() && !axis) out.figures[key] = value.get<double>();
   }
   return out;

@@ -69,33 +69,44 @@ std::int64_t LayerProgram::tiles_at_once(std::int64_t first) const {
   return count;
 }
 
+Descriptor& LayerProgram::add_product(Stage& stage, Descriptor product, std::int64_t turn,
+                                      std::int64_t t, std::int64_t n_tile, std::int64_t k_tile) {
+  const std::int64_t w = turn % 2 * at_.w_half + t * machine_.cols;
+  stage.loads.push_back(load_weights(product.mask, w, n_tile, k_tile));
+  product.load_w = 1;
+  product.acc_in = turn > 0;
+  product.wb = narrow(w);
+  return stage.tiles.emplace_back(product);
+}
+
+LayerProgram::Regrouped LayerProgram::regrouped(std::int64_t first, std::int64_t t,
+                                                std::int64_t from, std::int64_t to) const {
+  const std::int64_t channel = (first + t) * from;
+  return {(channel / to - first * from / to) * rows_, channel % to};
+}
+
 void LayerProgram::forward_group(Program& out, std::int64_t first, std::int64_t count) {
   std::vector<Stage> stages;
   for (std::int64_t kt = 0; kt < k_tiles_; ++kt) {
+    const std::int64_t x = kt % 2 * at_.x_half;
     Stage stage;
-    const std::int64_t x = kt % 2 * at_.x_half, w = kt % 2 * at_.w_half;
     stage.loads.push_back(load_inputs(kEveryPhase, x, kt, rows_now()));
     for (std::int64_t t = 0; t < count; ++t) {
-      stage.loads.push_back(load_weights(kEveryPhase, w + t * machine_.cols, first + t, kt));
-      Descriptor d = tile(kEveryPhase, Mode::kForward, rows_now());
-      d.load_w = 1;
-      d.acc_in = kt > 0;
+      Descriptor& d =
+          add_product(stage, tile(kEveryPhase, Mode::kForward, rows_now()), kt, t, first + t, kt);
       d.xb = narrow(x);
       d.yb = narrow(t * rows_);
-      d.wb = narrow(w + t * machine_.cols);
-      stage.tiles.push_back(d);
     }
     stages.push_back(std::move(stage));
   }
   emit(out, stages);
-  const std::int64_t origin = first * machine_.rows / machine_.cols;
   for (std::int64_t t = 0; t < count; ++t) {
-    const std::int64_t channel = (first + t) * machine_.rows;
+    const Regrouped at = regrouped(first, t, machine_.rows, machine_.cols);
     Descriptor d = vec(kEveryPhase, VecKind::kAct, rows_now(), kNotPredictor);
     d.relu = 1;
     d.yb = narrow(t * rows_);
-    d.xb = narrow((channel / machine_.cols - origin) * rows_);
-    d.rot = narrow(channel % machine_.cols);
+    d.xb = narrow(at.row);
+    d.rot = narrow(at.rotation);
     d.gs = narrow(rows_);
     out.push_back(d);
   }
@@ -125,18 +136,14 @@ void LayerProgram::input_gradient(Program& out) {
 void LayerProgram::input_gradient_group(Program& out, std::int64_t first, std::int64_t count) {
   std::vector<Stage> stages;
   for (std::int64_t nt = 0; nt < n_tiles_; ++nt) {
+    const std::int64_t g = nt % 2 * at_.g_half;
     Stage stage;
-    const std::int64_t g = nt % 2 * at_.g_half, w = nt % 2 * at_.w_half;
     stage.loads.push_back(load_gradients(g, nt));
     for (std::int64_t t = 0; t < count; ++t) {
-      stage.loads.push_back(load_weights(kExactPhases, w + t * machine_.cols, nt, first + t));
-      Descriptor d = tile(kExactPhases, Mode::kDx, rows_now());
-      d.load_w = 1;
-      d.acc_in = nt > 0;
+      Descriptor& d =
+          add_product(stage, tile(kExactPhases, Mode::kDx, rows_now()), nt, t, nt, first + t);
       d.xb = narrow(t * rows_);
       d.yb = narrow(g);
-      d.wb = narrow(w + t * machine_.cols);
-      stage.tiles.push_back(d);
     }
     stages.push_back(std::move(stage));
   }
@@ -147,14 +154,13 @@ void LayerProgram::input_gradient_group(Program& out, std::int64_t first, std::i
     mask.wait = kAllEngines;
     out.push_back(mask);
   }
-  const std::int64_t origin = first * machine_.cols / machine_.rows;
   for (std::int64_t t = 0; t < count; ++t) {
-    const std::int64_t channel = (first + t) * machine_.cols;
+    const Regrouped at = regrouped(first, t, machine_.cols, machine_.rows);
     Descriptor d = vec(kExactPhases, VecKind::kBack, rows_now(), kAllEngines);
     d.relu = 1;
     d.xb = narrow(t * rows_);
-    d.yb = narrow((channel / machine_.rows - origin) * rows_);
-    d.rot = narrow(channel % machine_.rows);
+    d.yb = narrow(at.row);
+    d.rot = narrow(at.rotation);
     d.gs = narrow(rows_);
     out.push_back(d);
   }

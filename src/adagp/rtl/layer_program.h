@@ -56,6 +56,18 @@ class LayerProgram {
     return pieces(layer_.groups * n_tiles_ * machine_.rows, machine_.pred_rows) + 1;
   }
 
+  // Adds to a stage one product of `rows_now()` rows with a tile of weights, and the transfer of
+  // these weights; `turn` 0 begins the sums, later ones add to them. The caller sets where the
+  // rows are.
+  Descriptor& add_product(Stage& stage, Descriptor product, std::int64_t turn, std::int64_t t,
+                          std::int64_t n_tile, std::int64_t k_tile);
+  // Where channels that come in tiles of `from` begin among groups of `to`, for tile first + t of a
+  // range that begins at `first`.
+  struct Regrouped {
+    std::int64_t row, rotation;
+  };
+  Regrouped regrouped(std::int64_t first, std::int64_t t, std::int64_t from, std::int64_t to) const;
+
   std::int64_t tiles_at_once(std::int64_t first) const;
   void forward_group(Program& out, std::int64_t first, std::int64_t count);
   void input_gradient(Program& out);

@@ -180,6 +180,15 @@ std::string json_text(const Study& study, size_t run, const Details& details, bo
   return dump(to_json(study, run, details, per_layer), 2) + "\n";
 }
 
+void write_details(const Study& study, const Sink& sink) {
+  sink("[");
+  for (size_t run = 0; run < study.cases.size(); ++run) {
+    if (run > 0) sink(",\n");
+    sink(dump(to_json(study, run, detail(study, run), true), -1));
+  }
+  sink("]\n");
+}
+
 std::string layer_table(const Study& study, size_t run, const Details& details, bool csv) {
   const accel::Point& point = study.points[run];
   const bool trains = training(details);

@@ -28,6 +28,8 @@ int64_t layer_total(const accel::BatchCost& batch, size_t layer);
 nlohmann::ordered_json to_json(const Study& study, size_t run, const Details& details,
                                bool per_layer);
 std::string json_text(const Study& study, size_t run, const Details& details, bool per_layer);
+// All runs of a study with their layers, as an array; a run at a time, because they are long.
+void write_details(const Study& study, const Sink& sink);
 
 std::string layer_table(const Study& study, size_t run, const Details& details, bool csv);
 std::string phase_table(const Details& details);

@@ -85,6 +85,12 @@ void Recorder::epoch(const Epoch& now, const method::Probes& probes, const RunTo
                         {"train_loss", now.train_loss},
                         {"train_seconds", totals.train_seconds},
                         {"cost_epochs", now.cost_epochs}};
+  if (std::isfinite(totals.examples)) record["examples"] = static_cast<int64_t>(totals.examples);
+  if (totals.parts.known()) {
+    record["data_seconds"] = totals.parts.data;
+    record["bp_seconds"] = totals.parts.exact;
+    record["gp_seconds"] = totals.parts.cheap;
+  }
   for (const auto& [name, value] : totals.figures) {
     record["test_" + name] = value;
     events_->scalar("test/" + name, value, step);

@@ -1,7 +1,5 @@
 #include "adagp/train/totals.h"
 
-#include <cmath>
-
 #include "adagp/core/text.h"
 
 namespace adagp::train {
@@ -14,6 +12,10 @@ nlohmann::json RunTotals::to_json() const {
   return {{"epoch", next.epoch},
           {"position", next.batch},
           {"macs", macs},
+          {"examples", examples},
+          {"data_seconds", parts.data},
+          {"bp_seconds", parts.exact},
+          {"gp_seconds", parts.cheap},
           {"bp_batches", bp_batches},
           {"gp_batches", gp_batches},
           {"train_seconds", train_seconds},
@@ -27,7 +29,14 @@ nlohmann::json RunTotals::to_json() const {
 void RunTotals::read(const nlohmann::json& json) {
   json.at("epoch").get_to(next.epoch);
   json.at("position").get_to(next.batch);
+  // JSON has no NaN; checkpoints of earlier versions lack some.
+  const auto number = [&](const char* key) {
+    const auto found = json.find(key);
+    return found != json.end() && found->is_number() ? found->get<double>() : std::nan("");
+  };
   macs = json.at("macs").is_null() ? std::nan("") : json.at("macs").get<double>();
+  examples = number("examples");
+  parts = {number("data_seconds"), number("bp_seconds"), number("gp_seconds")};
   json.at("bp_batches").get_to(bp_batches);
   json.at("gp_batches").get_to(gp_batches);
   json.at("train_seconds").get_to(train_seconds);

@@ -1,6 +1,7 @@
 #pragma once
 // How long a run is, where it is, and what it has done so far.
 
+#include <cmath>
 #include <cstdint>
 #include <map>
 #include <string>
@@ -23,13 +24,26 @@ struct RunSize {
   int64_t examples = 0;   // of a batch
 };
 
+// Parts of the seconds of training; the rest is planning and bookkeeping. NaN: not known. A GPU
+// works while the host goes on, so that the parts could be told only by waiting for it after each
+// batch.
+struct PartSeconds {
+  double data = 0;              // waiting for batches, with their way to the device
+  double exact = 0, cheap = 0;  // BP and GP batches
+
+  static PartSeconds unknown() { return {std::nan(""), std::nan(""), std::nan("")}; }
+  bool known() const { return std::isfinite(data + exact + cheap); }
+};
+
 // What a checkpoint holds beside tensors.
 struct RunTotals {
   BatchPosition next;  // of the batch that comes next
   int64_t step = 0;    // batches so far
   int64_t bp_batches = 0, gp_batches = 0;
-  double macs = 0;  // of all batches so far
+  double macs = 0;      // of all batches so far
+  double examples = 0;  // that steps have seen; NaN: not counted
   double train_seconds = 0, eval_seconds = 0;
+  PartSeconds parts;           // of train_seconds
   double stopped_seconds = 0;  // left out of both: the process stood still
   double test_loss = 0, best_score = -1;
   std::map<std::string, double> figures;  // of the latest evaluation

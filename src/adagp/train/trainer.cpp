@@ -76,6 +76,9 @@ report::Summary Trainer::run(run::RunFolder* folder) {
 
   const core::StoppedTimeWatch watch;
   clock_.begin_run();
+  if (!session_.device.is_cpu() || !session_.team->solo()) totals_.parts = PartSeconds::unknown();
+  // A process of a team sees its part of the batches.
+  if (!session_.team->solo()) totals_.examples = std::nan("");
   int64_t saved = progress_->epochs_in_batches();
   progress_->start(forecast().macs());
   clock_.start();
@@ -116,12 +119,16 @@ void Trainer::one_batch() {
   const plan::BatchShape shape = method_->batch_plan().at(context);
   session_.set_lr(policy_->lr(progress_->nominal_step()) * shape.rate);
   session_.first_block = shape.frozen_blocks;
+  metrics::Stopwatch watch;
   const data::Batch batch = take_batch(context);
+  totals_.parts.data += watch.restart();
   const step::StepResult result =
       context.cheap() ? steps_->cheap(batch) : steps_->exact(batch, totals_.bp_batches);
+  (context.cheap() ? totals_.parts.cheap : totals_.parts.exact) += watch.seconds();
 
   ++(context.cheap() ? totals_.gp_batches : totals_.bp_batches);
   const int64_t examples = batch.empty() ? session_.config.batch : batch.size();
+  totals_.examples += batch.empty() ? 0.0 : static_cast<double>(examples);
   const double macs = method_->cost(session_, *costs_, context, examples);
   if (policy != nullptr) policy->end(session_, macs);
   totals_.macs += macs + (policy != nullptr ? policy->take_other_cost(*costs_) : 0);
@@ -305,7 +312,9 @@ void Trainer::save(run::RunFolder* folder) {
 // ---------------------------------------------------------------- time
 
 void Trainer::stop_clock() {
-  totals_.train_seconds += clock_.stop() - probes_.take_seconds();
+  const double probing = probes_.take_seconds();
+  totals_.train_seconds += clock_.stop() - probing;
+  totals_.parts.exact -= probing;
   note_stopped();
 }
 

@@ -56,6 +56,30 @@ TEST(Page, AComparisonHasItsVerdictItsTableAndItsCurves) {
   EXPECT_TRUE(data_of(page).contains("runs-1-probes-1-cosine"));
 }
 
+TEST(Page, SecondsAreDividedWhereTheRunTellsTheirParts) {
+  const TempFolder folder;
+  write_run(folder.path() / "bp-seed0", {});
+  const std::string before = page_of(folder.path());
+  EXPECT_NE(before.find("training s"), std::string::npos);
+  EXPECT_EQ(before.find("rest of training"), std::string::npos);
+  EXPECT_NE(before.find("These runs do not tell"), std::string::npos);
+
+  write_run(folder.path() / "adagp-seed0",
+            {.method = "adagp",
+             .of_epochs = ",\"bp_seconds\":2.25,\"gp_seconds\":1.5,\"data_seconds\":0.5,"
+                          "\"examples\":77"});
+  const std::string page = page_of(folder.path());
+  const std::regex row(
+      "adagp</th>(<td[^>]*>2\\.25</td>)(<td[^>]*>1\\.50</td>)(<td[^>]*>0\\.50</td>)"
+      "(<td[^>]*>4\\.50</td>)(<td[^>]*>0\\.50</td>)");
+  EXPECT_TRUE(std::regex_search(page, row));
+  EXPECT_NE(page.find("are not told apart"), std::string::npos) << "bp";
+  EXPECT_NE(page.find("bp</th><td class=\"n\">-</td>"), std::string::npos);
+  const auto curves = data_of(page).at("runs-1-curves").at("s");
+  EXPECT_EQ(curves[1].at("x").at("examples"), nlohmann::json({77, 77, 77}));
+  EXPECT_FALSE(curves[1].at("y").contains("bp_seconds")) << "no figure of the curves";
+}
+
 TEST(Page, EqualRunsGiveEqualBytes) {
   const TempFolder folder;
   write_comparison(folder.path());

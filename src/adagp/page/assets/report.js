@@ -312,7 +312,7 @@ const slider = (place, {scores, rows, unit}) => {
 };
 
 const sortable = table => find('thead th', table).forEach((th, column) => th.replaceChildren(button(th.textContent, () => {
-  const up = th.ariaSort !== 'ascending', value = row => row.cells[column].textContent.replace(/^[≤≥<>=+ ]+/, '');
+  const up = th.ariaSort !== 'ascending', value = row => row.cells[column].textContent.replace(/^[≤≥<>=+ ]+|(?<=\d) (?=\d{3})/g, '');
   find('th', th.parentNode).forEach(other => other.ariaSort = null);
   th.ariaSort = up ? 'ascending' : 'descending';
   const order = (a, b) => parseFloat(a) - parseFloat(b) || isNaN(parseFloat(a)) - isNaN(parseFloat(b)) || a.localeCompare(b);

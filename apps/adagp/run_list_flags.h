@@ -1,0 +1,40 @@
+#pragma once
+// The flags of the commands that train a list of runs, each in a folder of its own: compare, sweep
+// and reproduce.
+
+#include <cstdint>
+#include <string>
+
+#include <CLI/CLI.hpp>
+
+#include "adagp/core/output.h"
+
+namespace adagp::apps {
+
+struct RunListFlags {
+  int64_t seeds = 3;
+  std::string output;  // folder of the runs
+  double budget = 0;   // seconds; 0 = no limit
+  bool overwrite = false, json = false;
+
+  // --seeds, -o, --overwrite and --json. `folder` is the default of -o.
+  void declare(CLI::App& command, const std::string& folder);
+  // --budget, in seconds; compare has another flag of this name.
+  void declare_budget(CLI::App& command);
+
+  // What these flags say to the options of an experiment.
+  template <typename Options>
+  void fill(Options& options) const {
+    options.seeds = seeds;
+    options.folder = output;
+    options.overwrite = overwrite;
+  }
+
+  // The report of an experiment on stdout.
+  template <typename Report>
+  void print(const Report& report) const {
+    core::print_result((json ? to_json(report) : to_console(report)) + "\n", json);
+  }
+};
+
+}  // namespace adagp::apps
