@@ -257,9 +257,9 @@ def pipeline(
     }.items():  # fmt: skip
         setattr(options, name, number(value, name))
     options.copies = listed(copies, "copies")
-    for name, value in {"copy_latency": copy_latency, "copy_bandwidth": copy_bandwidth}.items():
-        if value is not None:
-            setattr(options, name, number(value, name))
+    for name, given in {"copy_latency": copy_latency, "copy_bandwidth": copy_bandwidth}.items():
+        if given is not None:
+            setattr(options, name, number(given, name))
     options.all_reduce = text(all_reduce, "all_reduce")
     options.bucket_bytes = number(bucket_bytes, "bucket_bytes")
     options.split_batch = flag(split_batch, "split_batch")
