@@ -1,0 +1,300 @@
+#include "adagp/machine/trace.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <map>
+
+#include "adagp/core/error.h"
+#include "adagp/core/text.h"
+#include "adagp/io/safetensors.h"
+
+namespace adagp::machine {
+namespace {
+
+using core::cat;
+namespace fs = core::fs;
+
+constexpr int kMostMantissa = 24;
+constexpr int64_t kMostSide = int64_t{1} << 40;
+
+[[noreturn]] void reject_trace(const std::string& file, const std::string& why) {
+  throw DataError(file + ": not a valid trace: " + why);
+}
+
+class Reader {
+ public:
+  explicit Reader(const io::SafeTensors& file) : file_(file) {
+    for (const io::TensorEntry& entry : file.entries()) {
+      const size_t slash = entry.name.rfind('/');
+      if (slash == std::string::npos || slash == 0) {
+        reject_trace(file.file_name(), "tensor '" + entry.name + "' is not LAYER/KIND");
+      }
+      layers_[entry.name.substr(0, slash)][entry.name.substr(slash + 1)] = &entry;
+    }
+  }
+
+  std::vector<LayerTrace> layers(int64_t examples) {
+    std::vector<LayerTrace> out;
+    for (const auto& [name, tensors] : layers_) out.push_back(layer(name, tensors, examples));
+    return out;
+  }
+
+  int64_t number(const std::string& key, int64_t least) const {
+    const std::string text = metadata(key);
+    long long value = 0;
+    if (!core::parse_integer(text, value) || value < least || value > kMostSide) {
+      reject_trace(file_.file_name(), cat("metadata '", key, "' is '", text,
+                                          "', expected a whole number from ", least, " on"));
+    }
+    return value;
+  }
+
+  std::string metadata(const std::string& key) const {
+    const auto found = file_.metadata().find(key);
+    if (found == file_.metadata().end()) {
+      reject_trace(file_.file_name(), "its metadata have no '" + key + "'");
+    }
+    return found->second;
+  }
+
+ private:
+  using Tensors = std::map<std::string, const io::TensorEntry*>;
+
+  [[noreturn]] void reject(const io::TensorEntry& entry, const std::string& why) const {
+    reject_trace(file_.file_name(), "tensor '" + entry.name + "': " + why);
+  }
+
+  template <typename T>
+  std::vector<T> values(const io::TensorEntry& entry, const char* dtype, size_t count) const {
+    if (entry.dtype != dtype || entry.shape != std::vector<int64_t>{static_cast<int64_t>(count)}) {
+      reject(entry, cat("expected ", dtype, " [", count, "]"));
+    }
+    std::vector<T> out(count);
+    std::memcpy(out.data(), file_.data().data() + entry.begin, count * sizeof(T));
+    return out;
+  }
+
+  const io::TensorEntry& needed(const std::string& layer, const Tensors& tensors,
+                                const char* kind) const {
+    const auto found = tensors.find(kind);
+    if (found == tensors.end()) {
+      reject_trace(file_.file_name(), cat("layer '", layer, "' has no tensor '", kind, "'"));
+    }
+    return *found->second;
+  }
+
+  accel::ZeroBits bits(const Tensors& tensors, const char* kind, int64_t channels) const {
+    accel::ZeroBits out;
+    const auto found = tensors.find(kind);
+    if (found == tensors.end()) return out;
+    const io::TensorEntry& entry = *found->second;
+    const int64_t row_bytes = (channels + 7) / 8;
+    if (entry.dtype != "U8" || entry.shape.size() != 4 || entry.shape[3] != row_bytes ||
+        entry.begin == entry.end) {
+      reject(entry, cat("expected U8 [.., .., .., ", row_bytes, "] for ", channels, " channels"));
+    }
+    out.outer = {entry.shape[0], entry.shape[1], entry.shape[2]};
+    out.channels = channels;
+    const std::string_view bytes = file_.data().substr(entry.begin, entry.end - entry.begin);
+    out.bytes.assign(bytes.begin(), bytes.end());
+    const int64_t used = channels % 8;
+    if (used == 0) return out;
+    for (size_t last = static_cast<size_t>(row_bytes) - 1; last < out.bytes.size();
+         last += static_cast<size_t>(row_bytes)) {
+      if (out.bytes[last] >> used != 0) {
+        reject(entry, cat("a bit beyond channel ", channels - 1, " is set"));
+      }
+    }
+    return out;
+  }
+
+  LayerTrace layer(const std::string& name, const Tensors& tensors, int64_t examples) const {
+    for (const auto& [kind, entry] : tensors) {
+      static const char* const kKinds[] = {"x.bits", "dy.bits",  "w.bits", "density",
+                                           "shape",  "mantissa", "r"};
+      if (std::find(std::begin(kKinds), std::end(kKinds), kind) == std::end(kKinds)) {
+        reject(*entry, "of an unknown kind");
+      }
+    }
+    LayerTrace out;
+    out.name = name;
+    const io::TensorEntry& shape = needed(name, tensors, "shape");
+    const auto channels = values<int64_t>(shape, "I64", 3);
+    for (const int64_t count : channels) {
+      if (count < 1 || count > kMostSide) reject(shape, cat(count, " channels"));
+    }
+    out.x = bits(tensors, "x.bits", channels[0]);
+    out.dy = bits(tensors, "dy.bits", channels[1]);
+    out.w = bits(tensors, "w.bits", channels[2]);
+    for (const accel::ZeroBits* sampled : {&out.x, &out.dy}) {
+      if (!sampled->empty() && sampled->outer[0] != examples) {
+        reject_trace(file_.file_name(), cat("layer '", name, "' has ", sampled->outer[0],
+                                            " examples, the metadata say ", examples));
+      }
+    }
+    const io::TensorEntry& density = needed(name, tensors, "density");
+    const auto shares = values<float>(density, "F32", 3);
+    for (size_t i = 0; i < 3; ++i) {
+      if (!(shares[i] >= 0 && shares[i] <= 1)) {
+        reject(density, cat("a density is ", shares[i], ", expected 0 to 1"));
+      }
+      out.density[i] = shares[i];
+    }
+    read_widths(tensors, out);
+    return out;
+  }
+
+  void read_widths(const Tensors& tensors, LayerTrace& out) const {
+    if (const auto found = tensors.find("mantissa"); found != tensors.end()) {
+      const auto widths = values<uint8_t>(*found->second, "U8", 3);
+      for (const int width : widths) {
+        if (width < 1 || width > kMostMantissa) {
+          reject(*found->second,
+                 cat("a mantissa of ", width, " bits, expected 1 to ", kMostMantissa));
+        }
+      }
+      out.mantissa = std::array<int, 3>{widths[0], widths[1], widths[2]};
+    }
+    if (const auto found = tensors.find("r"); found != tensors.end()) {
+      const auto r = values<float>(*found->second, "F32", 3);
+      out.r = std::array<double, 3>{r[0], r[1], r[2]};
+    }
+  }
+
+  const io::SafeTensors& file_;
+  std::map<std::string, Tensors> layers_;
+};
+
+// "e007.safetensors" -> 7; nothing for other names.
+std::optional<int64_t> epoch_of(const std::string& name) {
+  constexpr std::string_view kEnd = ".safetensors";
+  if (!name.starts_with('e') || !name.ends_with(kEnd)) return std::nullopt;
+  const std::string digits = name.substr(1, name.size() - 1 - kEnd.size());
+  const auto is_digit = [](char c) { return c >= '0' && c <= '9'; };
+  long long epoch = 0;
+  if (digits.size() < 3 || !std::all_of(digits.begin(), digits.end(), is_digit) ||
+      !core::parse_integer(digits, epoch)) {
+    return std::nullopt;
+  }
+  return epoch;
+}
+
+std::string shape_text(const accel::ZeroBits& bits) {
+  return cat(bits.outer[1], "x", bits.outer[2], "x", bits.channels);
+}
+
+// "" where the sizes are those of the row.
+std::string size_error(const LayerTrace& layer, const layers::Row& row) {
+  const bool flat = row.op == "linear";
+  const auto fits = [&](const accel::ZeroBits& bits, const std::array<int64_t, 3>& size) {
+    if (bits.empty()) return true;
+    const bool same_pixels = flat ? bits.outer[1] * bits.outer[2] == size[1] * size[2]
+                                  : bits.outer[1] == size[1] && bits.outer[2] == size[2];
+    return same_pixels && bits.channels == size[0];
+  };
+  if (!fits(layer.x, row.input)) {
+    return cat("X is ", shape_text(layer.x), ", the network has ", row.input[1], "x", row.input[2],
+               "x", row.input[0]);
+  }
+  if (!fits(layer.dy, row.output)) {
+    return cat("dY is ", shape_text(layer.dy), ", the network has ", row.output[1], "x",
+               row.output[2], "x", row.output[0]);
+  }
+  const accel::ZeroBits& w = layer.w;
+  if (!w.empty() && (w.outer[0] != row.output[0] || w.outer[1] != row.kernel[0] ||
+                     w.outer[2] != row.kernel[1] || w.channels != row.input[0] / row.groups)) {
+    return cat("W is ", w.outer[0], "x", shape_text(w), ", the network has ", row.output[0], "x",
+               row.kernel[0], "x", row.kernel[1], "x", row.input[0] / row.groups);
+  }
+  return "";
+}
+
+}  // namespace
+
+const LayerTrace* Trace::find(const std::string& layer) const {
+  for (const LayerTrace& one : layers) {
+    if (one.name == layer) return &one;
+  }
+  return nullptr;
+}
+
+std::vector<fs::path> trace_files(const fs::path& run) {
+  std::error_code ignored;
+  if (fs::is_regular_file(run, ignored)) return {run};
+  if (!fs::is_directory(run, ignored)) {
+    throw DataError(run.string() + ": no such run folder or trace file");
+  }
+  std::vector<std::pair<int64_t, fs::path>> found;
+  for (const auto& entry : fs::directory_iterator(run / "trace", ignored)) {
+    if (const auto epoch = epoch_of(entry.path().filename().string())) {
+      found.emplace_back(*epoch, entry.path());
+    }
+  }
+  if (found.empty()) {
+    throw DataError(run.string() +
+                    ": has no traces (trace/e001.safetensors, ...); train with "
+                    "--set trace.every=1ep --set trace.examples=8");
+  }
+  std::sort(found.begin(), found.end());
+  std::vector<fs::path> out;
+  for (auto& [epoch, path] : found) out.push_back(std::move(path));
+  return out;
+}
+
+Trace parse_trace(std::string bytes, const std::string& name) {
+  const io::SafeTensors file = io::SafeTensors::parse(std::move(bytes), name);
+  Reader reader(file);
+  Trace out;
+  out.file = name;
+  out.network = reader.metadata("network");
+  out.input = reader.metadata("input");
+  out.epoch = reader.number("epoch", 0);
+  out.batch = reader.number("batch", 1);
+  out.examples = reader.number("examples", 1);
+  out.layers = reader.layers(out.examples);
+  if (out.layers.empty()) reject_trace(name, "it has no layers");
+  return out;
+}
+
+Trace read_trace(const fs::path& path) {
+  Trace out = parse_trace(core::read_file(path), path.string());
+  const auto epoch = epoch_of(path.filename().string());
+  if (epoch && *epoch != out.epoch) {
+    reject_trace(path.string(), cat("its metadata say epoch ", out.epoch, ", its name ", *epoch));
+  }
+  return out;
+}
+
+std::string traced_name(const layers::Row& row) {
+  return layers::is_repeated(row) ? row.name.substr(0, row.name.rfind('#')) : row.name;
+}
+
+bool is_traced(const layers::Row& row) {
+  return row.op == "conv2d" || row.op == "linear";
+}
+
+void check_trace(const Trace& trace, const layers::Table& table) {
+  std::vector<std::string> missing;
+  for (const layers::Row& row : table.rows) {
+    if (!is_traced(row)) continue;
+    const LayerTrace* layer = trace.find(traced_name(row));
+    if (layer == nullptr) {
+      missing.push_back(row.name);
+      continue;
+    }
+    if (const std::string error = size_error(*layer, row); !error.empty()) {
+      throw DataError(cat(trace.file, ": is a trace of '", trace.network, "' (", trace.input,
+                          ") and does not fit '", table.model, "' (", table.input, "): layer '",
+                          row.name, "': ", error));
+    }
+  }
+  if (missing.empty()) return;
+  const size_t count = missing.size();
+  if (count > 4) missing.resize(4);
+  throw DataError(cat(trace.file, ": is a trace of '", trace.network, "' (", trace.input,
+                      ") and lacks ", count, " layers of '", table.model,
+                      "': ", core::join(missing, ", "), count > 4 ? ", ..." : ""));
+}
+
+}  // namespace adagp::machine

@@ -1,0 +1,341 @@
+#include "adagp/study/machines.h"
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+
+#include "adagp/core/error.h"
+#include "adagp/core/files.h"
+#include "adagp/core/text.h"
+#include "adagp/machine/given.h"
+#include "adagp/machine/law.h"
+#include "adagp/machine/trace.h"
+
+namespace adagp::study {
+namespace {
+
+using accel::LayerCost;
+using accel::PassCost;
+using machine::LayerOperands;
+
+// Bytes of a value in CAMEL's groups of nine: 58 bits.
+constexpr double kCamelBytes = 58.0 / 9 / 8;
+
+// The products of a network on a machine.
+class MachineProducts : public accel::Products {
+ public:
+  MachineProducts(const machine::Machine& machine, const accel::Accelerator& accelerator,
+                  const layers::Table& table, const accel::Plan& plan,
+                  const std::vector<LayerOperands>& operands, bool with_trick)
+      : machine_(machine),
+        accelerator_(accelerator),
+        table_(table),
+        batch_(plan.batch),
+        operands_(operands),
+        kept_folds_(accel::kept_folds(plan, accelerator)),
+        with_trick_(with_trick) {}
+
+  PassCost layer(size_t layer, const accel::Work& work) const override {
+    const machine::Product product{table_.rows[layer], work, batch_};
+    accel::Operands operands = operands_[layer].of(work.pass);
+    if (!kept_folds_.empty()) operands.kept_folds = kept_folds_[layer];
+    return (with_trick_ ? machine_.cost : machine_.dense)(product, operands, accelerator_);
+  }
+  PassCost predictor(const accel::Work& work, bool second) const override {
+    return machine_.predictor(work, accelerator_, second);
+  }
+
+ private:
+  const machine::Machine& machine_;
+  const accel::Accelerator& accelerator_;
+  const layers::Table& table_;
+  const int64_t batch_;
+  const std::vector<LayerOperands>& operands_;
+  const std::vector<int64_t> kept_folds_;
+  const bool with_trick_;
+};
+
+struct Costs {
+  std::vector<LayerCost> base, ours;
+};
+
+// A product with its waits for memory and for operands that are turned; no vector passes.
+double product_cycles(const PassCost& cost) {
+  return static_cast<double>(cost.array) + static_cast<double>(cost.stall);
+}
+
+double product_cycles(const accel::Cycles& cycles) {
+  return static_cast<double>(cycles.compute()) + static_cast<double>(cycles.stall);
+}
+
+PassPair pair_of(const PassCost& base, const PassCost& ours) {
+  return {product_cycles(base), product_cycles(ours), base.energy.total(), ours.energy.total()};
+}
+
+PassPairs pairs_of(const LayerCost& base, const LayerCost& ours) {
+  return {pair_of(base.forward, ours.forward), pair_of(base.input_gradient, ours.input_gradient),
+          pair_of(base.weight_gradient, ours.weight_gradient)};
+}
+
+void add_pairs(PassPairs& sum, const PassPairs& more) {
+  for (size_t i = 0; i < sum.size(); ++i) sum[i] += more[i];
+}
+
+// Adds what a mean over epochs is made of.
+void accumulate(std::vector<LayerCost>& sum, const std::vector<LayerCost>& more) {
+  if (sum.empty()) {
+    sum = more;
+    return;
+  }
+  for (size_t i = 0; i < sum.size(); ++i) {
+    sum[i].forward += more[i].forward;
+    sum[i].input_gradient += more[i].input_gradient;
+    sum[i].weight_gradient += more[i].weight_gradient;
+  }
+}
+
+void divide(PassCost& cost, int64_t count) {
+  const auto by = [count](int64_t& value) { value = (value + count / 2) / count; };
+  for (int64_t* value :
+       {&cost.array, &cost.vector, &cost.stall, &cost.macs, &cost.dram_reads, &cost.dram_writes,
+        &cost.sram.ifmap, &cost.sram.filter, &cost.sram.ofmap, &cost.sram.sums}) {
+    by(*value);
+  }
+  cost.energy = cost.energy * (1.0 / static_cast<double>(count));
+}
+
+void divide(std::vector<LayerCost>& sum, int64_t count) {
+  for (LayerCost& layer : sum) {
+    divide(layer.forward, count);
+    divide(layer.input_gradient, count);
+    divide(layer.weight_gradient, count);
+  }
+}
+
+double batch_total(const std::vector<LayerCost>& layers) {
+  double sum = 0;
+  for (const LayerCost& layer : layers) {
+    sum +=
+        static_cast<double>(layer.forward.total()) + static_cast<double>(layer.backward().total());
+  }
+  return sum;
+}
+
+void check_flags(const machine::Machine& machine, const MachineOptions& options) {
+  const int given = !options.trace.empty() + !options.sparsity.empty() + !options.bits.empty();
+  const std::string name = machine.name;
+  if (machine.reads == machine::Reads::kNothing) {
+    if (given > 0) {
+      throw UsageError("machine '" + name +
+                       "' looks at shapes alone: leave out --trace, --sparsity and --bits");
+    }
+    return;
+  }
+  const bool zeros = machine.reads == machine::Reads::kZeros;
+  const std::string expected =
+      zeros ? "--trace RUN or --sparsity x=0.5,dy=0,w=0.9" : "--trace RUN or --bits w=2,a=2,g=4";
+  const bool wrong = zeros ? !options.bits.empty() : !options.sparsity.empty();
+  if (given != 1 || wrong) {
+    throw UsageError("machine '" + name + "' needs one of " + expected);
+  }
+}
+
+// A trace knows its network: the run's own layer table, or the one of that name.
+void take_network_of_trace(const std::string& run, const machine::Trace& trace, Options& options) {
+  if (!options.models.empty() || !options.table.empty() || !options.pt2.empty() ||
+      !options.topology.empty() || !options.tables.empty()) {
+    if (!options.models.empty() && options.models != trace.network) {
+      throw DataError(core::cat(trace.file, ": is a trace of '", trace.network,
+                                "', not of --model '", options.models, "'"));
+    }
+    return;
+  }
+  const core::fs::path table = core::fs::path(run) / "layers.csv";
+  if (core::fs::exists(table)) {
+    options.table = table.string();
+  } else {
+    options.models = trace.network;
+    options.inputs = trace.input;
+  }
+  if (options.batches.empty()) options.batches = std::to_string(trace.batch);
+}
+
+// Reversible training computes each forward pass a second time.
+void add_recomputation(std::vector<LayerCost>& layers, MachineResult& result) {
+  for (LayerCost& layer : layers) {
+    result.recomputed += pair_of({}, layer.forward);
+    layer.vector_backward += layer.forward;
+  }
+}
+
+machine::RowTimes times_of(const accel::BatchCost& batch) {
+  machine::RowTimes times;
+  for (const accel::Cycles& row : batch.forward) times.forward.push_back(row.total());
+  for (const accel::Cycles& row : batch.backward) times.backward.push_back(row.total());
+  return times;
+}
+
+void add_memory(const accel::Point& point, const std::vector<LayerCost>& plain,
+                MachineResult& result) {
+  accel::BatchCost exact, predicted;
+  accel::kBaseline.batch(plain, schedule::Phase::kBackprop, point.accelerator, exact);
+  accel::kEfficient.batch(plain, schedule::Phase::kPredict, point.accelerator, predicted);
+  using machine::Timeline;
+  for (const Timeline kind : {Timeline::kBackprop, Timeline::kReversible, Timeline::kPredict}) {
+    const auto times = times_of(kind == Timeline::kPredict ? predicted : exact);
+    const auto stored =
+        machine::stored_tensors(*point.plan, times, kind, point.accelerator.edram.block_layers);
+    result.memory.push_back(
+        {kind, stored.cycles, machine::edram_cost(stored, point.accelerator, kCamelBytes)});
+  }
+}
+
+void add_designs(const accel::Point& point, const Costs& costs, MachineResult& result) {
+  double dense_forward = 0, predictor = 0;
+  for (size_t i = 0; i < costs.base.size(); ++i) {
+    dense_forward += product_cycles(costs.base[i].forward);
+    predictor += product_cycles(costs.ours[i].predictor_forward);
+  }
+  result.alpha = predictor / dense_forward;
+  const accel::PhaseBatches batches = accel::count_batches(point.run);
+  result.predicted_share =
+      static_cast<double>(batches.predict) /
+      static_cast<double>(batches.warm_up + batches.backprop + batches.predict);
+  const auto relative = [&](size_t pass) { return result.passes[pass].cycles / dense_forward; };
+  const machine::RelativePasses c{
+      relative(0), relative(1) + result.recomputed.cycles / dense_forward, relative(2)};
+  const accel::DesignResult baseline =
+      accel::run_design(accel::kBaseline, costs.ours, point.accelerator, point.run);
+  const accel::DesignResult plain =
+      accel::run_design(accel::kBaseline, costs.base, point.accelerator, point.run);
+  for (const accel::Design* design : point.designs) {
+    const accel::DesignResult one =
+        accel::run_design(*design, costs.ours, point.accelerator, point.run);
+    const double products = product_cycles(one.cycles);
+    // Design max hides the predictor: its law is that of one that costs nothing.
+    const double alpha = design->second_array ? 0 : result.alpha;
+    MachineDesign& out = result.designs.emplace_back();
+    out.name = design->name;
+    out.speedup =
+        static_cast<double>(baseline.cycles.total()) / static_cast<double>(one.cycles.total());
+    out.speedup_products = product_cycles(baseline.cycles) / products;
+    out.together = product_cycles(plain.cycles) / products;
+    if (design->predicts) out.law = machine::combined_speedup(c, alpha, result.predicted_share);
+  }
+}
+
+void collect(const layers::Table& table, const Costs& epoch, std::vector<PassPairs>& layers,
+             PassPairs& all) {
+  layers.clear();
+  for (size_t i = 0; i < table.rows.size(); ++i) {
+    if (!layers::is_product(table.rows[i])) continue;
+    layers.push_back(pairs_of(epoch.base[i], epoch.ours[i]));
+    add_pairs(all, layers.back());
+  }
+}
+
+}  // namespace
+
+PassPair& PassPair::operator+=(const PassPair& other) {
+  base += other.base;
+  cycles += other.cycles;
+  base_energy += other.base_energy;
+  energy += other.energy;
+  return *this;
+}
+
+PassPair sum_of(const PassPairs& passes) {
+  PassPair sum;
+  for (const PassPair& pass : passes) sum += pass;
+  return sum;
+}
+
+PassPair MachineResult::bp_batch() const {
+  PassPair sum = sum_of(passes);
+  sum += recomputed;
+  return sum;
+}
+
+MachineResult run_machine(Options options, const MachineOptions& given) {
+  const machine::Machine& machine = machine::find_machine(given.machine);
+  check_flags(machine, given);
+  if (options.inference) {
+    throw UsageError("--machine is about training steps: leave out --inference");
+  }
+  if (options.accelerators.empty()) options.accelerators = machine.preset;
+  std::vector<core::fs::path> files;
+  if (!given.trace.empty()) {
+    files = machine::trace_files(given.trace);
+    take_network_of_trace(given.trace, machine::read_trace(files.front()), options);
+  }
+  const Study study = make_study(options);
+  if (study.cases.size() != 1) {
+    throw UsageError(core::cat("--machine is for one run, got ", study.cases.size(),
+                               ": give one network, input, array and batch size"));
+  }
+  const Case& one = study.cases[0];
+  const accel::Point& point = study.points[0];
+  MachineResult result;
+  result.machine = &machine;
+  result.model = one.model;
+  result.input = one.input;
+  result.accelerator = one.accelerator;
+  result.batch = one.batch;
+  result.source = !given.trace.empty()      ? "trace " + given.trace
+                  : !given.sparsity.empty() ? "zeros " + given.sparsity + ", drawn independently"
+                  : !given.bits.empty()     ? "mantissa bits " + given.bits
+                                            : "shapes alone";
+  Costs mean;
+  const auto evaluate = [&](const std::vector<LayerOperands>& operands) {
+    Costs epoch;
+    for (const bool with_trick : {false, true}) {
+      const MachineProducts products(machine, point.accelerator, *one.table, *point.plan, operands,
+                                     with_trick);
+      accel::evaluate(*point.plan, point.accelerator, products, accel::Scope::kTraining,
+                      with_trick ? epoch.ours : epoch.base);
+    }
+    accumulate(mean.base, epoch.base);
+    accumulate(mean.ours, epoch.ours);
+    return epoch;
+  };
+  if (!given.trace.empty()) {
+    for (const core::fs::path& file : files) {
+      const machine::Trace trace = machine::read_trace(file);
+      const Costs epoch = evaluate(machine::operands_of(*one.table, trace, machine.reads));
+      result.examples = trace.examples;
+      result.epochs.push_back({trace.epoch, {}, {}});
+      collect(*one.table, epoch, result.epochs.back().layers, result.epochs.back().passes);
+    }
+    divide(mean.base, static_cast<int64_t>(files.size()));
+    divide(mean.ours, static_cast<int64_t>(files.size()));
+  } else if (!given.sparsity.empty()) {
+    evaluate(machine::operands_of(*one.table, machine::parse_sparsity(given.sparsity)));
+  } else if (!given.bits.empty()) {
+    evaluate(machine::operands_of(*one.table, machine::parse_widths(given.bits)));
+  } else {
+    evaluate(std::vector<LayerOperands>(one.table->rows.size()));
+  }
+  std::vector<PassPairs> layers;
+  collect(*one.table, mean, layers, result.passes);
+  size_t next = 0;
+  std::vector<std::string> dense;
+  for (const layers::Row& row : one.table->rows) {
+    if (!layers::is_product(row)) continue;
+    result.layers.push_back({row.name, layers[next++]});
+    if (!files.empty() && !machine::is_traced(row)) dense.push_back(row.name);
+  }
+  if (!dense.empty()) {
+    result.remarks.push_back(core::cat(dense.size(), " products have no trace and count as dense: ",
+                                       dense[0], dense.size() > 1 ? ", ..." : ""));
+  }
+  result.total_base = batch_total(mean.base);
+  if (&machine == &machine::kCamel) {
+    add_memory(point, mean.base, result);
+    add_recomputation(mean.ours, result);
+  }
+  result.total = batch_total(mean.ours);
+  add_designs(point, mean, result);
+  return result;
+}
+
+}  // namespace adagp::study
