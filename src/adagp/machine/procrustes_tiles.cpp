@@ -82,7 +82,8 @@ WeightCycles ck_cycles(const PairCounts& pairs, const accel::Array& array,
 
 // Mean over draws of the fullest tile, as a share of a tile's weights.
 double drawn_share(int64_t tiles, int64_t weights, double density, bool balance) {
-  constexpr int kDraws = 100;
+  // The mean of a small tile's maximum varies by a fifth from draw to draw.
+  const int64_t draws = std::clamp<int64_t>(4'000'000 / (tiles * weights), 100, 4000);
   using Key = std::tuple<int64_t, int64_t, uint64_t, bool>;
   static std::mutex mutex;
   static std::map<Key, double> drawn;
@@ -92,7 +93,7 @@ double drawn_share(int64_t tiles, int64_t weights, double density, bool balance)
   core::Rng random(core::mix({static_cast<uint64_t>(tiles), static_cast<uint64_t>(weights),
                               std::bit_cast<uint64_t>(density)}));
   double sum = 0;
-  for (int draw = 0; draw < kDraws; ++draw) {
+  for (int64_t draw = 0; draw < draws; ++draw) {
     std::vector<int64_t> halves(static_cast<size_t>(2 * tiles), 0);
     for (size_t i = 0; i < halves.size(); ++i) {
       const int64_t size = i % 2 == 0 ? weights / 2 : weights - weights / 2;
@@ -100,7 +101,7 @@ double drawn_share(int64_t tiles, int64_t weights, double density, bool balance)
     }
     sum += static_cast<double>(tile_work(halves, balance)) / static_cast<double>(weights);
   }
-  return drawn[key] = sum / kDraws;
+  return drawn[key] = sum / static_cast<double>(draws);
 }
 
 }  // namespace

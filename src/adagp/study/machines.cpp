@@ -253,6 +253,10 @@ PassPair sum_of(const PassPairs& passes) {
 PassPair MachineResult::bp_batch() const {
   PassPair sum = sum_of(passes);
   sum += recomputed;
+  for (const MachineMemory& one : memory) {
+    if (one.timeline == machine::Timeline::kBackprop) sum.base_energy += one.cost.total_j();
+    if (one.timeline == machine::Timeline::kReversible) sum.energy += one.cost.total_j();
+  }
   return sum;
 }
 

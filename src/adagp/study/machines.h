@@ -74,7 +74,8 @@ struct MachineResult {
   std::vector<MachineMemory> memory;  // of machine camel
   std::vector<std::string> remarks;
 
-  PassPair bp_batch() const;  // products of a BP batch, recomputation included
+  // Products of a BP batch; of machine camel with recomputation and the energy of its eDRAM.
+  PassPair bp_batch() const;
 };
 
 // One network, one batch size. Throws UsageError for flags that do not fit the machine, DataError
