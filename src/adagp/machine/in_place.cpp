@@ -1,5 +1,7 @@
-// The in-place transposed array against a weight-stationary one of the same size that has to turn
-// its operands (accel/transposition.h).
+// The in-place transposed array against one of the same size and layout that has to turn its
+// operands (accel/transposition.h) and loads W again for the input gradient.
+#include "adagp/accel/checked_math.h"
+#include "adagp/accel/transposition.h"
 #include "adagp/machine/machine.h"
 
 namespace adagp::machine {
@@ -12,7 +14,16 @@ accel::PassCost in_place_product(const Product& product, const accel::Operands& 
 
 accel::PassCost turned_product(const Product& product, const accel::Operands&,
                                const accel::Accelerator& a) {
-  return accel::product_cost(product.work, a.array, accel::kWeightStationary, a);
+  accel::Operands nothing_kept;
+  nothing_kept.kept_folds = 0;
+  accel::PassCost out = in_place_product(product, nothing_kept, a);
+  accel::ArrayCost cost;
+  cost.cycles = out.array;
+  const accel::Transposition turned =
+      accel::transposition(product.work, cost, accel::kWeightStationary, a);
+  out.stall = accel::add(out.stall, turned.cycles);
+  out.energy.buffer += turned.energy;
+  return out;
 }
 
 accel::PassCost in_place_predictor(const accel::Work& work, const accel::Accelerator& a,
@@ -27,8 +38,7 @@ const Machine kInPlace = {
     "in-place",
     "W stays for all three products, nothing is transposed (the array of FAST)",
     "in-place",
-    "a weight-stationary array of the same size that transposes W and X (transpose, "
-    "array.weight_registers)",
+    "the same array, W loaded again for the input gradient, W and X transposed (key transpose)",
     Reads::kNothing,
     {"energy.hop_pj: no published energy of a hop was found"},
     turned_product,

@@ -5,120 +5,15 @@
 
 #include "adagp/accel/checked_math.h"
 #include "adagp/layers/table_check.h"
+#include "adagp/machine/packed_lines.h"
+#include "adagp/machine/stride_phases.h"
 #include "adagp/machine/tensordash_schedule.h"
 
 namespace adagp::machine {
 namespace {
 
 using accel::ceil_div;
-using accel::mul;
 using accel::Pass;
-
-// Channels of one group as lines of 16.
-struct PackedLines {
-  int64_t groups = 1, blocks = 1;
-  std::vector<uint16_t> lines;  // [row][group][block]
-
-  const uint16_t* at(int64_t row, int64_t group) const {
-    return lines.data() + (row * groups + group) * blocks;
-  }
-};
-
-PackedLines pack(const accel::ZeroBits& bits, int64_t groups) {
-  PackedLines out;
-  out.groups = groups;
-  const int64_t own = bits.channels / groups;
-  out.blocks = ceil_div(own, kLanes);
-  out.lines.assign(static_cast<size_t>(bits.rows() * groups * out.blocks), 0);
-  for (int64_t row = 0; row < bits.rows(); ++row) {
-    for (int64_t group = 0; group < groups; ++group) {
-      uint16_t* const line = out.lines.data() + (row * groups + group) * out.blocks;
-      const int64_t first = group * own;
-      if (first % 8 == 0 && (own % 8 == 0 || groups == 1)) {
-        const uint8_t* const bytes = bits.bytes.data() + row * bits.row_bytes() + first / 8;
-        for (int64_t i = 0; i < ceil_div(own, 8); ++i) {
-          line[i / 2] |= static_cast<uint16_t>(bytes[i] << (8 * (i % 2)));
-        }
-      } else {
-        for (int64_t c = 0; c < own; ++c) {
-          if (bits.at(row, first + c)) line[c / kLanes] |= static_cast<uint16_t>(1 << c % kLanes);
-        }
-      }
-    }
-  }
-  return out;
-}
-
-// Bit j of a[i] becomes bit i of a[j].
-void transpose16(std::array<uint16_t, 16>& a) {
-  uint16_t mask = 0x00FF;
-  for (unsigned j = 8; j != 0; j >>= 1, mask = static_cast<uint16_t>(mask ^ (mask << j))) {
-    for (unsigned k = 0; k < 16; k = (k + j + 1) & ~j) {
-      const auto swapped = static_cast<uint16_t>(((a[k] >> j) ^ a[k + j]) & mask);
-      a[k + j] = static_cast<uint16_t>(a[k + j] ^ swapped);
-      a[k] = static_cast<uint16_t>(a[k] ^ (swapped << j));
-    }
-  }
-}
-
-// The filters' lines of every kernel position and input channel: W seen from the other side.
-PackedLines pack_filters(const accel::ZeroBits& w, int64_t groups) {
-  PackedLines out;
-  out.groups = groups;
-  const int64_t filters = w.outer[0] / groups, positions = w.outer[1] * w.outer[2];
-  out.blocks = ceil_div(filters, kLanes);
-  out.lines.assign(static_cast<size_t>(positions * w.channels * groups * out.blocks), 0);
-  for (int64_t m = 0; m < w.outer[0]; ++m) {
-    const int64_t group = m / filters, lane = m % filters;
-    for (int64_t position = 0; position < positions; ++position) {
-      for (int64_t c = 0; c < w.channels; ++c) {
-        if (!w.at(m * positions + position, c)) continue;
-        const int64_t row = position * w.channels + c;
-        out.lines[static_cast<size_t>((row * groups + group) * out.blocks + lane / kLanes)] |=
-            static_cast<uint16_t>(1 << lane % kLanes);
-      }
-    }
-  }
-  return out;
-}
-
-// Kernel positions of one axis that meet a value at an input point of this phase.
-std::vector<int64_t> met_positions(const layers::Axis& axis, int64_t phase) {
-  std::vector<int64_t> out;
-  for (int64_t r = 0; r < axis.kernel; ++r) {
-    const int64_t at = phase + axis.padding - r * axis.dilation;
-    if (((at % axis.stride) + axis.stride) % axis.stride == 0) out.push_back(r);
-  }
-  return out;
-}
-
-// One of the s*s parts into which a stride cuts the input gradient.
-struct Phase {
-  int64_t h, w;
-  std::vector<int64_t> rows, columns;  // kernel positions
-  int64_t points_h, points_w;          // input points
-
-  int64_t positions() const { return static_cast<int64_t>(rows.size() * columns.size()); }
-  int64_t points() const { return points_h * points_w; }
-};
-
-std::vector<Phase> phases_of(const layers::Row& row) {
-  const auto axes = layers::axes_of(row);
-  const layers::Axis &h = axes[1], &w = axes[2];
-  std::vector<Phase> out;
-  for (int64_t y = 0; y < std::min(h.stride, h.input); ++y) {
-    for (int64_t x = 0; x < std::min(w.stride, w.input); ++x) {
-      Phase phase{y,
-                  x,
-                  met_positions(h, y),
-                  met_positions(w, x),
-                  ceil_div(h.input - y, h.stride),
-                  ceil_div(w.input - x, w.stride)};
-      if (phase.positions() > 0) out.push_back(std::move(phase));
-    }
-  }
-  return out;
-}
 
 // Groups of `rows` vectors, which `fill(vector, lines)` writes.
 template <typename Fill>
@@ -337,47 +232,7 @@ class Sampler {
   std::vector<uint16_t> buffer_, turned_;
 };
 
-// Convolutions of two axes and linear layers; the others are plain matrix products.
-std::vector<StreamClass> layer_classes(const layers::Row& row, Pass pass, int64_t batch,
-                                       bool left) {
-  const auto axes = layers::axes_of(row);
-  const int64_t channels = row.input[0] / row.groups, filters = row.output[0] / row.groups;
-  const int64_t kernel = axes[1].kernel * axes[2].kernel;
-  const int64_t outputs = mul(batch, row.output[1], row.output[2]);
-  const auto classed = [&](int64_t lines, int64_t left_vectors, int64_t right_vectors,
-                           int64_t repeats) {
-    return StreamClass{lines, left ? left_vectors : right_vectors,
-                       left ? right_vectors : left_vectors, repeats};
-  };
-  if (pass == Pass::kForward) {
-    return {classed(mul(kernel, ceil_div(channels, kLanes)), outputs, filters, row.groups)};
-  }
-  if (pass == Pass::kInputGradient) {
-    std::vector<StreamClass> out;
-    for (const Phase& phase : phases_of(row)) {
-      out.push_back(classed(mul(phase.positions(), ceil_div(filters, kLanes)),
-                            mul(batch, phase.points()), channels, row.groups));
-    }
-    return out;
-  }
-  if (row.op == "linear") {
-    return {classed(ceil_div(outputs, kLanes), channels, filters, row.groups)};
-  }
-  const int64_t lines = ceil_div(mul(row.output[1], row.output[2]), kLanes);
-  if (left) return {{lines, channels, filters, mul(batch, kernel, row.groups)}};
-  return {{lines, filters, mul(kernel, channels), mul(batch, row.groups)}};
-}
-
 }  // namespace
-
-std::vector<StreamClass> stream_classes(const layers::Row& row, const accel::Work& work,
-                                        int64_t batch, bool left_sparse) {
-  if (row.op == "conv2d" || row.op == "linear") {
-    return layer_classes(row, work.pass, batch, left_sparse);
-  }
-  const accel::Gemm& g = work.gemm;
-  return {{ceil_div(g.k, kLanes), left_sparse ? g.m : g.n, left_sparse ? g.n : g.m, work.groups}};
-}
 
 std::vector<SampledCycles> sampled_cycles(const layers::Row& row, accel::Pass pass,
                                           const accel::ZeroBits& bits, bool left_sparse,

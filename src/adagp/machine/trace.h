@@ -39,6 +39,9 @@ std::vector<core::fs::path> trace_files(const core::fs::path& run);
 Trace read_trace(const core::fs::path& path);
 Trace parse_trace(std::string bytes, const std::string& name);
 
+// One of the examples alone; densities stay those of the batch.
+Trace one_example(const Trace& trace, int64_t example);
+
 // The layer of a row: "name#2" is the second use of "name", which is traced once.
 std::string traced_name(const layers::Row& row);
 // Whether a row has operands that a trace can hold (convolutions of two axes and linear layers).

@@ -10,6 +10,7 @@
 #include "adagp/machine/given.h"
 #include "adagp/machine/law.h"
 #include "adagp/machine/trace.h"
+#include "adagp/study/machine_costs.h"
 
 namespace adagp::study {
 namespace {
@@ -20,44 +21,6 @@ using machine::LayerOperands;
 
 // Bytes of a value in CAMEL's groups of nine: 58 bits.
 constexpr double kCamelBytes = 58.0 / 9 / 8;
-
-// The products of a network on a machine.
-class MachineProducts : public accel::Products {
- public:
-  MachineProducts(const machine::Machine& machine, const accel::Accelerator& accelerator,
-                  const layers::Table& table, const accel::Plan& plan,
-                  const std::vector<LayerOperands>& operands, bool with_trick)
-      : machine_(machine),
-        accelerator_(accelerator),
-        table_(table),
-        batch_(plan.batch),
-        operands_(operands),
-        kept_folds_(accel::kept_folds(plan, accelerator)),
-        with_trick_(with_trick) {}
-
-  PassCost layer(size_t layer, const accel::Work& work) const override {
-    const machine::Product product{table_.rows[layer], work, batch_};
-    accel::Operands operands = operands_[layer].of(work.pass);
-    if (!kept_folds_.empty()) operands.kept_folds = kept_folds_[layer];
-    return (with_trick_ ? machine_.cost : machine_.dense)(product, operands, accelerator_);
-  }
-  PassCost predictor(const accel::Work& work, bool second) const override {
-    return machine_.predictor(work, accelerator_, second);
-  }
-
- private:
-  const machine::Machine& machine_;
-  const accel::Accelerator& accelerator_;
-  const layers::Table& table_;
-  const int64_t batch_;
-  const std::vector<LayerOperands>& operands_;
-  const std::vector<int64_t> kept_folds_;
-  const bool with_trick_;
-};
-
-struct Costs {
-  std::vector<LayerCost> base, ours;
-};
 
 // A product with its waits for memory and for operands that are turned; no vector passes.
 double product_cycles(const PassCost& cost) {
@@ -79,37 +42,6 @@ PassPairs pairs_of(const LayerCost& base, const LayerCost& ours) {
 
 void add_pairs(PassPairs& sum, const PassPairs& more) {
   for (size_t i = 0; i < sum.size(); ++i) sum[i] += more[i];
-}
-
-// Adds what a mean over epochs is made of.
-void accumulate(std::vector<LayerCost>& sum, const std::vector<LayerCost>& more) {
-  if (sum.empty()) {
-    sum = more;
-    return;
-  }
-  for (size_t i = 0; i < sum.size(); ++i) {
-    sum[i].forward += more[i].forward;
-    sum[i].input_gradient += more[i].input_gradient;
-    sum[i].weight_gradient += more[i].weight_gradient;
-  }
-}
-
-void divide(PassCost& cost, int64_t count) {
-  const auto by = [count](int64_t& value) { value = (value + count / 2) / count; };
-  for (int64_t* value :
-       {&cost.array, &cost.vector, &cost.stall, &cost.macs, &cost.dram_reads, &cost.dram_writes,
-        &cost.sram.ifmap, &cost.sram.filter, &cost.sram.ofmap, &cost.sram.sums}) {
-    by(*value);
-  }
-  cost.energy = cost.energy * (1.0 / static_cast<double>(count));
-}
-
-void divide(std::vector<LayerCost>& sum, int64_t count) {
-  for (LayerCost& layer : sum) {
-    divide(layer.forward, count);
-    divide(layer.input_gradient, count);
-    divide(layer.weight_gradient, count);
-  }
 }
 
 double batch_total(const std::vector<LayerCost>& layers) {
@@ -190,7 +122,7 @@ void add_memory(const accel::Point& point, const std::vector<LayerCost>& plain,
   }
 }
 
-void add_designs(const accel::Point& point, const Costs& costs, MachineResult& result) {
+void add_designs(const accel::Point& point, const MachineCosts& costs, MachineResult& result) {
   double dense_forward = 0, predictor = 0;
   for (size_t i = 0; i < costs.base.size(); ++i) {
     dense_forward += product_cycles(costs.base[i].forward);
@@ -224,7 +156,7 @@ void add_designs(const accel::Point& point, const Costs& costs, MachineResult& r
   }
 }
 
-void collect(const layers::Table& table, const Costs& epoch, std::vector<PassPairs>& layers,
+void collect(const layers::Table& table, const MachineCosts& epoch, std::vector<PassPairs>& layers,
              PassPairs& all) {
   layers.clear();
   for (size_t i = 0; i < table.rows.size(); ++i) {
@@ -232,6 +164,28 @@ void collect(const layers::Table& table, const Costs& epoch, std::vector<PassPai
     layers.push_back(pairs_of(epoch.base[i], epoch.ours[i]));
     add_pairs(all, layers.back());
   }
+}
+
+// Of the speed-up in the last epoch, from each example alone.
+void add_standard_error(const machine::Machine& machine, const accel::Point& point,
+                        const layers::Table& table, const machine::Trace& trace,
+                        MachineResult& result) {
+  if (trace.examples < 2) return;
+  const auto count = static_cast<double>(trace.examples);
+  double sum = 0, squares = 0;
+  for (int64_t i = 0; i < trace.examples; ++i) {
+    const machine::Trace alone = machine::one_example(trace, i);
+    const MachineCosts costs = machine_costs(machine, point.accelerator, table, *point.plan,
+                                             machine::operands_of(table, alone, machine.reads));
+    std::vector<PassPairs> layers;
+    PassPairs all;
+    collect(table, costs, layers, all);
+    const double speedup = sum_of(all).speedup();
+    sum += speedup;
+    squares += speedup * speedup;
+  }
+  const double variance = std::max(0.0, squares - sum * sum / count) / (count - 1);
+  result.standard_error = std::sqrt(variance / count);
 }
 
 }  // namespace
@@ -289,29 +243,25 @@ MachineResult run_machine(Options options, const MachineOptions& given) {
                   : !given.sparsity.empty() ? "zeros " + given.sparsity + ", drawn independently"
                   : !given.bits.empty()     ? "mantissa bits " + given.bits
                                             : "shapes alone";
-  Costs mean;
+  MachineCosts mean;
   const auto evaluate = [&](const std::vector<LayerOperands>& operands) {
-    Costs epoch;
-    for (const bool with_trick : {false, true}) {
-      const MachineProducts products(machine, point.accelerator, *one.table, *point.plan, operands,
-                                     with_trick);
-      accel::evaluate(*point.plan, point.accelerator, products, accel::Scope::kTraining,
-                      with_trick ? epoch.ours : epoch.base);
-    }
-    accumulate(mean.base, epoch.base);
-    accumulate(mean.ours, epoch.ours);
+    MachineCosts epoch =
+        machine_costs(machine, point.accelerator, *one.table, *point.plan, operands);
+    accumulate(mean, epoch);
     return epoch;
   };
   if (!given.trace.empty()) {
     for (const core::fs::path& file : files) {
       const machine::Trace trace = machine::read_trace(file);
-      const Costs epoch = evaluate(machine::operands_of(*one.table, trace, machine.reads));
+      const MachineCosts epoch = evaluate(machine::operands_of(*one.table, trace, machine.reads));
       result.examples = trace.examples;
       result.epochs.push_back({trace.epoch, {}, {}});
       collect(*one.table, epoch, result.epochs.back().layers, result.epochs.back().passes);
     }
-    divide(mean.base, static_cast<int64_t>(files.size()));
-    divide(mean.ours, static_cast<int64_t>(files.size()));
+    divide(mean, static_cast<int64_t>(files.size()));
+    if (&machine == &machine::kTensorDash) {
+      add_standard_error(machine, point, *one.table, machine::read_trace(files.back()), result);
+    }
   } else if (!given.sparsity.empty()) {
     evaluate(machine::operands_of(*one.table, machine::parse_sparsity(given.sparsity)));
   } else if (!given.bits.empty()) {

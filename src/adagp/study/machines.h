@@ -68,6 +68,7 @@ struct MachineResult {
   double total_base = 0, total = 0;  // cycles of a BP batch with vector passes and stalls
   double alpha = 0;                  // the predictor's forward pass over the dense forward pass
   double predicted_share = 0;        // of the run's batches
+  double standard_error = 0;         // of the speed-up over a trace's examples, in its last epoch
   std::vector<MachineLayer> layers;
   std::vector<MachineEpoch> epochs;  // of a trace
   std::vector<MachineDesign> designs;

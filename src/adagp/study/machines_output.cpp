@@ -139,6 +139,11 @@ std::string machine_text(const MachineResult& result, bool per_layer) {
     }
     text += "\n";
   }
+  if (result.standard_error > 0) {
+    text +=
+        cat("standard error over the examples of the last epoch: ", fixed(result.standard_error, 4),
+            "\n");
+  }
   if (!result.memory.empty()) text += "\n" + memory_table(result);
   if (!result.designs.empty()) {
     text +=
@@ -176,6 +181,7 @@ std::string machine_json(const MachineResult& result, bool per_layer) {
   }
   if (!result.epochs.empty()) {
     out["trace_examples"] = result.examples;
+    out["machine_speedup_standard_error"] = result.standard_error;
     out["epochs"] = ordered_json::array();
     for (const MachineEpoch& one : result.epochs) {
       ordered_json epoch = {{"epoch", one.epoch},
