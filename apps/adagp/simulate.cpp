@@ -104,10 +104,9 @@ void print_many(const SimulateArgs& args, const study::Study& study) {
 }
 
 int run_on_machine(const SimulateArgs& args) {
-  if (args.csv || !args.explain.empty() || !args.pareto.empty() || !args.plot.empty()) {
+  if (args.csv || !args.explain.empty() || !args.pareto.empty()) {
     throw UsageError(
-        "simulate: --machine prints text or --json; leave out --csv, --explain, "
-        "--pareto and --plot");
+        "simulate: --machine prints text or --json; leave out --csv, --explain and --pareto");
   }
   if (!args.options.dataflows.empty()) {
     throw UsageError("simulate: a machine has its own dataflow; leave out --dataflow");
@@ -116,6 +115,7 @@ int run_on_machine(const SimulateArgs& args) {
   core::print_result(args.json ? study::machine_json(result, args.per_layer)
                                : study::machine_text(result, args.per_layer),
                      args.json);
+  if (!args.plot.empty()) core::write_output(args.plot, study::machine_picture(result));
   return 0;
 }
 
@@ -231,7 +231,8 @@ void add_simulate(CLI::App& app, Action& action) {
       "Of each network only what nothing else beats in two of cycles, energy, time, pes");
   command->add_option(
       "--plot", args->plot,
-      "Write a picture (SVG): layers of one run, speed-ups of several, or --pareto's fronts");
+      "Write a picture (SVG): layers of one run, speed-ups of several, or --pareto's fronts; of "
+      "--machine speed-ups by layer, of camel lifetimes");
   command->add_option("--threads", args->options.threads,
                       "Threads of a sweep (default: all cores)");
   command->footer(

@@ -3,6 +3,8 @@
 #include <memory>
 
 #include "adagp/core/output.h"
+#include "adagp/core/special_files.h"
+#include "adagp/report/chart.h"
 #include "adagp/study/trace_info.h"
 #include "commands.h"
 
@@ -10,7 +12,7 @@ namespace adagp::apps {
 namespace {
 
 struct TraceArgs {
-  std::string run;
+  std::string run, plot, value = "x";
   bool json = false;
 };
 
@@ -25,11 +27,18 @@ void add_trace(CLI::App& app, Action& action) {
       command->add_subcommand("info", "Shares of non-zeros and widths by layer and epoch");
   info->add_option("RUN", args->run, "Run folder, or one trace file")->required();
   info->add_flag("--json", args->json, "JSON");
+  info->add_option("--plot", args->plot, "Write a picture (SVG): layers by epochs");
+  info->add_option("--value", args->value,
+                   "--plot: zeros of x, dy or w, or mantissa bits-w, bits-a, bits-g")
+      ->capture_default_str();
   info->callback([args, &action] {
     action = [args] {
-      core::print_result(
-          args->json ? study::trace_info_json(args->run) : study::trace_info_text(args->run),
-          args->json);
+      const std::string picture =
+          args->plot.empty() ? "" : report::svg(study::trace_map(args->run, args->value));
+      const std::string text =
+          args->json ? study::trace_info_json(args->run) : study::trace_info_text(args->run);
+      core::print_result(text, args->json);
+      if (!args->plot.empty()) core::write_output(args->plot, picture);
       return 0;
     };
   });

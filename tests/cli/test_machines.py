@@ -101,7 +101,8 @@ def test_tensordash_cycles_of_a_trace_are_those_of_a_second_program(tmp_path):
         return values[(n * 6 + y) * 6 + x] if inside else [0] * width
 
     # Forward: X has more zeros than W; 72 windows by four.
-    windows = [sum((lines_of(pixel(net.x, 20, n, e + r - 1, f + q - 1)) for r in range(3) for q in range(3)), [])
+    kernel = [(r, q) for r in range(3) for q in range(3)]
+    windows = [sum((lines_of(pixel(net.x, 20, n, e + r - 1, f + q - 1)) for r, q in kernel), [])
                for n in range(2) for e in range(6) for f in range(6)]
     assert run["passes"]["forward"]["base_cycles"] == 18 * 18
     assert run["passes"]["forward"]["cycles"] == sum(scheduled(windows[i:i + 4]) for i in range(0, 72, 4))
@@ -117,12 +118,11 @@ def test_tensordash_cycles_of_a_trace_are_those_of_a_second_program(tmp_path):
     assert run["passes"]["weight_gradient"]["cycles"] == cycles
     # The first layer has no input gradient.
     assert run["passes"]["input_gradient"]["base_cycles"] == 0
-    total = sum(one["cycles"] for one in run["passes"].values())
-    assert run["machine_speedup"] == pytest.approx(sum(one["base_cycles"] for one in run["passes"].values()) / total)
+    cycles, base = (sum(one[key] for one in run["passes"].values()) for key in ("cycles", "base_cycles"))
+    assert run["machine_speedup"] == pytest.approx(base / cycles)
 
 
 def test_epochs_are_averaged(tmp_path):
-    speedups = []
     for epoch in (3, 11):
         net = Net(tmp_path, seed=epoch)
         net.write(epoch)
@@ -144,6 +144,16 @@ def test_trace_info(tmp_path):
     text = adagp("trace", "info", run).stdout
     assert "conv" in text and "40.0" in text
     assert "trace.every" in adagp("trace", "info", tmp_path, code=3).stderr
+    adagp("trace", "info", run, "--plot", tmp_path / "zeros.svg", "--value", "dy")
+    assert "share of zeros, dy" in (tmp_path / "zeros.svg").read_text()
+    assert "--value" in adagp("trace", "info", run, "--plot", tmp_path / "z.svg", "--value", "y", code=2).stderr
+
+
+def test_pictures(tmp_path):
+    simulate("--machine", "camel", "--model", "resnet18", "--input", "cifar", "--plot", tmp_path / "lives.svg")
+    assert "retention" in (tmp_path / "lives.svg").read_text()
+    simulate("--machine", "fast", "--bits", "w=2", "--model", "vgg13", "--plot", tmp_path / "layers.svg")
+    assert "weight gradient" in (tmp_path / "layers.svg").read_text()
 
 
 def test_bad_input_has_a_name_and_a_code(tmp_path):
@@ -226,8 +236,8 @@ def test_procrustes_is_near_its_closed_form_and_ck_is_worse():
 
 
 def test_camel_reversible_batches_compute_forward_twice_and_gp_batches_forget_first():
-    run = run_json("--model", "resnet18", "--input", "cifar", "--machine", "camel", "--batch", "8", "--set", "edram.bytes=0",
-                   "--products-only")
+    run = run_json("--model", "resnet18", "--input", "cifar", "--machine", "camel", "--batch", "8",
+                   "--set", "edram.bytes=0", "--products-only")
     assert run["recomputed"]["cycles"] == run["passes"]["forward"]["cycles"]
     memory = {one["batch"]: one for one in run["memory"]}
     assert memory["GP"]["mean_us"] < memory["reversible"]["mean_us"] < memory["BP"]["mean_us"]

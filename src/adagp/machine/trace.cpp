@@ -22,6 +22,24 @@ constexpr int64_t kMostSide = int64_t{1} << 40;
   throw DataError(file + ": not a valid trace: " + why);
 }
 
+// "features.10.conv" -> "features.", 10, ".conv": layer 10 comes after layer 9.
+std::vector<std::pair<std::string, int64_t>> sorting_key(const std::string& name) {
+  constexpr size_t kMostDigits = 9;
+  std::vector<std::pair<std::string, int64_t>> key(1);
+  size_t digits = 0;
+  for (const char c : name) {
+    const bool digit = c >= '0' && c <= '9' && digits < kMostDigits;
+    if (!digit && digits > 0) key.emplace_back();
+    digits = digit ? digits + 1 : 0;
+    if (digit) {
+      key.back().second = 10 * key.back().second + (c - '0');
+    } else {
+      key.back().first += c;
+    }
+  }
+  return key;
+}
+
 class Reader {
  public:
   explicit Reader(const io::SafeTensors& file) : file_(file) {
@@ -37,6 +55,9 @@ class Reader {
   std::vector<LayerTrace> layers(int64_t examples) {
     std::vector<LayerTrace> out;
     for (const auto& [name, tensors] : layers_) out.push_back(layer(name, tensors, examples));
+    std::stable_sort(out.begin(), out.end(), [](const LayerTrace& a, const LayerTrace& b) {
+      return sorting_key(a.name) < sorting_key(b.name);
+    });
     return out;
   }
 

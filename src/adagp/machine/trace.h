@@ -25,7 +25,7 @@ struct Trace {
   std::string file;
   std::string network, input;
   int64_t epoch = 0, batch = 1, examples = 1;
-  std::vector<LayerTrace> layers;  // by name
+  std::vector<LayerTrace> layers;  // by name, numbers inside by their values
 
   const LayerTrace* find(const std::string& layer) const;
 };

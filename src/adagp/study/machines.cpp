@@ -2,7 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
-#include <filesystem>
+#include <functional>
 
 #include "adagp/core/error.h"
 #include "adagp/core/files.h"
@@ -32,7 +32,8 @@ double product_cycles(const accel::Cycles& cycles) {
 }
 
 PassPair pair_of(const PassCost& base, const PassCost& ours) {
-  return {product_cycles(base), product_cycles(ours), base.energy.total(), ours.energy.total()};
+  return {product_cycles(base), product_cycles(ours), base.energy.total(),
+          ours.energy.total(),  base.energy.mac,      ours.energy.mac};
 }
 
 PassPairs pairs_of(const LayerCost& base, const LayerCost& ours) {
@@ -109,6 +110,7 @@ machine::RowTimes times_of(const accel::BatchCost& batch) {
 
 void add_memory(const accel::Point& point, const std::vector<LayerCost>& plain,
                 MachineResult& result) {
+  result.retention_us = point.accelerator.edram.retention_us;
   accel::BatchCost exact, predicted;
   accel::kBaseline.batch(plain, schedule::Phase::kBackprop, point.accelerator, exact);
   accel::kEfficient.batch(plain, schedule::Phase::kPredict, point.accelerator, predicted);
@@ -117,18 +119,27 @@ void add_memory(const accel::Point& point, const std::vector<LayerCost>& plain,
     const auto times = times_of(kind == Timeline::kPredict ? predicted : exact);
     const auto stored =
         machine::stored_tensors(*point.plan, times, kind, point.accelerator.edram.block_layers);
-    result.memory.push_back(
-        {kind, stored.cycles, machine::edram_cost(stored, point.accelerator, kCamelBytes)});
+    MachineMemory& memory = result.memory.emplace_back();
+    memory.timeline = kind;
+    memory.cycles = stored.cycles;
+    memory.cost = machine::edram_cost(stored, point.accelerator, kCamelBytes);
+    for (const machine::StoredTensor& one : stored.tensors) {
+      memory.lifetimes_us.push_back(static_cast<double>(one.lifetime()) /
+                                    point.accelerator.clock_mhz);
+    }
+    std::sort(memory.lifetimes_us.begin(), memory.lifetimes_us.end(), std::greater<>());
   }
 }
 
 void add_designs(const accel::Point& point, const MachineCosts& costs, MachineResult& result) {
-  double dense_forward = 0, predictor = 0;
+  double dense_forward = 0, predictor = 0, learning = 0;
   for (size_t i = 0; i < costs.base.size(); ++i) {
     dense_forward += product_cycles(costs.base[i].forward);
     predictor += product_cycles(costs.ours[i].predictor_forward);
+    learning += product_cycles(costs.ours[i].predictor_backward);
   }
   result.alpha = predictor / dense_forward;
+  result.alpha_backward = learning / dense_forward;
   const accel::PhaseBatches batches = accel::count_batches(point.run);
   result.predicted_share =
       static_cast<double>(batches.predict) /
@@ -195,6 +206,8 @@ PassPair& PassPair::operator+=(const PassPair& other) {
   cycles += other.cycles;
   base_energy += other.base_energy;
   energy += other.energy;
+  base_compute += other.base_compute;
+  compute += other.compute;
   return *this;
 }
 

@@ -21,9 +21,10 @@ struct MachineOptions {
   std::string bits;      // "w=2,a=2,g=4"
 };
 
-// Cycles of products without the trick and with it, and energies in J.
+// Cycles of products without the trick and with it, and energies in J, of all and of multipliers
+// alone.
 struct PassPair {
-  double base = 0, cycles = 0, base_energy = 0, energy = 0;
+  double base = 0, cycles = 0, base_energy = 0, energy = 0, base_compute = 0, compute = 0;
 
   double speedup() const { return cycles > 0 ? base / cycles : 1; }
   PassPair& operator+=(const PassPair& other);
@@ -57,6 +58,7 @@ struct MachineMemory {
   machine::Timeline timeline;
   int64_t cycles = 0;  // of a batch
   machine::EdramCost cost;
+  std::vector<double> lifetimes_us;  // of the tensors, longest first
 };
 
 struct MachineResult {
@@ -67,12 +69,14 @@ struct MachineResult {
   PassPair recomputed;               // reversible training computes forward passes again
   double total_base = 0, total = 0;  // cycles of a BP batch with vector passes and stalls
   double alpha = 0;                  // the predictor's forward pass over the dense forward pass
+  double alpha_backward = 0;         // its backward pass, which the law takes to be 2 alpha
   double predicted_share = 0;        // of the run's batches
   double standard_error = 0;         // of the speed-up over a trace's examples, in its last epoch
   std::vector<MachineLayer> layers;
   std::vector<MachineEpoch> epochs;  // of a trace
   std::vector<MachineDesign> designs;
   std::vector<MachineMemory> memory;  // of machine camel
+  double retention_us = 0;
   std::vector<std::string> remarks;
 
   // Products of a BP batch; of machine camel with recomputation and the energy of its eDRAM.
@@ -83,6 +87,8 @@ struct MachineResult {
 // for traces that do not fit the network.
 MachineResult run_machine(Options options, const MachineOptions& machine);
 
+// Machine camel: lifetimes of tensors beside the retention time. Others: speed-ups by layer.
+std::string machine_picture(const MachineResult& result);
 std::string machine_text(const MachineResult& result, bool per_layer);
 std::string machine_json(const MachineResult& result, bool per_layer);
 

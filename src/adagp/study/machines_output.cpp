@@ -129,7 +129,10 @@ std::string machine_text(const MachineResult& result, bool per_layer) {
   }
   text += cat("\nwithout the trick: ", result.machine->without, "\n\n", pass_table(result));
   if (result.total_base > 0) {
-    text += cat("with vector passes: ", fixed(result.total_base / result.total, 3), "x\n");
+    const PassPair batch = result.bp_batch();
+    text += cat("with vector passes: ", fixed(result.total_base / result.total, 3), "x; energy ",
+                fixed(batch.energy / batch.base_energy, 3), ", of multipliers alone ",
+                fixed(batch.compute / batch.base_compute, 3), " of that without\n");
   }
   if (per_layer) text += "\n" + layers_table(result);
   if (result.epochs.size() > 1) {
@@ -146,10 +149,11 @@ std::string machine_text(const MachineResult& result, bool per_layer) {
   }
   if (!result.memory.empty()) text += "\n" + memory_table(result);
   if (!result.designs.empty()) {
-    text +=
-        cat("\n", design_table(result), "share of GP batches ", fixed(result.predicted_share, 4),
-            ", predictor's forward pass ", fixed(result.alpha, 4),
-            " of a forward pass without the trick; the law of design max hides the predictor\n");
+    text += cat("\n", design_table(result), "share of GP batches ",
+                fixed(result.predicted_share, 4), ", predictor's forward pass ",
+                fixed(result.alpha, 4), " of a forward pass without the trick, its backward pass ",
+                fixed(result.alpha_backward, 4),
+                " (the law takes twice the former); the law of design max hides the predictor\n");
   }
   for (const std::string& remark : result.remarks) text += cat("* ", remark, "\n");
   for (const char* guess : result.machine->guesses) text += cat("guess: ", guess, "\n");
@@ -168,9 +172,11 @@ std::string machine_json(const MachineResult& result, bool per_layer) {
                       {"machine_speedup", batch.speedup()},
                       {"machine_speedup_with_vector_passes", result.total_base / result.total},
                       {"machine_energy_ratio", batch.energy / batch.base_energy},
+                      {"machine_compute_energy_ratio", batch.compute / batch.base_compute},
                       {"passes", passes_json(result.passes)}};
   if (result.recomputed.cycles > 0) out["recomputed"] = pair_json(result.recomputed);
   out["alpha"] = result.alpha;
+  out["alpha_backward"] = result.alpha_backward;
   out["gp_share"] = result.predicted_share;
   out["designs"] = ordered_json::object();
   for (const MachineDesign& one : result.designs) {

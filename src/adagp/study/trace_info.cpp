@@ -1,9 +1,13 @@
 #include "adagp/study/trace_info.h"
 
+#include <array>
 #include <cmath>
+#include <limits>
+#include <map>
 
 #include <nlohmann/json.hpp>
 
+#include "adagp/core/lookup.h"
 #include "adagp/core/text.h"
 #include "adagp/machine/trace.h"
 #include "adagp/report/table.h"
@@ -62,6 +66,38 @@ std::string trace_info_text(const std::string& run) {
     }
   }
   return heading + table.console();
+}
+
+report::HeatMap trace_map(const std::string& run, const std::string& value) {
+  static constexpr std::array kValues = {"x", "dy", "w", "bits-w", "bits-a", "bits-g"};
+  core::find_named(kValues, value, "--value", " is unknown");
+  size_t place = 0;
+  while (kValues.at(place) != value) ++place;
+  const bool bits = place >= 3;
+  report::HeatMap map;
+  map.x_title = "epoch";
+  map.limit = bits ? 4 : 1;
+  std::map<std::string, size_t> rows;
+  const double none = std::numeric_limits<double>::quiet_NaN();
+  for (const auto& path : machine::trace_files(run)) {
+    const Trace trace = machine::read_trace(path);
+    map.title =
+        core::cat(trace.network, ": ", bits ? "mantissa bits, " : "share of zeros, ", value);
+    for (const LayerTrace& layer : trace.layers) {
+      const auto [row, is_new] = rows.emplace(layer.name, map.rows.size());
+      if (is_new) {
+        map.rows.push_back(layer.name);
+        map.values.emplace_back(map.columns.size(), none);
+      }
+      const double shown = !bits            ? 1 - layer.density[place]
+                           : layer.mantissa ? (*layer.mantissa)[place - 3]
+                                            : none;
+      map.values[row->second].push_back(shown);
+    }
+    map.columns.push_back(static_cast<double>(trace.epoch));
+    for (auto& values : map.values) values.resize(map.columns.size(), none);
+  }
+  return map;
 }
 
 std::string trace_info_json(const std::string& run) {
