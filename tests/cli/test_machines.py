@@ -1,11 +1,12 @@
 """adagp simulate --machine, adagp trace and adagp paper --systems, with traces written here."""
 
+import csv
 import json
 import random
 import struct
 
 import pytest
-from harness import adagp
+from harness import ROOT, adagp
 from simulator import TABLE_HEADER, run_json, simulate
 
 
@@ -183,6 +184,7 @@ def test_bad_input_has_a_name_and_a_code(tmp_path):
             (("--machine", "camel", "--inference"), "--inference"),
             (("--machine", "camel", "--batch", "1,2"), "one run"),
             (("--machine", "camel", "--dataflow", "ws"), "--dataflow"),
+            (("--machine", "camel", "--accelerator", "rtl-180"), "rtl"),
             (("--sparsity", "x=0.5"), "--machine"),
             (("--set", "transpose=sideways"), "transpose")):
         assert words in simulate(*vgg, *args, code=2).stderr
@@ -245,6 +247,29 @@ def test_camel_reversible_batches_compute_forward_twice_and_gp_batches_forget_fi
     assert memory["BP"]["refreshed_words"] > memory["reversible"]["refreshed_words"]
 
 
+def golden(name):
+    with open(ROOT / "tests/golden" / name, newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def test_without_operands_every_number_is_as_it_was_before_there_were_machines():
+    # Written by the last version without machines, transposition and weight registers.
+    before = golden("simulate_before_machines.csv")
+    runs = json.loads(simulate("--model", "vgg13_bn,resnet50,mobilenet_v2", "--input", "cifar,imagenet",
+                               "--dataflow", "all", "--json").stdout)
+    now = {(run["model"], run["input"], run["dataflow"], name): design for run in runs
+           for name, design in run["designs"].items()}
+    assert len(now) == len(before) == 120
+    for row in before:
+        design = now[row["model"], row["input"], row["dataflow"], row["design"]]
+        for key in ("cycles", "vector_cycles", "stall_cycles", "total_cycles"):
+            assert design[key] == int(row[key]), row
+    paper = json.loads(adagp("paper", "--json").stdout)["comparisons"]
+    # Sums of doubles may differ in the last digits between compilers.
+    for row, one in zip(golden("paper_before_machines.csv"), paper, strict=True):
+        assert one["what"] == row["what"] and one["ours"] == pytest.approx(float(row["ours"]), rel=1e-9)
+
+
 def test_transposition_is_free_unless_asked_for():
     flags = ("--model", "vgg13", "--input", "cifar", "--json")
     plain = simulate(*flags).stdout
@@ -264,6 +289,11 @@ def test_transposition_is_free_unless_asked_for():
     cycles = [json.loads(simulate(*in_place, "--set", f"array.weight_registers={r}").stdout)
               ["designs"]["baseline"]["cycles"] for r in (1, 10, 1000, 0)]
     assert cycles[0] > cycles[1] > cycles[2] > cycles[3]
+    text = simulate("--model", "vgg13", "--input", "cifar", "--explain", "features.2", "--set", "transpose=buffer").stdout
+    assert "transposition (buffer) of 36864 words" in text and "2458 stall cycles" in text
+    text = simulate("--model", "vgg13", "--input", "cifar", "--explain", "features.2", "--dataflow", "in-place",
+                    "--set", "array.weight_registers=1").stdout
+    assert "folds are loaded again" in text
 
 
 def test_all_systems_in_one_table():

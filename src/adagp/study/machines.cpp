@@ -4,6 +4,7 @@
 #include <cmath>
 #include <functional>
 
+#include "adagp/accel/rtl_machine.h"
 #include "adagp/core/error.h"
 #include "adagp/core/files.h"
 #include "adagp/core/text.h"
@@ -246,6 +247,7 @@ MachineResult run_machine(Options options, const MachineOptions& given) {
   }
   const Case& one = study.cases[0];
   const accel::Point& point = study.points[0];
+  accel::refuse_rtl(point.accelerator, "--machine");
   MachineResult result;
   result.machine = &machine;
   result.model = one.model;
