@@ -1,6 +1,7 @@
 #include "adagp/accel/cost.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "adagp/accel/checked_math.h"
 #include "adagp/accel/transposition.h"
@@ -50,8 +51,7 @@ void load_lost_folds(const Work& work, const Array& array, int64_t kept, ArrayCo
   cost.cycles = add(cost.cycles, mul(lost, array.rows));
   const double share = static_cast<double>(lost) / static_cast<double>(cost.folds);
   const int64_t words = mul(work.groups, work.gemm.k, work.gemm.n);
-  cost.sram.filter =
-      add(cost.sram.filter, static_cast<int64_t>(share * static_cast<double>(words) + 0.5));
+  cost.sram.filter = add(cost.sram.filter, std::llround(share * static_cast<double>(words)));
   cost.filter_kept = false;
 }
 

@@ -43,7 +43,7 @@ const accel::ZeroBits* bits_or_none(const accel::ZeroBits& bits) {
 }
 
 LayerOperands traced(const layers::Row& row, const Trace& trace, Reads reads) {
-  const LayerTrace& layer = *trace.find(traced_name(row));
+  const LayerTrace& layer = *trace.find(row);
   LayerOperands out;
   if (reads == Reads::kWidths) {
     if (!layer.mantissa) {

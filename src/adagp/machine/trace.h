@@ -27,7 +27,10 @@ struct Trace {
   int64_t epoch = 0, batch = 1, examples = 1;
   std::vector<LayerTrace> layers;  // by name, numbers inside by their values
 
-  const LayerTrace* find(const std::string& layer) const;
+  const LayerTrace* find(const std::string& layer) const;  // nullptr: not there
+  // Of a row of the layer table. "name#2" is the second use of "name": where the trace has no bits
+  // of its own for it, those of "name".
+  const LayerTrace* find(const layers::Row& row) const;
 };
 
 // The trace files of a run folder by epoch, or the one file that `run` is. Throws DataError when
@@ -42,8 +45,6 @@ Trace parse_trace(std::string bytes, const std::string& name);
 // One of the examples alone; densities stay those of the batch.
 Trace one_example(const Trace& trace, int64_t example);
 
-// The layer of a row: "name#2" is the second use of "name", which is traced once.
-std::string traced_name(const layers::Row& row);
 // Whether a row has operands that a trace can hold (convolutions of two axes and linear layers).
 bool is_traced(const layers::Row& row);
 // Throws DataError naming the layers when the trace is of another network or lacks layers.

@@ -37,8 +37,10 @@ std::string size_error(const LayerTrace& layer, const layers::Row& row) {
 
 }  // namespace
 
-std::string traced_name(const layers::Row& row) {
-  return layers::is_repeated(row) ? row.name.substr(0, row.name.rfind('#')) : row.name;
+const LayerTrace* Trace::find(const layers::Row& row) const {
+  const LayerTrace* own = find(row.name);
+  if (own != nullptr || !layers::is_repeated(row)) return own;
+  return find(row.name.substr(0, row.name.rfind('#')));
 }
 
 bool is_traced(const layers::Row& row) {
@@ -49,7 +51,7 @@ void check_trace(const Trace& trace, const layers::Table& table) {
   std::vector<std::string> missing;
   for (const layers::Row& row : table.rows) {
     if (!is_traced(row)) continue;
-    const LayerTrace* layer = trace.find(traced_name(row));
+    const LayerTrace* layer = trace.find(row);
     if (layer == nullptr) {
       missing.push_back(row.name);
       continue;

@@ -1,3 +1,5 @@
+#include <cmath>
+
 #include <nlohmann/json.hpp>
 
 #include "adagp/core/text.h"
@@ -14,7 +16,7 @@ using nlohmann::ordered_json;
 using report::Align;
 
 std::string count_text(double value) {
-  return core::grouped(static_cast<long long>(value + 0.5));
+  return core::grouped(std::llround(value));
 }
 
 std::string pass_table(const MachineResult& result) {

@@ -95,6 +95,20 @@ TEST_F(TraceFile, IsReadAsItWasWritten) {
   EXPECT_EQ(zeros[0].of(accel::Pass::kForward).right.bits, &fc.w);
 }
 
+TEST_F(TraceFile, AUseOfALayerHasItsOwnBitsOrThoseOfTheFirst) {
+  layers::Row again = table.rows[0];
+  again.name = "fc#2";
+  const Trace once = read_trace(write());
+  EXPECT_EQ(once.find(again), once.find("fc"));
+  for (const char* kind : {"x.bits", "dy.bits", "w.bits", "density", "shape"}) {
+    tensors[std::string("fc#2/") + kind] = tensors[std::string("fc/") + kind];
+  }
+  const Trace twice = read_trace(write());
+  EXPECT_EQ(twice.find(again)->name, "fc#2");
+  again.name = "other#2";
+  EXPECT_EQ(twice.find(again), nullptr);
+}
+
 TEST_F(TraceFile, EpochsComeInTheirOrder) {
   for (const char* epoch : {"12", "3", "1000"}) {
     metadata["epoch"] = epoch;
