@@ -18,8 +18,8 @@ from pathlib import Path
 
 # What each folder may include, beside what those may include. layers/ is two units: the table and
 # the reader of exported networks are torch-free, the rest is the bridge from models. io/archive is a
-# unit of its own, because they need it. `options` are the plain structs of OPTIONS, which stand beside
-# what they configure: config/ binds them to keys, the simulator counts the predictor's sizes. `umbrella`
+# unit of its own, because they need it, and so is tensor_files (safetensors) for machine/. `options` are the
+# plain structs of OPTIONS, which stand beside what they configure: config/ binds them to keys, the simulator counts the predictor's sizes. `umbrella`
 # are the headers beside the folders (adagp.h, ...), which are for users alone.
 BELOW = {
     "core": [],
@@ -30,14 +30,16 @@ BELOW = {
     "plan": ["config"],
     "archives": ["core"],
     "layer_table": ["core", "archives"],
+    "tensor_files": ["core"],
     "accel": ["layer_table", "schedule", "options", "rtl"],
+    "machine": ["accel", "tensor_files"],
     "pipeline": ["layer_table", "schedule"],
     "scalesim": ["accel"],
     "zoo": ["accel"],
     "report": ["schedule", "layer_table", "accel", "pipeline"],
     "page": ["report"],
-    "study": ["scalesim", "zoo", "report"],
-    "io": ["archives"],
+    "study": ["machine", "scalesim", "zoo", "report"],
+    "io": ["archives", "tensor_files"],
     "cuda": ["core"],
     "device": ["cuda"],
     "data": ["io", "device", "plan"],
@@ -60,7 +62,7 @@ BELOW = {
 }
 OPTIONS = {"data/config.h", "models/transformer_options.h", "optim/config.h", "predictor/config.h"}
 TORCH_FREE_UNITS = {"core", "options", "schedule", "rtl", "config", "plan", "archives", "layer_table", "accel",
-                    "pipeline", "scalesim", "zoo", "study", "report", "page", "cuda"}
+                    "tensor_files", "machine", "pipeline", "scalesim", "zoo", "study", "report", "page", "cuda"}
 TORCH_FREE_FILES = re.compile(r"^(data/sets/cifar\.h|io/(safetensors|crc32c|events|jsonl|image|archive)\.)")
 # A header comment that makes the promise binds its file.
 CLAIM = re.compile(r"^//.*\b(no torch here|torch-free|without torch)\b", re.I | re.M)
@@ -87,6 +89,8 @@ def unit_of(path):
         return "options"
     if path.startswith("io/archive."):
         return "archives"
+    if path.startswith(("io/safetensors", "io/crc32c.", "io/checksum_keys.")):
+        return "tensor_files"
     if "/" not in path:
         return "umbrella"
     folder, _, rest = path.partition("/")

@@ -31,6 +31,7 @@ void add_rtl_run(CLI::App& rtl, Action& action);  // of `rtl`
 void add_pipeline(CLI::App& app, Action& action);
 void add_paper(CLI::App& app, Action& action);
 void add_energy(CLI::App& app, Action& action);
+void add_trace(CLI::App& app, Action& action);
 void add_completion(CLI::App& app, Action& action);
 void add_man(CLI::App& app, Action& action);
 

@@ -119,6 +119,7 @@ int run(int argc, char** argv) {
   add_pipeline(app, action);
   add_paper(app, action);
   add_energy(app, action);
+  add_trace(app, action);
   add_completion(app, action);
   add_man(app, action);
   add_report(app, action);

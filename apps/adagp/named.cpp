@@ -7,6 +7,7 @@
 #include "adagp/config/run_config.h"
 #include "adagp/config/schema.h"
 #include "adagp/core/output.h"
+#include "adagp/machine/machine.h"
 #include "adagp/pipeline/schedules.h"
 #include "adagp/report/table.h"
 #include "adagp/zoo/zoo.h"
@@ -59,6 +60,7 @@ std::vector<NamedTable> simulator_tables() {
   return {{"dataflows", [] { return pointed_lines(accel::dataflows()); }},
           {"designs", [] { return pointed_lines(accel::designs()); }},
           {"accelerators", accelerator_lines},
+          {"machines", [] { return pointed_lines(machine::machines()); }},
           {"pipelines", pipeline_lines}};
 }
 

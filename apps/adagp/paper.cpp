@@ -2,12 +2,14 @@
 
 #include <memory>
 
+#include "adagp/core/error.h"
 #include "adagp/core/files.h"
 #include "adagp/core/log.h"
 #include "adagp/core/output.h"
 #include "adagp/core/progress.h"
 #include "adagp/core/text.h"
 #include "adagp/study/paper.h"
+#include "adagp/study/systems.h"
 #include "commands.h"
 
 namespace adagp::apps {
@@ -15,11 +17,28 @@ namespace {
 
 struct PaperArgs {
   study::PaperOptions options;
+  study::SystemsOptions systems;
   std::string plots;
-  bool json = false, networks = false;
+  bool json = false, networks = false, other_systems = false;
 };
 
+int run_systems(const PaperArgs& args) {
+  if (!args.plots.empty() || args.networks || args.options.array != study::PaperOptions{}.array) {
+    throw UsageError(
+        "paper: --systems has no pictures and arrays of its own; leave out --plot, "
+        "--networks and --array");
+  }
+  study::SystemsOptions options = args.systems;
+  options.batch = args.options.batch;
+  options.epochs = args.options.epochs;
+  options.vector_passes = args.options.vector_passes;
+  const auto rows = study::compare_systems(options);
+  core::print_result(args.json ? study::systems_json(rows) : study::systems_text(rows), args.json);
+  return 0;
+}
+
 int run_paper(const PaperArgs& args) {
+  if (args.other_systems) return run_systems(args);
   study::PaperResult result;
   {
     core::Progress progress;
@@ -53,6 +72,15 @@ void add_paper(CLI::App& app, Action& action) {
   command->add_option("--epochs", args->options.epochs, "Epochs")->capture_default_str();
   command->add_flag("--vector-passes", args->options.vector_passes,
                     "Count norms, activations and updates too; the paper counts products");
+  CLI::Option* systems = command->add_flag(
+      "--systems", args->other_systems,
+      "Instead: TensorDash, FAST, Procrustes, CAMEL and the in-place array, ADA-GP on top of each");
+  command->add_option("--model", args->systems.models, "--systems: networks")
+      ->capture_default_str()
+      ->needs(systems);
+  command->add_option("--input", args->systems.input, "--systems: their input")
+      ->capture_default_str()
+      ->needs(systems);
   command->add_flag("--json", args->json, "JSON");
   command->add_option("--plot", args->plots, "Folder for pictures (SVG)");
   command->callback([args, &action] { action = [args] { return run_paper(*args); }; });

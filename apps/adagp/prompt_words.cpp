@@ -23,6 +23,7 @@ std::string kind_of(const std::string& path, const std::string& flag) {
                                                            {"--methods", "methods"},
                                                            {"--accelerator", "accelerators"},
                                                            {"--dataflow", "dataflows"},
+                                                           {"--machine", "machines"},
                                                            {"--design", "designs"},
                                                            {"--designs", "designs"}};
   for (const std::string& key : {path + " " + flag, flag}) {

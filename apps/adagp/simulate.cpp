@@ -12,6 +12,7 @@
 #include "adagp/core/text.h"
 #include "adagp/report/chart.h"
 #include "adagp/study/details.h"
+#include "adagp/study/machines.h"
 #include "adagp/study/output.h"
 #include "commands.h"
 
@@ -20,6 +21,7 @@ namespace {
 
 struct SimulateArgs {
   study::Options options;
+  study::MachineOptions machine;
   std::string explain, pareto, plot;
   bool json = false, csv = false, per_layer = false;
 };
@@ -103,7 +105,27 @@ void print_many(const SimulateArgs& args, const study::Study& study) {
   }
 }
 
+int run_on_machine(const SimulateArgs& args) {
+  if (args.csv || !args.explain.empty() || !args.pareto.empty()) {
+    throw UsageError(
+        "simulate: --machine prints text or --json; leave out --csv, --explain and --pareto");
+  }
+  if (!args.options.dataflows.empty()) {
+    throw UsageError("simulate: a machine has its own dataflow; leave out --dataflow");
+  }
+  const study::MachineResult result = study::run_machine(args.options, args.machine);
+  core::print_result(args.json ? study::machine_json(result, args.per_layer)
+                               : study::machine_text(result, args.per_layer),
+                     args.json);
+  if (!args.plot.empty()) core::write_output(args.plot, study::machine_picture(result));
+  return 0;
+}
+
 int run_simulate(const SimulateArgs& args) {
+  if (!args.machine.machine.empty()) return run_on_machine(args);
+  if (!args.machine.trace.empty() || !args.machine.sparsity.empty() || !args.machine.bits.empty()) {
+    throw UsageError("simulate: --trace, --sparsity and --bits are for --machine NAME");
+  }
   study::Study study = study::make_study(args.options);
   const size_t runs = study.cases.size();
   const bool single = runs == 1 && args.pareto.empty();
@@ -163,15 +185,28 @@ void add_inputs(CLI::App& command, study::Options& options) {
   command.add_flag("--inference", options.inference, "The forward pass alone");
 }
 
-void add_machine(CLI::App& command, study::Options& options) {
-  command.add_option("--accelerator", options.accelerators, "Presets or TOML files")
-      ->capture_default_str();
+CLI::Option* add_machine(CLI::App& command, study::Options& options) {
+  CLI::Option* accelerator =
+      command.add_option("--accelerator", options.accelerators, "Presets or TOML files")
+          ->capture_default_str();
   command.add_option("--array", options.arrays, "Array sizes, as 12x15 or 8..64:8x8..64:8");
   command.add_option("--dataflow", options.dataflows, "ws, is, os, rs, in-place, or 'all'");
   command.add_option("--set", options.settings,
                      "key=value of the accelerator (docs/accelerators.md); repeatable");
   command.add_flag("--products-only", options.products_only,
                    "Leave out vector passes (norms, activations, updates)");
+  return accelerator;
+}
+
+void add_other_machine(CLI::App& command, study::MachineOptions& machine) {
+  command.add_option("--machine", machine.machine,
+                     "tensordash, fast, procrustes, camel or in-place (docs/systems.md): compared "
+                     "with itself without its trick, then --designs on top");
+  command.add_option("--trace", machine.trace, "--machine: operands from a run's traces")
+      ->type_name("RUN");
+  command.add_option("--sparsity", machine.sparsity,
+                     "--machine: shares of zeros, as x=0.5,dy=0,w=0.9");
+  command.add_option("--bits", machine.bits, "--machine: mantissa bits, as w=2,a=2,g=4");
 }
 
 void add_training(CLI::App& command, study::Options& options) {
@@ -196,7 +231,8 @@ void add_simulate(CLI::App& app, Action& action) {
   CLI::App* command = app.add_subcommand(
       "simulate", "Training runs or forward passes on an accelerator: cycles, energy, speed-ups");
   add_inputs(*command, args->options);
-  add_machine(*command, args->options);
+  CLI::Option* accelerator = add_machine(*command, args->options);
+  add_other_machine(*command, args->machine);
   add_training(*command, args->options);
   CLI::Option* csv = command->add_flag("--csv", args->csv, "CSV");
   command->add_flag("--json", args->json, "JSON; of several runs an array")->excludes(csv);
@@ -208,14 +244,21 @@ void add_simulate(CLI::App& app, Action& action) {
       "Of each network only what nothing else beats in two of cycles, energy, time, pes");
   command->add_option(
       "--plot", args->plot,
-      "Write a picture (SVG): layers of one run, speed-ups of several, or --pareto's fronts");
+      "Write a picture (SVG): layers of one run, speed-ups of several, or --pareto's fronts; of "
+      "--machine speed-ups by layer, of camel lifetimes");
   command->add_option("--threads", args->options.threads,
                       "Threads of a sweep (default: all cores)");
   command->footer(
       "Lists (a,b) and ranges (8..64:8, 8..64*2) of models, inputs, arrays, dataflows, batches "
       "and\n"
       "predictor sizes make a sweep over all combinations. Formulas: docs/simulator.md.");
-  command->callback([args, &action] { action = [args] { return run_simulate(*args); }; });
+  command->callback([args, accelerator, &action] {
+    // A machine has a preset of its own.
+    if (!args->machine.machine.empty() && accelerator->count() == 0) {
+      args->options.accelerators.clear();
+    }
+    action = [args] { return run_simulate(*args); };
+  });
 }
 
 }  // namespace adagp::apps

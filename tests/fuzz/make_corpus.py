@@ -52,6 +52,23 @@ def field(number, payload):
     return bytes([number << 3 | 2, len(payload)]) + payload
 
 
+def trace():
+    """One linear layer, two examples of nine features."""
+    parts = {"fc/x.bits": ("U8", [2, 1, 1, 2], b"\x0f\x01\xf0\x00"),
+             "fc/dy.bits": ("U8", [2, 1, 1, 1], b"\x01\x00"),
+             "fc/w.bits": ("U8", [1, 1, 1, 2], b"\xff\x01"),
+             "fc/density": ("F32", [3], struct.pack("<3f", 0.5, 0.5, 1)),
+             "fc/mantissa": ("U8", [3], b"\x02\x02\x04"),
+             "fc/shape": ("I64", [3], struct.pack("<3q", 9, 1, 9))}
+    header = {"__metadata__": {"network": "net", "input": "9", "epoch": "1", "batch": "4", "examples": "2"}}
+    data = b""
+    for name, (dtype, shape, content) in parts.items():
+        header[name] = tensor(dtype, shape, len(data), len(data) + len(content))
+        data += content
+    return safetensors(header, data)
+
+
+seed("trace", "one", trace())
 seed("safetensors", "empty", safetensors({}))
 seed("safetensors", "one", safetensors({"a": tensor("F32", [1], 0, 4)}, b"abcd"))
 seed(

@@ -49,6 +49,49 @@ void bind_energy(core::Binding& keys, EnergyTable& e) {
   energy("dram_standby_mw", e.dram_standby_mw, "standby power of the DRAM, mW");
 }
 
+// What only the machines of adagp/machine read.
+void bind_machines(core::Binding& keys, Accelerator& a) {
+  TensorDashSizes& t = a.tensordash;
+  keys.bind("tensordash.rows", &t.rows, "rows of PEs of a tile, which advance together")
+      .between(1, 64);
+  keys.bind("tensordash.columns", &t.columns, "columns of PEs of a tile").between(1, kMaxSide);
+  keys.bind("tensordash.tiles", &t.tiles, "tiles of PEs with 16 multipliers each")
+      .between(1, kMaxSide);
+  keys.bind("tensordash.order", &t.order,
+            "in which a multiplier tries its eight inputs: paper, sorted")
+      .one_of({"paper", "sorted"});
+  keys.bind("tensordash.overhead", &t.overhead,
+            "staging buffers and schedulers, as a share of the compute energy")
+      .between(0, 10);
+  FastFormat& f = a.fast;
+  keys.bind("fast.exponent_bits", &f.exponent_bits, "stored for a group of 16 values")
+      .between(1, 16);
+  keys.bind("fast.regroup", &f.regroup, "each product groups along what it sums over");
+  keys.bind("fast.fmac_pj", &f.fmac_pj, "a cell of 16 2-bit products for a cycle, pJ; a guess")
+      .between(0, 1e12);
+  ProcrustesMapping& p = a.procrustes;
+  keys.bind("procrustes.mapping", &p.mapping, "kn (filters x examples) or ck (channels x filters)")
+      .one_of({"kn", "ck"});
+  keys.bind("procrustes.balance", &p.balance, "halves of tiles are paired (kn)");
+  keys.bind("procrustes.registers", &p.registers, "words of a PE for its tile of weights")
+      .between(1, 1 << 20);
+  Edram& e = a.edram;
+  keys.bind("edram.bytes", &e.bytes, "machine camel: embedded DRAM for activations; 0: no bound")
+      .between(0, kMaxBytes);
+  keys.bind("edram.retention_us", &e.retention_us, "time after which a value must be refreshed, us")
+      .between(1e-6, 1e12);
+  const auto energy = [&](const char* key, double& value, const char* about) {
+    keys.bind(std::string("edram.") + key, &value, about).between(0, 1e12);
+  };
+  energy("read_pj", e.read_pj, "one word read, pJ; a guess by ratios");
+  energy("write_pj", e.write_pj, "one word written, pJ; a guess by ratios");
+  energy("refresh_pj", e.refresh_pj,
+         "one word refreshed (read and written), pJ; a guess by ratios");
+  energy("leakage_mw", e.leakage_mw, "leakage of the eDRAM, mW; a guess by ratios");
+  keys.bind("edram.block_layers", &e.block_layers, "weight layers of a reversible block")
+      .between(1, 1 << 20);
+}
+
 }  // namespace
 
 core::Binding bind(Accelerator& a) {
@@ -73,9 +116,16 @@ core::Binding bind(Accelerator& a) {
       .one_of(dataflow_names());
   keys.bind("word_bytes", &a.word_bytes, "bytes of a number").between(1, 16);
   keys.bind("clock_mhz", &a.clock_mhz, "clock, MHz").between(1e-3, 1e6);
+  keys.bind("transpose", &a.transpose, "what reading W or X transposed costs: free, buffer or unit")
+      .one_of({"free", "buffer", "unit"});
+  keys.bind("transposers", &a.transposers, "units for 16x16 words of transpose = unit")
+      .between(1, kMaxSide);
   keys.bind("array.rows", &a.array.rows, "rows of PEs").between(1, kMaxSide);
   keys.bind("array.columns", &a.array.columns, "columns of PEs").between(1, kMaxSide);
   bind_registers(keys, "array", a.array);
+  keys.bind("array.weight_registers", &a.array.weight_registers,
+            "in-place: folds whose weight a PE keeps for the backward pass; 0: all")
+      .between(0, 1e15);
   keys.bind("vector.lanes", &a.vector_lanes, "elements of a vector pass per cycle; 0: one per PE")
       .between(0, 1e9);
   keys.bind("buffer.bytes", &a.buffer_bytes, "global buffer, bytes; 0: everything fits")
@@ -103,6 +153,7 @@ core::Binding bind(Accelerator& a) {
             "design low's transfers; 0: one word per column")
       .between(0, kMaxBytes);
   bind_energy(keys, a.energy);
+  bind_machines(keys, a);
   return keys;
 }
 

@@ -13,13 +13,15 @@ namespace adagp::accel {
 // Sides whose product, times any word size, stays far from 64 bits.
 inline constexpr int64_t kMaxSide = 65536;
 
-// Registers of one PE matter to row stationary alone: what it keeps decides what the buffer sees.
+// Registers of one PE matter to row stationary (what it keeps decides what the buffer sees), and to
+// in-place those for weights.
 struct Array {
   int64_t rows = 12;               // H, or A in Eyeriss
   int64_t columns = 15;            // W, or B
   int64_t filter_registers = 224;  // words; Eyeriss: 224, 12, 24
   int64_t input_registers = 12;
   int64_t sum_registers = 24;
+  int64_t weight_registers = 0;  // in-place: folds whose weight a PE keeps; 0: all
 
   int64_t pes() const { return rows * columns; }
 };
@@ -47,6 +49,37 @@ struct RtlMemories {
   int64_t x_bits = 12, y_bits = 12, w_bits = 14, predictor_bits = 16, descriptor_bits = 16;
 };
 
+// TensorDash (machine/tensordash.h): tiles of PEs with 16 multipliers each.
+struct TensorDashSizes {
+  int64_t rows = 4, columns = 4, tiles = 16;
+  std::string order = "paper";  // in which a multiplier tries its eight inputs: paper, sorted
+  double overhead = 0.032;      // of the compute energy, for staging buffers and schedulers
+};
+
+// FAST (machine/fast.h): cells that multiply 16 pairs of 2-bit chunks.
+struct FastFormat {
+  int64_t exponent_bits = 3;  // stored for a group of 16 values
+  bool regroup = true;        // each product groups its operands along what it sums over
+  double fmac_pj = 1.0;       // one cell for one cycle: a guess
+};
+
+// Procrustes (machine/procrustes.h), on array.rows x array.columns PEs.
+struct ProcrustesMapping {
+  std::string mapping = "kn";  // filters x examples; ck: channels x filters
+  bool balance = true;         // halves of tiles are paired, where the mapping allows it
+  int64_t registers = 256;     // words of a PE
+};
+
+// Embedded DRAM (machine/lifetimes.h). Energies are the ratios of a published comparison on our
+// buffer's; no figure for 16 nm was found.
+struct Edram {
+  int64_t bytes = 589824;                                        // 12 banks of 48 KiB
+  double retention_us = 3.35;                                    // 16 nm, 100 degrees
+  double read_pj = 3.387, write_pj = 2.778, refresh_pj = 6.165;  // of a word
+  double leakage_mw = 1.047e-3;
+  int64_t block_layers = 2;  // weight layers of a reversible block
+};
+
 struct Accelerator {
   std::string name = "adagp-180";
   std::string about;
@@ -70,6 +103,14 @@ struct Accelerator {
   bool predictor_full_width = false;  // true: its FC computes all columns, also the masked ones
   bool predictor_reorganise = true;   // count the batch mean of the outputs as a vector pass
   double swap_words_per_cycle = 0;    // design low moves predictor weights; 0: one per column
+
+  std::string transpose = "free";  // or "buffer", "unit" (transposition.h)
+  int64_t transposers = 15;        // units of "unit"
+
+  TensorDashSizes tensordash;
+  FastFormat fast;
+  ProcrustesMapping procrustes;
+  Edram edram;
 
   EnergyTable energy;
 

@@ -8,6 +8,7 @@
 #include "adagp/accel/dataflow/dataflow.h"
 #include "adagp/accel/energy.h"
 #include "adagp/accel/memory.h"
+#include "adagp/accel/operands.h"
 #include "adagp/accel/plan.h"
 
 namespace adagp::accel {
@@ -47,16 +48,37 @@ struct LayerCost {
 // weights. The predictor's weights and samples are on chip; design low pays for its transfers
 // itself.
 
-// One product with memory and energy.
+// One product with memory, energy and transposition. Of the operands an array sees `kept_folds`.
 PassCost product_cost(const Work& work, const Array& array, const Dataflow& dataflow,
-                      const Accelerator& accelerator);
+                      const Accelerator& accelerator, const Operands& operands = {});
 PassCost vector_cost(int64_t elements, const Accelerator& accelerator);
 PassCost vector_cost(int64_t elements, const Accelerator& accelerator, int64_t lanes);
+
+// What the products of a plan cost. An array knows their shapes alone; machines (adagp/machine) see
+// the operands of each layer, too.
+class Products {
+ public:
+  virtual ~Products() = default;
+  // A product of this layer of the plan.
+  virtual PassCost layer(size_t layer, const Work& work) const = 0;
+  // A product of the predictor, its operands and results on chip; `second`: on the second array of
+  // design max.
+  virtual PassCost predictor(const Work& work, bool second) const = 0;
+  // Layers of equal shapes cost the same.
+  virtual bool shapes_alone() const { return false; }
+};
+
+// Of each layer the folds whose weights are still in the PEs of an in-place array when its input
+// gradient begins: array.weight_registers of the last folds of the forward pass. Empty: all of
+// them.
+std::vector<int64_t> kept_folds(const Plan& plan, const Accelerator& accelerator);
 
 // What evaluate() computes: the forward pass; the backward pass too; the predictor too.
 enum class Scope { kInference, kBackprop, kTraining };
 // One entry per layer of the plan. Throws DataError naming the layer when a number leaves 64 bits.
 void evaluate(const Plan& plan, const Accelerator& accelerator, const Dataflow& dataflow,
+              Scope scope, std::vector<LayerCost>& out);
+void evaluate(const Plan& plan, const Accelerator& accelerator, const Products& products,
               Scope scope, std::vector<LayerCost>& out);
 
 }  // namespace adagp::accel

@@ -4,6 +4,7 @@
 
 #include "adagp/accel/checked_math.h"
 #include "adagp/accel/rtl_machine.h"
+#include "adagp/accel/transposition.h"
 #include "adagp/core/lookup.h"
 
 namespace adagp::accel {
@@ -47,6 +48,25 @@ std::string product_text(const char* title, const Work& work, const Array& array
   return memory ? out + indented(memory_text(work, cost, a)) : out;
 }
 
+// What `transpose` and `array.weight_registers` add to the formulas; "" where they add nothing.
+std::string waits_text(size_t layer, const Work& work, const Plan& plan, const Dataflow& dataflow,
+                       const Accelerator& a) {
+  const ArrayCost cost = dataflow.cost(work, a.array);
+  const Transposition turned = transposition(work, cost, dataflow, a);
+  std::string out;
+  if (turned.words > 0) {
+    out += core::cat("transposition (", a.transpose, ") of ", turned.words,
+                     " words: ", turned.cycles, " stall cycles\n");
+  }
+  const auto kept = kept_folds(plan, a);
+  if (cost.filter_kept && !kept.empty() && kept[layer] < cost.folds) {
+    const int64_t lost = cost.folds - kept[layer];
+    out += core::cat("weights of ", lost, " of ", cost.folds, " folds are loaded again: ", lost,
+                     " * H = ", mul(lost, a.array.rows), " cycles more\n");
+  }
+  return out.empty() ? out : indented(out);
+}
+
 std::string vector_text(const char* title, int64_t elements, const Accelerator& a) {
   if (elements == 0) return "";
   return core::cat(title, ": ceil(", elements, " elements / ", a.lanes(),
@@ -86,7 +106,8 @@ std::string explain(const Plan& plan, const Accelerator& a, const Dataflow& data
   const LayerPlan& layer = core::find_named(plan.layers, name, "no layer", " in " + plan.model);
   std::vector<LayerCost> costs;
   evaluate(plan, a, dataflow, Scope::kTraining, costs);
-  const LayerCost& cost = costs[static_cast<size_t>(&layer - plan.layers.data())];
+  const auto index = static_cast<size_t>(&layer - plan.layers.data());
+  const LayerCost& cost = costs[index];
 
   std::string out = core::cat(layer.name, " (", layer.op, "), batch ", plan.batch, ", ",
                               dataflow.name, " on ", a.array.rows, "x", a.array.columns,
@@ -96,11 +117,13 @@ std::string explain(const Plan& plan, const Accelerator& a, const Dataflow& data
     if (layer.input_gradient) {
       out += product_text("input gradient, dX = dY W^T", *layer.input_gradient, a.array, dataflow,
                           a, true);
+      out += waits_text(index, *layer.input_gradient, plan, dataflow, a);
     }
     if (layer.weight_gradient) {
       out += product_text(layer.op == "matmul" ? "second input gradient, dW = X^T dY"
                                                : "weight gradient, dW = X^T dY",
                           *layer.weight_gradient, a.array, dataflow, a, true);
+      out += waits_text(index, *layer.weight_gradient, plan, dataflow, a);
     }
   }
   out += vector_text("vector passes, forward", layer.vector_forward, a);

@@ -8,7 +8,9 @@ namespace adagp::test {
 
 class InPlaceArray {
  public:
-  InPlaceArray(int64_t rows, int64_t columns) : rows_(rows), columns_(columns) {}
+  // `registers`: weights a PE keeps, those of the last folds; 0: of all folds.
+  InPlaceArray(int64_t rows, int64_t columns, size_t registers = 0)
+      : rows_(rows), columns_(columns), registers_(registers) {}
 
   // Y = X W: weights are loaded, X enters at the bottom, sums move right.
   Run forward(const Matrix& x, const Matrix& w) {
@@ -16,18 +18,15 @@ class InPlaceArray {
     k_ = static_cast<int64_t>(w.size());
     n_ = static_cast<int64_t>(w[0].size());
     weights_.clear();
+    in_memory_ = w;
     Run run{zeros(m, n_), 0};
     each_fold([&](int64_t i, int64_t j) {
-      // Rows enter one per clock and move on; after H clocks each is in its place.
-      Matrix kept = zeros(rows_, columns_);
-      for (int64_t t = 0; t < rows_; ++t, ++run.cycles) {
-        kept.insert(kept.begin(), std::vector<double>(static_cast<size_t>(columns_)));
-        kept.pop_back();
-        for (int64_t c = 0; c < columns_; ++c) {
-          Grid::at(kept, 0, c) = entry(w, j + c, i + rows_ - 1 - t);
-        }
-      }
+      const Matrix kept = load(i, j, run);
       weights_.push_back(kept);
+      // The oldest weight makes room.
+      if (registers_ > 0 && weights_.size() > registers_) {
+        weights_[weights_.size() - 1 - registers_].clear();
+      }
       // up: x of column c enters c clocks late; right: sums of row r.
       Matrix up = zeros(rows_, columns_), right = up;
       int64_t collected = 0;
@@ -58,7 +57,8 @@ class InPlaceArray {
     Run run{zeros(m, k_), 0};
     size_t fold = 0;
     each_fold([&](int64_t i, int64_t j) {
-      const Matrix& kept = weights_.at(fold++);
+      const Matrix& register_of_pes = weights_.at(fold++);
+      const Matrix kept = register_of_pes.empty() ? load(i, j, run) : register_of_pes;
       Matrix up = zeros(rows_, columns_), right = up;
       int64_t collected = 0;
       for (int64_t t = 0; collected < m * columns_; ++t, ++run.cycles) {
@@ -105,6 +105,19 @@ class InPlaceArray {
   }
 
  private:
+  // Rows enter one per clock and move on; after H clocks each is in its place.
+  Matrix load(int64_t i, int64_t j, Run& run) const {
+    Matrix kept = zeros(rows_, columns_);
+    for (int64_t t = 0; t < rows_; ++t, ++run.cycles) {
+      kept.insert(kept.begin(), std::vector<double>(static_cast<size_t>(columns_)));
+      kept.pop_back();
+      for (int64_t c = 0; c < columns_; ++c) {
+        Grid::at(kept, 0, c) = entry(in_memory_, j + c, i + rows_ - 1 - t);
+      }
+    }
+    return kept;
+  }
+
   template <typename Body>
   void each_fold(const Body& body) const {
     for (int64_t i = 0; i < n_; i += rows_) {
@@ -113,7 +126,9 @@ class InPlaceArray {
   }
 
   int64_t rows_, columns_, k_ = 0, n_ = 0;
-  std::vector<Matrix> weights_;
+  size_t registers_;
+  Matrix in_memory_;             // the weights
+  std::vector<Matrix> weights_;  // in the PEs, by fold; empty: given up
 };
 
 }  // namespace adagp::test

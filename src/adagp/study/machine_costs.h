@@ -1,0 +1,25 @@
+#pragma once
+// What the layers of a network cost on a machine, with its trick and without.
+
+#include <vector>
+
+#include "adagp/accel/cost.h"
+#include "adagp/machine/given.h"
+#include "adagp/machine/machine.h"
+
+namespace adagp::study {
+
+struct MachineCosts {
+  std::vector<accel::LayerCost> base, ours;
+};
+
+// `operands`: one entry for each row of the table, from which the plan was made.
+MachineCosts machine_costs(const machine::Machine& machine, const accel::Accelerator& accelerator,
+                           const layers::Table& table, const accel::Plan& plan,
+                           const std::vector<machine::LayerOperands>& operands);
+
+// A mean over epochs: their sum, then divided by their number. Only the products differ.
+void accumulate(MachineCosts& sum, const MachineCosts& more);
+void divide(MachineCosts& sum, int64_t count);
+
+}  // namespace adagp::study
