@@ -71,6 +71,9 @@ const std::vector<Word>& words() {
       number_word("micro-batches", "4", "parts of a batch in the pipeline (as many as stages)",
                   &Spec::micro_batches, kMicroBatches),
       number_word("chunks", "2", "stages per process, of 'interleaved'", &Spec::chunks, kChunks),
+      flag_word("recompute",
+                "a stage keeps only its inputs and runs forward again before it goes backward",
+                &Spec::recompute),
       number_word("local", "4",
                   "starts that many processes on this machine; without it a launcher "
                   "does (torchrun)",
@@ -98,7 +101,7 @@ const Word& find_word(const std::string& name) {
 }
 
 void check_together(const Spec& spec, const std::set<std::string>& given) {
-  for (const char* name : {"stages", "micro-batches", "chunks", "trace"}) {
+  for (const char* name : {"stages", "micro-batches", "chunks", "recompute", "trace"}) {
     if (given.contains(name) && spec.pipeline.empty()) {
       refuse(core::cat("'", name,
                        "' is of a pipeline: add pipeline=", pipeline::schedules().front().name));

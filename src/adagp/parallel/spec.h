@@ -16,6 +16,7 @@ struct Spec {
   int64_t local = 0;          // processes to start on this machine; 0: a launcher did
   double timeout = 60;        // seconds
   std::string backend = "auto";
+  bool recompute = false;             // a stage keeps its inputs and runs forward again
   bool sync_norm = false;             // batch norm over the batches of all copies
   std::string trace;                  // file for the times of a pipeline's ops; empty: none
   std::string predict = "summaries";  // what copies average in GP: summaries or gradients

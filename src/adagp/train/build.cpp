@@ -109,6 +109,9 @@ report::Summary train_together(config::RunConfig config, const core::fs::path& f
     if (const std::string sent = team->traffic(); team->leads() && !sent.empty()) {
       core::log_info(sent);
     }
+    if (const std::string held = team->memory(); team->leads() && !held.empty()) {
+      core::log_info(held);
+    }
     return summary;
   } catch (const std::exception& error) {
     team->fail(core::split(error.what(), '\n').front());  // torch adds its stack

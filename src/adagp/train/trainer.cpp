@@ -74,6 +74,9 @@ report::Summary Trainer::run(run::RunFolder* folder) {
   steps_->warm_up();
   train_source_->seek(totals_.next.epoch, totals_.next.batch);
 
+  // A run that ended before its summary was written has only that to do.
+  if (progress_->done()) session_.team->collect(session_);
+
   const core::StoppedTimeWatch watch;
   clock_.begin_run();
   int64_t saved = progress_->epochs_in_batches();
