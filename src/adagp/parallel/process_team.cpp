@@ -5,10 +5,12 @@
 #include <ATen/ATen.h>
 #include <ATen/Context.h>
 
+#include "adagp/comm/throttled_group.h"
 #include "adagp/core/error.h"
 #include "adagp/core/log.h"
 #include "adagp/core/rng.h"
 #include "adagp/core/text.h"
+#include "adagp/device/choose_device.h"
 
 namespace adagp::parallel {
 namespace {
@@ -78,7 +80,10 @@ ProcessTeam::ProcessTeam(std::unique_ptr<comm::Group> world, const Spec& spec,
   copy_ = world_->rank() / shape_.stages;
   device_ = world_->rank() % shape_.stages;
   if (shape_.stages > 1) pipe_ = world_->split(copy_, "pipe");
-  if (shape_.copies > 1) copies_ = world_->split(device_, "copies");
+  if (shape_.copies > 1) {
+    copies_ = comm::throttled(world_->split(device_, "copies"),
+                              {spec_.copy_bandwidth, spec_.copy_latency});
+  }
   if (layout_.replicas > 1) {
     pair_ = pipe_->split(std::min(device_, shape_.stages - 1 - device_), cat("pair", copy_));
   }
@@ -90,6 +95,9 @@ ProcessTeam::ProcessTeam(std::unique_ptr<comm::Group> world, const Spec& spec,
   executor_ =
       std::make_unique<Executor>(layout_, stages_, pipe_.get(), device_,
                                  Executor::Options{spec_.recompute, copy_ == 0 ? spec_.trace : ""});
+  if (spec_.pipeline == kDecoupled && pipe_) {
+    modules_ = std::make_unique<ModuleMessages>(*pipe_, device::choose_device(config.device));
+  }
   for (const int stage : executor_->stages()) {
     own_.insert(stages_.names[static_cast<size_t>(stage)].begin(),
                 stages_.names[static_cast<size_t>(stage)].end());
@@ -149,7 +157,6 @@ std::string ProcessTeam::doing(const char* what) const {
 
 step::StepResult ProcessTeam::backprop(step::Session& session, const data::Batch& batch,
                                        bool tapped) {
-  drop_other_stages(session);
   begin_gradients(session);
   const nn::NormSyncScope norms(synced());
   step::StepResult result = executor_->run(session, batch, schedule::Phase::kBackprop, tapped);
@@ -160,7 +167,6 @@ step::StepResult ProcessTeam::backprop(step::Session& session, const data::Batch
 }
 
 step::StepResult ProcessTeam::forward(step::Session& session, const data::Batch& batch) {
-  drop_other_stages(session);
   const nn::NormSyncScope norms(synced());
   step::StepResult result = executor_->run(session, batch, schedule::Phase::kPredict, true);
   join_summaries(session, spec_.predict == "summaries");

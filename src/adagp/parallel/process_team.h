@@ -9,6 +9,7 @@
 #include "adagp/parallel/buckets.h"
 #include "adagp/parallel/compressor.h"
 #include "adagp/parallel/executor.h"
+#include "adagp/parallel/module_messages.h"
 #include "adagp/parallel/spec.h"
 #include "adagp/step/team.h"
 
@@ -34,8 +35,10 @@ class ProcessTeam : public step::Team {
     return copies_ != nullptr && spec_.predict == "gradients";
   }
   void average(at::Tensor& gradient) override;
+  step::ModuleLink* modules() override { return modules_.get(); }
 
   void collect(step::Session& session) override;
+  void release(step::Session& session) override;
   void merge(run::Snapshot& snapshot) override;
   void spread(std::optional<run::Snapshot>& snapshot) override;
   std::string spread(const std::string& text) override;
@@ -60,8 +63,6 @@ class ProcessTeam : public step::Team {
   void join_gradients(step::Session& session);
   const nn::NormSync* synced() const { return spec_.sync_norm && copies_ ? &norms_ : nullptr; }
   void join_summaries(step::Session& session, bool between_copies);
-  // What the leader took to evaluate or to save goes again.
-  void drop_other_stages(step::Session& session);
   // Whether this process has a use for an entry of a checkpoint.
   bool wants(const std::string& entry) const;
   void tie(const models::Net& net);
@@ -88,6 +89,7 @@ class ProcessTeam : public step::Team {
   bool whole_ = false;       // the leader holds all values at the moment
   double begin_memory_ = 0;  // of this process, before the first batch
   std::unique_ptr<Executor> executor_;
+  std::unique_ptr<ModuleMessages> modules_;             // null unless the pipeline is decoupled
   std::unique_ptr<Buckets> buckets_;                    // of the copies; made at the first BP batch
   std::unique_ptr<Compressor> compressor_;              // likewise
   std::map<std::string, at::Tensor> saved_compressor_;  // waits for it

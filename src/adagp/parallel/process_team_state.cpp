@@ -40,9 +40,9 @@ std::string fingerprint(const config::RunConfig& config, const task::Task& task,
   core::Binding binding;
   config::RunConfig copy = config;
   config::bind(binding, copy);
-  std::string text =
-      cat("parallel: pipeline=", spec.pipeline, " stages=", spec.stages, " chunks=", spec.chunks,
-          " data=", spec.data, " gp=", spec.predict, " sync-norm=", spec.sync_norm, "\n");
+  std::string text = cat("parallel: pipeline=", spec.pipeline, " stages=", spec.stages,
+                         " chunks=", spec.chunks, " data=", spec.data, " gp=", spec.predict,
+                         " sync-norm=", spec.sync_norm, " recompute=", spec.recompute, "\n");
   for (const auto& field : binding.fields()) {
     const std::string& key = field.key;
     // What may differ between machines.
@@ -134,7 +134,7 @@ void ProcessTeam::collect(step::Session& session) {
   session.optimizer->refresh_bf16_copies();
 }
 
-void ProcessTeam::drop_other_stages(step::Session& session) {
+void ProcessTeam::release(step::Session& session) {
   if (begin_memory_ == 0) begin_memory_ = core::resident_memory();
   if (!std::exchange(whole_, false)) return;
   for (auto& item : session.net->named_parameters()) {

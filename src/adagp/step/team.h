@@ -50,8 +50,10 @@ class Team {
   // Null unless every process has one module of method modules.
   virtual ModuleLink* modules() { return nullptr; }
 
-  // The network as a whole, in the leader's copy, until the next batch.
+  // The network as a whole, in the leader's copy, until release().
   virtual void collect(Session& session) = 0;
+  // Before every batch.
+  virtual void release(Session& session) { (void)session; }
   // Adds the other processes' parts to the leader's snapshot.
   virtual void merge(run::Snapshot& snapshot) = 0;
   // Gives the leader's snapshot or text to all.

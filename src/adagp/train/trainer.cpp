@@ -112,6 +112,7 @@ report::Summary Trainer::run(run::RunFolder* folder) {
 }
 
 void Trainer::one_batch() {
+  session_.team->release(session_);
   method::StepPolicy* policy = method_->policy();
   plan::BatchContext context = planner_->context(totals_.next.epoch, totals_.next.batch);
   if (policy != nullptr) context.phase = policy->begin(session_, context);
