@@ -60,7 +60,8 @@ at::Tensor AuxiliaryHead::forward(const at::Tensor& x) {
 
 // Their weights come from a generator state of their own, so that the network draws the numbers it
 // would draw without them.
-AuxiliaryHeads::AuxiliaryHeads(const step::Session& s, const std::vector<at::Tensor>& shapes) {
+AuxiliaryHeads::AuxiliaryHeads(const step::Session& s, const std::vector<at::Tensor>& shapes,
+                               const optim::Config& optimizer) {
   if (shapes.empty()) return;
   const std::string signal = "modules.signal = " + s.config.modules.signal;
   if (s.task->kind() != models::TaskKind::kClassification) {
@@ -87,7 +88,7 @@ AuxiliaryHeads::AuxiliaryHeads(const step::Session& s, const std::vector<at::Ten
     }
   }
   generator.set_state(before);
-  optimizer_ = optim::make_optimizer(params, s.config.optim);
+  optimizer_ = optim::make_optimizer(params, optimizer);
 }
 
 void AuxiliaryHeads::set_lr(double rate) {

@@ -30,7 +30,8 @@ class AuxiliaryHead : public torch::nn::Module {
 class AuxiliaryHeads {
  public:
   // Throws UsageError for a task without classes and for batches of one example.
-  AuxiliaryHeads(const step::Session& session, const std::vector<at::Tensor>& shapes);
+  AuxiliaryHeads(const step::Session& session, const std::vector<at::Tensor>& shapes,
+                 const optim::Config& optimizer);
 
   void set_lr(double rate);
   at::Tensor classify(const step::Session& session, size_t head, const at::Tensor& x) const;

@@ -15,7 +15,9 @@ namespace {
 class Auxiliary : public Modules {
  public:
   explicit Auxiliary(step::Session& s)
-      : Modules(s), heads_(s, cuts()), unused_(s.device, device::has_kernels(s.device)) {}
+      : Modules(s),
+        heads_(s, cuts(), s.config.optim),
+        unused_(s.device, device::has_kernels(s.device)) {}
 
   void advance(step::Session& s) override { heads_.set_lr(s.lr); }
 

@@ -14,12 +14,23 @@
 namespace adagp::method {
 namespace {
 
+// At the network's rate SGD diverges here: the gradient of a gradient has no natural size.
+constexpr double kRate = 1e-3;
+optim::Config adam() {
+  optim::Config config;
+  config.name = "adam";
+  config.lr = kRate;
+  config.decay = 0;
+  return config;
+}
+
 class Critic : public Modules {
  public:
   explicit Critic(step::Session& s)
-      : Modules(s), critics_(s, cuts()), match_(s.config.modules.match) {}
+      : Modules(s), critics_(s, cuts(), adam()), match_(s.config.modules.match) {}
 
-  void advance(step::Session& s) override { critics_.set_lr(s.lr); }
+  // As the network's rate rises and falls.
+  void advance(step::Session& s) override { critics_.set_lr(kRate * s.lr / s.config.optim.lr); }
 
   step::StepResult exact_step(step::Session& s, const data::Batch& batch, Probes*) override {
     step::StepResult result;

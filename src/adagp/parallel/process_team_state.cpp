@@ -9,6 +9,7 @@
 #include "adagp/core/error.h"
 #include "adagp/core/process_memory.h"
 #include "adagp/core/text.h"
+#include "adagp/device/pieces.h"
 #include "adagp/models/values_elsewhere.h"
 #include "adagp/parallel/process_team.h"
 #include "adagp/run/weights.h"
@@ -59,8 +60,10 @@ std::string fingerprint(const config::RunConfig& config, const task::Task& task,
     for (const char c : cat(item.key(), item.value().sizes())) {
       hash = (hash ^ static_cast<unsigned char>(c)) * 1099511628211ULL;
     }
-    // Bit patterns add up the same in any order.
-    sum += item.value().detach().contiguous().view(at::kInt).sum().item<int64_t>();
+    // Bit patterns add up the same in any order. ATen adds up integers in a copy of 64 bits each.
+    for (const at::Tensor& part : device::pieces(item.value().detach())) {
+      sum += part.contiguous().view(at::kInt).sum().item<int64_t>();
+    }
   }
   return text + cat("network: ", hash, ", sum of its weights ", sum, "\n");
 }
