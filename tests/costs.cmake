@@ -6,7 +6,10 @@ set(_costs
   unit.models 55
   cli.resume 45
   cli.macs 33
+  cli.copies_measured 30
+  cli.parallel_stages 30
   cli.run_folder 26
+  cli.decoupled 25
   cli.weights 25
   unit.train 25
   cli.output 22

@@ -42,7 +42,7 @@ void add_shape(CLI::App& command, PipelineArgs& args) {
   study::PipelineOptions& options = args.options;
   command
       .add_option("--schedule", options.schedules,
-                  "gpipe, dapple, chimera, zero-bubble, interleaved, or 'all'")
+                  "gpipe, dapple, chimera, zero-bubble, interleaved, decoupled, or 'all'")
       ->capture_default_str();
   command.add_option("--stages", options.stages, "Devices (default 4)");
   command.add_option("--micro-batches", options.micro_batches, "Of a batch (default 4)");

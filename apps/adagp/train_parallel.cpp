@@ -37,6 +37,7 @@ void choose_gpu(int local_rank) {
 
 // Micro-batches are what `accumulate` says, so that one process can repeat the run.
 void choose_micro_batches(config::RunConfig& config, const parallel::Spec& spec, int stages) {
+  if (spec.pipeline == parallel::kDecoupled) return;
   if (spec.micro_batches > 0) config.accumulate = spec.micro_batches;
   if (spec.micro_batches == 0 && config.accumulate == 1 && stages > 1) config.accumulate = stages;
 }

@@ -233,7 +233,7 @@ def pipeline(
     Without a model every stage takes `forward` and `backward` steps. With a model (as in
     `adagp.layers`) the stages take its cycles on an accelerator; with `costs` (a file, a DataFrame,
     a list of dicts, or what `adagp.time_blocks` measured) what they say. Schedules: gpipe, dapple,
-    chimera, zero-bubble, interleaved, or "all". `phases` is "bp", "gp", "gp-bp" or counts as in
+    chimera, zero-bubble, interleaved, decoupled, or "all". `phases` is "bp", "gp", "gp-bp" or counts as in
     "gp*4-bp". `copies` of the pipeline train on different examples (data parallel). `memory` is in
     GiB for a stage.
 

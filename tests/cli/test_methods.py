@@ -24,7 +24,7 @@ METHODS = {
     "selective+infobatch": ["--schedule", "1:1"],
     "auto": AUTO,
 }
-for signal in ("auxiliary", "delayed", "replay"):
+for signal in ("auxiliary", "delayed", "replay", "critic"):
     METHODS[f"modules:{signal}"] = sets(modules__signal=signal, modules__count=3)
 METHODS["modules:unlocked"] = sets(modules__count=3, modules__unlocked="true", modules__shrink=0.5)
 METHODS["xgrad"] = []

@@ -233,8 +233,13 @@ void bind_methods(core::Binding& b, RunConfig& c) {
       .at_least(1);
   b.bind("modules.signal", &c.modules.signal,
          "what a part learns from: auxiliary (a loss of its own: DGL), delayed (older true "
-         "gradients: DDG, FDG), replay (the same at today's weights: features replay)")
-      .one_of({"auxiliary", "delayed", "replay"});
+         "gradients: DDG, FDG), replay (the same at today's weights: features replay), critic "
+         "(the gradient of a small network at the cut: VFBN, Sobolev training)")
+      .one_of({"auxiliary", "delayed", "replay", "critic"});
+  b.bind("modules.match", &c.modules.match,
+         "critic: what it learns: value (the loss), gradient (of the loss by the activations), or "
+         "both")
+      .one_of({"value", "gradient", "both"});
   b.bind("modules.unlocked", &c.modules.unlocked,
          "delayed, replay: a part takes the activations of the batch before instead of waiting "
          "(FDG)");

@@ -98,7 +98,8 @@ struct RunConfig {
   // Parts of the network that learn from signals of their own.
   struct Modules {
     int64_t count = 2;
-    std::string signal = "delayed";  // auxiliary | delayed | replay
+    std::string signal = "delayed";  // auxiliary | delayed | replay | critic
+    std::string match = "both";      // value | gradient | both
     bool unlocked = false;
     double shrink = 1;
   } modules;

@@ -45,6 +45,24 @@ class UseTap : public nn::TapSink {
   std::map<const void*, std::string> names_;
 };
 
+// A block that uses a borrower's own parameters (its bias) uses the borrowed weight, too.
+void add_borrowed(const models::Net& net, std::vector<BlockUse>& uses) {
+  std::map<const void*, std::string> names;
+  for (const auto& item : net.named_parameters()) {
+    names[item.value().unsafeGetTensorImpl()] = item.key();
+  }
+  for (const auto& item : net.named_modules("", false)) {
+    const auto* borrower = dynamic_cast<const models::BorrowsWeight*>(item.value().get());
+    if (borrower == nullptr) continue;
+    const std::string own = item.key() + ".";
+    const std::string& weight = names.at(borrower->borrowed_weight().unsafeGetTensorImpl());
+    for (BlockUse& use : uses) {
+      const auto first = use.parameters.lower_bound(own);
+      if (first != use.parameters.end() && first->starts_with(own)) use.parameters.insert(weight);
+    }
+  }
+}
+
 // What a cut may separate.
 struct Pieces {
   std::vector<pipeline::Item> items;
@@ -86,6 +104,7 @@ std::vector<BlockUse> trace_blocks(models::BlockNet& net, const std::string& mod
     values = block.run(values);
     uses.back().outputs = values;
   }
+  add_borrowed(net, uses);
   return uses;
 }
 
@@ -113,30 +132,24 @@ Stages cut(models::Net& net, const std::string& model, const std::string& input,
   out.macs = parts.cost;
   out.names.resize(static_cast<size_t>(stages));
 
-  std::map<std::string, size_t> stage_of;  // parameters
+  std::map<std::string, std::set<size_t>> stages_of;  // parameters
   std::map<std::string, size_t> stage_of_module;
   for (size_t s = 0; s < out.names.size(); ++s) {
     for (size_t b = out.first[s]; b < out.first[s + 1]; ++b) {
       for (const std::string& name : uses[b].parameters) {
-        const auto [known, added] = stage_of.emplace(name, s);
-        if (!added && known->second != s) {
-          throw UsageError(core::cat(model, ": ", name, " is used by stage ", known->second,
-                                     " and by stage ", s,
-                                     "; a pipeline needs every weight in one stage: use fewer "
-                                     "stages, or a network without tied weights"));
-        }
-        stage_of_module[module_of(name)] = s;
+        stages_of[name].insert(s);
+        stage_of_module.emplace(module_of(name), s);
       }
     }
   }
   const auto give = [&](const std::string& name) {
-    const auto own = stage_of.find(name);
+    if (const auto own = stages_of.find(name); own != stages_of.end()) {
+      for (const size_t stage : own->second) out.names[stage].insert(name);
+      return;
+    }
     const auto near = stage_of_module.find(module_of(name));
     // What no block uses (a head that is off) stays with the last stage.
-    out.names[own != stage_of.end()           ? own->second
-              : near != stage_of_module.end() ? near->second
-                                              : out.names.size() - 1]
-        .insert(name);
+    out.names[near != stage_of_module.end() ? near->second : out.names.size() - 1].insert(name);
   };
   for (const auto& item : net.named_parameters()) give(item.key());
   for (const auto& item : net.named_buffers()) give(item.key());

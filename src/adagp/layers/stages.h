@@ -24,14 +24,15 @@ std::vector<BlockUse> trace_blocks(models::BlockNet& net, const std::string& mod
 int most_stages(const std::vector<BlockUse>& blocks);
 
 struct Stages {
-  std::vector<size_t> first;                 // first block of each stage; then the number of blocks
-  std::vector<std::set<std::string>> names;  // parameters and buffers of each stage
+  std::vector<size_t> first;  // first block of each stage; then the number of blocks
+  // Parameters and buffers of each stage. A tied weight may be in several.
+  std::vector<std::set<std::string>> names;
   std::vector<double> macs;
 
   size_t count() const { return names.size(); }
 };
-// Balanced by MACs. Throws UsageError for networks that are no list of blocks, have fewer blocks
-// than stages, or use one parameter in two stages.
+// Balanced by MACs. Throws UsageError for networks that are no list of blocks or have fewer blocks
+// than stages.
 Stages cut(models::Net& net, const std::string& model, const std::string& input, int stages);
 
 }  // namespace adagp::layers

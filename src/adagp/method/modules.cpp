@@ -6,6 +6,7 @@
 #include "adagp/device/autocast.h"
 #include "adagp/layers/stages.h"
 #include "adagp/method/entries.h"
+#include "adagp/step/team.h"
 
 namespace adagp::method {
 namespace {
@@ -17,10 +18,29 @@ models::BlockNet& blocks_of(const step::Session& s) {
                    " is none");
 }
 
+void check_processes(const step::Session& s) {
+  const step::ModuleLink* link = s.team->modules();
+  if (link == nullptr) {
+    require_alone(s);
+    return;
+  }
+  const std::string& signal = s.config.modules.signal;
+  if (signal != "delayed" && signal != "replay") {
+    throw UsageError("modules.signal = " + signal +
+                     " trains in one process; leave out --parallel, or use delayed or replay");
+  }
+  if (s.config.modules.count != static_cast<int64_t>(link->count())) {
+    throw UsageError(core::cat("modules.count = ", s.config.modules.count,
+                               ", and pipeline=", "decoupled has ", link->count(),
+                               " processes: every process has one module; give both the same "
+                               "number"));
+  }
+}
+
 }  // namespace
 
 Modules::Modules(step::Session& s) {
-  require_alone(s);
+  check_processes(s);
   if (s.config.accumulate > 1) {
     throw UsageError(core::cat("accumulate = ", s.config.accumulate,
                                ": method modules takes batches as a whole; use accumulate = 1"));
@@ -44,6 +64,12 @@ Modules::Modules(step::Session& s) {
     }
   }
   for (size_t m = 0; m < count(); ++m) behind_.push_back(uses.at(first_[m + 1] - 1).outputs);
+}
+
+std::vector<at::Tensor> Modules::cuts() const {
+  std::vector<at::Tensor> out;
+  for (size_t m = 0; !last(m); ++m) out.push_back(behind_[m].at(0));
+  return out;
 }
 
 models::Tensors Modules::run(step::Session& s, size_t module, const models::Tensors& inputs) const {
@@ -74,15 +100,18 @@ models::Tensors differentiable(const models::Tensors& tensors) {
 MethodEntry entries::modules() {
   const auto make = [](step::Session& s) {
     using Maker = std::unique_ptr<Method> (*)(step::Session&);
-    constexpr std::pair<const char*, Maker> kSignals[] = {
-        {"auxiliary", make_auxiliary}, {"delayed", make_delayed}, {"replay", make_replay}};
+    constexpr std::pair<const char*, Maker> kSignals[] = {{"auxiliary", make_auxiliary},
+                                                          {"delayed", make_delayed},
+                                                          {"replay", make_replay},
+                                                          {"critic", make_critic}};
     return core::find_named(kSignals, s.config.modules.signal, "modules.signal: unknown signal")
         .second(s);
   };
   return {.name = "modules",
           .about = "rival: parts of the network learn from their own losses or older gradients",
           .reads = "modules.",
-          .make = make};
+          .make = make,
+          .in_modules = true};
 }
 
 }  // namespace adagp::method

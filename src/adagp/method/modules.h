@@ -1,7 +1,8 @@
 #pragma once
 // The network cut into K parts ("modules") that learn from signals of their own, so that none
-// waits for a backward pass through the others. Here they run on one device, one after the other:
-// what is measured is what the signals do to the accuracy.
+// waits for a backward pass through the others. In one process they run one after the other: what
+// is measured is what the signals do to the accuracy. With --parallel pipeline=decoupled each of
+// those that learn from older gradients has a process of its own.
 
 #include <vector>
 
@@ -22,6 +23,8 @@ class Modules : public Backprop {
   int64_t first_block(size_t module) const { return static_cast<int64_t>(first_[module]); }
   // What crosses the cut behind a module, of one example: shapes alone.
   const models::Tensors& shapes_behind(size_t module) const { return behind_[module]; }
+  // The first tensor that crosses each cut, likewise.
+  std::vector<at::Tensor> cuts() const;
   // Places of a module's parameters in the session's optimizer.
   const std::vector<size_t>& params(size_t module) const { return params_[module]; }
 
@@ -43,5 +46,6 @@ models::Tensors differentiable(const models::Tensors& tensors);
 std::unique_ptr<Method> make_auxiliary(step::Session& session);
 std::unique_ptr<Method> make_delayed(step::Session& session);
 std::unique_ptr<Method> make_replay(step::Session& session);
+std::unique_ptr<Method> make_critic(step::Session& session);
 
 }  // namespace adagp::method

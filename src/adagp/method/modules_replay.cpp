@@ -6,7 +6,6 @@
 
 #include "adagp/method/modules_ticks.h"
 #include "adagp/nn/batch_norm.h"
-#include "adagp/step/generators.h"
 
 namespace adagp::method {
 namespace {
@@ -39,10 +38,10 @@ class Replay : public Ticks {
     {
       // The first pass has moved the statistics and drawn the random numbers.
       const nn::KeepStatistics kept;
-      const io::TensorMap now = step::generator_state(*s.team, s.device);
-      step::load_generator_state(*s.team, s.device, pass.random);
+      const io::TensorMap now = random_state(s);
+      set_random_state(s, pass.random);
       outputs = run(s, module, pass.inputs);
-      step::load_generator_state(*s.team, s.device, now);
+      set_random_state(s, now);
     }
     models::Tensors from, with;
     size_t next = 0;

@@ -8,6 +8,7 @@
 #include "adagp/method/modules_state.h"
 #include "adagp/step/exact_step.h"
 #include "adagp/step/generators.h"
+#include "adagp/step/team.h"
 #include "adagp/task/loss.h"
 
 namespace adagp::method {
@@ -30,6 +31,7 @@ std::string pass_name(size_t module, size_t pass) {
 
 Ticks::Ticks(step::Session& s)
     : Modules(s),
+      link_(s.team->modules()),
       unlocked_(s.config.modules.unlocked),
       shrink_(s.config.modules.shrink),
       inbox_(count()),
@@ -38,17 +40,32 @@ Ticks::Ticks(step::Session& s)
   for (const auto& param : s.optimizer->params()) param_names_.push_back(param.name);
 }
 
+io::TensorMap random_state(const step::Session& s) {
+  return step::generator_state(step::SoloTeam(), s.device);
+}
+
+void set_random_state(const step::Session& s, const io::TensorMap& state) {
+  step::load_generator_state(step::SoloTeam(), s.device, state);
+}
+
 size_t Ticks::delay(size_t module) const {
   return (unlocked_ ? 2 : 1) * (count() - 1 - module);
 }
 
 step::StepResult Ticks::exact_step(step::Session& s, const data::Batch& batch, Probes*) {
   if (loaded_) rebuild_all(s);
-  inbox_[0] = batch.inputs;
-  targets_.push_back(batch);
-  targets_.back().inputs.clear();
+  if (here(0)) inbox_[0] = batch.inputs;
+  if (here(count() - 1)) {
+    targets_.push_back(batch);
+    targets_.back().inputs.clear();
+  }
+  if (link_ != nullptr && !unlocked_) take_inputs();
   forward_all(s);
   step::StepResult result = backward_all(s);
+  if (link_ != nullptr) {
+    if (unlocked_) take_inputs();
+    gradients_[link_->module()] = link_->take_gradients();
+  }
   // Older graphs hold the weights of their own time (modules_delayed.cpp). The step that moves the
   // present ones must not look to them like a change of theirs.
   const at::AutoDispatchBelowADInplaceOrView unseen;
@@ -56,21 +73,28 @@ step::StepResult Ticks::exact_step(step::Session& s, const data::Batch& batch, P
   return result;
 }
 
+void Ticks::take_inputs() {
+  if (!here(0)) inbox_[link_->module()] = link_->take_inputs();
+}
+
 void Ticks::forward_all(step::Session& s) {
+  models::Tensors made;
   for (size_t i = 0; i < count(); ++i) {
     // Unlocked, a module takes its input before the one ahead puts the next there.
     const size_t module = unlocked_ ? count() - 1 - i : i;
     if (inbox_[module].empty()) continue;
     ModulePass pass{std::exchange(inbox_[module], {})};
-    if (delay(module) > 0) pass.random = step::generator_state(*s.team, s.device);
-    const models::Tensors outputs = forward(s, module, pass);
-    if (!last(module)) inbox_[module + 1] = as_leaves(outputs);
+    if (delay(module) > 0) pass.random = random_state(s);
+    made = as_leaves(forward(s, module, pass));
+    if (!last(module) && link_ == nullptr) inbox_[module + 1] = made;
     passes_[module].push_back(std::move(pass));
   }
+  if (link_ != nullptr) link_->pass_on(made);
 }
 
 step::StepResult Ticks::backward_all(step::Session& s) {
   step::StepResult result;
+  models::Tensors made;
   // A module reads its gradients before the one behind writes the next.
   for (size_t module = 0; module < count(); ++module) {
     if (passes_[module].size() <= delay(module)) continue;
@@ -87,20 +111,23 @@ step::StepResult Ticks::backward_all(step::Session& s) {
     } else {
       backward(s, module, pass, std::exchange(gradients_[module], {}));
     }
-    if (module > 0) gradients_[module - 1] = gradients_of(pass.inputs, shrink_);
+    if (module == 0) continue;
+    made = gradients_of(pass.inputs, shrink_);
+    if (link_ == nullptr) gradients_[module - 1] = made;
   }
+  if (link_ != nullptr) link_->pass_back(made);
   return result;
 }
 
 void Ticks::rebuild_all(step::Session& s) {
-  const io::TensorMap now = step::generator_state(*s.team, s.device);
+  const io::TensorMap now = random_state(s);
   for (size_t module = 0; module < count(); ++module) {
     for (ModulePass& pass : passes_[module]) {
-      step::load_generator_state(*s.team, s.device, pass.random);
+      set_random_state(s, pass.random);
       rebuild(s, module, pass);
     }
   }
-  step::load_generator_state(*s.team, s.device, now);
+  set_random_state(s, now);
   loaded_ = false;
 }
 
@@ -133,6 +160,7 @@ std::map<std::string, at::Tensor> Ticks::state() const {
 void Ticks::load_state(const std::map<std::string, at::Tensor>& state) {
   targets_.clear();
   for (size_t m = 0; m < count(); ++m) {
+    if (!here(m)) continue;
     inbox_[m] = take_tensors(state, core::cat("module", m, ".inbox"));
     gradients_[m] = take_tensors(state, core::cat("module", m, ".gradients"));
     passes_[m].clear();
@@ -151,7 +179,7 @@ void Ticks::load_state(const std::map<std::string, at::Tensor>& state) {
       passes_[m].push_back(std::move(pass));
     }
   }
-  for (size_t i = 0; i < count(); ++i) {
+  for (size_t i = 0; i < count() && here(count() - 1); ++i) {
     const std::string name = core::cat("batch", i, ".");
     data::Batch batch;
     batch.targets = take_tensors(state, name + "target");

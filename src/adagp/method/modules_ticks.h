@@ -9,11 +9,15 @@
 //
 // with k = 0 for the module that sees the images. In both, a module's gradient comes from the
 // module behind it, which made it in the last tick. In the first ticks some have nothing to do.
+//
+// With a link (step/module_link.h) this process has one of the modules, and its neighbours' tensors
+// come as messages. Nothing is computed otherwise, so that the weights are those of one process.
 
 #include <deque>
 
 #include "adagp/io/tensors.h"
 #include "adagp/method/modules.h"
+#include "adagp/step/module_link.h"
 
 namespace adagp::method {
 
@@ -24,6 +28,11 @@ struct ModulePass {
   std::vector<at::Tensor> weights = {};  // by parameter of the module, as they were; may be empty
   io::TensorMap random = {};             // of the generators, before it
 };
+
+// Of this process's generators, without the process's name: a checkpoint may be taken over by
+// another number of processes.
+io::TensorMap random_state(const step::Session& session);
+void set_random_state(const step::Session& session, const io::TensorMap& state);
 
 class Ticks : public Modules {
  public:
@@ -51,10 +60,13 @@ class Ticks : public Modules {
   virtual void rebuild(step::Session& session, size_t module, ModulePass& pass) = 0;
 
  private:
+  bool here(size_t module) const { return link_ == nullptr || link_->module() == module; }
+  void take_inputs();
   void forward_all(step::Session& session);
   step::StepResult backward_all(step::Session& session);
   void rebuild_all(step::Session& session);
 
+  step::ModuleLink* link_;  // null: all modules are here
   bool unlocked_;
   double shrink_;
   bool loaded_ = false;  // the passes still wait for rebuild()

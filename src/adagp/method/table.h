@@ -39,6 +39,8 @@ struct MethodEntry {
   std::string reads = "";
   std::function<std::unique_ptr<Method>(step::Session&)> make = {};
   plan::SelectionRule select = {};  // a rule; its steps are those of the method it is joined with
+  // May run with one of its modules in each process (--parallel pipeline=decoupled).
+  bool in_modules = false;
   // Learns from every exact batch in a way of its own, so that auto cannot mix it in.
   bool learns_itself = false;
   RunLength length = {};

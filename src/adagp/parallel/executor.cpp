@@ -10,8 +10,11 @@
 #include "adagp/core/error.h"
 #include "adagp/core/text.h"
 #include "adagp/device/autocast.h"
+#include "adagp/device/kernels.h"
+#include "adagp/nn/batch_norm.h"
 #include "adagp/nn/deferred.h"
 #include "adagp/step/exact_step.h"
+#include "adagp/step/generators.h"
 #include "adagp/step/micro_batches.h"
 #include "adagp/task/loss.h"
 
@@ -40,6 +43,25 @@ struct Executor::State {
 
 namespace {
 
+// Without a graph nothing tells which of them will have gradients: all may.
+void expect_gradients(models::Tensors& outputs) {
+  for (at::Tensor& output : outputs) {
+    if (output.is_floating_point()) output = output.detach().requires_grad_();
+  }
+}
+
+// There is a gradient of each such output: those whose graph does not want one go.
+void leave_out_constants(const models::Tensors& outputs, models::Tensors& gradients) {
+  models::Tensors wanted;
+  size_t next = 0;
+  for (const at::Tensor& output : outputs) {
+    if (!output.is_floating_point()) continue;
+    if (output.requires_grad()) wanted.push_back(gradients.at(next));
+    ++next;
+  }
+  gradients = std::move(wanted);
+}
+
 // Those of `tensors` that have a gradient.
 models::Tensors differentiable(const models::Tensors& tensors) {
   models::Tensors out;
@@ -52,13 +74,14 @@ models::Tensors differentiable(const models::Tensors& tensors) {
 }  // namespace
 
 Executor::Executor(const pipeline::Layout& layout, const layers::Stages& stages, comm::Group* pipe,
-                   int device, const std::string& trace)
+                   int device, const Options& options)
     : layout_(layout),
       splits_backward_(layout.schedule == "zero-bubble"),
+      recompute_(options.recompute),
       stages_(stages),
       pipe_(pipe),
       device_(device),
-      trace_(trace, device) {
+      trace_(options.trace, device) {
   for (int replica = 0; replica < layout_.replicas; ++replica) {
     for (int stage = 0; stage < layout_.stages; ++stage) {
       if (layout_.device_of(stage, replica) == device_) own_.push_back(stage);
@@ -148,7 +171,8 @@ models::Tensors Executor::run_blocks(step::Session& session, int stage,
 
 void Executor::forward(State& state, const Op& op) {
   const Key key{op.stage, op.micro};
-  const at::AutoGradMode mode(state.exact());
+  const bool again = state.exact() && recompute_;
+  const at::AutoGradMode mode(state.exact() && !again);
   Kept kept;
   if (op.stage == 0) {
     kept.inputs = state.parts.at(op.micro).inputs;
@@ -156,6 +180,7 @@ void Executor::forward(State& state, const Op& op) {
     kept.inputs = std::move(state.arrived.at(key));
     state.arrived.erase(key);
   }
+  if (again) kept.random = step::generator_state(*state.session.team, state.session.device);
   {
     std::optional<nn::TapScope> taps;
     if (state.tap != nullptr) taps.emplace(*state.tap);
@@ -164,28 +189,54 @@ void Executor::forward(State& state, const Op& op) {
     kept.outputs = run_blocks(state.session, op.stage, kept.inputs);
   }
   if (last(op.stage)) {
-    kept.loss = state.session.loss(kept.outputs, state.parts.at(op.micro), state.exact());
+    kept.loss = state.session.loss(kept.outputs, state.parts.at(op.micro), state.exact() && !again);
     state.result.add(kept.loss.value.detach(), state.share);
     step::append(state.result.outputs, kept.outputs);
-  } else if (layout_.device_of(op.stage + 1, op.replica) == device_) {
+  } else if (again) {
+    expect_gradients(kept.outputs);
+  }
+  const bool next_is_here =
+      !last(op.stage) && layout_.device_of(op.stage + 1, op.replica) == device_;
+  if (next_is_here) {
     models::Tensors& here = state.arrived[{op.stage + 1, op.micro}];
     for (const at::Tensor& output : kept.outputs) {
       here.push_back(output.detach());
       if (output.requires_grad()) here.back().requires_grad_();
     }
   }
+  if (again && (last(op.stage) || next_is_here)) kept.outputs.clear();
   if (state.exact() || !last(op.stage)) state.kept[key] = std::move(kept);
+}
+
+void Executor::run_again(State& state, const Op& op, Kept& kept) {
+  step::Session& session = state.session;
+  // The first pass has moved the statistics and drawn the random numbers.
+  const nn::KeepStatistics statistics;
+  const io::TensorMap now = step::generator_state(*session.team, session.device);
+  step::load_generator_state(*session.team, session.device, kept.random);
+  {
+    std::optional<nn::DeferScope> deferred;
+    if (splits_backward_) deferred.emplace(state.put_off[{op.stage, op.micro}]);
+    kept.outputs = run_blocks(session, op.stage, kept.inputs);
+  }
+  step::load_generator_state(*session.team, session.device, now);
+  if (!last(op.stage)) return;
+  task::RunningMetrics counted(session.device, device::has_kernels(session.device));
+  kept.loss = session.task->loss(session.config, counted, kept.outputs,
+                                 state.parts.at(op.micro).targets, {});
 }
 
 void Executor::backward(State& state, const Op& op) {
   const Key key{op.stage, op.micro};
   Kept kept = std::move(state.kept.at(key));
   state.kept.erase(key);
+  if (recompute_) run_again(state, op, kept);
   if (last(op.stage)) {
     task::backward(kept.loss, kept.outputs, state.share);
   } else {
     models::Tensors gradients = std::move(state.gradients.at(key));
     state.gradients.erase(key);
+    if (recompute_) leave_out_constants(kept.outputs, gradients);
     torch::autograd::backward(differentiable(kept.outputs), gradients);
   }
   if (op.kind == Kind::kBackward) step::gather_bf16_gradients(state.session);
@@ -234,7 +285,9 @@ void Executor::send(State& state, const Op& op) {
     tensors = std::move(state.outgoing.at(key));
     state.outgoing.erase(key);
   } else {
-    tensors = state.kept.at(key).outputs;
+    Kept& kept = state.kept.at(key);
+    tensors = kept.outputs;
+    if (recompute_) kept.outputs.clear();
     if (!state.exact()) state.kept.erase(key);
   }
   const comm::Route to_peer = line(op);

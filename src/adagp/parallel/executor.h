@@ -7,6 +7,7 @@
 
 #include "adagp/comm/group.h"
 #include "adagp/comm/message.h"
+#include "adagp/io/tensors.h"
 #include "adagp/layers/stages.h"
 #include "adagp/parallel/trace.h"
 #include "adagp/pipeline/schedules.h"
@@ -16,9 +17,16 @@ namespace adagp::parallel {
 
 class Executor {
  public:
-  // `pipe` may be null when there is one device. `trace`: file for the times of the ops, or empty.
+  struct Options {
+    bool recompute = false;  // keep a stage's inputs alone, and run forward again before backward
+    std::string trace = {};  // file for the times of the ops; empty: none
+  };
+  // `pipe` may be null when there is one device.
   Executor(const pipeline::Layout& layout, const layers::Stages& stages, comm::Group* pipe,
-           int device, const std::string& trace = "");
+           int device, const Options& options);
+  Executor(const pipeline::Layout& layout, const layers::Stages& stages, comm::Group* pipe,
+           int device)
+      : Executor(layout, stages, pipe, device, Options()) {}
 
   // The compute, send and receive ops of a batch; `batch` has tensors where the first or the last
   // stage is. BP leaves gradients in the parameters, as the share of this pipeline's batch. The
@@ -38,12 +46,15 @@ class Executor {
   struct Kept {
     models::Tensors inputs, outputs;
     task::Loss loss;
+    io::TensorMap random = {};  // of the generators before the pass, where it will be run again
   };
   struct State;  // of one batch
 
   void run_op(State& state, const pipeline::Op& op);
   void forward(State& state, const pipeline::Op& op);
   void backward(State& state, const pipeline::Op& op);
+  // The forward pass once more, with its graph.
+  void run_again(State& state, const pipeline::Op& op, Kept& kept);
   // Asks for the messages of the next receives from op `from` on, where their specs are known:
   // they then travel while this device computes.
   void expect(State& state, const pipeline::OpList& ops, size_t from);
@@ -55,6 +66,7 @@ class Executor {
 
   pipeline::Layout layout_;
   bool splits_backward_;  // weight gradients are ops of their own
+  bool recompute_;
   layers::Stages stages_;
   comm::Group* pipe_;
   int device_;

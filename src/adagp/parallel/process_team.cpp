@@ -5,40 +5,34 @@
 #include <ATen/ATen.h>
 #include <ATen/Context.h>
 
+#include "adagp/comm/throttled_group.h"
 #include "adagp/core/error.h"
 #include "adagp/core/log.h"
 #include "adagp/core/rng.h"
 #include "adagp/core/text.h"
+#include "adagp/device/choose_device.h"
 
 namespace adagp::parallel {
 namespace {
 
 using core::cat;
 
-// Its copy's part of every batch, or nothing of it.
-class PartOfBatches : public data::BatchSource {
+// For a stage in the middle of a pipeline: it counts batches and makes none.
+class NoBatches : public data::BatchSource {
  public:
-  PartOfBatches(std::unique_ptr<data::BatchSource> whole, int copy, int copies, bool needed)
-      : whole_(std::move(whole)), copy_(copy), copies_(copies), needed_(needed) {}
+  explicit NoBatches(std::unique_ptr<data::BatchSource> counted) : counted_(std::move(counted)) {}
 
-  int64_t batches_per_epoch() const override { return whole_->batches_per_epoch(); }
-  void seek(int64_t epoch, int64_t position) override { whole_->seek(epoch, position); }
-  void skip() override { whole_->skip(); }
+  int64_t batches_per_epoch() const override { return counted_->batches_per_epoch(); }
+  void seek(int64_t epoch, int64_t position) override { counted_->seek(epoch, position); }
+  void skip() override { counted_->skip(); }
+  void only_part(int64_t, int64_t) override {}
   data::Batch next() override {
-    if (!needed_) {
-      whole_->skip();
-      return {};
-    }
-    data::Batch batch = whole_->next();
-    if (copies_ == 1) return batch;
-    const int64_t each = batch.size() / copies_;
-    return batch.part(copy_ * each, each);
+    counted_->skip();
+    return {};
   }
 
  private:
-  std::unique_ptr<data::BatchSource> whole_;
-  int copy_, copies_;
-  bool needed_;
+  std::unique_ptr<data::BatchSource> counted_;
 };
 
 pipeline::Layout layout_for(const Spec& spec, const Shape& shape, const config::RunConfig& config) {
@@ -86,7 +80,10 @@ ProcessTeam::ProcessTeam(std::unique_ptr<comm::Group> world, const Spec& spec,
   copy_ = world_->rank() / shape_.stages;
   device_ = world_->rank() % shape_.stages;
   if (shape_.stages > 1) pipe_ = world_->split(copy_, "pipe");
-  if (shape_.copies > 1) copies_ = world_->split(device_, "copies");
+  if (shape_.copies > 1) {
+    copies_ = comm::throttled(world_->split(device_, "copies"),
+                              {spec_.copy_bandwidth, spec_.copy_latency});
+  }
   if (layout_.replicas > 1) {
     pair_ = pipe_->split(std::min(device_, shape_.stages - 1 - device_), cat("pair", copy_));
   }
@@ -95,17 +92,44 @@ ProcessTeam::ProcessTeam(std::unique_ptr<comm::Group> world, const Spec& spec,
     std::vector<at::Tensor> one{values};
     copies_->sum(one, doing("statistics of norms"));
   };
-  executor_ = std::make_unique<Executor>(layout_, stages_, pipe_.get(), device_,
-                                         copy_ == 0 ? spec_.trace : "");
+  executor_ =
+      std::make_unique<Executor>(layout_, stages_, pipe_.get(), device_,
+                                 Executor::Options{spec_.recompute, copy_ == 0 ? spec_.trace : ""});
+  if (spec_.pipeline == kDecoupled && pipe_) {
+    modules_ = std::make_unique<ModuleMessages>(*pipe_, device::choose_device(config.device));
+  }
   for (const int stage : executor_->stages()) {
     own_.insert(stages_.names[static_cast<size_t>(stage)].begin(),
                 stages_.names[static_cast<size_t>(stage)].end());
   }
+  for (const auto& item : net.named_parameters()) {
+    if (!own_.contains(item.key())) elsewhere_.insert(item.key());
+  }
+  tie(net);
   // Every process drops out other features. The first draws what a process alone would.
   if (!leads()) {
     at::manual_seed(core::mix({static_cast<uint64_t>(config.seed), static_cast<uint64_t>(rank())}));
   }
   if (leads()) core::log_info(describe());
+}
+
+void ProcessTeam::tie(const models::Net& net) {
+  for (const auto& item : net.named_parameters()) {
+    const std::string& name = item.key();
+    const auto users = std::count_if(stages_.names.begin(), stages_.names.end(),
+                                     [&](const auto& names) { return names.contains(name); });
+    if (users < 2) continue;
+    auto group = pipe_->split(owns(name) ? 0 : 1, cat("tied", copy_, ".", tied_.size()));
+    if (!owns(name) || group->size() == 1) group.reset();
+    tied_.push_back({name, std::move(group)});
+  }
+}
+
+bool ProcessTeam::counts(const std::string& name) const {
+  const auto user = std::find_if(stages_.names.begin(), stages_.names.end(),
+                                 [&](const auto& names) { return names.contains(name); });
+  const auto& mine = executor_->stages();
+  return std::find(mine.begin(), mine.end(), user - stages_.names.begin()) != mine.end();
 }
 
 std::string ProcessTeam::describe() const {
@@ -122,8 +146,9 @@ std::string ProcessTeam::describe() const {
 }
 
 std::unique_ptr<data::BatchSource> ProcessTeam::share(std::unique_ptr<data::BatchSource> whole) {
-  return std::make_unique<PartOfBatches>(std::move(whole), copy_, shape_.copies,
-                                         executor_->needs_batches());
+  if (!executor_->needs_batches()) return std::make_unique<NoBatches>(std::move(whole));
+  if (shape_.copies > 1) whole->only_part(copy_, shape_.copies);
+  return whole;
 }
 
 std::string ProcessTeam::doing(const char* what) const {
@@ -164,8 +189,8 @@ void ProcessTeam::begin_gradients(step::Session& session) {
   }
   // Gradients that wait for a partner, are put off, or are added up elsewhere first cannot leave
   // early.
-  const bool early =
-      !pair_ && layout_.schedule != "zero-bubble" && (!session.bf16 || layout_.micro_batches == 1);
+  const bool early = !pair_ && tied_.empty() && layout_.schedule != "zero-bubble" &&
+                     (!session.bf16 || layout_.micro_batches == 1);
   buckets_->begin(early ? layout_.micro_batches : 0, doing("gradients"));
 }
 
@@ -174,6 +199,16 @@ void ProcessTeam::join_gradients(step::Session& session) {
     std::vector<at::Tensor> gradients;
     for (const auto& param : session.optimizer->params()) gradients.push_back(gradient_of(param));
     pair_->sum(gradients, doing("gradients"));
+  }
+  for (const Tied& tied : tied_) {
+    if (!tied.group) continue;
+    for (const auto& param : session.optimizer->params()) {
+      if (param.name != tied.name) continue;
+      std::vector<at::Tensor> one{gradient_of(param)};
+      tied.group->sum(one, doing("gradients of a tied weight"));
+      // Each of a stage's replicas has the sum of both.
+      if (layout_.replicas > 1) one[0].div_(static_cast<double>(layout_.replicas));
+    }
   }
   if (!copies_) return;
   ++gradients_.batches;

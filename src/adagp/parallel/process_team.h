@@ -9,6 +9,7 @@
 #include "adagp/parallel/buckets.h"
 #include "adagp/parallel/compressor.h"
 #include "adagp/parallel/executor.h"
+#include "adagp/parallel/module_messages.h"
 #include "adagp/parallel/spec.h"
 #include "adagp/step/team.h"
 
@@ -23,6 +24,7 @@ class ProcessTeam : public step::Team {
 
   int rank() const override { return world_->rank(); }
   bool owns(const std::string& name) const override { return own_.contains(name); }
+  bool counts(const std::string& name) const override;
   bool splits_layers() const override { return layout_.stages > 1; }
   std::unique_ptr<data::BatchSource> share(std::unique_ptr<data::BatchSource> whole) override;
 
@@ -33,8 +35,10 @@ class ProcessTeam : public step::Team {
     return copies_ != nullptr && spec_.predict == "gradients";
   }
   void average(at::Tensor& gradient) override;
+  step::ModuleLink* modules() override { return modules_.get(); }
 
   void collect(step::Session& session) override;
+  void release(step::Session& session) override;
   void merge(run::Snapshot& snapshot) override;
   void spread(std::optional<run::Snapshot>& snapshot) override;
   std::string spread(const std::string& text) override;
@@ -47,6 +51,7 @@ class ProcessTeam : public step::Team {
   std::map<std::string, at::Tensor> state() const override;
   void load_state(const std::map<std::string, at::Tensor>& state) override;
   std::string traffic() const override;
+  std::string memory() override;
 
   // One line: "4 processes: 2 copies of a pipeline of 2 stages (gpipe, 4 micro-batches)".
   std::string describe() const;
@@ -58,6 +63,9 @@ class ProcessTeam : public step::Team {
   void join_gradients(step::Session& session);
   const nn::NormSync* synced() const { return spec_.sync_norm && copies_ ? &norms_ : nullptr; }
   void join_summaries(step::Session& session, bool between_copies);
+  // Whether this process has a use for an entry of a checkpoint.
+  bool wants(const std::string& entry) const;
+  void tie(const models::Net& net);
   std::string doing(const char* what) const;
   Compressor* compressor(step::Session& session);  // null: gradients travel whole
 
@@ -70,8 +78,18 @@ class ProcessTeam : public step::Team {
   std::unique_ptr<comm::Group> copies_;  // those with the same stages in other copies; null: none
   std::unique_ptr<comm::Group> pair_;    // those with the same stages in this pipeline; null: none
   int copy_ = 0, device_ = 0;
-  std::set<std::string> own_;  // parameters and buffers
+  std::set<std::string> own_;        // parameters and buffers
+  std::set<std::string> elsewhere_;  // parameters of other stages
+  // A parameter that several stages use, and the devices of this pipeline that have it.
+  struct Tied {
+    std::string name;
+    std::unique_ptr<comm::Group> group;  // null: this process alone, or without it
+  };
+  std::vector<Tied> tied_;
+  bool whole_ = false;       // the leader holds all values at the moment
+  double begin_memory_ = 0;  // of this process, before the first batch
   std::unique_ptr<Executor> executor_;
+  std::unique_ptr<ModuleMessages> modules_;             // null unless the pipeline is decoupled
   std::unique_ptr<Buckets> buckets_;                    // of the copies; made at the first BP batch
   std::unique_ptr<Compressor> compressor_;              // likewise
   std::map<std::string, at::Tensor> saved_compressor_;  // waits for it

@@ -7,7 +7,10 @@
 #include <nlohmann/json.hpp>
 
 #include "adagp/core/error.h"
+#include "adagp/core/process_memory.h"
 #include "adagp/core/text.h"
+#include "adagp/device/pieces.h"
+#include "adagp/models/values_elsewhere.h"
 #include "adagp/parallel/process_team.h"
 #include "adagp/run/weights.h"
 
@@ -38,9 +41,9 @@ std::string fingerprint(const config::RunConfig& config, const task::Task& task,
   core::Binding binding;
   config::RunConfig copy = config;
   config::bind(binding, copy);
-  std::string text =
-      cat("parallel: pipeline=", spec.pipeline, " stages=", spec.stages, " chunks=", spec.chunks,
-          " data=", spec.data, " gp=", spec.predict, " sync-norm=", spec.sync_norm, "\n");
+  std::string text = cat("parallel: pipeline=", spec.pipeline, " stages=", spec.stages,
+                         " chunks=", spec.chunks, " data=", spec.data, " gp=", spec.predict,
+                         " sync-norm=", spec.sync_norm, " recompute=", spec.recompute, "\n");
   for (const auto& field : binding.fields()) {
     const std::string& key = field.key;
     // What may differ between machines.
@@ -57,8 +60,10 @@ std::string fingerprint(const config::RunConfig& config, const task::Task& task,
     for (const char c : cat(item.key(), item.value().sizes())) {
       hash = (hash ^ static_cast<unsigned char>(c)) * 1099511628211ULL;
     }
-    // Bit patterns add up the same in any order.
-    sum += item.value().detach().contiguous().view(at::kInt).sum().item<int64_t>();
+    // Bit patterns add up the same in any order. ATen adds up integers in a copy of 64 bits each.
+    for (const at::Tensor& part : device::pieces(item.value().detach())) {
+      sum += part.contiguous().view(at::kInt).sum().item<int64_t>();
+    }
   }
   return text + cat("network: ", hash, ", sum of its weights ", sum, "\n");
 }
@@ -85,6 +90,12 @@ void ProcessTeam::shake_hands(const config::RunConfig& config, const task::Task&
 
 void ProcessTeam::collect(step::Session& session) {
   const at::NoGradGuard no_grad;
+  if (leads()) {
+    for (auto& item : session.net->named_parameters()) {
+      if (!models::has_values(item.value())) models::make_room(item.value());
+    }
+    whole_ = true;
+  }
   io::TensorMap all = run::state_dict(*session.net);
   // Norms of several copies have seen other examples. Running statistics are linear in what was
   // seen, so that the mean of them may be taken early or late.
@@ -126,6 +137,21 @@ void ProcessTeam::collect(step::Session& session) {
   session.optimizer->refresh_bf16_copies();
 }
 
+void ProcessTeam::release(step::Session& session) {
+  if (begin_memory_ == 0) begin_memory_ = core::resident_memory();
+  if (!std::exchange(whole_, false)) return;
+  for (auto& item : session.net->named_parameters()) {
+    if (elsewhere_.contains(item.key())) models::drop_values(item.value(), session.device);
+  }
+}
+
+bool ProcessTeam::wants(const std::string& entry) const {
+  const auto rest = [](const std::string& text) { return text.substr(text.find('.') + 1); };
+  if (entry.starts_with("net.")) return !elsewhere_.contains(rest(entry));
+  // "optimizer.momentum.features.0.weight"
+  return !entry.starts_with("optimizer.") || !elsewhere_.contains(rest(rest(entry)));
+}
+
 // Every process has left out other parts of its gradients.
 std::map<std::string, at::Tensor> ProcessTeam::state() const {
   if (!compressor_) return {};
@@ -157,18 +183,25 @@ std::string ProcessTeam::traffic() const {
              " in each of ", summaries_.batches, " batches)");
 }
 
+std::string ProcessTeam::memory() {
+  if (!pipe_) return "";
+  const std::string own = cat(core::human_bytes(core::peak_memory()), " (",
+                              core::human_bytes(begin_memory_), " before the first batch)");
+  return "peak memory by process: " +
+         core::join(world_->gather(own, "memory of the processes"), ", ");
+}
+
 void ProcessTeam::merge(run::Snapshot& snapshot) {
   if (world_->size() == 1) return;
   io::TensorMap own;
   for (const auto& [name, tensor] : snapshot.tensors) {
-    if (!name.starts_with("net.")) own.emplace(name, tensor.detach().cpu().contiguous());
+    if (!name.starts_with("net.")) own.emplace(name, tensor.detach());
   }
   const auto texts = world_->gather(describe_tensors(own).dump(), "state for the checkpoint");
   std::vector<json> lists;
   for (const auto& text : texts) lists.push_back(json::parse(text));
   std::set<std::string> known;
   for (const auto& entry : lists[0]) known.insert(entry.at(0).get<std::string>());
-  std::vector<std::unique_ptr<comm::Transfer>> sent;
   int tag = kFirstTag;
   for (int r = 1; r < world_->size(); ++r) {
     for (const auto& entry : lists[static_cast<size_t>(r)]) {
@@ -176,7 +209,8 @@ void ProcessTeam::merge(run::Snapshot& snapshot) {
       if (!known.insert(name).second) continue;
       ++tag;
       if (world_->rank() == r) {
-        sent.push_back(world_->send(own.at(name), 0, tag, "state for the checkpoint"));
+        // One by one: only one copy in the order of the indices exists at a time.
+        world_->send(own.at(name).cpu().contiguous(), 0, tag, "state for the checkpoint")->wait();
       } else if (leads()) {
         at::Tensor here = like(entry);
         world_->receive(here, r, tag, "state for the checkpoint")->wait();
@@ -184,7 +218,6 @@ void ProcessTeam::merge(run::Snapshot& snapshot) {
       }
     }
   }
-  for (auto& transfer : sent) transfer->wait();
 }
 
 void ProcessTeam::spread(std::optional<run::Snapshot>& snapshot) {
@@ -205,6 +238,13 @@ void ProcessTeam::spread(std::optional<run::Snapshot>& snapshot) {
     const auto name = entry.at(0).get<std::string>();
     at::Tensor tensor = leads() ? snapshot->tensors.at(name).cpu().contiguous() : like(entry);
     world_->broadcast(tensor, 0, "the checkpoint");
+    if (!wants(name)) {
+      if (name.starts_with("optimizer.")) {
+        snapshot->tensors.erase(name);
+        continue;
+      }
+      models::drop_values(tensor, at::kCPU);
+    }
     snapshot->tensors[name] = tensor;
   }
 }

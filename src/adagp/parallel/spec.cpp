@@ -40,6 +40,14 @@ double seconds(const std::string& text) {
   return value;
 }
 
+double positive(const std::string& name, const std::string& text, double most) {
+  double value = 0;
+  if (!core::parse_number(text, value) || !(value > 0 && value <= most)) {
+    refuse(core::cat(name, "='", text, "' is no number above 0 and up to ", most));
+  }
+  return value;
+}
+
 std::string one_of(const std::string& name, const std::string& text,
                    const std::vector<std::string>& known) {
   return core::find_named(known, text, "--parallel: unknown " + name);
@@ -71,6 +79,9 @@ const std::vector<Word>& words() {
       number_word("micro-batches", "4", "parts of a batch in the pipeline (as many as stages)",
                   &Spec::micro_batches, kMicroBatches),
       number_word("chunks", "2", "stages per process, of 'interleaved'", &Spec::chunks, kChunks),
+      flag_word("recompute",
+                "a stage keeps only its inputs and runs forward again before it goes backward",
+                &Spec::recompute),
       number_word("local", "4",
                   "starts that many processes on this machine; without it a launcher "
                   "does (torchrun)",
@@ -86,6 +97,15 @@ const std::vector<Word>& words() {
        [](Spec& spec, const std::string& text) {
          spec.predict = one_of("predict", text, {"summaries", "gradients"});
        }},
+      {"copy-bandwidth", "1e8",
+       "for experiments: copies exchange as over links of so many bytes per second",
+       [](Spec& spec, const std::string& text) {
+         spec.copy_bandwidth = positive("copy-bandwidth", text, 1e15);
+       }},
+      {"copy-latency", "1e-4", "likewise: seconds of each message between copies",
+       [](Spec& spec, const std::string& text) {
+         spec.copy_latency = positive("copy-latency", text, 10);
+       }},
       {"trace", "ops", "writes when each op of a pipeline ran: ops.0.json, ..., for Perfetto",
        [](Spec& spec, const std::string& text) { spec.trace = text; }},
   };
@@ -98,13 +118,13 @@ const Word& find_word(const std::string& name) {
 }
 
 void check_together(const Spec& spec, const std::set<std::string>& given) {
-  for (const char* name : {"stages", "micro-batches", "chunks", "trace"}) {
+  for (const char* name : {"stages", "micro-batches", "chunks", "recompute", "trace"}) {
     if (given.contains(name) && spec.pipeline.empty()) {
       refuse(core::cat("'", name,
                        "' is of a pipeline: add pipeline=", pipeline::schedules().front().name));
     }
   }
-  for (const char* name : {"sync-norm", "predict"}) {
+  for (const char* name : {"sync-norm", "predict", "copy-bandwidth", "copy-latency"}) {
     if (given.contains(name) && !spec.data) {
       refuse(core::cat("'", name, "' is for copies that share a batch: add 'data'"));
     }
@@ -112,6 +132,14 @@ void check_together(const Spec& spec, const std::set<std::string>& given) {
   if (spec.chunks > 1 && spec.pipeline != "interleaved") {
     refuse(core::cat("chunks=", spec.chunks,
                      " goes with pipeline=interleaved, not with pipeline=", spec.pipeline));
+  }
+  if (spec.pipeline == kDecoupled) {
+    for (const char* name : {"data", "micro-batches", "recompute", "trace"}) {
+      if (given.contains(name)) {
+        refuse(core::cat("'", name, "' cannot be used with pipeline=", kDecoupled,
+                         ", whose batches run as a whole"));
+      }
+    }
   }
   if (!spec.any()) {
     refuse("it says how, but not what the processes share: add 'data', pipeline=gpipe or both");

@@ -7,6 +7,9 @@
 
 namespace adagp::parallel {
 
+// The pipeline of method modules, whose parts learn from older gradients.
+inline constexpr const char* kDecoupled = "decoupled";
+
 struct Spec {
   std::string pipeline;       // name of a schedule; empty: none
   int64_t stages = 0;         // devices of one pipeline; 0: all processes, or 1 without a pipeline
@@ -16,7 +19,10 @@ struct Spec {
   int64_t local = 0;          // processes to start on this machine; 0: a launcher did
   double timeout = 60;        // seconds
   std::string backend = "auto";
+  bool recompute = false;             // a stage keeps its inputs and runs forward again
   bool sync_norm = false;             // batch norm over the batches of all copies
+  double copy_bandwidth = 0;          // slows the exchange between copies: bytes per second
+  double copy_latency = 0;            // likewise: seconds of a message
   std::string trace;                  // file for the times of a pipeline's ops; empty: none
   std::string predict = "summaries";  // what copies average in GP: summaries or gradients
 

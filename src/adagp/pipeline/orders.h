@@ -10,6 +10,7 @@ Schedule dapple();
 Schedule chimera();
 Schedule zero_bubble();
 Schedule interleaved();
+Schedule decoupled();
 
 Op compute(Kind kind, int micro, int stage, int replica = 0);
 // Forward passes alone, in order: a GP batch of a device with one stage.

@@ -33,8 +33,8 @@ int Layout::device_of(int stage, int replica) const {
 }
 
 const std::vector<Schedule>& schedules() {
-  static const std::vector<Schedule> table = {gpipe(), dapple(), chimera(), zero_bubble(),
-                                              interleaved()};
+  static const std::vector<Schedule> table = {gpipe(),       dapple(),      chimera(),
+                                              zero_bubble(), interleaved(), decoupled()};
   return table;
 }
 

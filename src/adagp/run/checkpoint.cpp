@@ -8,6 +8,7 @@
 #include "adagp/core/log.h"
 #include "adagp/core/special_files.h"
 #include "adagp/core/text.h"
+#include "adagp/device/pieces.h"
 
 namespace adagp::run {
 namespace {
@@ -19,7 +20,11 @@ void require_finite(const Snapshot& snapshot) {
   for (const auto& [name, tensor] : snapshot.tensors) {
     // The probes' last values may be undefined; everything else feeds the run.
     if (name.starts_with("probes.") || !tensor.is_floating_point()) continue;
-    if (at::isfinite(tensor).all().item<bool>()) continue;
+    const auto parts = device::pieces(tensor);
+    if (std::all_of(parts.begin(), parts.end(),
+                    [](const at::Tensor& part) { return at::isfinite(part).all().item<bool>(); })) {
+      continue;
+    }
     throw DivergedError(core::cat("diverged: '", name, "' is not finite after batch ",
                                   snapshot.step,
                                   " of the run; checkpoints made before are kept; lower optim.lr "

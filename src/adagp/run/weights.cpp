@@ -8,6 +8,7 @@
 #include "adagp/core/error.h"
 #include "adagp/core/log.h"
 #include "adagp/core/text.h"
+#include "adagp/models/values_elsewhere.h"
 #include "adagp/nn/layer.h"
 
 namespace adagp::run {
@@ -100,12 +101,12 @@ void load_state_dict(torch::nn::Module& net, const io::TensorMap& tensors,
   refuse_misfit(own, tensors, source);
   for (const auto& [name, tensor] : own) {
     const auto given = tensors.find(name);
-    if (given == tensors.end()) continue;
+    if (given == tensors.end() || !models::has_values(tensor)) continue;
     require_finite(given->second.to(tensor.scalar_type()), name, source);
   }
   for (auto& [name, tensor] : own) {
     const auto given = tensors.find(name);
-    if (given != tensors.end()) tensor.copy_(given->second);
+    if (given != tensors.end() && models::has_values(tensor)) tensor.copy_(given->second);
   }
 }
 

@@ -21,6 +21,7 @@ void clip_together(Session& s) {
     const at::Tensor found = s.optimizer->gradient(i);
     if (!found.defined()) continue;
     gradients.push_back(found);
+    if (!s.team->counts(s.optimizer->params()[i].name)) continue;
     squares.add_(at::linalg_vector_norm(found, 2, {}, false, at::kDouble).square());
   }
   std::vector<at::Tensor> all{squares};

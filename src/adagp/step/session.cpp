@@ -12,6 +12,7 @@
 #include "adagp/core/text.h"
 #include "adagp/device/choose_device.h"
 #include "adagp/device/kernels.h"
+#include "adagp/models/values_elsewhere.h"
 #include "adagp/step/team.h"
 
 namespace adagp::step {
@@ -31,6 +32,23 @@ void add_bf16_copies(const std::vector<nn::WeightLayer*>& layers,
     const auto found = copies.find(param.value.unsafeGetTensorImpl());
     if (found != copies.end()) param.bf16_copy = found->second;
   }
+}
+
+// A process of a pipeline holds the values of its own stages alone.
+void take_to_device(models::Net& net, const Team& team, at::Device device) {
+  if (!team.splits_layers()) {
+    net.to(device);
+    return;
+  }
+  for (auto& item : net.named_parameters()) {
+    at::Tensor& value = item.value();
+    if (team.owns(item.key())) {
+      value.set_data(value.to(device));
+    } else {
+      models::drop_values(value, device);
+    }
+  }
+  for (auto& item : net.named_buffers()) item.value().set_data(item.value().to(device));
 }
 
 }  // namespace
@@ -66,10 +84,11 @@ Session make_session(const config::RunConfig& config, std::shared_ptr<const task
   device::wake(s.device);
   s.tally = task::RunningMetrics(s.device, device::has_kernels(s.device));
   s.net = std::move(net);
-  s.net->to(s.device);
+  take_to_device(*s.net, *s.team, s.device);
   std::vector<optim::Param> params;
   for (auto& item : s.net->named_parameters()) {
     at::Tensor& value = item.value();
+    if (!models::has_values(value)) continue;
     // Channels-last is the fast layout of convolutions on both kinds of device.
     if (value.dim() == 4) value.set_data(value.contiguous(at::MemoryFormat::ChannelsLast));
     if (s.team->owns(item.key())) params.push_back({item.key(), value});

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "adagp/run/checkpoint.h"
+#include "adagp/step/module_link.h"
 #include "adagp/step/session.h"
 
 namespace adagp::step {
@@ -25,9 +26,13 @@ class Team {
 
   // Whether this process moves the parameter or keeps the buffer of this name. Several may.
   virtual bool owns(const std::string& name) const = 0;
-  // Whether several stages share the network's layers: the predictor then learns from all of them.
+  // Whether this is the process that answers for a parameter where each may count once.
+  virtual bool counts(const std::string& name) const { return owns(name); }
+  // Whether several stages share the network's layers: the predictor then learns from all of them,
+  // and a process holds the values of its own alone.
   virtual bool splits_layers() const = 0;
-  // This process's part of every batch; a process that needs none gets batches without tensors.
+  // This process's part of every batch, which alone is loaded; a process that needs none gets
+  // batches without tensors.
   virtual std::unique_ptr<data::BatchSource> share(std::unique_ptr<data::BatchSource> whole) = 0;
 
   // The steps' halves: true gradients of the whole batch in the parameters it owns, and with
@@ -42,8 +47,13 @@ class Team {
   // The mean over the copies, in place.
   virtual void average(at::Tensor& gradient) = 0;
 
-  // The network as a whole, in the leader's copy.
+  // Null unless every process has one module of method modules.
+  virtual ModuleLink* modules() { return nullptr; }
+
+  // The network as a whole, in the leader's copy, until release().
   virtual void collect(Session& session) = 0;
+  // Before every batch.
+  virtual void release(Session& session) { (void)session; }
   // Adds the other processes' parts to the leader's snapshot.
   virtual void merge(run::Snapshot& snapshot) = 0;
   // Gives the leader's snapshot or text to all.
@@ -56,6 +66,8 @@ class Team {
   // One line on the bytes that copies of the network sent each other; empty: there is nothing to
   // say.
   virtual std::string traffic() const { return ""; }
+  // Likewise on the memory of the processes. Called by all.
+  virtual std::string memory() { return ""; }
 
   virtual task::RunningMetrics::Values sum(const task::RunningMetrics::Values& values) = 0;
   virtual int agree(int signal) = 0;  // the largest of all

@@ -1,5 +1,6 @@
 #include "adagp/study/review.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include <nlohmann/json.hpp>
@@ -64,6 +65,28 @@ std::string figure15_in(const json& result) {
                    ", MSE / mean(g^2) ", both("relative_mse"), ", cosine ", both("cosine"), ".");
 }
 
+// The speeds of the most copies.
+std::string scaling_in(const json& result) {
+  const json& most = result.at(result.size() - 1).at("copies");
+  const auto speed = [&](const char* key) { return core::fixed(most.at(key).get<double>(), 2); };
+  return core::cat("Speed of a device with ", most.at("count").get<int64_t>(),
+                   " copies, beside backprop on one: backprop ", speed("bp_speed"),
+                   ", two batches per exchange ", speed("accumulated_speed"), ", GP : BP = 1 : 1 ",
+                   speed("mixed_speed"), " (simulated, no error bar).");
+}
+
+std::string energy_in(const json& result) {
+  double most = 0;
+  for (const json& point : result.at("points")) {
+    most = std::max(most, point.at("saved").get<double>());
+  }
+  const double target = result.at("target");
+  const auto percent = [](double share) { return core::fixed(100 * share, 1) + " %"; };
+  return core::cat("Most saved at any buffer size and DRAM energy: ", percent(most), " of ",
+                   percent(target), "; dropping the GP batches saves ",
+                   percent(result.at("gp_share")), " (simulated, no error bar).");
+}
+
 struct Question {
   const char* id;
   const char* question;
@@ -96,6 +119,29 @@ const std::vector<Question>& trained_questions() {
        "adagp compare RECIPE --methods bp,adagp,wrong-input,skip,zero --seeds 3 "
        "-o runs/reproduce/wrong-input",
        "wrong-input/compare.json", verdict_in},
+      {"L2, inputs",
+       "Does it matter what the predictor sees: zeros, noise or labels for activations?",
+       "adagp compare RECIPE --methods \"bp,adagp,adagp[predictor.input=zeros],"
+       "adagp[predictor.input=noise],adagp[predictor.input=labels],skip\" --seeds 3 "
+       "-o runs/reproduce/predictor-inputs",
+       "predictor-inputs/compare.json", verdict_in},
+      {"C1", "Is a plain MLP enough as the predictor?",
+       "adagp compare RECIPE --methods \"bp,adagp,adagp[predictor.kind=mlp],skip\" --seeds 3 "
+       "-o runs/reproduce/mlp",
+       "mlp/compare.json", verdict_in},
+      {"rivals", "How does it compare with its rivals (DGL, DDG, FDG, features replay, critics)?",
+       "adagp compare --budget RECIPE --methods \"bp@15/30,progressive+stored-loss,adagp,skip,"
+       "modules[modules.signal=delayed],modules[modules.unlocked=true;modules.shrink=0.5],"
+       "modules[modules.signal=replay],modules[modules.signal=auxiliary],"
+       "modules[modules.signal=critic]\" --budget-epochs 30 --seeds 3 -o runs/reproduce/rivals",
+       "rivals/budget.json", verdict_in},
+      {"Q3, scale", "Does it scale to many devices?",
+       "adagp pipeline --model gpt2 --input tokens1024 --accelerator tpu-128 --batch 8 --stages 1 "
+       "--micro-batches 1 --bandwidth 25 --latency 2000 --copies 1..1024*2 --json > "
+       "runs/reproduce/scaling.json",
+       "scaling.json", scaling_in},
+      {"C3, energy", "Where do 34 % less energy of memory accesses hold?",
+       "adagp energy --json > runs/reproduce/energy.json", "energy.json", energy_in},
       {"L3", "Which thresholds should an adaptive schedule have?",
        "adagp compare --budget RECIPE --methods \"bp@8/15/30,auto\" --budget-epochs 30 --seeds 3 "
        "-o runs/reproduce/auto",

@@ -100,6 +100,10 @@ report::Summary train_together(config::RunConfig config, const core::fs::path& f
   run::resolve_precision(config);
   const auto net = task::build_net(config, *task);
   const auto team = make_team(config, *task, net);
+  if (team->modules() != nullptr && !method::find_method(config.method).in_modules) {
+    throw UsageError("--parallel pipeline=decoupled: method " + config.method +
+                     " has no modules that learn apart; use pipeline=gpipe, or --method modules");
+  }
   try {
     std::optional<run::RunFolder> run;
     if (team->leads()) run.emplace(folder, config, overwrite);
@@ -108,6 +112,9 @@ report::Summary train_together(config::RunConfig config, const core::fs::path& f
     report::Summary summary = Trainer(config, task, net, team).run(run ? &*run : nullptr);
     if (const std::string sent = team->traffic(); team->leads() && !sent.empty()) {
       core::log_info(sent);
+    }
+    if (const std::string held = team->memory(); team->leads() && !held.empty()) {
+      core::log_info(held);
     }
     return summary;
   } catch (const std::exception& error) {

@@ -74,6 +74,9 @@ report::Summary Trainer::run(run::RunFolder* folder) {
   steps_->warm_up();
   train_source_->seek(totals_.next.epoch, totals_.next.batch);
 
+  // A run that ended before its summary was written has only that to do.
+  if (progress_->done()) session_.team->collect(session_);
+
   const core::StoppedTimeWatch watch;
   clock_.begin_run();
   if (!session_.device.is_cpu() || !session_.team->solo()) totals_.parts = PartSeconds::unknown();
@@ -112,6 +115,7 @@ report::Summary Trainer::run(run::RunFolder* folder) {
 }
 
 void Trainer::one_batch() {
+  session_.team->release(session_);
   method::StepPolicy* policy = method_->policy();
   plan::BatchContext context = planner_->context(totals_.next.epoch, totals_.next.batch);
   if (policy != nullptr) context.phase = policy->begin(session_, context);

@@ -77,6 +77,7 @@ const std::vector<Rule>& rules() {
       {"predictor.head_features", "predictor.kind", kind, "head-ridge"},
       {"predictor.dni_hidden predictor.dni_label", "predictor.kind", kind, "dni"},
       {"modules.unlocked modules.shrink", "modules.signal", signal, "delayed replay"},
+      {"modules.match", "modules.signal", signal, "critic"},
       {"compress.share", "compress.kind", compress, "top-k"},
       {"compress.rank", "compress.kind", compress, "power-sgd"},
       {"policy.peak", "policy.name", policy, "triangle one-cycle"},

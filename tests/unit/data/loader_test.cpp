@@ -116,6 +116,29 @@ TEST(Loader, DecodedAndResidentDataGiveTheSameBatchesWithAnyWorkers) {
   }
 }
 
+TEST(Loader, PartsOfBatchesMakeTheWholeAndOnlyTheyAreDecoded) {
+  for (const int64_t workers : {0, 2}) {
+    Loader whole(std::make_shared<CountingDataset>(20), small_options(workers));
+    const auto batches = take(whole, 4);  // three of an epoch, one of the next
+    for (int64_t part = 0; part < 3; ++part) {
+      const auto counted = std::make_shared<CountingDataset>(20);
+      {
+        Loader loader(counted, small_options(workers));
+        loader.only_part(part, 3);
+        EXPECT_EQ(loader.batches_per_epoch(), whole.batches_per_epoch());
+        const auto found = take(loader, 4);
+        for (size_t b = 0; b < found.size(); ++b) {
+          EXPECT_TRUE(found[b].images().equal(batches[b].images().narrow(0, part * 2, 2)));
+          EXPECT_TRUE(found[b].labels().equal(batches[b].labels().narrow(0, part * 2, 2)));
+        }
+      }
+      EXPECT_LE(counted->decoded, (4 + 2) * 2);  // two batches are made ahead
+    }
+  }
+  Loader loader(std::make_shared<CountingDataset>(20), small_options());
+  EXPECT_THROW(loader.only_part(0, 4), Error);  // 6 examples
+}
+
 TEST(Loader, ResumesInTheMiddleOfAnEpoch) {
   Loader whole(random_dataset(40, 8), small_options(1));
   const auto expected = take(whole, 15);

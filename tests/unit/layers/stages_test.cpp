@@ -53,6 +53,27 @@ TEST(Stages, MacsAreThoseOfTheWholeNetwork) {
   EXPECT_NEAR(macs, 1.814e9, 0.001e9);  // as published for torchvision's weights
 }
 
+TEST(Stages, ATiedWeightIsInBothStagesThatUseIt) {
+  models::Options options;
+  auto& sizes = options.transformer;
+  sizes.source_words = sizes.target_words = 12;
+  sizes.width = sizes.hidden = 8;
+  sizes.heads = 2;
+  sizes.encoder_layers = sizes.decoder_layers = 2;
+  for (const bool tied : {false, true}) {
+    sizes.tied = tied;
+    const auto net = models::build("transformer", options);
+    const Stages stages = cut(*net, "transformer", "tokens:5,5", 4);
+    std::vector<size_t> having;
+    for (size_t s = 0; s < stages.count(); ++s) {
+      if (stages.names[s].contains("tgt_embedding.weight")) having.push_back(s);
+    }
+    ASSERT_EQ(having.size(), tied ? 2U : 1U);
+    EXPECT_LT(having.front(), 3U);  // where the decoder begins
+    EXPECT_EQ(having.back() == 3U, tied);
+  }
+}
+
 TEST(Stages, OneStageIsTheNetwork) {
   const auto net = models::build("resnet8", small());
   EXPECT_EQ(cut(*net, "resnet8", "32x32", 1).names.at(0), all_names(*net));

@@ -32,7 +32,7 @@ bool contains(const std::string& text, const std::string& part) {
 TEST(Spec, EveryWordArrives) {
   const Spec spec = parse_spec(
       "data, pipeline=interleaved,stages=2,micro-batches=8,chunks=3,local=4,timeout=2.5,"
-      "backend=gloo,sync-norm,predict=gradients");
+      "backend=gloo,sync-norm,predict=gradients,recompute,copy-bandwidth=1e6,copy-latency=0.01");
   EXPECT_TRUE(spec.data);
   EXPECT_EQ(spec.pipeline, "interleaved");
   EXPECT_EQ(spec.stages, 2);
@@ -43,6 +43,19 @@ TEST(Spec, EveryWordArrives) {
   EXPECT_EQ(spec.backend, "gloo");
   EXPECT_TRUE(spec.sync_norm);
   EXPECT_EQ(spec.predict, "gradients");
+  EXPECT_TRUE(spec.recompute);
+  EXPECT_EQ(spec.copy_bandwidth, 1e6);
+  EXPECT_EQ(spec.copy_latency, 0.01);
+}
+
+TEST(Spec, WhatDoesNotGoTogetherIsRefused) {
+  EXPECT_TRUE(contains(refusal("data,recompute"), "'recompute' is of a pipeline"));
+  EXPECT_TRUE(contains(refusal("pipeline=gpipe,copy-latency=1"), "'copy-latency' is for copies"));
+  EXPECT_TRUE(contains(refusal("data,copy-bandwidth=0"), "copy-bandwidth='0'"));
+  EXPECT_TRUE(contains(refusal("data,copy-bandwidth=nan"), "copy-bandwidth='nan'"));
+  for (const char* word : {"data,stages=2", "micro-batches=2", "recompute", "trace=ops"}) {
+    EXPECT_TRUE(contains(refusal(std::string("pipeline=decoupled,") + word), "decoupled")) << word;
+  }
 }
 
 TEST(Spec, NothingIsNothing) {

@@ -55,6 +55,32 @@ TEST(PipelineSteps, PublishedLimits) {
   }
 }
 
+// N batches of K modules take N + K - 1 ticks of a forward and a backward pass: the modules fill
+// once and then never wait. A stage's list is what the rule of its ticks says.
+TEST(PipelineSteps, DecoupledModulesNeverWait) {
+  for (const int modules : {1, 2, 3, 4, 8}) {
+    for (const int batches : {1, 2, 3, 7, 64}) {
+      const Layout layout = layout_of("decoupled", modules, batches);
+      EXPECT_DOUBLE_EQ(steps(layout, "bp"), 3 * (batches + modules - 1))
+          << modules << " modules, " << batches << " batches";
+      for (int k = 0; k < modules; ++k) {
+        std::vector<std::pair<bool, int>> expected, found;  // forward?, batch
+        for (int tick = 0; tick < batches + 2 * modules; ++tick) {
+          const int forward = tick - k, backward = tick - (2 * (modules - 1) - k);
+          if (forward >= 0 && forward < batches) expected.emplace_back(true, forward);
+          if (backward >= 0 && backward < batches) expected.emplace_back(false, backward);
+        }
+        for (const Op& op : batch_ops(layout, k, Phase::kBackprop)) {
+          if (op.kind == Kind::kForward || op.kind == Kind::kBackward) {
+            found.emplace_back(op.kind == Kind::kForward, op.micro);
+          }
+        }
+        EXPECT_EQ(found, expected) << "module " << k << " of " << modules;
+      }
+    }
+  }
+}
+
 TEST(PipelineSteps, PredictedBatchesStreamAfterTheFill) {
   for (const char* name : {"gpipe", "dapple", "zero-bubble", "interleaved"}) {
     for (const int batches : {1, 2, 5, 1000}) {

@@ -101,7 +101,7 @@ TEST(Identity, CheapBatchesThatSaveNothingAreBp) {
 
 TEST(Identity, OneModuleIsBpAndTwoAreNot) {
   const auto bp = trained(small::config("bp"));
-  for (const std::string signal : {"auxiliary", "delayed", "replay"}) {
+  for (const std::string signal : {"auxiliary", "delayed", "replay", "critic"}) {
     for (const bool unlocked : {false, true}) {
       config::RunConfig c = small::config("modules");
       c.modules = {.count = 1, .signal = signal, .unlocked = unlocked, .shrink = 0.5};

@@ -44,6 +44,9 @@ class BatchSource {
   virtual Batch next() = 0;
   // Moves on without making the batch; one that was already made ahead is dropped.
   virtual void skip() = 0;
+  // Of every batch only part `part` of `parts` equal ones is made from now on. Called before the
+  // first batch.
+  virtual void only_part(int64_t part, int64_t parts) = 0;
 };
 
 }  // namespace adagp::data

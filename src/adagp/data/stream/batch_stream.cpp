@@ -71,8 +71,18 @@ const EpochPlan& BatchStream::plan_of(int64_t epoch) {
 std::vector<int64_t> BatchStream::indices_at(const Place& place) {
   const EpochPlan& plan = plan_of(place.first);
   const auto& part = plan.batches.at(static_cast<size_t>(place.second));
-  const auto begin = plan.order.begin() + part.begin;
-  return {begin, begin + part.count};
+  const int64_t count = part.count / parts_;
+  const auto begin = plan.order.begin() + part.begin + part_ * count;
+  return {begin, begin + count};
+}
+
+void BatchStream::only_part(int64_t part, int64_t parts) {
+  if (part < 0 || part >= parts || options_.batch % parts != 0) {
+    throw Error(
+        core::cat("data: no part ", part, " of ", parts, " of a batch of ", options_.batch));
+  }
+  part_ = part;
+  parts_ = parts;
 }
 
 Batch BatchStream::made(const Place& place, std::vector<int64_t> indices) const {

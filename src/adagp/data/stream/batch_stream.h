@@ -56,6 +56,7 @@ class BatchStream : public BatchSource {
   void seek(int64_t epoch, int64_t position) override;
   Batch next() override;
   void skip() override;
+  void only_part(int64_t part, int64_t parts) override;
 
  private:
   using Place = std::pair<int64_t, int64_t>;  // epoch, position
@@ -71,6 +72,7 @@ class BatchStream : public BatchSource {
   Make make_;
   Deliver deliver_;
   int64_t batches_ = 0;
+  int64_t part_ = 0, parts_ = 1;
   Place at_{0, 0};
   std::map<int64_t, std::shared_ptr<const EpochPlan>> plans_;  // the present epoch's and the next
   std::unique_ptr<Prefetcher<Place, Batch>> ahead_;            // last: its threads use the rest

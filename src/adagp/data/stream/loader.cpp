@@ -62,6 +62,7 @@ struct Loader::Impl {
   LoaderOptions options;
   at::Tensor images;  // u8 [N, H, W, 3] on the device when batches are gathered
   mutable BatchMemory memory;
+  int64_t part = 0;  // which of a batch's equal parts is made
   StreamOptions order;
   std::unique_ptr<ResidentBatches> on_gpu;
   std::unique_ptr<BatchStream> stream;  // last: its threads use the rest
@@ -134,11 +135,12 @@ struct Loader::Impl {
     Batch batch;
     batch.inputs.resize(1);
     batch.targets.resize(1);
+    const auto count = static_cast<int64_t>(indices.size());
     const int64_t begin = options.plan
                               ? options.plan(epoch)->batches[static_cast<size_t>(position)].begin
                               : position * options.batch;
     on_gpu->make(
-        epoch, begin, static_cast<int64_t>(indices.size()),
+        epoch, begin + part * count, count,
         [this](int64_t wanted) {
           return options.plan ? options.plan(wanted)->order : example_order(order, wanted);
         },
@@ -192,6 +194,10 @@ Batch Loader::next() {
 }
 void Loader::skip() {
   impl_->stream->skip();
+}
+void Loader::only_part(int64_t part, int64_t parts) {
+  impl_->stream->only_part(part, parts);
+  impl_->part = part;
 }
 
 }  // namespace adagp::data

@@ -39,6 +39,7 @@ class Loader : public BatchSource {
   void seek(int64_t epoch, int64_t position) override;
   Batch next() override;
   void skip() override;
+  void only_part(int64_t part, int64_t parts) override;
 
  private:
   struct Impl;

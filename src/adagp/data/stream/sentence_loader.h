@@ -31,6 +31,7 @@ class SentenceLoader : public BatchSource {
   void seek(int64_t epoch, int64_t position) override { stream_.seek(epoch, position); }
   Batch next() override { return stream_.next(); }
   void skip() override { stream_.skip(); }
+  void only_part(int64_t part, int64_t parts) override { stream_.only_part(part, parts); }
 
   const Sentences& sentences() const { return *sentences_; }
 
