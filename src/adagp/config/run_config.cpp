@@ -1,5 +1,7 @@
 #include "adagp/config/run_config.h"
 
+#include <cmath>
+
 #include "adagp/core/duration.h"
 #include "adagp/core/error.h"
 #include "adagp/schedule/policy.h"
@@ -39,6 +41,11 @@ void bind_run(core::Binding& b, RunConfig& c) {
          "how often the predictor's quality is measured, in BP batches");
   b.bind("checkpoint_every", &c.checkpoint_every, "distance of checkpoints");
   b.bind("log_every", &c.log_every, "distance of progress lines and records");
+  b.bind("trace.every", &c.trace.every,
+         "write the zeros of activations, gradients and weights into trace/ every so many whole "
+         "epochs, as 1ep; 0ep = never");
+  b.bind("trace.examples", &c.trace.examples, "examples of a batch whose zeros a trace keeps")
+      .between(1, 4096);
 }
 
 void bind_data(core::Binding& b, RunConfig& c) {
@@ -244,6 +251,19 @@ void bind_methods(core::Binding& b, RunConfig& c) {
   b.bind("xgrad.factor", &c.xgrad_factor,
          "method xgrad: gradients are taken at w - factor * lr * momentum; 0 = backprop")
       .between(0, 10);
+  b.bind("dropback.keep", &c.dropback.keep,
+         "method dropback: share of the layers' weights that may differ from their fading first "
+         "values; 1 = backprop")
+      .between(0, 1);
+  b.bind("dropback.init_decay", &c.dropback.init_decay,
+         "the first values are multiplied by this in each step; 1 = they stay (DropBack), 0.9 = "
+         "they fade to zero (Procrustes)")
+      .between(0, 1);
+  b.bind("dropback.threshold", &c.dropback.threshold,
+         "exact (the largest distances, as sorted) or estimate (a running quantile)")
+      .one_of({"exact", "estimate"});
+  b.bind("dropback.freeze", &c.dropback.freeze,
+         "after this long the same weights stay to the end; 0ep = never");
   b.bind("compress.kind", &c.compress.kind,
          "--parallel data: what copies exchange of a gradient: none (all of it), top-k, power-sgd "
          "or sign, each with error feedback")
@@ -299,8 +319,15 @@ void validate(const RunConfig& config) {
                      std::to_string(kMostEpochs));
   }
   schedule::Schedule::parse(config.schedule, config.epochs);
-  for (const auto* text : {&config.probe_every, &config.checkpoint_every, &config.log_every}) {
+  for (const auto* text : {&config.probe_every, &config.checkpoint_every, &config.log_every,
+                           &config.dropback.freeze}) {
     core::Duration::parse(*text);
+  }
+  const core::Duration trace = core::Duration::parse(config.trace.every);
+  if (trace.value != std::floor(trace.value) ||
+      (trace.unit == core::Duration::Unit::kBatches && trace.value != 0)) {
+    throw UsageError("trace.every = " + config.trace.every +
+                     ": expected whole epochs, as 1ep or 5ep; 0ep writes no traces");
   }
   if (config.batch % config.accumulate != 0) {
     throw UsageError("accumulate = " + std::to_string(config.accumulate) +
@@ -311,7 +338,8 @@ void validate(const RunConfig& config) {
 }
 
 const std::vector<std::string>& cosmetic_keys() {
-  static const std::vector<std::string> keys{"log_every", "checkpoint_every", "augment.workers"};
+  static const std::vector<std::string> keys{"log_every", "checkpoint_every", "augment.workers",
+                                             "trace.every", "trace.examples"};
   return keys;
 }
 

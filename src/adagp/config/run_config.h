@@ -104,6 +104,13 @@ struct RunConfig {
   } modules;
 
   double xgrad_factor = 1;
+  // Weights that fall back to their first values.
+  struct DropBack {
+    double keep = 0.1;
+    double init_decay = 0.9;
+    std::string threshold = "exact";  // exact | estimate
+    std::string freeze = "0ep";       // 0ep = never
+  } dropback;
   // What copies that share batches send each other instead of gradients.
   struct Compress {
     std::string kind = "none";  // none | top-k | power-sgd | sign
@@ -133,6 +140,11 @@ struct RunConfig {
   std::string checkpoint_every = "1ep";
   std::string log_every = "50ba";
   double loss_limit = 1e4;
+  // Which operands of the layers' products are zero, for the simulator.
+  struct Trace {
+    std::string every = "0ep";  // whole epochs; 0ep = never
+    int64_t examples = 8;
+  } trace;
 };
 
 // The table of keys: recipes, --set, ADAGP_* and docs/configuration.md all come from it.

@@ -23,7 +23,8 @@ Trainer::Trainer(const config::RunConfig& config, task::TaskPtr task,
                                                                                 : "bp",
           config.epochs)),
       probes_(0, 0),
-      clock_(session_.device) {
+      clock_(session_.device),
+      trace_(session_) {
   const method::MethodEntry entry = method::find_method(config.method);
   if (entry.cheap != method::Cheap::kNone) step::add_summaries(session_);
   method_ = entry.make(session_);
@@ -181,6 +182,7 @@ void Trainer::log_interval() {
 
 void Trainer::end_epoch(run::RunFolder* folder) {
   stop_clock();
+  if (folder != nullptr) trace_.after(last_.epoch, session_, last_batch_, *folder);
   const metrics::Stopwatch watch;
   const task::Evaluation found = evaluate();
   totals_.eval_seconds += watch.seconds();
