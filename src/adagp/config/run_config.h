@@ -59,6 +59,16 @@ struct RunConfig {
   std::string device = "auto";
   int64_t threads = 0;  // 0 = all cores
   std::string precision = "fp32";
+  // precision = fast: products in block floating point.
+  struct Fast {
+    std::string rule = "adaptive";
+    int64_t mantissa = 4;
+    double alpha = 0.6, beta = 0.3;
+    std::string every = "100ba";
+    std::string rounding = "stochastic";
+    int64_t exponent_bits = 8;
+    bool regroup = true;
+  } fast;
   int64_t seed = 0;
   std::string weights;
   bool deterministic = false;

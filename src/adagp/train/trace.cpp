@@ -8,11 +8,9 @@
 #include "adagp/core/text.h"
 #include "adagp/device/kernels.h"
 #include "adagp/layers/from_model.h"
-#include "adagp/step/exact_step.h"
-#include "adagp/step/generators.h"
-#include "adagp/step/micro_batches.h"
+#include "adagp/step/fast_widths.h"
+#include "adagp/step/observe.h"
 #include "adagp/step/team.h"
-#include "adagp/step/undo.h"
 
 namespace adagp::train {
 namespace {
@@ -23,6 +21,26 @@ at::Tensor in_nhwc(const at::Tensor& x, nn::LayerKind kind) {
   if (kind == nn::LayerKind::kConv2d) return values.permute({0, 2, 3, 1});
   return values.dim() == 1 ? values.view({1, 1, 1, -1})
                            : values.reshape({values.size(0), -1, 1, values.size(-1)});
+}
+
+// Of every use of a layer those of the layer: <path>, <path>#2, <path>[0], ...
+void add_widths(io::TensorMap& tensors, const step::Session& s) {
+  const at::Tensor widths = s.fast->widths().to(at::kByte);
+  std::vector<std::string> names;
+  for (const auto& entry : tensors) {
+    if (entry.first.ends_with("/density")) {
+      names.push_back(entry.first.substr(0, entry.first.size() - std::string("/density").size()));
+    }
+  }
+  for (size_t l = 0; l < s.layers.size(); ++l) {
+    const std::string path = layers::row_path(*s.layers[l]);
+    for (const std::string& name : names) {
+      if (name != path && !name.starts_with(path + "#") && !name.starts_with(path + "[")) continue;
+      const auto row = static_cast<int64_t>(l);
+      tensors[name + "/mantissa"] = widths[row].clone();
+      tensors[name + "/r"] = s.fast->losses()[row].clone();
+    }
+  }
 }
 
 }  // namespace
@@ -112,34 +130,11 @@ io::TensorMap TraceSink::tensors() const {
 io::TensorMap trace_batch(step::Session& s, const data::Batch& batch, int64_t examples,
                           int64_t& kept_examples) {
   TraceSink sink(examples);
-  {
-    const step::UndoScope undo(s);
-    const io::TensorMap random = step::generator_state(*s.team, s.device);
-    const std::vector<double> tally = s.tally.state();
-    const at::Tensor losses = std::exchange(s.stored_losses, {});
-    const int64_t first_block = std::exchange(s.first_block, 0);
-    const int64_t parts = std::exchange(s.config.accumulate, 1);
-    const auto restore = [&] {
-      s.config.accumulate = parts;
-      s.first_block = first_block;
-      s.stored_losses = losses;
-      s.tally.load_state(tally);
-      step::load_generator_state(*s.team, s.device, random);
-    };
-    try {
-      const nn::TapScope scope(sink);
-      for (const data::Batch& part : step::micro_batches(batch, parts)) {
-        sink.begin_part();
-        step::backprop(s, part);
-      }
-    } catch (...) {
-      restore();
-      throw;
-    }
-    restore();
-  }
+  step::observe_batch(s, batch, sink, [&] { sink.begin_part(); });
   kept_examples = sink.kept_examples();
-  return sink.tensors();
+  io::TensorMap out = sink.tensors();
+  if (s.fast) add_widths(out, s);
+  return out;
 }
 
 TraceWriter::TraceWriter(const step::Session& s)

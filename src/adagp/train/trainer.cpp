@@ -11,6 +11,7 @@
 #include "adagp/core/log.h"
 #include "adagp/core/stopped_time.h"
 #include "adagp/core/text.h"
+#include "adagp/step/fast_widths.h"
 #include "adagp/train/run_files.h"
 
 namespace adagp::train {
@@ -118,6 +119,9 @@ void Trainer::one_batch() {
   session_.set_lr(policy_->lr(progress_->nominal_step()) * shape.rate);
   session_.first_block = shape.frozen_blocks;
   const data::Batch batch = take_batch(context);
+  if (session_.fast) {
+    session_.fast->before_batch(session_, batch, totals_.step, progress_->share());
+  }
   const step::StepResult result =
       context.cheap() ? steps_->cheap(batch) : steps_->exact(batch, totals_.bp_batches);
 

@@ -146,7 +146,7 @@ TEST(Trace, MicroBatchesHaveTheDensitiesOfTheWholeBatch) {
 
 TEST(Trace, TrainingDoesNotNoticeIt) {
   const testing::TempFolder folder;
-  for (const std::string method : {"bp", "adagp", "stored-loss", "skip"}) {
+  for (const std::string method : {"bp", "adagp", "stored-loss", "skip", "modules", "dropback"}) {
     config::RunConfig c = small::config(method);
     c.epochs = 5;
     train(c, small::task(), folder / (method + "-plain"));
