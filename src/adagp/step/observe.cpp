@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "adagp/nn/batch_norm.h"
+#include "adagp/nn/reversible.h"
 #include "adagp/step/exact_step.h"
 #include "adagp/step/generators.h"
 #include "adagp/step/micro_batches.h"
@@ -49,6 +50,7 @@ void observe_batch(Session& s, const data::Batch& batch, nn::TapSink& sink,
                    const std::function<void()>& begin_part) {
   const RestoreScope restore(s);
   const nn::KeepStatistics statistics;
+  const nn::KeepActivations activations;  // else reversible blocks show no gradients
   const nn::TapScope scope(sink);
   for (const data::Batch& part : micro_batches(batch, restore.parts())) {
     begin_part();
