@@ -111,6 +111,7 @@ class RevNet : public BlockNet {
                               const nn::Halves y = nn::reversible(blocks, halves_of(x));
                               return nn::concat({y.first, y.second});
                             }));
+    blocks_.back().runs_twice = true;
   }
 
   void add_step_down(torch::nn::Module& group, const std::string& path, int64_t in, int64_t width) {
