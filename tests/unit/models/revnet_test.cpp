@@ -7,6 +7,7 @@
 #include "adagp/models/model.h"
 #include "adagp/nn/layer.h"
 #include "adagp/nn/reversible.h"
+#include "unit/peak_memory.h"
 
 namespace adagp::models {
 namespace {
@@ -49,11 +50,34 @@ TEST(RevNet, Revnet44HasTheSizeOfResNet18) {
   for (const auto& [name, depth] :
        {std::pair{"revnet44", 44}, {"revnet108", 108}, {"revnet18s", 18}}) {
     int64_t layers = 0;
-    for (const auto* layer : nn::collect(*build(name, {Form::kCifar, 10, 1}))) {
+    const auto net = build(name, {Form::kCifar, 10, 1});
+    for (const auto* layer : nn::collect(*net)) {
       layers += layer->path().ends_with("shortcut") ? 0 : 1;
     }
     EXPECT_EQ(layers, depth) << name;
   }
+}
+
+// Bytes of a step beside the network and its gradients.
+int64_t activations_of(const char* name, bool keep) {
+  torch::manual_seed(2);
+  const auto net = build(name, {Form::kCifar, 10, 8});
+  net->train();
+  const at::Tensor images = torch::randn({8, 3, 32, 32});
+  const auto step = [&] {
+    std::optional<nn::KeepActivations> kept;
+    if (keep) kept.emplace();
+    net->forward(images).square().sum().backward();
+  };
+  step();  // gradients are there from now on
+  return adagp::testing::peak_bytes(step);
+}
+
+TEST(RevNet, MoreBlocksNeedNoMoreMemory) {
+  const int64_t shorter = activations_of("revnet44", false);
+  const int64_t longer = activations_of("revnet108", false);
+  EXPECT_LT(static_cast<double>(longer), 1.02 * static_cast<double>(shorter));
+  EXPECT_GT(activations_of("revnet108", true), 2 * longer);  // else nothing was saved
 }
 
 TEST(RevNet, NeedsChannelsThatCanBeHalved) {

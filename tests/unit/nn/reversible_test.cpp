@@ -2,14 +2,13 @@
 // nothing kept?
 
 #include <ATen/ATen.h>
-#include <c10/core/Allocator.h>
-#include <c10/util/ThreadLocalDebugInfo.h>
 #include <gtest/gtest.h>
 
 #include "adagp/nn/conv_norm.h"
 #include "adagp/nn/layer.h"
 #include "adagp/nn/reversible.h"
 #include "adagp/nn/tap.h"
+#include "unit/peak_memory.h"
 
 namespace adagp::nn {
 namespace {
@@ -125,28 +124,11 @@ TEST(Reversible, TapsSeeEachLayerOnce) {
   EXPECT_EQ(sink.outputs, 6);
 }
 
-// Bytes that tensors on the CPU have at once.
-class PeakMemory : public c10::MemoryReportingInfoBase {
- public:
-  void reportMemoryUsage(void*, int64_t bytes, size_t, size_t, c10::Device) override {
-    now_ += bytes;
-    peak_ = std::max(peak_, now_);
-  }
-  bool memoryProfilingEnabled() const override { return true; }
-  int64_t peak() const { return peak_; }
-
- private:
-  int64_t now_ = 0, peak_ = 0;
-};
-
 int64_t peak_of_step(int64_t depth, bool keep) {
   at::manual_seed(3);
   const Stack stack(depth, 2, at::kFloat);
   const Halves x = made_up(2, 64, at::kFloat);
-  const auto memory = std::make_shared<PeakMemory>();
-  const c10::DebugInfoGuard guard(c10::DebugInfoKind::PROFILER_STATE, memory);
-  gradients_of(stack, x, keep);
-  return memory->peak();
+  return adagp::testing::peak_bytes([&] { gradients_of(stack, x, keep); });
 }
 
 TEST(Reversible, MemoryDoesNotGrowWithDepth) {

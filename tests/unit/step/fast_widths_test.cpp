@@ -111,6 +111,14 @@ TEST(FastWidths, TrainsWithOtherMethods) {
   }
 }
 
+TEST(FastWidths, TheNextSessionOfANetworkHasItsOwnPrecision) {
+  const config::RunConfig c = fast_config("fixed", 2);
+  Session s = small::session(c);
+  EXPECT_TRUE(s.layers.front()->fast);
+  const Session plain = make_session(small::config("bp"), small::task(), s.net);
+  EXPECT_FALSE(plain.layers.front()->fast);
+}
+
 TEST(FastWidths, KeepsItsState) {
   const config::RunConfig c = fast_config("adaptive");
   Session a = small::session(c), b = small::session(c);
