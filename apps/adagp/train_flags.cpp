@@ -35,7 +35,7 @@ void TrainFlags::declare(CLI::App& command, bool with_recipe) {
   flag(command, "--batch", "batch", "Images per batch");
   flag(command, "--device", "device", "auto, cpu, cuda, cuda:N");
   flag(command, "--threads", "threads", "CPU threads; 0 = all");
-  flag(command, "--precision", "precision", "fp32, or bf16 on a GPU");
+  flag(command, "--precision", "precision", "fp32, bf16 on a GPU, or fast: block floating point");
   flag(command, "--seed", "seed", "Of everything random");
   flag(command, "--schedule", "schedule", "auto, paper, bp or \"10ep bp, 4ep 4:1, 1:1\"");
   flag(command, "--weights", "weights", "Start from this safetensors file");

@@ -28,6 +28,13 @@ for signal in ("auxiliary", "delayed", "replay", "critic"):
     METHODS[f"modules:{signal}"] = sets(modules__signal=signal, modules__count=3)
 METHODS["modules:unlocked"] = sets(modules__count=3, modules__unlocked="true", modules__shrink=0.5)
 METHODS["xgrad"] = []
+METHODS["dropback"] = []
+FAST = sets(precision="fast", fast__every="7ba")
+METHODS["bp:fast"] = FAST
+METHODS["adagp:fast"] = ["--schedule", "1ep bp, 1:1", *FAST]
+METHODS["stored-loss:fast"] = [*FAST, *sets(fast__exponent_bits=3, fast__regroup="false")]
+METHODS["dropback:frozen"] = sets(dropback__freeze="12ba", dropback__init_decay=1)
+METHODS["dropback+stored-loss"] = sets(dropback__threshold="estimate", dropback__keep=0.3)
 METHODS["modules+infobatch"] = sets(modules__count=2, modules__unlocked="true")
 
 

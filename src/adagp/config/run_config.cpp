@@ -1,5 +1,7 @@
 #include "adagp/config/run_config.h"
 
+#include <cmath>
+
 #include "adagp/core/duration.h"
 #include "adagp/core/error.h"
 #include "adagp/schedule/policy.h"
@@ -24,8 +26,9 @@ void bind_run(core::Binding& b, RunConfig& c) {
   b.bind("device", &c.device, "auto, cpu, cuda or cuda:N");
   b.bind("threads", &c.threads, "CPU threads; 0 = all").at_least(0);
   b.bind("precision", &c.precision,
-         "fp32, or on a GPU bf16: copies of the weights, fp32 masters; on a CPU fp32")
-      .one_of({"fp32", "bf16"});
+         "fp32, or on a GPU bf16: copies of the weights, fp32 masters; on a CPU fp32; or fast: "
+         "products in block floating point, fp32 masters")
+      .one_of({"fp32", "bf16", "fast"});
   b.bind("seed", &c.seed, "of weights, order, augmentation and predictor").at_least(0);
   b.bind("weights", &c.weights, "safetensors file to start from");
   b.bind("deterministic", &c.deterministic, "equal bits on a GPU too, slower");
@@ -39,6 +42,38 @@ void bind_run(core::Binding& b, RunConfig& c) {
          "how often the predictor's quality is measured, in BP batches");
   b.bind("checkpoint_every", &c.checkpoint_every, "distance of checkpoints");
   b.bind("log_every", &c.log_every, "distance of progress lines and records");
+  b.bind("trace.every", &c.trace.every,
+         "write the zeros of activations, gradients and weights into trace/ every so many whole "
+         "epochs, as 1ep; 0ep = never");
+  b.bind("trace.examples", &c.trace.examples, "examples of a batch whose zeros a trace keeps")
+      .between(1, 4096);
+}
+
+void bind_fast(core::Binding& b, RunConfig& c) {
+  b.bind("fast.rule", &c.fast.rule,
+         "precision fast: mantissa bits by tensor: adaptive (2 or 4), fixed, or fast.mantissa in "
+         "one half of the run (temporal) or of the layers (layerwise) and fp32 in the other")
+      .one_of({"adaptive", "fixed", "temporal-low-to-high", "temporal-high-to-low",
+               "layerwise-low-to-high", "layerwise-high-to-low"});
+  b.bind("fast.mantissa", &c.fast.mantissa,
+         "bits of a mantissa without its sign, all rules but "
+         "adaptive")
+      .between(1, 24);
+  b.bind("fast.alpha", &c.fast.alpha,
+         "adaptive: a tensor has 4 bits where 2 lose at least alpha - beta * (share of the run) - "
+         "beta * (layer / layers)");
+  b.bind("fast.beta", &c.fast.beta, "likewise").at_least(0);
+  b.bind("fast.every", &c.fast.every,
+         "adaptive: batches between two decisions, each of which costs "
+         "one more step");
+  b.bind("fast.rounding", &c.fast.rounding,
+         "stochastic (gradients by 8 random bits, others to nearest), nearest or truncate")
+      .one_of({"stochastic", "nearest", "truncate"});
+  b.bind("fast.exponent_bits", &c.fast.exponent_bits,
+         "of a group's exponent; fewer than 8 count down from the tensor's largest exponent")
+      .between(1, 8);
+  b.bind("fast.regroup", &c.fast.regroup,
+         "groups along what each product sums over; false = along the channels for all");
 }
 
 void bind_data(core::Binding& b, RunConfig& c) {
@@ -249,6 +284,19 @@ void bind_methods(core::Binding& b, RunConfig& c) {
   b.bind("xgrad.factor", &c.xgrad_factor,
          "method xgrad: gradients are taken at w - factor * lr * momentum; 0 = backprop")
       .between(0, 10);
+  b.bind("dropback.keep", &c.dropback.keep,
+         "method dropback: share of the layers' weights that may differ from their fading first "
+         "values; 1 = backprop")
+      .between(0, 1);
+  b.bind("dropback.init_decay", &c.dropback.init_decay,
+         "the first values are multiplied by this in each step; 1 = they stay (DropBack), 0.9 = "
+         "they fade to zero (Procrustes)")
+      .between(0, 1);
+  b.bind("dropback.threshold", &c.dropback.threshold,
+         "exact (the largest distances, as sorted) or estimate (a running quantile)")
+      .one_of({"exact", "estimate"});
+  b.bind("dropback.freeze", &c.dropback.freeze,
+         "after this long the same weights stay to the end; 0ep = never");
   b.bind("compress.kind", &c.compress.kind,
          "--parallel data: what copies exchange of a gradient: none (all of it), top-k, power-sgd "
          "or sign, each with error feedback")
@@ -291,6 +339,7 @@ void bind_methods(core::Binding& b, RunConfig& c) {
 
 void bind(core::Binding& binding, RunConfig& config) {
   bind_run(binding, config);
+  bind_fast(binding, config);
   bind_data(binding, config);
   bind_detection(binding, config);
   bind_translation(binding, config);
@@ -304,8 +353,21 @@ void validate(const RunConfig& config) {
                      std::to_string(kMostEpochs));
   }
   schedule::Schedule::parse(config.schedule, config.epochs);
-  for (const auto* text : {&config.probe_every, &config.checkpoint_every, &config.log_every}) {
+  for (const auto* text : {&config.probe_every, &config.checkpoint_every, &config.log_every,
+                           &config.dropback.freeze}) {
     core::Duration::parse(*text);
+  }
+  const core::Duration trace = core::Duration::parse(config.trace.every);
+  if (trace.value != std::floor(trace.value) ||
+      (trace.unit == core::Duration::Unit::kBatches && trace.value != 0)) {
+    throw UsageError("trace.every = " + config.trace.every +
+                     ": expected whole epochs, as 1ep or 5ep; 0ep writes no traces");
+  }
+  const core::Duration every = core::Duration::parse(config.fast.every);
+  if (every.unit != core::Duration::Unit::kBatches || every.value < 1 ||
+      every.value != std::floor(every.value)) {
+    throw UsageError("fast.every = " + config.fast.every +
+                     ": expected a whole number of batches, as 100ba");
   }
   if (config.batch % config.accumulate != 0) {
     throw UsageError("accumulate = " + std::to_string(config.accumulate) +
@@ -316,7 +378,8 @@ void validate(const RunConfig& config) {
 }
 
 const std::vector<std::string>& cosmetic_keys() {
-  static const std::vector<std::string> keys{"log_every", "checkpoint_every", "augment.workers"};
+  static const std::vector<std::string> keys{"log_every", "checkpoint_every", "augment.workers",
+                                             "trace.every", "trace.examples"};
   return keys;
 }
 

@@ -59,6 +59,16 @@ struct RunConfig {
   std::string device = "auto";
   int64_t threads = 0;  // 0 = all cores
   std::string precision = "fp32";
+  // precision = fast: products in block floating point.
+  struct Fast {
+    std::string rule = "adaptive";
+    int64_t mantissa = 4;
+    double alpha = 0.6, beta = 0.3;
+    std::string every = "100ba";
+    std::string rounding = "stochastic";
+    int64_t exponent_bits = 8;
+    bool regroup = true;
+  } fast;
   int64_t seed = 0;
   std::string weights;
   bool deterministic = false;
@@ -105,6 +115,13 @@ struct RunConfig {
   } modules;
 
   double xgrad_factor = 1;
+  // Weights that fall back to their first values.
+  struct DropBack {
+    double keep = 0.1;
+    double init_decay = 0.9;
+    std::string threshold = "exact";  // exact | estimate
+    std::string freeze = "0ep";       // 0ep = never
+  } dropback;
   // What copies that share batches send each other instead of gradients.
   struct Compress {
     std::string kind = "none";  // none | top-k | power-sgd | sign
@@ -134,6 +151,11 @@ struct RunConfig {
   std::string checkpoint_every = "1ep";
   std::string log_every = "50ba";
   double loss_limit = 1e4;
+  // Which operands of the layers' products are zero, for the simulator.
+  struct Trace {
+    std::string every = "0ep";  // whole epochs; 0ep = never
+    int64_t examples = 8;
+  } trace;
 };
 
 // The table of keys: recipes, --set, ADAGP_* and docs/configuration.md all come from it.

@@ -3,6 +3,8 @@
 
 #include "adagp/core/error.h"
 #include "adagp/cuda/augment.h"
+#include "adagp/cuda/block_float.h"
+#include "adagp/cuda/dropback.h"
 #include "adagp/cuda/loss.h"
 #include "adagp/cuda/norm.h"
 #include "adagp/cuda/optim.h"
@@ -82,6 +84,18 @@ int64_t clip_workspace() {
   return 0;
 }
 void clip_scale(const ParamSlot*, int64_t, const ClipArgs&, Stream) {
+  missing();
+}
+void block_float(const BlockFloatArgs&, Stream) {
+  missing();
+}
+int64_t drop_workspace() {
+  return 0;
+}
+void drop_threshold(const DropArgs&, Stream) {
+  missing();
+}
+void drop_apply(const DropArgs&, Stream) {
   missing();
 }
 void predictor_features(const FeaturesArgs&, Stream) {

@@ -11,6 +11,7 @@
 #include "adagp/run/weights.h"
 #include "adagp/step/divergence.h"
 #include "adagp/step/evaluate.h"
+#include "adagp/step/fast_widths.h"
 #include "adagp/step/session.h"
 #include "adagp/task/network.h"
 #include "adagp/task/weights_settings.h"
@@ -127,6 +128,11 @@ RunEvaluation evaluate_run(config::RunConfig config, const SavedWeights& weights
   auto net = task::build_net(config, *task);
   run::load_state_dict(*net, weights.content.tensors, weights.file.string());
   step::Session session = step::make_session(config, task, net);
+  const auto& metadata = weights.content.metadata;
+  if (const auto widths = metadata.find(step::FastWidths::kMetadataKey);
+      session.fast && widths != metadata.end()) {
+    session.fast->set_widths(widths->second, weights.file.string());
+  }
   const auto use = options.train_split ? task::Use::kTrainInOrder : task::Use::kTest;
   const auto source = task->batches(config, use, session.device);
   task::EvaluationRequest request;

@@ -14,14 +14,6 @@ std::array<int64_t, 3> example_shape(const at::Tensor& x, bool map) {
   return {x.size(-1), 1, x.numel() / x.size(-1)};
 }
 
-// "self_attn.in_proj" for the weight self_attn.in_proj_weight, the layer's path for a plain one.
-std::string row_path(const nn::WeightLayer& layer) {
-  std::string own = layer.names().weight;
-  if (own == "weight") return layer.path();
-  if (own.ends_with("_weight")) own.resize(own.size() - std::string("_weight").size());
-  return layer.path() + "." + own;
-}
-
 class Recorder : public nn::TapSink {
  public:
   explicit Recorder(Operations operations) : operations_(operations) {}
@@ -107,6 +99,13 @@ bool two_numbers(const std::string& text, char separator, long long& first, long
 }
 
 }  // namespace
+
+std::string row_path(const nn::WeightLayer& layer) {
+  std::string own = layer.names().weight;
+  if (own == "weight") return layer.path();
+  if (own.ends_with("_weight")) own.resize(own.size() - std::string("_weight").size());
+  return layer.path() + "." + own;
+}
 
 InputSize parse_input(const std::string& text, int64_t image_size) {
   static const std::string kTokens = "tokens:";

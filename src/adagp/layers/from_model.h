@@ -6,6 +6,7 @@
 
 #include "adagp/layers/table.h"
 #include "adagp/models/model.h"
+#include "adagp/nn/layer.h"
 
 namespace adagp::layers {
 
@@ -23,6 +24,10 @@ InputSize parse_input(const std::string& text, int64_t image_size = 224);
 // Inputs of one example for the network of this name, without memory. Throws UsageError for inputs
 // of another task.
 models::Tensors shape_inputs(const std::string& model_name, const std::string& input_name);
+
+// The name of a weight layer in a layer table, before its uses are counted (table_names.h):
+// "self_attn.in_proj" for the weight self_attn.in_proj_weight, the layer's path for a plain one.
+std::string row_path(const nn::WeightLayer& layer);
 
 enum class Operations { kProducts, kAll };
 

@@ -29,8 +29,12 @@ int64_t block_of(const std::string& row, const std::vector<std::string>& blocks,
 Costs::Costs(models::Net& net, const task::Task& task, const config::RunConfig& config,
              const std::vector<int64_t>& sides) {
   std::vector<std::string> blocks;
+  std::vector<bool> run_twice;
   if (const auto* in_blocks = dynamic_cast<const models::BlockNet*>(&net)) {
-    for (const auto& block : in_blocks->blocks()) blocks.push_back(block.name);
+    for (const auto& block : in_blocks->blocks()) {
+      blocks.push_back(block.name);
+      run_twice.push_back(block.runs_twice);
+    }
   }
   std::vector<int64_t> all{0};
   all.insert(all.end(), sides.begin(), sides.end());
@@ -51,7 +55,8 @@ Costs::Costs(models::Net& net, const task::Task& task, const config::RunConfig& 
     int64_t block = 0;
     for (const auto& row : table.rows) {
       block = block_of(row.name, blocks, block);
-      products_[side].push_back({block, static_cast<double>(row.macs)});
+      const bool again = !run_twice.empty() && run_twice[static_cast<size_t>(block)];
+      products_[side].push_back({block, static_cast<double>(row.macs), again});
     }
   }
 }
@@ -91,6 +96,7 @@ double Costs::backward_between(int64_t side, int64_t first, int64_t last) const 
     if (product.block < first || product.block >= last) continue;
     // Nothing asks for the gradient of what the first of them was given.
     sum += begun ? 2 * product.macs : product.macs;
+    if (product.again) sum += product.macs;
     begun = true;
   }
   return sum;

@@ -20,6 +20,12 @@ struct ResNetPlan {
 };
 std::shared_ptr<Net> resnet(const ResNetPlan& plan, const Options& options);
 
+struct RevNetPlan {
+  std::vector<int64_t> blocks;  // per stage; the first of every stage but the first one steps down
+  std::vector<int64_t> widths;  // per stage, of both halves together
+};
+std::shared_ptr<Net> revnet(const RevNetPlan& plan, const Options& options);
+
 struct DenseNetPlan {
   int64_t growth;               // channels that a layer adds
   std::vector<int64_t> layers;  // per dense block

@@ -54,6 +54,7 @@ class BorrowsWeight {
 struct Block {
   std::string name;  // path of the module that begins it ("features.3", "layer1.0")
   std::function<Tensors(const Tensors&)> run;
+  bool runs_twice = false;  // its backward pass runs it forward once more
 };
 // A step with one tensor in and one out.
 Block block(std::string name, std::function<at::Tensor(const at::Tensor&)> step);

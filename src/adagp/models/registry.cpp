@@ -27,6 +27,12 @@ Entry resnet_entry(const std::string& name, std::vector<int64_t> blocks, bool bo
           Form::kImagenet, [plan](const Options& options) { return resnet(plan, options); }};
 }
 
+Entry revnet_entry(const std::string& name, std::vector<int64_t> blocks) {
+  const RevNetPlan plan{std::move(blocks), {64, 128, 256, 512}};
+  return {name, "reversible ResNet: its memory does not grow with its depth", Form::kImagenet,
+          [plan](const Options& options) { return revnet(plan, options); }};
+}
+
 Entry densenet_entry(const std::string& name, const DenseNetPlan& plan) {
   return {name, "DenseNet with bottlenecks and compression", Form::kImagenet,
           [plan](const Options& options) { return densenet(plan, options); }};
@@ -47,6 +53,9 @@ std::vector<Entry> make_registry() {
   table.push_back(resnet_entry("resnet50", {3, 4, 6, 3}, true));
   table.push_back(resnet_entry("resnet101", {3, 4, 23, 3}, true));
   table.push_back(resnet_entry("resnet152", {3, 8, 36, 3}, true));
+
+  table.push_back(revnet_entry("revnet44", {3, 3, 3, 3}));
+  table.push_back(revnet_entry("revnet108", {7, 7, 7, 7}));
 
   table.push_back(densenet_entry("densenet121", {32, {6, 12, 24, 16}, 64}));
   table.push_back(densenet_entry("densenet161", {48, {6, 12, 36, 24}, 96}));
@@ -74,6 +83,9 @@ std::vector<Entry> make_registry() {
       {"resnet8", "slim ResNet of 3 basic blocks", Form::kCifar, [](const Options& options) {
          return resnet({false, {1, 1, 1}, {16, 32, 64}}, options);
        }});
+  table.push_back({"revnet18s", "slim reversible ResNet", Form::kCifar, [](const Options& options) {
+                     return revnet({{1, 2, 2}, {16, 32, 64}}, options);
+                   }});
   return table;
 }
 

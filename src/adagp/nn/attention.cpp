@@ -4,6 +4,7 @@
 
 #include "adagp/core/error.h"
 #include "adagp/core/text.h"
+#include "adagp/nn/fast.h"
 
 namespace adagp::nn {
 namespace {
@@ -69,8 +70,9 @@ at::Tensor MultiheadAttentionImpl::project(const at::Tensor& x, int64_t first,
     return at::empty({x.size(0), x.size(1), count}, x.options().device(at::kMeta));
   }
   const bool all = count == info().out;
-  return at::linear(in_precision(x), all ? used_weight() : used_weight().narrow(0, first, count),
-                    all ? used_bias() : used_bias().narrow(0, first, count));
+  const at::Tensor w = all ? used_weight() : used_weight().narrow(0, first, count);
+  const at::Tensor b = all ? used_bias() : used_bias().narrow(0, first, count);
+  return fast ? fast_product(*fast, info(), x, w, b) : at::linear(in_precision(x), w, b);
 }
 
 std::vector<at::Tensor> MultiheadAttentionImpl::split_heads(const at::Tensor& x) const {

@@ -7,6 +7,7 @@
 #include "adagp/core/error.h"
 #include "adagp/core/text.h"
 #include "adagp/nn/deferred.h"
+#include "adagp/nn/fast.h"
 
 namespace adagp::nn {
 namespace {
@@ -158,6 +159,7 @@ at::Tensor Conv2dImpl::convolve(const at::Tensor& x, const at::Tensor& added) co
   if (x.is_meta() || weight.is_meta()) {
     return at::empty({x.size(0), c.out, size[0], size[1]}, x.options().device(at::kMeta));
   }
+  if (fast) return fast_product(*fast, c, x, weight, added);
   if (GradientQueue* queue = gradient_queue()) {
     return deferred_product(*queue, c, in_precision(x), used_weight(), added);
   }
@@ -178,6 +180,8 @@ at::Tensor LinearImpl::forward(const at::Tensor& x) {
     std::vector<int64_t> shape = x.sizes().vec();
     shape.back() = info().out;
     y = at::empty(shape, x.options().device(at::kMeta));
+  } else if (fast) {
+    y = fast_product(*fast, info(), x, weight, bias);
   } else if (GradientQueue* queue = gradient_queue()) {
     y = deferred_product(*queue, info(), in_precision(x), used_weight(), used_bias());
   } else {

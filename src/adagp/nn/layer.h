@@ -7,6 +7,7 @@
 // ShapeOnlyScope they allocate and initialise nothing.
 
 #include <array>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -15,6 +16,8 @@
 #include "adagp/nn/tap.h"
 
 namespace adagp::nn {
+
+struct FastLayer;
 
 enum class LayerKind { kConv2d, kLinear };
 
@@ -56,6 +59,9 @@ class WeightLayer : public torch::nn::Module {
   // What the layer computes with.
   const at::Tensor& used_weight() const { return bf16_weight.defined() ? bf16_weight : weight; }
   const at::Tensor& used_bias() const { return bf16_bias.defined() ? bf16_bias : bias; }
+
+  // Not null: products in block floating point (nn/fast.h).
+  std::shared_ptr<const FastLayer> fast;
 
  protected:
   explicit WeightLayer(LayerInfo info, bool with_bias, ParameterNames names = {});

@@ -51,10 +51,16 @@ void move_back(const core::fs::path& folder) {
 }  // namespace
 
 const std::vector<std::string>& run_entries() {
-  static const std::vector<std::string> names{
-      "config.toml",      "metrics.jsonl",    "tb",
-      "checkpoint",       "layers.csv",       "weights.safetensors",
-      "best.safetensors", "environment.json", "summary.json"};
+  static const std::vector<std::string> names{"config.toml",
+                                              "metrics.jsonl",
+                                              "tb",
+                                              "checkpoint",
+                                              "layers.csv",
+                                              "weights.safetensors",
+                                              "best.safetensors",
+                                              "environment.json",
+                                              "summary.json",
+                                              "trace"};
   return names;
 }
 

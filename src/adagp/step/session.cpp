@@ -13,6 +13,7 @@
 #include "adagp/device/choose_device.h"
 #include "adagp/device/kernels.h"
 #include "adagp/models/values_elsewhere.h"
+#include "adagp/step/fast_widths.h"
 #include "adagp/step/team.h"
 
 namespace adagp::step {
@@ -95,9 +96,18 @@ Session make_session(const config::RunConfig& config, std::shared_ptr<const task
   }
   std::vector<nn::WeightLayer*> all = nn::collect(*s.net);
   for (auto* layer : all) {
+    layer->fast = nullptr;  // of a session before this one
     if (s.team->owns(layer->path() + "." + layer->names().weight)) s.layers.push_back(layer);
   }
   if (s.bf16) add_bf16_copies(s.layers, params);
+  if (config.precision == "fast") {
+    if (!s.team->solo()) {
+      throw UsageError("precision = fast works in one process; leave out --parallel");
+    }
+    s.fast = std::make_shared<FastWidths>(s.layers, config, s.device);
+    // What is between the layers; their weights have no copies, they are rounded from fp32.
+    s.bf16 = s.fast->bf16();
+  }
   s.optimizer = optim::make_optimizer(params, config.optim);
   for (const auto* layer : s.layers) {
     s.weight_slot.push_back(s.optimizer->index_of(layer->weight));

@@ -18,6 +18,7 @@
 
 namespace adagp::step {
 
+class FastWidths;
 class Team;
 
 // What GP batches do with the layers that make the outputs.
@@ -33,6 +34,7 @@ struct Session {
   std::vector<size_t> heads;             // indices into `layers` of those that make the outputs
   Head head = Head::kPredicted;
   bool bf16 = false;
+  std::shared_ptr<FastWidths> fast;  // null unless the precision is fast
   std::unique_ptr<optim::Optimizer> optimizer;
   std::vector<size_t> weight_slot;                  // of each layer's weight in the optimizer
   std::unique_ptr<predictor::Predictor> predictor;  // null when the method has none

@@ -1,6 +1,9 @@
 #pragma once
 // The session's sinks, while a batch's forward pass runs.
 
+#include <optional>
+
+#include "adagp/nn/reversible.h"
 #include "adagp/nn/tap.h"
 #include "adagp/predictor/activations.h"
 #include "adagp/step/session.h"
@@ -15,7 +18,9 @@ class Taps {
         fan_({session.summaries.get(), session.activations.get()}),
         scope_(session.activations ? static_cast<nn::TapSink&>(fan_) : summaries_) {
     summaries_.begin(parts);
-    if (session.activations) session.activations->clear();
+    if (!session.activations) return;
+    session.activations->clear();
+    keep_.emplace();  // gradients of outputs are wanted
   }
   // After the last part: what was summarised is then complete.
   void end() { summaries_.end(); }
@@ -24,6 +29,7 @@ class Taps {
   predictor::Summaries& summaries_;
   predictor::TapFan fan_;
   nn::TapScope scope_;
+  std::optional<nn::KeepActivations> keep_;
 };
 
 }  // namespace adagp::step

@@ -8,6 +8,7 @@
 #include "adagp/layers/from_model.h"
 #include "adagp/run/environment.h"
 #include "adagp/run/weights.h"
+#include "adagp/step/fast_widths.h"
 #include "adagp/task/fingerprint.h"
 #include "adagp/task/weights_settings.h"
 #include "adagp/train/conditions.h"
@@ -85,6 +86,7 @@ void write_weights(const core::fs::path& file, const step::Session& session) {
       run::to_metadata({c.model.name, c.model.form, c.model.classes, c.model.width_divisor});
   metadata.merge(session.task->metadata(c));
   metadata.merge(task::settings_metadata(c, *session.task));
+  if (session.fast) metadata[step::FastWidths::kMetadataKey] = session.fast->widths_text();
   io::save_tensors(file, run::state_dict(*session.net), metadata);
 }
 

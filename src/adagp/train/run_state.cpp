@@ -5,6 +5,7 @@
 #include "adagp/core/error.h"
 #include "adagp/core/text.h"
 #include "adagp/run/weights.h"
+#include "adagp/step/fast_widths.h"
 #include "adagp/step/generators.h"
 #include "adagp/step/team.h"
 
@@ -18,6 +19,7 @@ run::Snapshot take_snapshot(const RunParts& run, const task::RunningMetrics::Val
   s.put("optimizer", session.optimizer->state());
   if (session.predictor) s.put("predictor", session.predictor->state());
   s.put("method", run.method.state());
+  if (session.fast) s.put("fast", session.fast->state());
   s.put("team", session.team->state());
   s.put("examples", run.planner.state());
   s.put("probes", run.probes.state());
@@ -50,6 +52,7 @@ void restore(const RunParts& run, const run::Snapshot& s) {
   io::TensorMap of_method = s.under("method");
   for (auto& [name, tensor] : of_method) tensor = tensor.to(session.device);
   run.method.load_state(of_method);
+  if (session.fast) session.fast->load_state(s.under("fast"));
   session.team->load_state(s.under("team"));
   run.planner.load_state(s.under("examples"));
   run.probes.load_state(s.under("probes"));

@@ -11,6 +11,7 @@
 #include "adagp/core/log.h"
 #include "adagp/core/stopped_time.h"
 #include "adagp/core/text.h"
+#include "adagp/step/fast_widths.h"
 #include "adagp/train/run_files.h"
 
 namespace adagp::train {
@@ -23,7 +24,8 @@ Trainer::Trainer(const config::RunConfig& config, task::TaskPtr task,
                                                                                 : "bp",
           config.epochs)),
       probes_(0, 0),
-      clock_(session_.device) {
+      clock_(session_.device),
+      trace_(session_) {
   const method::MethodEntry entry = method::find_method(config.method);
   if (entry.cheap != method::Cheap::kNone) step::add_summaries(session_);
   method_ = entry.make(session_);
@@ -126,6 +128,9 @@ void Trainer::one_batch() {
   metrics::Stopwatch watch;
   const data::Batch batch = take_batch(context);
   totals_.parts.data += watch.restart();
+  if (session_.fast) {
+    session_.fast->before_batch(session_, batch, totals_.step, progress_->share());
+  }
   const step::StepResult result =
       context.cheap() ? steps_->cheap(batch) : steps_->exact(batch, totals_.bp_batches);
   (context.cheap() ? totals_.parts.cheap : totals_.parts.exact) += watch.seconds();
@@ -192,6 +197,7 @@ void Trainer::log_interval() {
 
 void Trainer::end_epoch(run::RunFolder* folder) {
   stop_clock();
+  if (folder != nullptr) trace_.after(last_.epoch, session_, last_batch_, *folder);
   const metrics::Stopwatch watch;
   const task::Evaluation found = evaluate();
   totals_.eval_seconds += watch.seconds();

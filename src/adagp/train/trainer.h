@@ -17,6 +17,7 @@
 #include "adagp/train/run_state.h"
 #include "adagp/train/step_runner.h"
 #include "adagp/train/totals.h"
+#include "adagp/train/trace.h"
 
 namespace adagp::train {
 
@@ -91,6 +92,7 @@ class Trainer {
     int64_t batches = 0, examples = 0;
   } timed_;
   Recorder recorder_;
+  TraceWriter trace_;
 };
 
 }  // namespace adagp::train

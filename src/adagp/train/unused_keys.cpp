@@ -62,6 +62,8 @@ const std::vector<Rule>& rules() {
   const auto compress = [](const config::RunConfig& c) { return c.compress.kind; };
   const auto policy = [](const config::RunConfig& c) { return c.policy.name; };
   const auto optimizer = [](const config::RunConfig& c) { return c.optim.name; };
+  const auto precision = [](const config::RunConfig& c) { return c.precision; };
+  const auto fast_rule = [](const config::RunConfig& c) { return c.fast.rule; };
   const auto data = [](const config::RunConfig& c) { return c.data.name; };
   const auto crop = [](const config::RunConfig& c) { return c.augment.crop; };
   static const std::vector<Rule> table{
@@ -89,6 +91,11 @@ const std::vector<Rule>& rules() {
       {"policy.warmup", "policy.name", policy, "inverse-sqrt constant cosine step multi-step"},
       {"policy.factor policy.patience policy.threshold policy.cooldown policy.min_lr",
        "policy.name", policy, "plateau"},
+      {"fast.", "precision", precision, "fast"},
+      {"fast.alpha fast.beta fast.every", "fast.rule", fast_rule, "adaptive"},
+      {"fast.mantissa", "fast.rule", fast_rule,
+       "fixed temporal-low-to-high temporal-high-to-low layerwise-low-to-high "
+       "layerwise-high-to-low"},
       {"optim.momentum optim.nesterov", "optim.name", optimizer, "sgd"},
       {"optim.beta1 optim.beta2 optim.eps", "optim.name", optimizer, "adam adamw"},
       {"detection.", "task", task_of, "detection"},
@@ -114,7 +121,7 @@ const std::vector<Rule>& rules() {
 }
 
 constexpr const char* kReadByEvaluation =
-    "model. data. detection. translation. eval_batch device threads precision deterministic "
+    "model. data. detection. translation. eval_batch device threads precision fast. deterministic "
     "augment.workers";
 
 }  // namespace

@@ -11,6 +11,7 @@
 
 #include "adagp/core/error.h"
 #include "adagp/core/files.h"
+#include "adagp/step/fast_widths.h"
 #include "adagp/step/step_graph.h"
 #include "adagp/train/trainer.h"
 #include "gpu/train/world.h"
@@ -40,6 +41,7 @@ std::vector<double> losses(config::RunConfig config, bool graphs, int steps) {
     const plan::BatchContext moment{
         0, 1, predicted ? schedule::Phase::kPredict : schedule::Phase::kBackprop};
     const auto batch = method->transform_batch(loader->next(), moment);
+    if (s.fast) s.fast->before_batch(s, batch, i, i / static_cast<double>(steps));
     if (predicted) {
       const auto given = method->traits().cheap_needs_data ? batch : data::Batch();
       cheap.run(s, given, [&](const data::Batch& b) { return method->cheap_step(s, b); });
@@ -79,13 +81,25 @@ TEST_F(GpuTest, EveryMethodAndOptionCanBeReplayed) {
     expect_replay_equals_eager(config, 18);
   };
   for (const char* method : {"zero", "ema", "small-batch", "wrong-input", "low-res", "selective",
-                             "partial", "control-variate", "xgrad"}) {
+                             "partial", "control-variate", "xgrad", "dropback"}) {
     expect_for(method, [&](config::RunConfig& c) { c.method = method; });
   }
   expect_for("priority sampling", [](config::RunConfig& c) {
     c.method = "selective";
     c.selective.rule = "priority";
   });
+  expect_for("estimated threshold", [](config::RunConfig& c) {
+    c.method = "dropback";
+    c.dropback.threshold = "estimate";
+    c.dropback.freeze = "9ba";
+  });
+  for (const char* rule : {"adaptive", "fixed", "temporal-low-to-high"}) {
+    expect_for(rule, [&](config::RunConfig& c) {
+      c.precision = "fast";
+      c.fast.rule = rule;
+      c.fast.every = "4ba";
+    });
+  }
   expect_for("auxiliary losses", [](config::RunConfig& c) {
     c.method = "modules";
     c.modules.signal = "auxiliary";

@@ -135,6 +135,25 @@ TEST(Costs, AreCountedFromTheLayerTable) {
   EXPECT_DOUBLE_EQ(costs.forward(8), (total - head) / 4 + head);
 }
 
+// A reversible block runs forward once more when it goes backward: exactly its own multiplications.
+TEST(Costs, CountWhatReversibleBlocksComputeAgain) {
+  config::RunConfig c = small::config("bp");
+  c.model.name = "revnet18s";
+  step::Session s = small::session(c);
+  const method::Costs costs(*s.net, *s.task, c);
+  const auto table = layers::from_model(*s.net, c.model.name, "16x16");
+  double again = 0;
+  for (const auto& row : table.rows) {
+    const bool reversible =
+        row.name.find(".f1.") != std::string::npos || row.name.find(".f2.") != std::string::npos;
+    if (reversible) again += static_cast<double>(row.macs);
+  }
+  const auto total = static_cast<double>(layers::total_macs(table));
+  EXPECT_GT(again, 0.3 * total);
+  EXPECT_EQ(costs.backprop(), 3 * total - static_cast<double>(table.rows.front().macs) + again);
+  EXPECT_EQ(costs.forward(), total);
+}
+
 TEST(Costs, OfARunAreItsEpochsForBpAndLessForCheaperOnes) {
   const testing::TempFolder folder;
   const auto cost = [&](const std::string& method) {

@@ -120,6 +120,17 @@ TEST(Identity, XgradThatLooksAheadByNothingIsBp) {
   expect_equal(trained(c), bp, "xgrad with factor 0: ");
 }
 
+TEST(Identity, DropBackThatKeepsAllIsBp) {
+  const auto bp = trained(small::config("bp"));
+  for (const std::string threshold : {"exact", "estimate"}) {
+    config::RunConfig c = small::config("dropback");
+    c.dropback.threshold = threshold;
+    EXPECT_FALSE(at::equal(trained(c).at("fc.weight"), bp.at("fc.weight")));
+    c.dropback.keep = 1;
+    expect_equal(trained(c), bp, "dropback of nothing, " + threshold + ": ");
+  }
+}
+
 TEST(Identity, CheapBatchesThatSaveAreNot) {
   const auto bp = trained(small::config("bp"));
   for (const std::string name : {"progressive", "low-res", "stored-loss", "infobatch", "partial",

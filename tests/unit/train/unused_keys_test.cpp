@@ -81,8 +81,8 @@ TEST(UnusedKeys, TheTableOfMethodsNamesKeysThatExist) {
   // Every key that belongs to one kind of method is in the table.
   for (const auto& key : keys) {
     for (const char* group : {"low_res.", "select.", "stored_loss.", "infobatch.", "selective.",
-                              "partial.", "freeze.", "modules.", "xgrad.", "control_variate.",
-                              "auto.", "ema.", "small_batch.", "equal_time."}) {
+                              "partial.", "freeze.", "modules.", "xgrad.", "dropback.",
+                              "control_variate.", "auto.", "ema.", "small_batch.", "equal_time."}) {
       if (key.starts_with(group)) {
         EXPECT_EQ(why_unused(of_method("bp"), key), "method bp") << key;
       }

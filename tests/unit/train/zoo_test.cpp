@@ -26,7 +26,7 @@ std::vector<ZooCase> cases() {
   std::vector<ZooCase> out;
   for (const auto& entry : models::registry()) {
     if (entry.task != models::TaskKind::kClassification) continue;
-    const bool slim = entry.name == "vgg8s" || entry.name == "resnet8";
+    const bool slim = entry.default_form == models::Form::kCifar;
     out.push_back({entry.name, "cifar", slim ? 2 : 8, 32});
   }
   out.push_back({"inception_v3", "imagenet", 8, 299});  // with its auxiliary head

@@ -1,0 +1,133 @@
+// How many bits has which operand, and does training with many bits equal training with all?
+
+#include <gtest/gtest.h>
+
+#include "adagp/core/error.h"
+#include "adagp/method/table.h"
+#include "adagp/step/fast_widths.h"
+#include "adagp/train/trainer.h"
+#include "unit/temp_folder.h"
+#include "unit/train/small.h"
+
+namespace adagp::step {
+namespace {
+
+config::RunConfig fast_config(const std::string& rule, int64_t mantissa = 4) {
+  config::RunConfig c = small::config("bp");
+  c.precision = "fast";
+  c.fast.rule = rule;
+  c.fast.mantissa = mantissa;
+  return c;
+}
+
+TEST(FastWidths, TheLimitFallsWithDepthAndTime) {
+  EXPECT_DOUBLE_EQ(fast_limit(0.6, 0.3, 0, 0, 10), 0.6);
+  EXPECT_DOUBLE_EQ(fast_limit(0.6, 0.3, 0.5, 5, 10), 0.3);
+  EXPECT_DOUBLE_EQ(fast_limit(0.6, 0.3, 1, 10, 10), 0);
+}
+
+TEST(FastWidths, AdaptiveWidthsFollowWhatTwoBitsLose) {
+  const config::RunConfig c = fast_config("adaptive");
+  Session s = small::session(c);
+  const auto before = small::copy_of(*s.net);
+  const auto layers = static_cast<int64_t>(s.layers.size());
+  bool low = false, high = false;
+  for (const double progress : {0.0, 0.4, 0.9}) {
+    s.fast->before_batch(s, small::batch(c), 0, progress);
+    const at::Tensor widths = s.fast->widths(), r = s.fast->losses();
+    for (int64_t l = 0; l < layers; ++l) {
+      for (int64_t operand = 0; operand < 3; ++operand) {
+        const double limit = fast_limit(c.fast.alpha, c.fast.beta, progress, l, layers);
+        const bool four = r[l][operand].item<float>() >= limit;
+        EXPECT_EQ(widths[l][operand].item<int>(), four ? 4 : 2) << l << " " << operand;
+        (four ? high : low) = true;
+      }
+    }
+  }
+  EXPECT_TRUE(low && high);  // else nothing was decided
+  for (const auto& [name, value] : small::copy_of(*s.net)) {
+    EXPECT_TRUE(at::equal(value, before.at(name))) << name << " moved when it was looked at";
+  }
+  // r of the first layer's weights by the formula: [out, in, kh, kw] in groups along the inputs.
+  const at::Tensor w = s.layers[0]->weight.detach().permute({0, 2, 3, 1}).to(at::kDouble);
+  const auto rounded = [&](int bits) {
+    const at::Tensor quantum = at::exp2(at::floor(at::log2(w.abs().amax(-1, true))) - (bits - 1));
+    return at::floor(w.abs() / quantum + 0.5).clamp_max((1 << bits) - 1) * quantum * w.sign();
+  };
+  ASSERT_LE(w.size(-1), 16);
+  const double expected =
+      ((rounded(4) - rounded(2)).abs().sum() / rounded(2).abs().sum()).item<double>();
+  EXPECT_NEAR(s.fast->losses()[0][0].item<double>(), expected, 1e-6);
+}
+
+TEST(FastWidths, RulesOfTimeAndDepth) {
+  const auto widths = [](const std::string& rule, double progress) {
+    const config::RunConfig c = fast_config(rule, 3);
+    Session s = small::session(c);
+    s.fast->before_batch(s, small::batch(c), 7, progress);
+    const at::Tensor found = s.fast->widths();
+    return std::pair{found[0][0].item<int>(), found[-1][2].item<int>()};
+  };
+  EXPECT_EQ(widths("fixed", 0), std::pair(3, 3));
+  EXPECT_EQ(widths("temporal-low-to-high", 0.2), std::pair(3, 3));
+  EXPECT_EQ(widths("temporal-low-to-high", 0.7), std::pair(0, 0));
+  EXPECT_EQ(widths("temporal-high-to-low", 0.2), std::pair(0, 0));
+  EXPECT_EQ(widths("temporal-high-to-low", 0.7), std::pair(3, 3));
+  EXPECT_EQ(widths("layerwise-low-to-high", 0.2), std::pair(3, 0));
+  EXPECT_EQ(widths("layerwise-high-to-low", 0.7), std::pair(0, 3));
+}
+
+io::TensorMap trained_weights(config::RunConfig c) {
+  const testing::TempFolder folder;
+  train::train(c, small::task(), folder / "run");
+  return io::load_tensors(folder / "run" / "weights.safetensors").tensors;
+}
+
+TEST(FastWidths, ManyBitsTrainLikeBackprop) {
+  config::RunConfig bp = small::config("bp"), many = fast_config("fixed", 24),
+                    few = fast_config("fixed", 2);
+  many.fast.rounding = "truncate";
+  const auto expected = trained_weights(bp), got = trained_weights(many),
+             coarse = trained_weights(few);
+  const auto start = io::TensorMap(small::copy_of(*task::build_net(bp, *small::task())));
+  for (const auto& [name, value] : expected) {
+    if (value.dim() < 2) continue;
+    const double moved = (value - start.at(name)).norm().item<double>();
+    // 18 steps of a network whose roundings differ: far below what training did, and far below what
+    // two bits do.
+    EXPECT_LT((got.at(name) - value).norm().item<double>(), 0.01 * moved) << name;
+    EXPECT_GT((coarse.at(name) - value).norm().item<double>(), 0.05 * moved) << name;
+  }
+}
+
+TEST(FastWidths, TrainsWithOtherMethods) {
+  for (const std::string method : {"adagp", "stored-loss", "low-res", "dropback", "modules"}) {
+    config::RunConfig c = fast_config("adaptive");
+    c.method = method;
+    c.fast.every = "4ba";
+    for (const auto& [name, value] : trained_weights(c)) {
+      EXPECT_TRUE(at::isfinite(value).all().item<bool>()) << method << " " << name;
+    }
+  }
+}
+
+TEST(FastWidths, TheNextSessionOfANetworkHasItsOwnPrecision) {
+  const config::RunConfig c = fast_config("fixed", 2);
+  Session s = small::session(c);
+  EXPECT_TRUE(s.layers.front()->fast);
+  const Session plain = make_session(small::config("bp"), small::task(), s.net);
+  EXPECT_FALSE(plain.layers.front()->fast);
+}
+
+TEST(FastWidths, KeepsItsState) {
+  const config::RunConfig c = fast_config("adaptive");
+  Session a = small::session(c), b = small::session(c);
+  a.fast->before_batch(a, small::batch(c), 0, 0.5);
+  b.fast->load_state(a.fast->state());
+  EXPECT_TRUE(at::equal(a.fast->widths(), b.fast->widths()));
+  EXPECT_TRUE(at::equal(a.fast->losses(), b.fast->losses()));
+  EXPECT_THROW(b.fast->load_state({}), DataError);
+}
+
+}  // namespace
+}  // namespace adagp::step
