@@ -51,8 +51,8 @@ std::optional<Frame> begun(const at::RecordFunction& function) {
     }
     return {};
   }
-  // The operation that runs the whole backward pass has no kind.
-  if (!counts.frames.empty() || name == "aten::_backward") return {};
+  // What runs a backward pass has no kind of its own: the engine's "evaluate_function: ...".
+  if (!counts.frames.empty() || !name.starts_with("aten::") || name == "aten::_backward") return {};
   return Frame{kind_of_operation(std::string(name)), false, Clock::now()};
 }
 

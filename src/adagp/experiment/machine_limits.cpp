@@ -12,7 +12,7 @@
 namespace adagp::experiment {
 namespace {
 
-constexpr int kTries = 8;
+constexpr int kTries = 20;
 constexpr int64_t kMiB = 1 << 20;
 
 double fastest(const at::Device& device, const std::function<void()>& work) {
