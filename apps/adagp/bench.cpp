@@ -2,6 +2,7 @@
 
 #include <memory>
 
+#include "adagp/core/error.h"
 #include "adagp/core/output.h"
 #include "adagp/core/special_files.h"
 #include "adagp/core/text.h"
@@ -27,17 +28,22 @@ int run_roofline(const BenchArguments& arguments) {
   for (const std::string& part : core::split(arguments.models, ',')) {
     if (!core::trim(part).empty()) models.push_back(core::trim(part));
   }
+  if (models.empty() && !arguments.models.empty()) {
+    throw UsageError("--models " + arguments.models +
+                     ": names no network; expected names with commas: vgg13_bn,resnet18");
+  }
   report::MachineLimits given;
   given.flops = 1e9 * arguments.peak_gflops;
   given.bytes = 1e9 * arguments.peak_bandwidth;
   const auto result = experiment::roofline(arguments.flags.resolve(), arguments.input,
                                            arguments.repeats, models, given);
-  if (!arguments.plot.empty()) {
-    core::write_output(arguments.plot, report::svg(report::roofline_chart(result)));
-  }
   core::print_result(
       arguments.json ? report::roofline_json(result).dump(2) + "\n" : report::roofline_text(result),
       arguments.json);
+  // Last: a picture that cannot be written must not cost the figures.
+  if (!arguments.plot.empty()) {
+    core::write_output(arguments.plot, report::svg(report::roofline_chart(result)));
+  }
   return 0;
 }
 

@@ -177,6 +177,7 @@ def test_bench_roofline(tmp_path):
 def test_bench_roofline_refuses_what_does_not_fit():
     for wrong, told in ((["--models", "resnet8"], "--roofline"),
                         (["--roofline", "--models", "resnet8,resnet9"], "resnet9"),
+                        (["--roofline", "--models", ","], "names no network"),
                         (["--roofline", "--only", "bp"], "--only"),
                         (["--roofline", "--peak-gflops", "0"], "--peak-gflops")):
         assert told in adagp("bench", "--input", "8x8", *wrong, code=2).stderr
