@@ -2,8 +2,12 @@
 
 #include <memory>
 
+#include "adagp/core/error.h"
 #include "adagp/core/output.h"
+#include "adagp/core/special_files.h"
+#include "adagp/core/text.h"
 #include "adagp/experiment/bench.h"
+#include "adagp/experiment/roofline.h"
 #include "commands.h"
 #include "train_flags.h"
 
@@ -14,15 +18,61 @@ struct BenchArguments {
   TrainFlags flags;
   std::string input, only;
   int repeats = 20;
-  bool json = false;
+  bool json = false, roofline = false;
+  std::string models, plot;
+  double peak_gflops = 0, peak_bandwidth = 0;  // 0: measured
 };
 
+int run_roofline(const BenchArguments& arguments) {
+  std::vector<std::string> models;
+  for (const std::string& part : core::split(arguments.models, ',')) {
+    if (!core::trim(part).empty()) models.push_back(core::trim(part));
+  }
+  if (models.empty() && !arguments.models.empty()) {
+    throw UsageError("--models " + arguments.models +
+                     ": names no network; expected names with commas: vgg13_bn,resnet18");
+  }
+  report::MachineLimits given;
+  given.flops = 1e9 * arguments.peak_gflops;
+  given.bytes = 1e9 * arguments.peak_bandwidth;
+  const auto result = experiment::roofline(arguments.flags.resolve(), arguments.input,
+                                           arguments.repeats, models, given);
+  core::print_result(
+      arguments.json ? report::roofline_json(result).dump(2) + "\n" : report::roofline_text(result),
+      arguments.json);
+  // Last: a picture that cannot be written must not cost the figures.
+  if (!arguments.plot.empty()) {
+    core::write_output(arguments.plot, report::svg(report::roofline_chart(result)));
+  }
+  return 0;
+}
+
 int run_bench(const BenchArguments& arguments) {
+  if (arguments.roofline) return run_roofline(arguments);
   const auto result = experiment::bench(arguments.flags.resolve(), arguments.input,
                                         arguments.repeats, arguments.only);
   core::print_result((arguments.json ? result.to_json().dump(2) : result.text()) + "\n",
                      arguments.json);
   return 0;
+}
+
+void add_roofline_flags(CLI::App& command, BenchArguments& arguments) {
+  auto* roofline = command.add_flag(
+      "--roofline", arguments.roofline,
+      "FLOPs and bytes of each step, the time that this machine needs for them at best, and the "
+      "share of this limit that is reached");
+  roofline->excludes(command.get_option("--only"));
+  const auto add = [&](const char* name, auto& value, const char* about) {
+    return command.add_option(name, value, about)->needs(roofline)->type_name("");
+  };
+  add("--models", arguments.models, "--roofline: several networks, vgg13_bn,resnet18,...");
+  add("--plot", arguments.plot, "--roofline: write a picture (SVG)");
+  add("--peak-gflops", arguments.peak_gflops,
+      "--roofline: FLOPs of a matrix product, in 10^9 a second (default: measured)")
+      ->check(CLI::PositiveNumber);
+  add("--peak-bandwidth", arguments.peak_bandwidth,
+      "--roofline: the memory's bandwidth in GB/s (default: measured by a copy)")
+      ->check(CLI::PositiveNumber);
 }
 
 }  // namespace
@@ -44,6 +94,7 @@ void add_bench(CLI::App& app, Action& action) {
       ->check(CLI::IsMember({"forward", "gp", "bp", "bp-train"}))
       ->type_name("");
   command->add_flag("--json", arguments->json, "Print as JSON");
+  add_roofline_flags(*command, *arguments);
   command->callback(
       [arguments, &action] { action = [arguments] { return run_bench(*arguments); }; });
 }

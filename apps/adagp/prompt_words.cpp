@@ -18,6 +18,7 @@ std::string kind_of(const std::string& path, const std::string& flag) {
                                                            {"--schedule", "schedules"},
                                                            {"--training", "schedules"},
                                                            {"--model", "models"},
+                                                           {"bench --models", "models"},
                                                            {"--data", "data"},
                                                            {"--method", "methods"},
                                                            {"--methods", "methods"},

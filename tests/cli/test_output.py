@@ -146,6 +146,43 @@ def test_bench():
     assert abs(result["ceiling"] - ceiling) < 1e-9
 
 
+def test_bench_roofline(tmp_path):
+    """Counted work beside measured time; twice the limits halve the time at the limit."""
+    picture = tmp_path / "roof.svg"
+    tiny = ["bench", "--roofline", "--input", "8x8", "--batch", "4", "--repeats", "2", "--threads", "1",
+            "--peak-gflops", "10"]
+    slow, fast = (as_json(*tiny, "--models", "resnet8,vgg8s", "--peak-bandwidth", str(rate),
+                          "--plot", picture) for rate in (1e-6, 2e-6))
+    assert [network["model"] for network in slow] == ["resnet8", "vgg8s"]
+    for network, other in zip(slow, fast):
+        for name, step in network["steps"].items():
+            kinds = step["kinds"].values()
+            # Memory this slow decides the time of every piece.
+            assert abs(step["limit_ms"] / other["steps"][name]["limit_ms"] - 2) < 1e-6
+            assert abs(sum(kind["flops"] for kind in kinds) / step["flops"] - 1) < 1e-9
+            # The kinds and `other` are the whole step.
+            assert abs(sum(kind["measured_ms"] for kind in kinds) / step["measured_ms"] - 1) < 1e-6
+            assert step["kinds"]["convolution"]["measured_ms"] > 0
+        assert network["steps"]["gp"]["kinds"]["predictor"]["measured_ms"] > 0
+        assert network["steps"]["gp"]["kinds"]["summaries"]["measured_ms"] > 0
+        assert network["steps"]["bp"]["kinds"]["optimizer"]["measured_ms"] > 0
+        assert "predictor" not in network["steps"]["bp"]["kinds"]
+        assert network["limits"]["given"] and network["not_counted"]
+    drawn = picture.read_text()
+    assert all(word in drawn for word in ("<svg", "resnet8", "vgg8s", "convolution, limit"))
+    text = adagp(*tiny, "--model", "resnet8").stdout  # the bandwidth is measured
+    assert "10.0 GFLOP/s" in text and "share of the limit" in text and "not counted" in text
+
+
+def test_bench_roofline_refuses_what_does_not_fit():
+    for wrong, told in ((["--models", "resnet8"], "--roofline"),
+                        (["--roofline", "--models", "resnet8,resnet9"], "resnet9"),
+                        (["--roofline", "--models", ","], "names no network"),
+                        (["--roofline", "--only", "bp"], "--only"),
+                        (["--roofline", "--peak-gflops", "0"], "--peak-gflops")):
+        assert told in adagp("bench", "--input", "8x8", *wrong, code=2).stderr
+
+
 def test_bench_takes_the_length_of_sentences():
     tiny = ["bench", "--model", "transformer", "--batch", "2", "--repeats", "2", "--threads", "1",
             "--set", "model.width=16", "--set", "model.heads=2", "--set", "model.hidden=32"]

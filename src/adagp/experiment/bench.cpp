@@ -1,20 +1,17 @@
 #include "adagp/experiment/bench.h"
 
-#include <algorithm>
-
 #include <ATen/ATen.h>
 
-#include "adagp/core/error.h"
 #include "adagp/core/text.h"
 #include "adagp/device/choose_device.h"
 #include "adagp/device/kernels.h"
+#include "adagp/experiment/made_up_task.h"
 #include "adagp/experiment/peak_memory.h"
 #include "adagp/layers/from_model.h"
 #include "adagp/report/table.h"
 #include "adagp/run/precision.h"
 #include "adagp/schedule/schedule.h"
 #include "adagp/step/session.h"
-#include "adagp/task/classification.h"
 #include "adagp/train/build.h"
 
 namespace adagp::experiment {
@@ -40,48 +37,6 @@ double predictor_bytes(const layers::Table& table, const config::RunConfig& conf
          static_cast<double>(layers::total_weights(table)) * (low ? 18 : 16);
 }
 
-task::TaskPtr made_up_sentences(config::RunConfig& config, const std::string& input) {
-  config.data.name = "synthetic-translation";
-  if (input.empty()) return task::open_translation(config);
-  const auto size = layers::parse_input(input);
-  if (!size.tokens()) {
-    throw UsageError("--input " + input + ": network '" + config.model.name +
-                     "' takes sentences: tokens:SRC,TGT, such as tokens:16,16");
-  }
-  const int64_t longest = config.model.transformer.longest;
-  if (std::max(size.source, size.target) > longest) {
-    throw UsageError(core::cat("--input ", input, ": the network takes at most ", longest,
-                               " words; raise it by --set model.longest=..."));
-  }
-  return task::open_translation(config, {size.source, size.target});
-}
-
-// A problem of the network's kind without files: random images of the size, generated sentences.
-task::TaskPtr made_up(config::RunConfig& config, const std::string& input) {
-  const models::Entry& entry = models::find(config.model.name);
-  if (entry.task == models::TaskKind::kTranslation) return made_up_sentences(config, input);
-  const auto size = layers::parse_input(input.empty() ? "cifar" : input, entry.image_size);
-  if (size.tokens()) {
-    throw UsageError("--input " + input + ": network '" + entry.name +
-                     "' takes images: imagenet, cifar or HxW");
-  }
-  if (entry.task == models::TaskKind::kDetection) {
-    if (size.height != size.width) {
-      throw UsageError("--input " + input + ": network '" + entry.name + "' takes square images");
-    }
-    config.data.name = "synthetic-detection";
-    config.data.image_size = size.height;
-    return task::open_task(config);
-  }
-  data::Splits splits;
-  splits.height = size.height;
-  splits.width = size.width;
-  const bool small = models::form_for(entry, size.height, size.width) == models::Form::kCifar;
-  splits.classes.resize(config.model.classes > 0 ? static_cast<size_t>(config.model.classes)
-                                                 : (small ? 10 : 1000));
-  return task::classification(splits);
-}
-
 std::string milliseconds(const step::Timing& timing) {
   return core::fixed(timing.median * 1e3, 3);
 }
@@ -94,7 +49,7 @@ std::string spread(const step::Timing& timing) {
 
 BenchResult bench(config::RunConfig config, const std::string& input, int repeats,
                   const std::string& only) {
-  const task::TaskPtr task = made_up(config, input);
+  const task::TaskPtr task = made_up_task(config, input);
   task->resolve(config);
   run::resolve_precision(config);
 

@@ -1,6 +1,7 @@
 #include "adagp/experiment/step_times.h"
 
 #include <algorithm>
+#include <chrono>
 
 #include <ATen/ATen.h>
 
@@ -70,6 +71,35 @@ step::Timing time_data(step::Session& s, const data::Batch& batch, int repeats) 
   return out;
 }
 
+// forward, gp, bp, bp-train.
+std::vector<step::TimedStep> main_steps(step::Session& s, method::Method& adagp, StepTimes& out) {
+  using data::Batch;
+  std::vector<step::TimedStep> steps;
+  steps.push_back({"forward", [&s](const Batch& b) { return step::forward_alone(s, b); },
+                   &out.forward, &out.peak.forward});
+  steps.push_back({"gp", [&s, &adagp](const Batch& b) { return adagp.cheap_step(s, b); }, &out.gp,
+                   &out.peak.gp});
+  steps.push_back(
+      {"bp", [&s](const Batch& b) { return step::backprop_step(s, b); }, &out.bp, &out.peak.bp});
+  steps.push_back({"bp-train",
+                   [&s, &adagp](const Batch& b) { return adagp.exact_step(s, b, nullptr); },
+                   &out.bp_train});
+  return steps;
+}
+
+StepKinds timed_by_kind(const step::TimedStep& kind, const data::Batch& batch) {
+  const KindTimer timer;
+  const auto start = std::chrono::steady_clock::now();
+  kind.step(batch);
+  StepKinds out;
+  out.whole = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  out.kinds = timer.seconds();
+  double known = 0;
+  for (const double seconds : out.kinds) known += seconds;
+  out.kinds[static_cast<size_t>(report::Kind::kOther)] += out.whole - known;
+  return out;
+}
+
 }  // namespace
 
 StepTimes measure_steps(const config::RunConfig& config, const task::TaskPtr& task,
@@ -79,16 +109,8 @@ StepTimes measure_steps(const config::RunConfig& config, const task::TaskPtr& ta
       step::throw_away_session(config, task, task::throw_away_nets(config, task), true);
   auto adagp = method::find_method("adagp").make(s);
   StepTimes out;
-  std::vector<step::TimedStep> all;
+  std::vector<step::TimedStep> all = main_steps(s, *adagp, out);
   using data::Batch;
-  all.push_back({"forward", [&](const Batch& b) { return step::forward_alone(s, b); }, &out.forward,
-                 &out.peak.forward});
-  all.push_back(
-      {"gp", [&](const Batch& b) { return adagp->cheap_step(s, b); }, &out.gp, &out.peak.gp});
-  all.push_back(
-      {"bp", [&](const Batch& b) { return step::backprop_step(s, b); }, &out.bp, &out.peak.bp});
-  all.push_back({"bp-train", [&](const Batch& b) { return adagp->exact_step(s, b, nullptr); },
-                 &out.bp_train});
   all.push_back(
       {"eval", [&](const Batch& b) { return step::evaluation_forward(s, b); }, &out.eval});
   // A predictor that looks at activations has no work without a forward pass.
@@ -110,6 +132,29 @@ StepTimes measure_steps(const config::RunConfig& config, const task::TaskPtr& ta
   out.update = time_update(s, batch, repeats);
   const bool images = task->kind() == models::TaskKind::kClassification;
   if (images && device::has_kernels(s.device)) out.data = time_data(s, batch, repeats);
+  return out;
+}
+
+std::map<std::string, StepKinds> measure_kinds(const config::RunConfig& config,
+                                               const task::TaskPtr& task, const data::Batch& batch,
+                                               int repeats) {
+  step::Session s =
+      step::throw_away_session(config, task, task::throw_away_nets(config, task), true);
+  auto adagp = method::find_method("adagp").make(s);
+  StepTimes unused;
+  std::map<std::string, std::vector<StepKinds>> all;
+  const auto steps = main_steps(s, *adagp, unused);
+  for (const step::TimedStep& kind : steps) kind.step(batch);  // memory, choice of algorithms
+  for (int i = 0; i < repeats; ++i) {
+    for (const step::TimedStep& kind : steps) all[kind.name].push_back(timed_by_kind(kind, batch));
+  }
+  std::map<std::string, StepKinds> out;
+  for (auto& [name, rounds] : all) {
+    const auto middle = rounds.begin() + static_cast<std::ptrdiff_t>(rounds.size() / 2);
+    std::nth_element(rounds.begin(), middle, rounds.end(),
+                     [](const StepKinds& a, const StepKinds& b) { return a.whole < b.whole; });
+    out[name] = *middle;
+  }
   return out;
 }
 

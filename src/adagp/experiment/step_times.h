@@ -1,10 +1,12 @@
 #pragma once
 // Seconds of each kind of step, for bench and --dry-run.
 
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "adagp/experiment/kind_timer.h"
 #include "adagp/step/step_timer.h"
 
 namespace adagp::experiment {
@@ -25,9 +27,21 @@ struct StepTimes {
   bool graphs = false;  // all steps were replayed
 };
 
+// One step on the CPU, by kind of work; what is not in an operation is kOther.
+struct StepKinds {
+  double whole = 0;  // seconds
+  KindSeconds kinds{};
+};
+
 // `config` is resolved. `only` (of "forward", "gp", "bp", "bp-train") leaves the other kinds out.
 StepTimes measure_steps(const config::RunConfig& config,
                         const std::shared_ptr<const task::Task>& task, const data::Batch& batch,
                         int repeats, const std::vector<std::string>& only = {});
+
+// By the names that `only` takes: of `repeats` steps each the one whose time is the median. The CPU
+// alone.
+std::map<std::string, StepKinds> measure_kinds(const config::RunConfig& config,
+                                               const std::shared_ptr<const task::Task>& task,
+                                               const data::Batch& batch, int repeats);
 
 }  // namespace adagp::experiment

@@ -1,6 +1,8 @@
 #pragma once
 // The method of the paper: GP batches take the predictor's gradients.
 
+#include <ATen/record_function.h>
+
 #include "adagp/method/substitute.h"
 
 namespace adagp::method {
@@ -18,6 +20,7 @@ class AdaGp : public Substitute {
   bool needs_summaries(const step::Session&) const override { return true; }
   void learn(step::Session& s, const std::vector<at::Tensor>& gradients,
              const predictor::Context& context) override {
+    RECORD_USER_SCOPE("adagp::learn");  // for experiment/kind_timer.h
     // Into its own place, where it stays while other steps reuse the memory of this one.
     s.predictor_loss.copy_(s.predictor->learn(*s.summaries, gradients, context));
   }

@@ -5,6 +5,7 @@
 #include <set>
 
 #include <ATen/ATen.h>
+#include <ATen/record_function.h>
 
 #include "adagp/core/lookup.h"
 #include "adagp/device/kernels.h"
@@ -76,6 +77,7 @@ void Optimizer::set_lr(double lr) {
 }
 
 void Optimizer::step() {
+  RECORD_USER_SCOPE("adagp::update");  // for experiment/kind_timer.h
   at::NoGradGuard no_grad;
   std::vector<size_t> indices;
   std::vector<at::Tensor> gradients;
@@ -107,6 +109,7 @@ void Optimizer::step() {
 }
 
 void Optimizer::step_one(size_t index, const at::Tensor& gradient) {
+  RECORD_USER_SCOPE("adagp::update");
   at::NoGradGuard no_grad;
   const at::Tensor ready = checked(index, gradient);
   if (kernels_) {

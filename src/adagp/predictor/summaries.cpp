@@ -1,6 +1,7 @@
 #include "adagp/predictor/summaries.h"
 
 #include <ATen/ATen.h>
+#include <ATen/record_function.h>
 
 #include "adagp/core/error.h"
 #include "adagp/core/text.h"
@@ -122,6 +123,7 @@ bool Summaries::summarise_by_kernel(const at::Tensor& output, nn::LayerKind kind
 
 void Summaries::summarise(const at::Tensor& output, nn::LayerKind kind, const at::Tensor& to,
                           int64_t use) {
+  RECORD_USER_SCOPE("adagp::summarise");  // for experiment/kind_timer.h
   if (summarise_by_kernel(output, kind, {to, static_cast<int>(size_), static_cast<int>(use)})) {
     return;
   }

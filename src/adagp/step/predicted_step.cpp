@@ -1,6 +1,7 @@
 #include "adagp/step/predicted_step.h"
 
 #include <ATen/ATen.h>
+#include <ATen/record_function.h>
 
 #include "adagp/device/autocast.h"
 #include "adagp/device/kernels.h"
@@ -81,6 +82,7 @@ predictor::Context context_of(Session& s, const StepResult& result, const at::Te
 
 void predicted_gradients(Session& s, const predictor::Context& context,
                          predictor::GradientSink& sink) {
+  RECORD_USER_SCOPE("adagp::predict");  // for experiment/kind_timer.h
   s.predictor->predict(*s.summaries, context, sink);
 }
 

@@ -1,0 +1,111 @@
+#include "adagp/experiment/roofline.h"
+
+#include <ATen/ATen.h>
+
+#include "adagp/core/progress.h"
+#include "adagp/core/text.h"
+#include "adagp/device/choose_device.h"
+#include "adagp/device/kernels.h"
+#include "adagp/experiment/machine_limits.h"
+#include "adagp/experiment/made_up_task.h"
+#include "adagp/experiment/peak_memory.h"
+#include "adagp/experiment/step_times.h"
+#include "adagp/layers/from_model.h"
+#include "adagp/run/precision.h"
+#include "adagp/train/build.h"
+
+namespace adagp::experiment {
+namespace {
+
+constexpr std::array<report::Step, report::kSteps> kAllSteps{
+    report::Step::kForward, report::Step::kGp, report::Step::kBp, report::Step::kBpTrain};
+
+void add_times(report::Roofline& out, const config::RunConfig& config, const task::TaskPtr& task,
+               const at::Device& device, int repeats) {
+  const data::Batch batch = task->example(config, config.batch, device);
+  if (device.is_cpu()) {
+    const auto times = measure_kinds(config, task, batch, repeats);
+    for (report::StepRoofline& step : out.steps) {
+      const StepKinds& found = times.at(name_of(step.step));
+      step.measured = found.whole;
+      for (size_t k = 0; k < step.kinds.size(); ++k) step.kinds[k].measured = found.kinds[k];
+    }
+    return;
+  }
+  const StepTimes times =
+      measure_steps(config, task, batch, repeats, {"forward", "gp", "bp", "bp-train"});
+  const std::array<double, report::kSteps> seconds{times.forward.median, times.gp.median,
+                                                   times.bp.median, times.bp_train.median};
+  for (report::StepRoofline& step : out.steps) {
+    step.measured = seconds[static_cast<size_t>(step.step)];
+  }
+}
+
+struct Prepared {
+  config::RunConfig config;
+  task::TaskPtr task;
+};
+
+Prepared prepare(config::RunConfig config, const std::string& input) {
+  task::TaskPtr task = made_up_task(config, input);
+  task->resolve(config);
+  run::resolve_precision(config);
+  return {std::move(config), std::move(task)};
+}
+
+report::Roofline measure(const Prepared& p, const at::Device& device,
+                         const report::MachineLimits& limits, int repeats) {
+  report::Roofline out;
+  out.model = p.config.model.name;
+  out.input = p.task->input_name(p.config);
+  out.precision = p.config.precision;
+  out.device = device_name(device);
+  out.batch = p.config.batch;
+  out.limits = limits;
+  report::WorkOptions options;
+  options.batch = p.config.batch;
+  options.element_bytes = p.config.precision == "bf16" ? 2 : 4;
+  options.fused = device::has_kernels(device);
+  options.optim = p.config.optim;
+  options.predictor = p.config.predictor;
+  const auto net = task::build_net(p.config, *p.task);
+  net->train();
+  const auto table = layers::from_model(*net, out.model, out.input, layers::Operations::kAll);
+  for (const report::Step step : kAllSteps) {
+    out.steps.push_back(report::at_limit(step, report::step_work(table, options, step), limits));
+  }
+  out.missing = report::not_counted(table, options);
+  add_times(out, p.config, p.task, device, repeats);
+  return out;
+}
+
+}  // namespace
+
+std::vector<report::Roofline> roofline(const config::RunConfig& config, const std::string& input,
+                                       int repeats, const std::vector<std::string>& models,
+                                       const report::MachineLimits& given) {
+  std::vector<Prepared> all;  // of every network before the first is measured: a wrong name is told
+  for (const std::string& model :
+       models.empty() ? std::vector<std::string>{config.model.name} : models) {
+    config::RunConfig own = config;
+    own.model.name = model;
+    all.push_back(prepare(std::move(own), input));
+  }
+  const config::RunConfig& first = all.front().config;
+  train::set_threads(first);
+  const at::Device device = device::choose_device(first.device);
+  const auto type = first.precision == "bf16" ? at::kBFloat16 : at::kFloat;
+  const report::MachineLimits limits = machine_limits(device, type, given);
+  std::vector<report::Roofline> out;
+  constexpr double kSecondsBetweenLines = 5;
+  core::Progress progress(kSecondsBetweenLines);
+  for (const Prepared& one : all) {
+    progress.show(
+        core::cat("network ", out.size() + 1, " of ", all.size(), ": ", one.config.model.name),
+        static_cast<double>(out.size()) / static_cast<double>(all.size()));
+    out.push_back(measure(one, device, limits, repeats));
+  }
+  return out;
+}
+
+}  // namespace adagp::experiment

@@ -1,0 +1,19 @@
+#pragma once
+// How far the steps of networks are from the limit of this machine.
+
+#include <string>
+#include <vector>
+
+#include "adagp/config/run_config.h"
+#include "adagp/report/roofline.h"
+
+namespace adagp::experiment {
+
+// The steps of each network on made-up data, as bench() takes it. `models` empty: the one of
+// `config`. `given`: limits that are known (above 0); the others are measured. On the CPU times are
+// measured by kind of work, too.
+std::vector<report::Roofline> roofline(const config::RunConfig& config, const std::string& input,
+                                       int repeats, const std::vector<std::string>& models,
+                                       const report::MachineLimits& given = {});
+
+}  // namespace adagp::experiment
