@@ -10,11 +10,11 @@
 namespace adagp::report {
 namespace {
 
-std::string cell(double value, int digits) {
+std::string time_cell(double value, int digits) {
   return number_or_dash(value, digits);
 }
 
-std::string heading(const Roofline& r) {
+std::string roofline_heading(const Roofline& r) {
   return core::cat(r.device, ", ", r.precision, ": ", core::fixed(r.limits.flops / 1e9, 1),
                    " GFLOP/s, ", core::fixed(r.limits.bytes / 1e9, 2), " GB/s ",
                    r.limits.given ? "(given, in part or whole)" : "(measured)", "\n");
@@ -30,8 +30,8 @@ std::string by_kind(const Roofline& r) {
                {"share of the limit"}});
   const auto row = [&](const std::string& step, const std::string& kind, const KindTotal& k) {
     table.add_row({step, kind, core::fixed(k.flops / 1e9, 3), core::fixed(k.bytes / 1e6, 2),
-                   core::fixed(1e3 * k.limit, 3), cell(1e3 * k.measured, 3),
-                   cell(k.limit > 0 ? k.limit / k.measured : kNotMeasured, 3)});
+                   core::fixed(1e3 * k.limit, 3), time_cell(1e3 * k.measured, 3),
+                   time_cell(k.limit > 0 ? k.limit / k.measured : kNotMeasured, 3)});
   };
   for (const StepRoofline& step : r.steps) {
     row(name_of(step.step), "all", step.total());
@@ -63,14 +63,14 @@ std::string by_network(const std::vector<Roofline>& all) {
       table.add_row(
           {r.model, name_of(step.step), core::fixed(sum.flops / 1e9, 2),
            core::fixed(sum.bytes / 1e6, 1), core::fixed(1e3 * sum.limit, 3),
-           cell(1e3 * sum.measured, 3), cell(step.share(), 3),
+           time_cell(1e3 * sum.measured, 3), time_cell(step.share(), 3),
            core::cat(name_of(kind), " ", core::fixed(100 * most->limit / sum.limit, 0), " %")});
     }
   }
   return table.console();
 }
 
-nlohmann::json number(double value) {
+nlohmann::json json_number(double value) {
   return std::isfinite(value) ? nlohmann::json(value) : nlohmann::json();
 }
 
@@ -78,8 +78,8 @@ nlohmann::json json_of(const KindTotal& k) {
   return {{"flops", k.flops},
           {"bytes", k.bytes},
           {"limit_ms", 1e3 * k.limit},
-          {"measured_ms", number(1e3 * k.measured)},
-          {"share", number(k.limit > 0 ? k.limit / k.measured : kNotMeasured)}};
+          {"measured_ms", json_number(1e3 * k.measured)},
+          {"share", json_number(k.limit > 0 ? k.limit / k.measured : kNotMeasured)}};
 }
 
 }  // namespace
@@ -113,7 +113,8 @@ StepRoofline at_limit(Step step, const std::vector<Work>& work, const MachineLim
 std::string roofline_text(const std::vector<Roofline>& all) {
   if (all.empty()) throw Error("roofline: no network");
   const Roofline& first = all.front();
-  std::string out = heading(first) + "\n" + (all.size() == 1 ? by_kind(first) : by_network(all));
+  std::string out =
+      roofline_heading(first) + "\n" + (all.size() == 1 ? by_kind(first) : by_network(all));
   std::vector<std::string> missing;
   for (const Roofline& r : all) {
     for (const std::string& what : r.missing) {
