@@ -158,31 +158,25 @@ nlohmann::json roofline_json(const std::vector<Roofline>& all) {
 BarChart roofline_chart(const std::vector<Roofline>& all) {
   const bool one = all.size() == 1;
   BarChart chart;
-  chart.title = one ? "Limit (left) and measured time (right): " + all.front().model
-                    : "BP step: limit (left) and measured time (right)";
+  chart.title = one ? "Time at the limit, and measured: " + all.front().model
+                    : "Time of a BP step at the limit, and measured";
   chart.y_title = "ms";
-  std::vector<const StepRoofline*> bars;
+  for (int k = 0; k < kKinds; ++k) chart.series.push_back({name_of(static_cast<Kind>(k)), {}});
   for (const Roofline& r : all) {
     for (const StepRoofline& step : r.steps) {
       if (!one && step.step != Step::kBp) continue;
-      chart.categories.push_back(one ? name_of(step.step) : r.model);
-      bars.push_back(&step);
-    }
-  }
-  for (const int stack : {0, 1}) {
-    for (int k = 0; k < kKinds; ++k) {
-      const auto kind = static_cast<Kind>(k);
-      BarSeries series{core::cat(name_of(kind), stack == 0 ? ", limit" : ", measured"), {}, stack};
-      double sum = 0;
-      for (const StepRoofline* bar : bars) {
-        const KindTotal& total = bar->kinds[static_cast<size_t>(k)];
-        double value = stack == 0 ? total.limit : total.measured;
+      const std::string name = one ? name_of(step.step) : r.model;
+      chart.categories.push_back(name + ": limit");
+      chart.categories.push_back("measured");
+      for (size_t k = 0; k < step.kinds.size(); ++k) {
+        double measured = step.kinds[k].measured;
         // Without times by kind the measured bar is of one piece.
-        if (stack == 1 && !std::isfinite(value)) value = kind == Kind::kOther ? bar->measured : 0;
-        series.values.push_back(std::isfinite(value) ? 1e3 * value : 0);
-        sum += series.values.back();
+        if (!std::isfinite(measured) && static_cast<Kind>(k) == Kind::kOther) {
+          measured = step.measured;
+        }
+        chart.series[k].values.push_back(1e3 * step.kinds[k].limit);
+        chart.series[k].values.push_back(std::isfinite(measured) ? 1e3 * measured : 0);
       }
-      if (sum > 0) chart.series.push_back(std::move(series));
     }
   }
   return chart;
