@@ -72,7 +72,7 @@ void on_end(const at::RecordFunction&, at::ObserverContext* context) {
   if (!counts.frames.empty()) counts.frames.back().inside += took;
 }
 
-bool has(std::string_view name, std::string_view part) {
+bool contains_part(std::string_view name, std::string_view part) {
   return name.find(part) != std::string_view::npos;
 }
 
@@ -81,7 +81,7 @@ bool has(std::string_view name, std::string_view part) {
 report::Kind kind_of_operation(const std::string& name) {
   const auto any = [&](std::initializer_list<const char*> parts) {
     for (const char* part : parts) {
-      if (has(name, part)) return true;
+      if (contains_part(name, part)) return true;
     }
     return false;
   };

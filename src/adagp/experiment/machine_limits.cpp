@@ -13,7 +13,7 @@ namespace adagp::experiment {
 namespace {
 
 constexpr int kTries = 20;
-constexpr int64_t kMiB = 1 << 20;
+constexpr int64_t kMebibyte = 1 << 20;
 
 double fastest(const at::Device& device, const std::function<void()>& work) {
   work();  // memory is touched, libraries choose their kernels
@@ -39,12 +39,12 @@ double product_rate(const at::Device& device, at::ScalarType type) {
 
 // Four times the largest cache that the system tells of.
 int64_t copy_bytes(const at::Device& device) {
-  if (device.is_cuda()) return 1024 * kMiB;
+  if (device.is_cuda()) return 1024 * kMebibyte;
   int64_t cache = 0;
 #ifdef _SC_LEVEL3_CACHE_SIZE
   cache = std::max<int64_t>(0, sysconf(_SC_LEVEL3_CACHE_SIZE));
 #endif
-  return std::clamp<int64_t>(4 * cache, 128 * kMiB, 512 * kMiB);
+  return std::clamp<int64_t>(4 * cache, 128 * kMebibyte, 512 * kMebibyte);
 }
 
 double copy_rate(const at::Device& device) {

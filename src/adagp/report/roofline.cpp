@@ -10,11 +10,11 @@
 namespace adagp::report {
 namespace {
 
-std::string cell(double value, int digits) {
+std::string time_cell(double value, int digits) {
   return number_or_dash(value, digits);
 }
 
-std::string heading(const Roofline& r) {
+std::string roofline_heading(const Roofline& r) {
   return core::cat(r.device, ", ", r.precision, ": ", core::fixed(r.limits.flops / 1e9, 1),
                    " GFLOP/s, ", core::fixed(r.limits.bytes / 1e9, 2), " GB/s ",
                    r.limits.given ? "(given, in part or whole)" : "(measured)", "\n");
@@ -30,8 +30,8 @@ std::string by_kind(const Roofline& r) {
                {"share of the limit"}});
   const auto row = [&](const std::string& step, const std::string& kind, const KindTotal& k) {
     table.add_row({step, kind, core::fixed(k.flops / 1e9, 3), core::fixed(k.bytes / 1e6, 2),
-                   core::fixed(1e3 * k.limit, 3), cell(1e3 * k.measured, 3),
-                   cell(k.limit > 0 ? k.limit / k.measured : kNotMeasured, 3)});
+                   core::fixed(1e3 * k.limit, 3), time_cell(1e3 * k.measured, 3),
+                   time_cell(k.limit > 0 ? k.limit / k.measured : kNotMeasured, 3)});
   };
   for (const StepRoofline& step : r.steps) {
     row(name_of(step.step), "all", step.total());
@@ -63,14 +63,14 @@ std::string by_network(const std::vector<Roofline>& all) {
       table.add_row(
           {r.model, name_of(step.step), core::fixed(sum.flops / 1e9, 2),
            core::fixed(sum.bytes / 1e6, 1), core::fixed(1e3 * sum.limit, 3),
-           cell(1e3 * sum.measured, 3), cell(step.share(), 3),
+           time_cell(1e3 * sum.measured, 3), time_cell(step.share(), 3),
            core::cat(name_of(kind), " ", core::fixed(100 * most->limit / sum.limit, 0), " %")});
     }
   }
   return table.console();
 }
 
-nlohmann::json number(double value) {
+nlohmann::json json_number(double value) {
   return std::isfinite(value) ? nlohmann::json(value) : nlohmann::json();
 }
 
@@ -78,8 +78,8 @@ nlohmann::json json_of(const KindTotal& k) {
   return {{"flops", k.flops},
           {"bytes", k.bytes},
           {"limit_ms", 1e3 * k.limit},
-          {"measured_ms", number(1e3 * k.measured)},
-          {"share", number(k.limit > 0 ? k.limit / k.measured : kNotMeasured)}};
+          {"measured_ms", json_number(1e3 * k.measured)},
+          {"share", json_number(k.limit > 0 ? k.limit / k.measured : kNotMeasured)}};
 }
 
 }  // namespace
@@ -113,7 +113,8 @@ StepRoofline at_limit(Step step, const std::vector<Work>& work, const MachineLim
 std::string roofline_text(const std::vector<Roofline>& all) {
   if (all.empty()) throw Error("roofline: no network");
   const Roofline& first = all.front();
-  std::string out = heading(first) + "\n" + (all.size() == 1 ? by_kind(first) : by_network(all));
+  std::string out =
+      roofline_heading(first) + "\n" + (all.size() == 1 ? by_kind(first) : by_network(all));
   std::vector<std::string> missing;
   for (const Roofline& r : all) {
     for (const std::string& what : r.missing) {
@@ -157,31 +158,25 @@ nlohmann::json roofline_json(const std::vector<Roofline>& all) {
 BarChart roofline_chart(const std::vector<Roofline>& all) {
   const bool one = all.size() == 1;
   BarChart chart;
-  chart.title = one ? "Limit (left) and measured time (right): " + all.front().model
-                    : "BP step: limit (left) and measured time (right)";
+  chart.title = one ? "Time at the limit, and measured: " + all.front().model
+                    : "Time of a BP step at the limit, and measured";
   chart.y_title = "ms";
-  std::vector<const StepRoofline*> bars;
+  for (int k = 0; k < kKinds; ++k) chart.series.push_back({name_of(static_cast<Kind>(k)), {}});
   for (const Roofline& r : all) {
     for (const StepRoofline& step : r.steps) {
       if (!one && step.step != Step::kBp) continue;
-      chart.categories.push_back(one ? name_of(step.step) : r.model);
-      bars.push_back(&step);
-    }
-  }
-  for (const int stack : {0, 1}) {
-    for (int k = 0; k < kKinds; ++k) {
-      const auto kind = static_cast<Kind>(k);
-      BarSeries series{core::cat(name_of(kind), stack == 0 ? ", limit" : ", measured"), {}, stack};
-      double sum = 0;
-      for (const StepRoofline* bar : bars) {
-        const KindTotal& total = bar->kinds[static_cast<size_t>(k)];
-        double value = stack == 0 ? total.limit : total.measured;
+      const std::string name = one ? name_of(step.step) : r.model;
+      chart.categories.push_back(name + ": limit");
+      chart.categories.push_back("measured");
+      for (size_t k = 0; k < step.kinds.size(); ++k) {
+        double measured = step.kinds[k].measured;
         // Without times by kind the measured bar is of one piece.
-        if (stack == 1 && !std::isfinite(value)) value = kind == Kind::kOther ? bar->measured : 0;
-        series.values.push_back(std::isfinite(value) ? 1e3 * value : 0);
-        sum += series.values.back();
+        if (!std::isfinite(measured) && static_cast<Kind>(k) == Kind::kOther) {
+          measured = step.measured;
+        }
+        chart.series[k].values.push_back(1e3 * step.kinds[k].limit);
+        chart.series[k].values.push_back(std::isfinite(measured) ? 1e3 * measured : 0);
       }
-      if (sum > 0) chart.series.push_back(std::move(series));
     }
   }
   return chart;

@@ -160,11 +160,15 @@ TEST(Roofline, PictureAndJsonHaveTheKinds) {
   EXPECT_EQ(json[0]["steps"]["forward"]["kinds"].size(), 4);
   EXPECT_TRUE(json[0]["steps"]["bp"]["kinds"]["optimizer"]["measured_ms"].is_null());
   const BarChart chart = roofline_chart({r, r});
-  ASSERT_EQ(chart.categories.size(), 2);  // the BP step of each network
-  double measured = 0;
-  for (const BarSeries& series : chart.series) measured += series.stack == 1 ? series.values[0] : 0;
+  ASSERT_EQ(chart.categories.size(), 4);  // of the BP step of each network: limit, measured
+  double limit = 0, measured = 0;
+  for (const BarSeries& series : chart.series) {
+    limit += series.values[0];
+    measured += series.values[1];
+  }
+  EXPECT_DOUBLE_EQ(limit, 1e3 * r.steps[1].total().limit);
   EXPECT_DOUBLE_EQ(measured, 1);
-  EXPECT_NE(svg(chart).find("convolution, limit"), std::string::npos);
+  EXPECT_NE(svg(chart).find("small: limit"), std::string::npos);
   EXPECT_NE(roofline_text({r}).find("not counted"), std::string::npos);
 }
 
