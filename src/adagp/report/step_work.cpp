@@ -146,9 +146,11 @@ class Counter {
     double filters = 0, weights = 0, widest = 0;
     for (const layers::Row& row : table_.rows) {
       if (!layers::is_product(row) || row.weights == 0 || layers::is_repeated(row)) continue;
-      filters += static_cast<double>(row.output[0]);
-      weights += static_cast<double>(row.weights);
-      widest = std::max(widest, static_cast<double>(row.weights / row.output[0]));
+      const auto own_filters = static_cast<double>(row.output[0]);
+      const auto own_weights = static_cast<double>(row.weights);
+      filters += own_filters;
+      weights += own_weights;
+      widest = std::max(widest, own_weights / own_filters);
     }
     const auto channels = static_cast<double>(p.channels);
     const double convolution = 2 * 9 * channels * cells * filters;  // FLOPs
