@@ -38,11 +38,9 @@ def simulated(tmp_path, step, size, copies, bandwidth, latency):
     return json.loads(done.stdout)["makespan"]
 
 
-@pytest.mark.parametrize("copies", [2, 4])
-def test_copies_take_the_time_that_the_simulator_says(tmp_path, copies):
+def measured_to_simulated(tmp_path, copies):
     """The simulator is told the step of the same processes over this machine's own links, and the
-    exchange is made to take three times as long as that step. Without it the ratio would be 0.3. A
-    machine that gets busy between the two runs is slower, so the upper bound is wide."""
+    exchange is made to take three times as long as that step."""
     own = seconds(tmp_path / "own", copies)
     size = gradient_bytes(tmp_path / "own")
     bandwidth = size * 2 * (copies - 1) / copies / (2 * own)
@@ -53,7 +51,19 @@ def test_copies_take_the_time_that_the_simulator_says(tmp_path, copies):
     print(f"{copies} copies: step {own:.3f} s, with the link {real:.3f} s, simulated "
           f"{expected:.3f} s: ratio {real / expected:.3f}")
     assert expected > 3 * own
-    assert 0.7 < real / expected < 3 * SLOWNESS, (real, expected, own)
+    return real / expected
+
+
+@pytest.mark.parametrize("copies", [2, 4])
+def test_copies_take_the_time_that_the_simulator_says(tmp_path, copies):
+    """No exchange would give a ratio of 0.3, and one that is made twice 1.7. A machine that gets
+    busy between the two runs changes the ratio too, so the measurement has three tries."""
+    ratios = []
+    while len(ratios) < 3 and not any(0.75 < ratio < 1.5 for ratio in ratios):
+        folder = tmp_path / str(len(ratios))
+        folder.mkdir()
+        ratios.append(measured_to_simulated(folder, copies))
+    assert any(0.75 < ratio < 1.5 for ratio in ratios), ratios
 
 
 def test_compressors_are_faster_over_a_slow_link(tmp_path):
