@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import struct
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -45,9 +46,13 @@ def test_wandb_offline(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = Path(run.to_wandb(project="test", dir=tmp_path))
     logged: list[dict[str, float]] = []
     summary, config = {}, {}
-    for data in wandb_records(next(folder.glob("*.wandb"))):
-        record = wandb_internal_pb2.Record()
-        record.ParseFromString(data)
+    records: list[wandb_internal_pb2.Record] = []
+    until = time.monotonic() + 60  # a process of W&B writes the file, on a busy machine after finish
+    while time.monotonic() < until and not any(record.HasField("exit") for record in records):
+        records = [wandb_internal_pb2.Record.FromString(data)
+                   for data in wandb_records(next(folder.glob("*.wandb")))]
+        time.sleep(0.1)
+    for record in records:
         for item in record.summary.update:
             summary[item.key or item.nested_key[0]] = json.loads(item.value_json)
         for item in record.run.config.update:
