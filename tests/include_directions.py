@@ -60,7 +60,8 @@ BELOW = {
     "doctor": ["comm", "data"],
     "umbrella": ["study", "page", "experiment"],
 }
-OPTIONS = {"data/config.h", "models/transformer_options.h", "optim/config.h", "predictor/config.h"}
+OPTIONS = {"data/config.h", "models/duplex_options.h", "models/transformer_options.h", "optim/config.h",
+           "predictor/config.h"}
 TORCH_FREE_UNITS = {"core", "options", "schedule", "rtl", "config", "plan", "archives", "layer_table", "accel",
                     "tensor_files", "machine", "pipeline", "scalesim", "zoo", "study", "report", "page", "cuda"}
 TORCH_FREE_FILES = re.compile(r"^(data/sets/cifar\.h|io/(safetensors|crc32c|events|jsonl|image|archive)\.)")

@@ -89,6 +89,7 @@ config::RunConfig TrainFlags::resolve_run() const {
   start.model.name = tag.name;
   if (!tag.form.empty()) start.model.form = tag.form;
   start.model.width_divisor = tag.width_divisor;
+  start.model.duplex = tag.duplex;
   run::read_metadata(metadata, start.model.transformer);
   return resolve(start);
 }

@@ -30,8 +30,13 @@ METHODS["modules:unlocked"] = sets(modules__count=3, modules__unlocked="true", m
 METHODS["xgrad"] = []
 METHODS["dropback"] = []
 FAST = sets(precision="fast", fast__every="7ba")
+METHODS["bp:edram"] = sets(edram__error=0.01)
+METHODS["adagp:edram"] = ["--schedule", "1ep bp, 1:1", *sets(edram__error=0.01)]
 METHODS["bp:fast"] = FAST
 METHODS["adagp:fast"] = ["--schedule", "1ep bp, 1:1", *FAST]
+METHODS["modules:fast"] = [*FAST, *sets(modules__count=3)]
+METHODS["modules:fast-unlocked"] = [*FAST, *sets(modules__count=3, modules__unlocked="true",
+                                                 fast__regroup="false")]
 METHODS["stored-loss:fast"] = [*FAST, *sets(fast__exponent_bits=3, fast__regroup="false")]
 METHODS["dropback:frozen"] = sets(dropback__freeze="12ba", dropback__init_decay=1)
 METHODS["dropback+stored-loss"] = sets(dropback__threshold="estimate", dropback__keep=0.3)

@@ -171,7 +171,16 @@ def test_bench_roofline(tmp_path):
     drawn = picture.read_text()
     assert all(word in drawn for word in ("<svg", "resnet8: limit", "vgg8s: limit", "convolution"))
     text = adagp(*tiny, "--model", "resnet8").stdout  # the bandwidth is measured
-    assert "10.0 GFLOP/s" in text and "share of the limit" in text and "not counted" in text
+    assert "10.0 GFLOP/s (a product as given)" in text and "share of the limit" in text and "not counted" in text
+
+
+def test_bench_roofline_names_what_a_network_computes_twice():
+    tiny = ["bench", "--roofline", "--input", "8x8", "--batch", "2", "--repeats", "1", "--threads",
+            "1", "--peak-bandwidth", "1", "--models", "resnet8,revnet18s"]
+    plain, reversible = (network["not_counted"] for network in as_json(*tiny))
+    assert [what for what in reversible if what not in plain] == [
+        "the second forward pass of reversible blocks in bp and bp-train"]
+    assert {network["limits"]["product"] for network in as_json(*tiny)} == {"fp32"}
 
 
 def test_bench_roofline_refuses_what_does_not_fit():
@@ -179,6 +188,7 @@ def test_bench_roofline_refuses_what_does_not_fit():
                         (["--roofline", "--models", "resnet8,resnet9"], "resnet9"),
                         (["--roofline", "--models", ","], "names no network"),
                         (["--roofline", "--only", "bp"], "--only"),
+                        (["--roofline", "--precision", "fast"], "precision = fast"),
                         (["--roofline", "--peak-gflops", "0"], "--peak-gflops")):
         assert told in adagp("bench", "--input", "8x8", *wrong, code=2).stderr
 

@@ -78,6 +78,26 @@ def test_a_finished_run_is_extended(tmp_path):
     assert "epoch" not in adagp(*command, "--epochs", "4", "-o", tmp_path / "run").stderr
 
 
+@pytest.mark.parametrize("rule", ["temporal-low-to-high", "temporal-high-to-low", "adaptive"])
+def test_widths_that_follow_the_length_are_not_extended(rule, tmp_path):
+    """A longer run would have had other widths from its start."""
+    command = ["train", *TINY, "--method", "bp", "--precision", "fast",
+               *sets(policy__name="constant", fast__rule=rule), "-o", tmp_path / "run"]
+    adagp(*command, "--epochs", "1")
+    said = adagp(*command, "--epochs", "2", code=2).stderr
+    assert "cannot be extended" in said and f"fast.rule = {rule}" in said
+
+
+@pytest.mark.parametrize("rule", [sets(fast__rule="fixed"), sets(fast__beta=0, fast__every="3ba")])
+def test_widths_that_do_not_follow_the_length_are_extended(rule, tmp_path):
+    command = ["train", *TINY, "--method", "bp", "--precision", "fast",
+               *sets(policy__name="constant"), *rule]
+    adagp(*command, "--epochs", "1", "-o", tmp_path / "run")
+    assert "extended" in adagp(*command, "--epochs", "2", "-o", tmp_path / "run").stderr
+    adagp(*command, "--epochs", "2", "-o", tmp_path / "whole")
+    assert_same_run(tmp_path / "run", tmp_path / "whole")
+
+
 def test_summary_says_what_the_score_is_of(tmp_path):
     adagp("train", *TINY, "--epochs", "1", "--method", "bp", "-o", tmp_path / "run",
           *sets(data__limit=100, data__test_limit=30, data__synthetic_noise=2))

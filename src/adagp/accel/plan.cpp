@@ -32,6 +32,7 @@ void plan_vector(const layers::Row& row, const PlanOptions& options, int64_t in,
   const VectorRule& rule = rule_of(row);
   if (!options.vector_passes) return;
   layer.vector_forward = mul(std::max(in, out), rule.forward);
+  if (layer.frozen) return;
   layer.vector_backward = mul(std::max(in, out), rule.backward);
   layer.update_backprop = add(row.weights, row.bias);
 }
@@ -40,8 +41,9 @@ void plan_product(const layers::Row& row, const PlanOptions& options, bool first
                   LayerPlan& layer) {
   const bool has_weights = row.op != "matmul";
   layer.product = true;
-  layer.weighted = has_weights && !layers::is_repeated(row);
+  layer.weighted = has_weights && !layer.frozen && !layers::is_repeated(row);
   layer.forward = forward_work(row, options.batch, options.size_rule);
+  if (layer.frozen) return;
   if (!first || !has_weights) layer.input_gradient = input_gradient_work(layer.forward, row);
   layer.weight_gradient = weight_gradient_work(layer.forward, row);
   if (!layer.weighted) return;
@@ -76,7 +78,8 @@ int64_t widest_of(const layers::Table& table, const PlanOptions& options) {
   for (const layers::Row& row : table.rows) {
     if (!layers::is_product(row)) continue;
     forward_work(row, options.batch, options.size_rule);
-    if (row.op != "matmul") widest = std::max(widest, predictor_width(options.predictor, row));
+    if (row.op != "matmul" && row.frozen == 0)
+      widest = std::max(widest, predictor_width(options.predictor, row));
   }
   return widest;
 }
@@ -104,6 +107,7 @@ LayerPlan plan_row(const layers::Row& row, const PlanOptions& options, bool firs
   LayerPlan layer;
   layer.name = row.name;
   layer.op = row.op;
+  layer.frozen = row.frozen != 0;
   const int64_t in = words_in(row, options.batch);
   const int64_t out = words_out(row, options.batch);
   if (layers::is_product(row)) {
@@ -168,7 +172,8 @@ Plan make_plan(const layers::Table& table, const PlanOptions& options) {
     } catch (const Overflow& e) {
       throw DataError("layer '" + row.name + "': " + e.what());
     }
-    if (layers::is_product(row) || row.weights > 0 || row.bias > 0) first = false;
+    const bool learns = layers::is_product(row) || row.weights > 0 || row.bias > 0;
+    if (learns && row.frozen == 0) first = false;
   }
   const layers::Row& last = table.rows.back();
   if (options.vector_passes) {
@@ -182,8 +187,11 @@ Plan make_plan(const layers::Table& table, const PlanOptions& options) {
 }
 
 int64_t peak_words_backprop(const Plan& plan) {
-  int64_t words = plan.input_words;
-  for (const LayerPlan& layer : plan.layers) words = add(words, layer.kept_words);
+  int64_t words = plan.layers.front().frozen ? 0 : plan.input_words;
+  for (const LayerPlan& layer : plan.layers) {
+    if (layer.frozen && layer.op != "pool") continue;
+    words = add(words, layer.kept_words);
+  }
   return words;
 }
 

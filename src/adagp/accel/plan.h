@@ -56,6 +56,7 @@ struct LayerPlan {
   std::string op;
   bool product = false;                 // else a vector pass
   bool weighted = false;                // has a weight gradient, hence a predictor
+  bool frozen = false;                  // runs forward alone
   Work forward;                         // of a product
   std::optional<Work> input_gradient;   // absent in the first layer
   std::optional<Work> weight_gradient;  // of a matmul: the second input gradient
@@ -64,8 +65,9 @@ struct LayerPlan {
   int64_t update_backprop = 0;  // parameters that move in a BP batch: weights, biases, norms
   int64_t update_predict = 0;   // in a GP batch: weights of predicted layers alone
   PredictorPlan predictor;      // of a weighted product
-  int64_t kept_words = 0;       // activations a BP batch keeps for this row's backward pass
-  int64_t live_words = 0;       // input and output while the row runs
+  // Activations that a BP batch keeps for the backward pass; of a frozen row: what it writes.
+  int64_t kept_words = 0;
+  int64_t live_words = 0;  // input and output while the row runs
 
   // The first layer of the plan that costs the same, where one comes before: many layers of a
   // network repeat, and are evaluated once.
@@ -87,9 +89,9 @@ struct Plan {
 Plan make_plan(const layers::Table& table, const PlanOptions& options);
 
 // Peak activation words of a batch. BP keeps the network's input and every output its backward pass
-// needs; activation and add rows work in place and keep nothing more. GP and inference hold one
-// row's input and output at a time. The table has no edges, so inputs that a skip connection keeps
-// alive are not counted.
+// needs; activation and add rows work in place and keep nothing more; of frozen rows the pooled
+// maps are kept, which feed the trained part. GP and inference hold one row's input and output at a
+// time. The table has no edges, so inputs that a skip connection keeps alive are not counted.
 int64_t peak_words_backprop(const Plan& plan);
 int64_t peak_words_forward(const Plan& plan);
 

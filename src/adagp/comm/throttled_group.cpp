@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <thread>
 
+#include "adagp/core/error.h"
+
 namespace adagp::comm {
 namespace {
 
@@ -92,6 +94,11 @@ class ThrottledGroup : public Group {
 
 std::unique_ptr<Group> throttled(std::unique_ptr<Group> group, const Link& link) {
   if (!link.any()) return group;
+  if (group->backend() == "nccl") {
+    throw UsageError(
+        "--parallel: copy-bandwidth and copy-latency slow the exchange over gloo alone, and this "
+        "one is over nccl, which a host cannot delay; add backend=gloo, or leave them out");
+  }
   return std::make_unique<ThrottledGroup>(std::move(group), link);
 }
 

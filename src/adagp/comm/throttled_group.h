@@ -18,6 +18,7 @@ struct Link {
 // A sum takes what a ring of equal members needs: 2 (P - 1) messages of bytes / P. Gathered rows
 // take P - 1 messages of a row. Exchanges use the link one after the other, and the time of waiting
 // for a link is spent asleep. Broadcasts, messages between two members and texts are not slowed.
+// Throws UsageError for NCCL, whose exchanges the GPU waits for and not the host.
 std::unique_ptr<Group> throttled(std::unique_ptr<Group> group, const Link& link);
 
 }  // namespace adagp::comm

@@ -7,6 +7,7 @@
 
 #include "adagp/core/binding.h"
 #include "adagp/data/config.h"
+#include "adagp/models/duplex_options.h"
 #include "adagp/models/transformer_options.h"
 #include "adagp/optim/config.h"
 #include "adagp/predictor/config.h"
@@ -22,6 +23,8 @@ struct RunConfig {
     int64_t width_divisor = 1;
     // Vocabularies of 0 words: the data set's.
     models::TransformerOptions transformer{.source_words = 0, .target_words = 0};
+    models::DuplexOptions duplex;
+    std::string backbone_weights;  // safetensors file of duplex's backbone
   } model;
 
   data::Config data;
@@ -69,6 +72,10 @@ struct RunConfig {
     int64_t exponent_bits = 8;
     bool regroup = true;
   } fast;
+  // Embedded DRAM that forgets: what is kept for the backward pass has bit errors.
+  struct Edram {
+    double error = 0;  // share of the values
+  } edram;
   int64_t seed = 0;
   std::string weights;
   bool deterministic = false;

@@ -103,6 +103,7 @@ SavedWeights open_weights(const core::fs::path& what, bool best) {
   model.form = tag.form.empty() ? "auto" : tag.form;
   model.classes = tag.classes;
   model.width_divisor = tag.width_divisor;
+  model.duplex = tag.duplex;
   run::read_metadata(metadata, model.transformer);
   return out;
 }
@@ -110,6 +111,7 @@ SavedWeights open_weights(const core::fs::path& what, bool best) {
 void complete_config(config::RunConfig& config, const SavedWeights& weights) {
   config.weights.clear();
   auto& model = config.model;
+  model.backbone_weights.clear();
   if (model.name.empty()) {
     throw UsageError(weights.file.string() + ": does not name its network; add --model");
   }

@@ -8,6 +8,7 @@
 #include <ATen/ATen.h>
 
 #include "adagp/device/event_timer.h"
+#include "adagp/device/tf32.h"
 
 namespace adagp::experiment {
 namespace {
@@ -27,7 +28,13 @@ double fastest(const at::Device& device, const std::function<void()>& work) {
   return *std::min_element(seconds.begin(), seconds.end());
 }
 
+// Convolutions are the most of a step: the product has their setting.
+bool in_tf32(const at::Device& device, at::ScalarType type) {
+  return device.is_cuda() && type == at::kFloat && device::convolutions_use_tf32();
+}
+
 double product_rate(const at::Device& device, at::ScalarType type) {
+  const device::ProductsInTf32 setting(in_tf32(device, type));
   const int64_t n = device.is_cuda() ? 8192 : 1536;
   const auto options = at::TensorOptions(device).dtype(type);
   const at::Tensor a = at::rand({n, n}, options), b = at::rand({n, n}, options);
@@ -62,7 +69,10 @@ report::MachineLimits machine_limits(const at::Device& device, at::ScalarType ty
   const at::NoGradGuard no_grad;
   report::MachineLimits out = given;
   out.given = given.flops > 0 || given.bytes > 0;
-  if (!(out.flops > 0)) out.flops = product_rate(device, type);
+  if (!(out.flops > 0)) {
+    out.flops = product_rate(device, type);
+    out.product = in_tf32(device, type) ? "tf32" : type == at::kBFloat16 ? "bf16" : "fp32";
+  }
   if (!(out.bytes > 0)) out.bytes = copy_rate(device);
   return out;
 }

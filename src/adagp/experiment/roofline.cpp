@@ -1,7 +1,10 @@
 #include "adagp/experiment/roofline.h"
 
+#include <algorithm>
+
 #include <ATen/ATen.h>
 
+#include "adagp/core/error.h"
 #include "adagp/core/progress.h"
 #include "adagp/core/text.h"
 #include "adagp/device/choose_device.h"
@@ -41,6 +44,12 @@ void add_times(report::Roofline& out, const config::RunConfig& config, const tas
   }
 }
 
+bool runs_forward_twice(const models::Net& net) {
+  const auto* blocks = dynamic_cast<const models::BlockNet*>(&net);
+  return blocks != nullptr && std::any_of(blocks->blocks().begin(), blocks->blocks().end(),
+                                          [](const models::Block& b) { return b.runs_twice; });
+}
+
 struct Prepared {
   config::RunConfig config;
   task::TaskPtr task;
@@ -50,6 +59,11 @@ Prepared prepare(config::RunConfig config, const std::string& input) {
   task::TaskPtr task = made_up_task(config, input);
   task->resolve(config);
   run::resolve_precision(config);
+  if (config.precision == "fast") {
+    throw UsageError(
+        "bench --roofline: precision = fast: the work of rounding is not counted, and the time is "
+        "of an emulation; use --precision fp32 or bf16");
+  }
   return {std::move(config), std::move(task)};
 }
 
@@ -75,6 +89,9 @@ report::Roofline measure(const Prepared& p, const at::Device& device,
     out.steps.push_back(report::at_limit(step, report::step_work(table, options, step), limits));
   }
   out.missing = report::not_counted(table, options);
+  if (runs_forward_twice(*net)) {
+    out.missing.push_back("the second forward pass of reversible blocks in bp and bp-train");
+  }
   add_times(out, p.config, p.task, device, repeats);
   return out;
 }

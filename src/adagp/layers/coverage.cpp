@@ -55,7 +55,10 @@ std::vector<Coverage> coverage(models::Net& net, const std::string& head) {
     const std::string weight = layer->path() + "." + layer->names().weight;
     const std::string bias = layer->path() + "." + layer->names().bias;
     known[weight] = {weight, is_conv ? "conv weight" : "linear weight",
-                     is_head ? head : "predicted", 0};
+                     layer->frozen() ? "frozen"
+                     : is_head       ? head
+                                     : "predicted",
+                     0};
     known[bias] = {bias, "bias", is_head && head == "exact" ? "exact" : "frozen", 0};
   }
   const auto kinds = other_kinds(net);

@@ -3,6 +3,7 @@
 #include "adagp/core/error.h"
 #include "adagp/core/text.h"
 #include "adagp/layers/table_names.h"
+#include "adagp/nn/frozen.h"
 #include "adagp/nn/layer.h"
 
 namespace adagp::layers {
@@ -47,8 +48,11 @@ class Recorder : public nn::TapSink {
                                           : example_shape(x, map);
     }
     std::vector<int64_t> parameters;  // weight, then bias
-    for (const at::Tensor& tensor : inputs) {
-      if (tensor.defined() && tensor.requires_grad()) parameters.push_back(tensor.numel());
+    row.frozen = nn::FrozenScope::active() ? 1 : 0;
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      const bool frozen = row.frozen != 0 && i > 0 && row.op.ends_with("_norm");
+      if (!inputs[i].defined() || !(inputs[i].requires_grad() || frozen)) continue;
+      parameters.push_back(inputs[i].numel());
     }
     // The weights of a product are a layer's, or another's (tied): here it has a bias alone.
     if (!parameters.empty()) (is_product(row) ? row.bias : row.weights) = parameters[0];
@@ -74,6 +78,7 @@ class Recorder : public nn::TapSink {
     row.padding = info.padding;
     row.groups = info.groups;
     row.bias = layer.bias.defined() ? row.output[0] : 0;
+    row.frozen = layer.frozen() ? 1 : 0;
     complete(row);
     rows.push_back(std::move(row));
   }

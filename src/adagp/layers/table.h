@@ -41,7 +41,8 @@ struct Row {
   int64_t input_bytes = 0;  // of one example in fp32; both operands of matmul and add
   int64_t output_bytes = 0;
   std::array<int64_t, 2> dilation{1, 1};
-  Depth depth;  // of conv3d and conv_transpose
+  Depth depth;         // of conv3d and conv_transpose
+  int64_t frozen = 0;  // 1: it runs forward alone, its parameters never move
 };
 
 // Operations of an exported network that have no row.

@@ -1,11 +1,18 @@
 #include "adagp/layers/table_columns.h"
 
+#include <limits>
+#include <set>
+
 namespace adagp::layers {
 namespace {
 
-#define ADAGP_COLUMN(name, group, least, member)                                       \
-  {                                                                                    \
-    name, Column::Group::group, least, [](Row& row) -> int64_t& { return row.member; } \
+constexpr int64_t kNoLimit = std::numeric_limits<int64_t>::max();
+
+#define ADAGP_COLUMN(name, group, least, member)                       \
+  {                                                                    \
+    name, Column::Group::group, least,                                 \
+        Column::Group::group == Column::Group::kFrozen ? 1 : kNoLimit, \
+        [](Row& row) -> int64_t& { return row.member; }                \
   }
 constexpr Column kColumns[] = {
     ADAGP_COLUMN("in_c", kAlways, 1, input[0]),
@@ -34,14 +41,17 @@ constexpr Column kColumns[] = {
     ADAGP_COLUMN("stride_d", kDepth, 1, depth.stride),
     ADAGP_COLUMN("padding_d", kDepth, 0, depth.padding),
     ADAGP_COLUMN("dilation_d", kDepth, 1, depth.dilation),
+    ADAGP_COLUMN("frozen", kFrozen, 0, frozen),
 };
 #undef ADAGP_COLUMN
-Layout layout(bool dilation, bool depth, bool uncounted) {
+using Groups = std::set<Column::Group>;
+
+Layout layout(const Groups& groups, bool uncounted) {
   Layout out;
   for (const Column& column : kColumns) {
-    const bool has = column.group == Column::Group::kAlways ||
-                     (column.group == Column::Group::kDilation ? dilation : depth);
-    if (has) out.columns.push_back(&column);
+    if (column.group == Column::Group::kAlways || groups.contains(column.group)) {
+      out.columns.push_back(&column);
+    }
   }
   out.uncounted = uncounted;
   return out;
@@ -50,12 +60,13 @@ Layout layout(bool dilation, bool depth, bool uncounted) {
 }  // namespace
 
 Layout layout_for(const Table& table) {
-  bool dilation = false, depth = false;
+  Groups groups;
   for (const Row& row : table.rows) {
-    dilation = dilation || row.dilation != decltype(row.dilation){1, 1};
-    depth = depth || row.depth != Depth{};
+    if (row.dilation != decltype(row.dilation){1, 1}) groups.insert(Column::Group::kDilation);
+    if (row.depth != Depth{}) groups.insert(Column::Group::kDepth);
+    if (row.frozen != 0) groups.insert(Column::Group::kFrozen);
   }
-  return layout(dilation, depth, !table.uncounted.empty());
+  return layout(groups, !table.uncounted.empty());
 }
 
 std::string csv_header(const Layout& layout) {
@@ -65,8 +76,14 @@ std::string csv_header(const Layout& layout) {
 }
 
 bool read_header(const std::string& line, Layout& out) {
-  for (int choice = 0; choice < 8; ++choice) {
-    out = layout((choice & 1) != 0, (choice & 2) != 0, (choice & 4) != 0);
+  constexpr Column::Group kOptional[] = {Column::Group::kDilation, Column::Group::kDepth,
+                                         Column::Group::kFrozen};
+  for (int choice = 0; choice < 16; ++choice) {
+    Groups groups;
+    for (int i = 0; i < 3; ++i) {
+      if ((choice >> i & 1) != 0) groups.insert(kOptional[i]);
+    }
+    out = layout(groups, (choice & 8) != 0);
     if (line == csv_header(out)) return true;
   }
   return false;

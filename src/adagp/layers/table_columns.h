@@ -8,15 +8,16 @@
 
 namespace adagp::layers {
 
-// A numeric column; model, input, name and op come before them. Those of dilation and depth are
-// there only where a row needs them, and so are the two last columns of uncounted operations: times
-// and operator.
+// A numeric column; model, input, name and op come before them. Those of dilation, depth and frozen
+// rows are there only where a row needs them, and so are the two last columns of uncounted
+// operations: times and operator.
 struct Column {
-  enum class Group { kAlways, kDilation, kDepth };
+  enum class Group { kAlways, kDilation, kDepth, kFrozen };
 
   const char* name;
   Group group;
   int64_t least;  // value it may have
+  int64_t most;
   int64_t& (*field)(Row&);
 };
 

@@ -91,6 +91,10 @@ Row parse_row(const std::vector<std::string>& fields, const Layout& layout,
   for (size_t i = 0; i < layout.columns.size(); ++i) {
     layout.columns[i]->field(row) = whole_number(fields[kTextColumns + i], place(layout, i),
                                                  layout.columns[i]->least, complain);
+    if (layout.columns[i]->field(row) > layout.columns[i]->most) {
+      throw complain(core::cat(place(layout, i), " is ", layout.columns[i]->field(row),
+                               ", expected at most ", layout.columns[i]->most));
+    }
   }
   Row derived = row;
   std::string error;

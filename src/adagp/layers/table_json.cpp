@@ -45,6 +45,7 @@ std::string to_json(const Table& table) {
                       {"kernel", row.depth.kernel},   {"stride", row.depth.stride},
                       {"padding", row.depth.padding}, {"dilation", row.depth.dilation}};
     }
+    if (row.frozen != 0) one["frozen"] = true;
     out["layers"].push_back(std::move(one));
   }
   if (table.uncounted.empty()) return out.dump(2) + "\n";

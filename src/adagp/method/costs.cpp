@@ -56,7 +56,7 @@ Costs::Costs(models::Net& net, const task::Task& task, const config::RunConfig& 
     for (const auto& row : table.rows) {
       block = block_of(row.name, blocks, block);
       const bool again = !run_twice.empty() && run_twice[static_cast<size_t>(block)];
-      products_[side].push_back({block, static_cast<double>(row.macs), again});
+      products_[side].push_back({block, static_cast<double>(row.macs), again, row.frozen != 0});
     }
   }
 }
@@ -93,7 +93,7 @@ double Costs::backward_between(int64_t side, int64_t first, int64_t last) const 
   double sum = 0;
   bool begun = false;
   for (const Product& product : found->second) {
-    if (product.block < first || product.block >= last) continue;
+    if (product.frozen || product.block < first || product.block >= last) continue;
     // Nothing asks for the gradient of what the first of them was given.
     sum += begun ? 2 * product.macs : product.macs;
     if (product.again) sum += product.macs;

@@ -38,7 +38,8 @@ class Costs {
   struct Product {
     int64_t block = 0;
     double macs = 0;
-    bool again = false;  // run once more by the backward pass
+    bool again = false;   // run once more by the backward pass
+    bool frozen = false;  // without gradients
   };
   std::map<int64_t, std::vector<Product>> products_;  // by side, in the order they run
 };

@@ -143,7 +143,10 @@ class DropBack : public Backprop {
       on_gpu_ ? cuda::drop_threshold(args, stream) : cuda::reference::drop_threshold(args);
     }
     on_gpu_ ? cuda::drop_apply(args, stream) : cuda::reference::drop_apply(args);
-    if (estimates_) estimate_.follow(threshold_, kept_, keep_, weights_);
+    // After the freeze all that stays is above the threshold, which says nothing about it.
+    if (estimates_) {
+      estimate_.follow(threshold_, kept_, keep_, weights_, at::isfinite(least_).to(at::kFloat));
+    }
   }
 
   double decay_;
@@ -158,7 +161,7 @@ class DropBack : public Backprop {
 }  // namespace
 
 void QuantileEstimate::follow(at::Tensor& threshold, const at::Tensor& kept, int64_t keep,
-                              int64_t count) {
+                              int64_t count, const at::Tensor& moves) {
   constexpr double kSmallest = 0.01, kLargest = 0.5, kMost = 4, kHalfOne = 0.5;
   const double most = static_cast<double>(count) - kHalfOne;
   const double wanted = std::clamp(static_cast<double>(keep), kHalfOne, most);
@@ -166,7 +169,8 @@ void QuantileEstimate::follow(at::Tensor& threshold, const at::Tensor& kept, int
   const at::Tensor off = found.div(static_cast<double>(count) - found)
                              .div_(wanted / (static_cast<double>(count) - wanted))
                              .log_()
-                             .clamp_(-kMost, kMost);
+                             .clamp_(-kMost, kMost)
+                             .mul_(moves);
   const at::Tensor passed = off.mul(last).lt_(0);  // the quantile lies between the last two
   gain.mul_(passed.mul(-0.6).add_(1.1)).clamp_(kSmallest, kLargest);
   threshold.mul_(off.mul(gain).exp_());

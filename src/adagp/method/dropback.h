@@ -11,8 +11,10 @@ struct QuantileEstimate {
   at::Tensor gain, last;  // float [1] each, on the device: 0.5 and 0 at first
 
   // After a pass in which `kept` (int64 [1]) of `count` weights were above `threshold` (float [1])
-  // and `keep` should have been. Waits for nothing.
-  void follow(at::Tensor& threshold, const at::Tensor& kept, int64_t keep, int64_t count);
+  // and `keep` should have been. Where `moves` (float [1]) is 0 the threshold stays. Waits for
+  // nothing.
+  void follow(at::Tensor& threshold, const at::Tensor& kept, int64_t keep, int64_t count,
+              const at::Tensor& moves);
 };
 
 }  // namespace adagp::method

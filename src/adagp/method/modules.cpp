@@ -41,11 +41,20 @@ void check_processes(const step::Session& s) {
 
 Modules::Modules(step::Session& s) {
   check_processes(s);
+  if (s.kept_errors) {
+    throw UsageError(core::cat("edram.error = ", s.config.edram.error,
+                               ": method modules keeps its graphs without errors; use 0"));
+  }
   if (s.config.accumulate > 1) {
     throw UsageError(core::cat("accumulate = ", s.config.accumulate,
                                ": method modules takes batches as a whole; use accumulate = 1"));
   }
   models::BlockNet& net = blocks_of(s);
+  if (models::has_frozen_blocks(net)) {
+    throw UsageError("method modules: " + s.config.model.name +
+                     " has frozen blocks, and a module of them alone has nothing to learn; use "
+                     "method bp or adagp");
+  }
   const std::string input = s.task->input_name(s.config);
   const auto uses = layers::trace_blocks(net, s.config.model.name, input);
   const int most = layers::most_stages(uses);

@@ -33,6 +33,7 @@ Ticks::Ticks(step::Session& s)
     : Modules(s),
       link_(s.team->modules()),
       unlocked_(s.config.modules.unlocked),
+      fast_(s.fast != nullptr),
       shrink_(s.config.modules.shrink),
       inbox_(count()),
       gradients_(count()),
@@ -85,6 +86,7 @@ void Ticks::forward_all(step::Session& s) {
     if (inbox_[module].empty()) continue;
     ModulePass pass{std::exchange(inbox_[module], {})};
     if (delay(module) > 0) pass.random = random_state(s);
+    if (delay(module) > 0 && fast_) pass.fast = s.fast->moment();
     made = as_leaves(forward(s, module, pass));
     if (!last(module) && link_ == nullptr) inbox_[module + 1] = made;
     passes_[module].push_back(std::move(pass));
@@ -121,13 +123,17 @@ step::StepResult Ticks::backward_all(step::Session& s) {
 
 void Ticks::rebuild_all(step::Session& s) {
   const io::TensorMap now = random_state(s);
+  step::FastWidths::Moment rounding;
+  if (fast_) rounding = s.fast->moment();
   for (size_t module = 0; module < count(); ++module) {
     for (ModulePass& pass : passes_[module]) {
       set_random_state(s, pass.random);
+      if (fast_) s.fast->set_moment(pass.fast);
       rebuild(s, module, pass);
     }
   }
   set_random_state(s, now);
+  if (fast_) s.fast->set_moment(rounding);
   loaded_ = false;
 }
 
@@ -146,6 +152,9 @@ std::map<std::string, at::Tensor> Ticks::state() const {
       }
       for (const auto& [name, random] : pass.random)
         out[pass_name(m, p) + "random." + name] = random;
+      if (!pass.fast.widths.defined()) continue;
+      out[pass_name(m, p) + "fast.products"] = at::tensor({pass.fast.products});
+      out[pass_name(m, p) + "fast.widths"] = pass.fast.widths;
     }
   }
   for (size_t i = 0; i < targets_.size(); ++i) {
@@ -175,6 +184,10 @@ void Ticks::load_state(const std::map<std::string, at::Tensor>& state) {
       for (const std::string generator : {"cpu", "cuda"}) {
         const auto found = state.find(name + "random." + generator);
         if (found != state.end()) pass.random[generator] = found->second.cpu();
+      }
+      if (fast_) {
+        pass.fast = {saved(state, name + "fast.products").item<int64_t>(),
+                     saved(state, name + "fast.widths")};
       }
       passes_[m].push_back(std::move(pass));
     }

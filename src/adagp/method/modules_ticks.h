@@ -17,6 +17,7 @@
 
 #include "adagp/io/tensors.h"
 #include "adagp/method/modules.h"
+#include "adagp/step/fast_widths.h"
 #include "adagp/step/module_link.h"
 
 namespace adagp::method {
@@ -27,6 +28,7 @@ struct ModulePass {
   models::Tensors outputs = {};          // with their graph; empty: there is none
   std::vector<at::Tensor> weights = {};  // by parameter of the module, as they were; may be empty
   io::TensorMap random = {};             // of the generators, before it
+  step::FastWidths::Moment fast = {};    // precision = fast: how it rounds
 };
 
 // Of this process's generators, without the process's name: a checkpoint may be taken over by
@@ -67,7 +69,7 @@ class Ticks : public Modules {
   void rebuild_all(step::Session& session);
 
   step::ModuleLink* link_;  // null: all modules are here
-  bool unlocked_;
+  bool unlocked_, fast_;
   double shrink_;
   bool loaded_ = false;  // the passes still wait for rebuild()
   std::vector<std::string> param_names_;

@@ -26,6 +26,9 @@ struct RevNetPlan {
 };
 std::shared_ptr<Net> revnet(const RevNetPlan& plan, const Options& options);
 
+// A frozen network of the registry and a reversible branch; sizes: options.duplex.
+std::shared_ptr<Net> duplex(const Options& options);
+
 struct DenseNetPlan {
   int64_t growth;               // channels that a layer adds
   std::vector<int64_t> layers;  // per dense block

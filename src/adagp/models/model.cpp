@@ -1,5 +1,7 @@
 #include "adagp/models/model.h"
 
+#include <algorithm>
+
 #include "adagp/core/lookup.h"
 
 namespace adagp::models {
@@ -34,6 +36,12 @@ Tensors BlockNet::run(const Tensors& inputs) {
   Tensors x = inputs;
   for (const Block& block : blocks_) x = block.run(x);
   return x;
+}
+
+bool has_frozen_blocks(const Net& net) {
+  const auto* in_blocks = dynamic_cast<const BlockNet*>(&net);
+  return in_blocks != nullptr && std::any_of(in_blocks->blocks().begin(), in_blocks->blocks().end(),
+                                             [](const Block& block) { return block.frozen; });
 }
 
 Form form_for(const Entry& entry, int64_t height, int64_t width) {

@@ -8,6 +8,7 @@
 
 #include <torch/nn/module.h>
 
+#include "adagp/models/duplex_options.h"
 #include "adagp/models/transformer_options.h"
 
 namespace adagp::models {
@@ -23,6 +24,7 @@ struct Options {
   int64_t classes = 1000;
   int64_t width_divisor = 1;  // every channel count divided by this: small versions for tests
   TransformerOptions transformer = {};
+  DuplexOptions duplex = {};
 };
 
 // What goes into a network, comes out of it, or crosses a cut between two of its blocks.
@@ -55,6 +57,7 @@ struct Block {
   std::string name;  // path of the module that begins it ("features.3", "layer1.0")
   std::function<Tensors(const Tensors&)> run;
   bool runs_twice = false;  // its backward pass runs it forward once more
+  bool frozen = false;      // its parameters never move, and it makes no graph
 };
 // A step with one tensor in and one out.
 Block block(std::string name, std::function<at::Tensor(const at::Tensor&)> step);
@@ -90,6 +93,9 @@ Form form_for(const Entry& entry, int64_t height, int64_t width);
 
 // channels / options.width_divisor; throws UsageError when that leaves a remainder.
 int64_t narrowed(int64_t channels, const Options& options);
+
+// Whether some of its blocks are frozen.
+bool has_frozen_blocks(const Net& net);
 
 int64_t parameter_count(const torch::nn::Module& model);
 

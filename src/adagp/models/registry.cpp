@@ -57,6 +57,9 @@ std::vector<Entry> make_registry() {
   table.push_back(revnet_entry("revnet44", {3, 3, 3, 3}));
   table.push_back(revnet_entry("revnet108", {7, 7, 7, 7}));
 
+  table.push_back({"duplex", "frozen backbone (model.backbone) and a trained reversible branch",
+                   Form::kImagenet, duplex});
+
   table.push_back(densenet_entry("densenet121", {32, {6, 12, 24, 16}, 64}));
   table.push_back(densenet_entry("densenet161", {48, {6, 12, 36, 24}, 96}));
   table.push_back(densenet_entry("densenet169", {32, {6, 12, 32, 32}, 64}));

@@ -7,6 +7,7 @@
 #include "adagp/core/text.h"
 #include "adagp/models/conv_unit.h"
 #include "adagp/models/families.h"
+#include "adagp/models/halves.h"
 #include "adagp/nn/conv_norm.h"
 #include "adagp/nn/reversible.h"
 
@@ -33,19 +34,6 @@ class PreNormPairImpl : public torch::nn::Module {
   nn::Conv2d conv1_{nullptr}, conv2_{nullptr};
 };
 TORCH_MODULE(PreNormPair);
-
-// Halves of the channels, each dense in the memory order of x.
-nn::Halves halves_of(const at::Tensor& x) {
-  const int64_t half = x.size(1) / 2;
-  if (x.is_meta()) {
-    const auto part = [&] {
-      return at::empty({x.size(0), half, x.size(2), x.size(3)}, x.options());
-    };
-    return {part(), part()};
-  }
-  const auto format = x.suggest_memory_format();
-  return {x.narrow(1, 0, half).contiguous(format), x.narrow(1, half, half).contiguous(format)};
-}
 
 class RevNet : public BlockNet {
  public:

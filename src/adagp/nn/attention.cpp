@@ -5,6 +5,7 @@
 #include "adagp/core/error.h"
 #include "adagp/core/text.h"
 #include "adagp/nn/fast.h"
+#include "adagp/nn/kept_errors.h"
 
 namespace adagp::nn {
 namespace {
@@ -72,7 +73,11 @@ at::Tensor MultiheadAttentionImpl::project(const at::Tensor& x, int64_t first,
   const bool all = count == info().out;
   const at::Tensor w = all ? used_weight() : used_weight().narrow(0, first, count);
   const at::Tensor b = all ? used_bias() : used_bias().narrow(0, first, count);
-  return fast ? fast_product(*fast, info(), x, w, b) : at::linear(in_precision(x), w, b);
+  if (fast) return fast_product(*fast, info(), x, w, b);
+  if (KeptErrors* errors = kept_errors()) {
+    return product_with_errors(*errors, info(), in_precision(x), w, b);
+  }
+  return at::linear(in_precision(x), w, b);
 }
 
 std::vector<at::Tensor> MultiheadAttentionImpl::split_heads(const at::Tensor& x) const {

@@ -8,6 +8,7 @@
 #include "adagp/core/text.h"
 #include "adagp/nn/deferred.h"
 #include "adagp/nn/fast.h"
+#include "adagp/nn/kept_errors.h"
 
 namespace adagp::nn {
 namespace {
@@ -90,7 +91,7 @@ WeightLayer::WeightLayer(LayerInfo info, bool with_bias, ParameterNames names)
 void WeightLayer::make_bf16_copies() {
   const at::NoGradGuard no_grad;
   const auto copy = [](const at::Tensor& value) {
-    return value.detach().to(at::kBFloat16).requires_grad_();
+    return value.detach().to(at::kBFloat16).requires_grad_(value.requires_grad());
   };
   bf16_weight = copy(weight);
   if (bias.defined()) bf16_bias = copy(bias);
@@ -163,6 +164,9 @@ at::Tensor Conv2dImpl::convolve(const at::Tensor& x, const at::Tensor& added) co
   if (GradientQueue* queue = gradient_queue()) {
     return deferred_product(*queue, c, in_precision(x), used_weight(), added);
   }
+  if (KeptErrors* errors = kept_errors()) {
+    return product_with_errors(*errors, c, in_precision(x), used_weight(), added);
+  }
   return at::conv2d(in_precision(x), used_weight(), added, c.stride, c.padding, c.dilation,
                     c.groups);
 }
@@ -184,6 +188,8 @@ at::Tensor LinearImpl::forward(const at::Tensor& x) {
     y = fast_product(*fast, info(), x, weight, bias);
   } else if (GradientQueue* queue = gradient_queue()) {
     y = deferred_product(*queue, info(), in_precision(x), used_weight(), used_bias());
+  } else if (KeptErrors* errors = kept_errors()) {
+    y = product_with_errors(*errors, info(), in_precision(x), used_weight(), used_bias());
   } else {
     y = at::linear(in_precision(x), used_weight(), used_bias());
   }

@@ -63,6 +63,9 @@ class WeightLayer : public torch::nn::Module {
   // Not null: products in block floating point (nn/fast.h).
   std::shared_ptr<const FastLayer> fast;
 
+  // Its weights never move: no gradient, no prediction.
+  bool frozen() const { return !weight.requires_grad(); }
+
  protected:
   explicit WeightLayer(LayerInfo info, bool with_bias, ParameterNames names = {});
   void report(const at::Tensor& input, const at::Tensor& output) const {

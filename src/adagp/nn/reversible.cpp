@@ -9,6 +9,7 @@
 
 #include "adagp/device/autocast.h"
 #include "adagp/nn/batch_norm.h"
+#include "adagp/nn/kept_errors.h"
 #include "adagp/nn/ops.h"
 #include "adagp/nn/tap.h"
 
@@ -75,9 +76,13 @@ class LocalPass {
 struct ReversibleStack : torch::autograd::Function<ReversibleStack> {
   static torch::autograd::tensor_list forward(torch::autograd::AutogradContext* ctx,
                                               const at::Tensor& x1, const at::Tensor& x2,
-                                              const ReversibleBlocks& blocks) {
+                                              const ReversibleBlocks& blocks, KeptErrors* errors) {
     const Halves y = forward_through(*blocks, {x1, x2});
-    ctx->save_for_backward({y.first, y.second});
+    if (errors != nullptr) {
+      ctx->save_for_backward({errors->with_errors(y.first), errors->with_errors(y.second)});
+    } else {
+      ctx->save_for_backward({y.first, y.second});
+    }
     ctx->saved_data["stack"] =
         c10::IValue::make_capsule(c10::make_intrusive<StackContext>(blocks, autocast_is_on(x1)));
     return {y.first, y.second};
@@ -87,6 +92,7 @@ struct ReversibleStack : torch::autograd::Function<ReversibleStack> {
                                                const torch::autograd::tensor_list& gradients) {
     const KeepStatistics keep;
     const UntappedScope untapped;
+    const KeptErrorsScope no_errors(nullptr);
     const auto saved = ctx->get_saved_variables();
     const auto capsule = ctx->saved_data["stack"].toCapsule();
     const auto& stack = static_cast<const StackContext&>(*capsule);
@@ -102,7 +108,7 @@ struct ReversibleStack : torch::autograd::Function<ReversibleStack> {
       y2 = y2 - first.value();  // x2
       dy1 = dy1 + first.gradient(dy2);
     }
-    return {dy1, dy2, at::Tensor()};
+    return {dy1, dy2, at::Tensor(), at::Tensor()};
   }
 };
 
@@ -121,7 +127,7 @@ Halves reversible(const ReversibleBlocks& blocks, const Halves& x) {
   const at::Tensor first = x.first.requires_grad() || x.second.requires_grad()
                                ? x.first
                                : x.first.detach().requires_grad_();
-  const auto y = ReversibleStack::apply(first, x.second, blocks);
+  const auto y = ReversibleStack::apply(first, x.second, blocks, kept_errors());
   return {y[0], y[1]};
 }
 

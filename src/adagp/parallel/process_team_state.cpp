@@ -48,7 +48,7 @@ std::string fingerprint(const config::RunConfig& config, const task::Task& task,
     const std::string& key = field.key;
     // What may differ between machines.
     if (key == "device" || key == "threads" || key == "data.dir" || key == "augment.workers" ||
-        key == "weights") {
+        key == "weights" || key == "model.backbone_weights") {
       continue;
     }
     text += cat(key, " = ", core::Binding::value_text(field), "\n");

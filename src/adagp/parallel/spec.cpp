@@ -98,7 +98,7 @@ const std::vector<Word>& words() {
          spec.predict = one_of("predict", text, {"summaries", "gradients"});
        }},
       {"copy-bandwidth", "1e8",
-       "for experiments: copies exchange as over links of so many bytes per second",
+       "for experiments, gloo alone: copies exchange as over links of so many bytes per second",
        [](Spec& spec, const std::string& text) {
          spec.copy_bandwidth = positive("copy-bandwidth", text, 1e15);
        }},
@@ -127,6 +127,11 @@ void check_together(const Spec& spec, const std::set<std::string>& given) {
   for (const char* name : {"sync-norm", "predict", "copy-bandwidth", "copy-latency"}) {
     if (given.contains(name) && !spec.data) {
       refuse(core::cat("'", name, "' is for copies that share a batch: add 'data'"));
+    }
+  }
+  for (const char* name : {"copy-bandwidth", "copy-latency"}) {
+    if (given.contains(name) && spec.backend == "nccl") {
+      refuse(core::cat("'", name, "' slows the exchange over gloo alone: use backend=gloo"));
     }
   }
   if (spec.chunks > 1 && spec.pipeline != "interleaved") {

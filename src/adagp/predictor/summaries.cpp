@@ -62,6 +62,7 @@ size_t Summaries::checked_index(const nn::WeightLayer& layer) const {
 }
 
 std::optional<nn::TapSink::SummaryTarget> Summaries::summary_target(const nn::WeightLayer& layer) {
+  if (layer.frozen()) return {};
   const size_t index = checked_index(layer);
   if (kept_inputs_.contains(index) || rows_.scalar_type() != at::kFloat) return {};
   SummaryTarget target{rows(index), static_cast<int>(size_), static_cast<int>(++seen_[index])};
@@ -137,6 +138,7 @@ void Summaries::summarise(const at::Tensor& output, nn::LayerKind kind, const at
 
 void Summaries::on_part(const nn::WeightLayer& layer, int64_t first, const at::Tensor&,
                         const at::Tensor& output) {
+  if (layer.frozen()) return;
   const at::NoGradGuard no_grad;
   const size_t index = checked_index(layer);
   summarise(output.detach(), layer.info().kind, rows(index).narrow(0, first, output.size(-1)),
@@ -145,6 +147,7 @@ void Summaries::on_part(const nn::WeightLayer& layer, int64_t first, const at::T
 
 void Summaries::on_output(const nn::WeightLayer& layer, const at::Tensor& input,
                           const at::Tensor& output) {
+  if (layer.frozen()) return;
   const at::NoGradGuard no_grad;
   const size_t index = checked_index(layer);
   // A layer used twice in one pass, or in several micro-batches, contributes the mean of its uses.

@@ -16,7 +16,9 @@ std::string time_cell(double value, int digits) {
 
 std::string roofline_heading(const Roofline& r) {
   return core::cat(r.device, ", ", r.precision, ": ", core::fixed(r.limits.flops / 1e9, 1),
-                   " GFLOP/s, ", core::fixed(r.limits.bytes / 1e9, 2), " GB/s ",
+                   " GFLOP/s (a product ",
+                   r.limits.product == "given" ? "as given" : "in " + r.limits.product, "), ",
+                   core::fixed(r.limits.bytes / 1e9, 2), " GB/s ",
                    r.limits.given ? "(given, in part or whole)" : "(measured)", "\n");
 }
 
@@ -147,6 +149,7 @@ nlohmann::json roofline_json(const std::vector<Roofline>& all) {
                    {"device", r.device},
                    {"limits",
                     {{"flops_per_second", r.limits.flops},
+                     {"product", r.limits.product},
                      {"bytes_per_second", r.limits.bytes},
                      {"given", r.limits.given}}},
                    {"not_counted", r.missing},

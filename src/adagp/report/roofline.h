@@ -18,6 +18,10 @@ struct MachineLimits {
   double flops = 0;    // per second, of a large matrix product in the run's precision
   double bytes = 0;    // per second, read and written by a copy
   bool given = false;  // at least one of them by the user, not measured
+  // What the measured product computed in: fp32, bf16, or tf32 where convolutions in fp32 may use
+  // it. Linear layers do not: their share of that limit is lower than it would be against their
+  // own.
+  std::string product = "given";
 };
 
 inline constexpr double kNotMeasured = std::numeric_limits<double>::quiet_NaN();

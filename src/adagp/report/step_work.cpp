@@ -56,6 +56,11 @@ Sizes sizes_of(const layers::Row& row, const WorkOptions& o) {
   return s;
 }
 
+// A layer that is summarised, and whose gradient is predicted.
+bool predicted(const layers::Row& row) {
+  return layers::is_product(row) && row.weights > 0 && row.frozen == 0;
+}
+
 Kind product_kind(const layers::Row& row) {
   return layers::is_convolution(row) ? Kind::kConvolution : Kind::kLinear;
 }
@@ -94,14 +99,16 @@ class Counter {
     norm_ = 0;
     for (const layers::Row& row : table_.rows) {
       const Sizes s = sizes_of(row, o_);
-      learnt_before = learnt_before || (!layers::is_product(row) && row.weights > 0);
+      learnt_before =
+          learnt_before || (!layers::is_product(row) && row.weights > 0 && row.frozen == 0);
+      const bool frozen = row.frozen != 0;
       if (layers::is_product(row)) {
-        product(row, s, backward, learnt_before);
+        product(row, s, backward && !frozen, learnt_before);
         norm_ = 0;
       } else if (const VectorOp* op = vector_op(row.op)) {
-        vector(row, s, *op, backward && learnt_before);
+        vector(row, s, *op, backward && learnt_before && !frozen);
       }
-      learnt_before = learnt_before || row.weights > 0;
+      learnt_before = learnt_before || (row.weights > 0 && !frozen);
     }
   }
 
@@ -109,7 +116,7 @@ class Counter {
   void optimizer(bool all) {
     double count = 0;
     for (const layers::Row& row : table_.rows) {
-      if (layers::is_repeated(row)) continue;
+      if (layers::is_repeated(row) || row.frozen != 0) continue;
       const bool product = layers::is_product(row);
       if (all || product) count += static_cast<double>(row.weights);
       if (all) count += static_cast<double>(row.bias);
@@ -127,7 +134,7 @@ class Counter {
     double read = 0, flops = 0, rows = 0;
     for (size_t i = 0; i < table_.rows.size(); ++i) {
       const layers::Row& row = table_.rows[i];
-      if (!layers::is_product(row) || row.weights == 0) continue;
+      if (!predicted(row)) continue;
       const Sizes s = sizes_of(row, o_);
       const bool rides =
           o_.fused && i + 1 < table_.rows.size() && table_.rows[i + 1].op == "batch_norm";
@@ -145,7 +152,7 @@ class Counter {
     const auto cells = static_cast<double>(p.summary * p.summary);
     double filters = 0, weights = 0, widest = 0;
     for (const layers::Row& row : table_.rows) {
-      if (!layers::is_product(row) || row.weights == 0 || layers::is_repeated(row)) continue;
+      if (!predicted(row) || layers::is_repeated(row)) continue;
       const auto own_filters = static_cast<double>(row.output[0]);
       const auto own_weights = static_cast<double>(row.weights);
       filters += own_filters;

@@ -80,6 +80,7 @@ void refuse_own_inputs(const config::RunConfig& config, const core::fs::path& fo
     }
   };
   refuse_if_inside("weights", config.weights);
+  refuse_if_inside("model.backbone_weights", config.model.backbone_weights);
   if (!config.equal_time_reference.empty()) {
     refuse_if_inside("equal_time.reference",
                      core::fs::path(config.equal_time_reference) / "summary.json");

@@ -155,16 +155,60 @@ void check_fits(const std::string& name, const models::Options& options,
   refuse_misfit(state_dict(*models::build(name, options)), tensors, source);
 }
 
-std::map<std::string, std::string> to_metadata(const ModelTag& tag) {
-  return {{"model", tag.name},
-          {"form", tag.form},
-          {"classes", std::to_string(tag.classes)},
-          {"width_divisor", std::to_string(tag.width_divisor)}};
+void load_backbone(models::Net& net, const io::TensorMap& tensors, const std::string& source) {
+  const auto children = net.named_children();
+  const auto* backbone = children.find("backbone");
+  if (backbone == nullptr) {
+    throw UsageError("model.backbone_weights = " + source +
+                     ": only network duplex has a backbone; use weights for other networks");
+  }
+  const auto parts = (*backbone)->named_children();
+  io::TensorMap taken;
+  for (const auto& [name, tensor] : tensors) {
+    if (parts.contains(name.substr(0, name.find('.')))) taken[name] = tensor;
+  }
+  load_state_dict(**backbone, taken.empty() ? tensors : taken, source);
 }
 
 namespace {
 
-constexpr int64_t kLargestSize = 1 << 16;  // of a Transformer, each
+constexpr int64_t kLargestSize = 1 << 16;  // of a Transformer or a duplex branch, each
+
+std::vector<std::pair<std::string, int64_t*>> numbers_of(models::DuplexOptions& sizes) {
+  return {{"duplex.blocks", &sizes.blocks},
+          {"duplex.width", &sizes.width},
+          {"duplex.side", &sizes.side}};
+}
+
+void read_numbers(const std::map<std::string, std::string>& metadata,
+                  const std::vector<std::pair<std::string, int64_t*>>& numbers) {
+  for (const auto& [key, value] : numbers) {
+    const auto found = metadata.find(key);
+    long long number = 0;
+    if (found == metadata.end()) continue;
+    if (!core::parse_integer(found->second, number) || number < 1 || number > kLargestSize) {
+      throw DataError(core::cat("weights file: ", key, " = '", found->second,
+                                "', expected a whole number from 1 to ", kLargestSize));
+    }
+    *value = number;
+  }
+}
+
+}  // namespace
+
+std::map<std::string, std::string> to_metadata(const ModelTag& tag) {
+  std::map<std::string, std::string> out{{"model", tag.name},
+                                         {"form", tag.form},
+                                         {"classes", std::to_string(tag.classes)},
+                                         {"width_divisor", std::to_string(tag.width_divisor)}};
+  if (tag.name != "duplex") return out;
+  models::DuplexOptions copy = tag.duplex;
+  out["duplex.backbone"] = tag.duplex.backbone;
+  for (const auto& [key, value] : numbers_of(copy)) out[key] = std::to_string(*value);
+  return out;
+}
+
+namespace {
 
 // One table for both directions.
 std::vector<std::pair<std::string, int64_t*>> numbers_of(models::TransformerOptions& sizes) {
@@ -187,16 +231,7 @@ std::map<std::string, std::string> transformer_metadata(const models::Transforme
 
 void read_metadata(const std::map<std::string, std::string>& metadata,
                    models::TransformerOptions& sizes) {
-  for (const auto& [key, value] : numbers_of(sizes)) {
-    const auto found = metadata.find(key);
-    long long number = 0;
-    if (found == metadata.end()) continue;
-    if (!core::parse_integer(found->second, number) || number < 1 || number > kLargestSize) {
-      throw DataError(core::cat("weights file: ", key, " = '", found->second,
-                                "', expected a whole number from 1 to ", kLargestSize));
-    }
-    *value = number;
-  }
+  read_numbers(metadata, numbers_of(sizes));
   const auto tied = metadata.find("transformer.tied");
   if (tied != metadata.end()) sizes.tied = tied->second == "1";
 }
@@ -212,6 +247,10 @@ ModelTag from_metadata(const std::map<std::string, std::string>& metadata) {
   long long number = 0;
   if (core::parse_integer(text("classes"), number)) tag.classes = number;
   if (core::parse_integer(text("width_divisor"), number) && number > 0) tag.width_divisor = number;
+  if (const std::string backbone = text("duplex.backbone"); !backbone.empty()) {
+    tag.duplex.backbone = backbone;
+  }
+  read_numbers(metadata, numbers_of(tag.duplex));
   return tag;
 }
 

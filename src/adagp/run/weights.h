@@ -33,13 +33,18 @@ void check_fits(const std::string& name, const models::Options& options,
 struct ModelTag {
   std::string name, form;
   int64_t classes = 0, width_divisor = 1;
+  models::DuplexOptions duplex = {};  // of network duplex alone
 };
 std::map<std::string, std::string> to_metadata(const ModelTag& tag);
 // Sizes of a Transformer that its shapes do not all show, and back; what is not there stays.
 std::map<std::string, std::string> transformer_metadata(const models::TransformerOptions& sizes);
 void read_metadata(const std::map<std::string, std::string>& metadata,
                    models::TransformerOptions& sizes);
-ModelTag from_metadata(const std::map<std::string, std::string>& metadata);
+ModelTag from_metadata(const std::map<std::string, std::string>& metadata);  // throws DataError
+
+// Into network duplex: the weights of its backbone, as the backbone alone was saved. Its own head
+// is left out. Throws UsageError for another network, DataError as load_state_dict().
+void load_backbone(models::Net& net, const io::TensorMap& tensors, const std::string& source);
 
 // The same of a file that says nothing, such as torchvision's: the form whose names and shapes fit
 // network `name` best, and the number of classes its head has. Fields stay as they are in

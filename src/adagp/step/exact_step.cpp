@@ -72,6 +72,7 @@ StepResult SoloTeam::backprop(Session& s, const data::Batch& batch, bool tapped)
     models::Tensors outputs;
     {
       const device::AutocastScope autocast(s.device, s.bf16);
+      const nn::KeptErrorsScope errors(s.kept_errors.get());
       outputs = run_net(s, part.inputs);
     }
     const task::Loss loss = s.loss(outputs, part, true);

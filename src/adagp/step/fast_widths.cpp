@@ -1,7 +1,6 @@
 #include "adagp/step/fast_widths.h"
 
 #include <ATen/ATen.h>
-#include <ATen/Context.h>
 
 #include "adagp/core/duration.h"
 #include "adagp/core/error.h"
@@ -102,10 +101,7 @@ FastWidths::FastWidths(const std::vector<nn::WeightLayer*>& layers, const config
   shared_->bf16 = device.is_cuda() &&
                   (adaptive || (options_.rule == "fixed" && options_.mantissa <= kMostBitsOfBf16));
   // TF32 would keep ten bits of wider mantissas.
-  if (device.is_cuda() && !shared_->bf16) {
-    at::globalContext().setAllowTF32CuDNN(false);
-    at::globalContext().setAllowTF32CuBLAS(false);
-  }
+  if (device.is_cuda() && !shared_->bf16) without_tf32_.emplace();
   shared_->seed = at::zeros({1}, at::device(device).dtype(at::kLong));
   const auto count = static_cast<int64_t>(layers.size());
   widths_ = at::zeros({count, 3}, at::device(device).dtype(at::kInt));
@@ -186,6 +182,15 @@ void FastWidths::set_widths(const std::string& text, const std::string& file) {
                               ": three for each layer of the network"));
   }
   widths_.copy_(at::tensor(all, at::kInt).view(widths_.sizes()));
+}
+
+FastWidths::Moment FastWidths::moment() const {
+  return {static_cast<int64_t>(shared_->products), widths_.clone()};
+}
+
+void FastWidths::set_moment(const Moment& moment) {
+  shared_->products = static_cast<uint64_t>(moment.products);
+  widths_.copy_(moment.widths);
 }
 
 std::map<std::string, at::Tensor> FastWidths::state() const {

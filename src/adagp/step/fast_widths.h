@@ -3,9 +3,11 @@
 
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "adagp/device/tf32.h"
 #include "adagp/nn/fast.h"
 #include "adagp/step/session.h"
 
@@ -36,6 +38,15 @@ class FastWidths {
   std::string widths_text() const;
   void set_widths(const std::string& text, const std::string& file);  // throws DataError
 
+  // What a forward pass that begins now rounds by, to run it again later: its widths, and the
+  // number from which its products draw in the backward pass.
+  struct Moment {
+    int64_t products = 0;
+    at::Tensor widths;
+  };
+  Moment moment() const;
+  void set_moment(const Moment& moment);
+
   std::map<std::string, at::Tensor> state() const;
   void load_state(const std::map<std::string, at::Tensor>& state);  // throws DataError
 
@@ -50,6 +61,7 @@ class FastWidths {
   int64_t seed_;
   std::shared_ptr<nn::FastShared> shared_;
   at::Tensor widths_, r_;
+  std::optional<device::WithoutTf32> without_tf32_;
 };
 
 }  // namespace adagp::step

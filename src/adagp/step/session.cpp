@@ -92,14 +92,18 @@ Session make_session(const config::RunConfig& config, std::shared_ptr<const task
     if (!models::has_values(value)) continue;
     // Channels-last is the fast layout of convolutions on both kinds of device.
     if (value.dim() == 4) value.set_data(value.contiguous(at::MemoryFormat::ChannelsLast));
-    if (s.team->owns(item.key())) params.push_back({item.key(), value});
+    const bool moves = value.requires_grad();
+    if (moves && s.team->owns(item.key())) params.push_back({item.key(), value});
   }
   std::vector<nn::WeightLayer*> all = nn::collect(*s.net);
+  std::vector<nn::WeightLayer*> here;
   for (auto* layer : all) {
     layer->fast = nullptr;  // of a session before this one
-    if (s.team->owns(layer->path() + "." + layer->names().weight)) s.layers.push_back(layer);
+    if (!s.team->owns(layer->path() + "." + layer->names().weight)) continue;
+    here.push_back(layer);
+    if (!layer->frozen()) s.layers.push_back(layer);
   }
-  if (s.bf16) add_bf16_copies(s.layers, params);
+  if (s.bf16) add_bf16_copies(here, params);
   if (config.precision == "fast") {
     if (!s.team->solo()) {
       throw UsageError("precision = fast works in one process; leave out --parallel");
@@ -107,6 +111,14 @@ Session make_session(const config::RunConfig& config, std::shared_ptr<const task
     s.fast = std::make_shared<FastWidths>(s.layers, config, s.device);
     // What is between the layers; their weights have no copies, they are rounded from fp32.
     s.bf16 = s.fast->bf16();
+  }
+  if (config.edram.error > 0) {
+    if (config.precision == "fast" || !s.team->solo()) {
+      throw UsageError(core::cat("edram.error = ", config.edram.error, ": not modelled with ",
+                                 s.team->solo() ? "precision = fast" : "--parallel",
+                                 "; use 0, or leave the other out"));
+    }
+    s.kept_errors = std::make_shared<nn::KeptErrors>(config.edram.error, config.seed, s.device);
   }
   s.optimizer = optim::make_optimizer(params, config.optim);
   for (const auto* layer : s.layers) {
@@ -180,6 +192,7 @@ void add_predictor(Session& s, int64_t batches_per_epoch) {
   predictor::PredictorSync sync;
   if (s.team->splits_layers()) {
     sync.all = nn::collect(*s.net);
+    std::erase_if(sync.all, [](const nn::WeightLayer* layer) { return layer->frozen(); });
     sync.sum = [team = s.team](std::vector<at::Tensor>& tensors) {
       team->sum_over_stages(tensors);
     };

@@ -9,6 +9,7 @@
 
 #include "adagp/config/run_config.h"
 #include "adagp/models/model.h"
+#include "adagp/nn/kept_errors.h"
 #include "adagp/nn/layer.h"
 #include "adagp/optim/optimizer.h"
 #include "adagp/predictor/predictor.h"
@@ -34,7 +35,8 @@ struct Session {
   std::vector<size_t> heads;             // indices into `layers` of those that make the outputs
   Head head = Head::kPredicted;
   bool bf16 = false;
-  std::shared_ptr<FastWidths> fast;  // null unless the precision is fast
+  std::shared_ptr<FastWidths> fast;             // null unless the precision is fast
+  std::shared_ptr<nn::KeptErrors> kept_errors;  // null unless edram.error is above 0
   std::unique_ptr<optim::Optimizer> optimizer;
   std::vector<size_t> weight_slot;                  // of each layer's weight in the optimizer
   std::unique_ptr<predictor::Predictor> predictor;  // null when the method has none

@@ -41,7 +41,7 @@ PipelineItem item_of(const accel::LayerPlan& plan, const accel::LayerCost& cost,
     stage.summary_bytes =
         kFloatBytes * static_cast<double>(row.output[0] * summary_side * summary_side);
   }
-  item.kept_bytes = kFloatBytes * static_cast<double>(plan.kept_words);
+  item.kept_bytes = plan.frozen ? 0 : kFloatBytes * static_cast<double>(plan.kept_words);
   return item;
 }
 

@@ -12,6 +12,9 @@ namespace adagp::task {
 std::shared_ptr<models::Net> build_net(const config::RunConfig& config, const Task& task) {
   at::manual_seed(static_cast<uint64_t>(config.seed));
   auto net = models::build(config.model.name, task.model_options(config));
+  if (const std::string& file = config.model.backbone_weights; !file.empty()) {
+    run::load_backbone(*net, io::load_tensors(file).tensors, file);
+  }
   if (!config.weights.empty()) {
     const io::TensorFile file = io::load_tensors(config.weights);
     task.check(file.metadata, config.weights);
@@ -29,6 +32,7 @@ std::shared_ptr<models::Net> build_net(const config::RunConfig& config, const Ta
 NetMaker throw_away_nets(const config::RunConfig& config, const TaskPtr& task) {
   config::RunConfig fresh = config;
   fresh.weights.clear();
+  fresh.model.backbone_weights.clear();
   return [fresh, task] { return build_net(fresh, *task); };
 }
 

@@ -82,8 +82,8 @@ report::Summary summary_of(const step::Session& session, const RunTotals& totals
 
 void write_weights(const core::fs::path& file, const step::Session& session) {
   const config::RunConfig& c = session.config;
-  auto metadata =
-      run::to_metadata({c.model.name, c.model.form, c.model.classes, c.model.width_divisor});
+  auto metadata = run::to_metadata(
+      {c.model.name, c.model.form, c.model.classes, c.model.width_divisor, c.model.duplex});
   metadata.merge(session.task->metadata(c));
   metadata.merge(task::settings_metadata(c, *session.task));
   if (session.fast) metadata[step::FastWidths::kMetadataKey] = session.fast->widths_text();

@@ -128,6 +128,7 @@ void Trainer::one_batch() {
   metrics::Stopwatch watch;
   const data::Batch batch = take_batch(context);
   totals_.parts.data += watch.restart();
+  if (session_.kept_errors) session_.kept_errors->begin_step(totals_.step);
   if (session_.fast) {
     session_.fast->before_batch(session_, batch, totals_.step, progress_->share());
   }
@@ -288,6 +289,13 @@ void Trainer::warn_of_idle_settings() const {
                                 session_.config.epochs,
                                 " epochs: the run is too short for "
                                 "select.anneal, or the rule is set to take all"));
+  }
+  const config::RunConfig& c = session_.config;
+  if (models::has_frozen_blocks(*session_.net) && c.weights.empty() &&
+      c.model.backbone_weights.empty() && session_.team->leads()) {
+    core::log_warning(core::cat(c.model.name, ": the frozen backbone (", c.model.duplex.backbone,
+                                ") has random weights; give model.backbone_weights the weights "
+                                "file of a trained one"));
   }
   const std::string no_gp = forecast().no_gp_batches();
   if (!no_gp.empty() && session_.team->leads()) core::log_warning(no_gp);

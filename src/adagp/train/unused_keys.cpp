@@ -64,6 +64,7 @@ const std::vector<Rule>& rules() {
   const auto optimizer = [](const config::RunConfig& c) { return c.optim.name; };
   const auto precision = [](const config::RunConfig& c) { return c.precision; };
   const auto fast_rule = [](const config::RunConfig& c) { return c.fast.rule; };
+  const auto model = [](const config::RunConfig& c) { return c.model.name; };
   const auto data = [](const config::RunConfig& c) { return c.data.name; };
   const auto crop = [](const config::RunConfig& c) { return c.augment.crop; };
   static const std::vector<Rule> table{
@@ -98,6 +99,9 @@ const std::vector<Rule>& rules() {
        "layerwise-high-to-low"},
       {"optim.momentum optim.nesterov", "optim.name", optimizer, "sgd"},
       {"optim.beta1 optim.beta2 optim.eps", "optim.name", optimizer, "adam adamw"},
+      {"model.backbone model.backbone_weights model.branch_blocks model.branch_width "
+       "model.branch_side",
+       "model.name", model, "duplex"},
       {"detection.", "task", task_of, "detection"},
       {"translation. model.width model.heads model.hidden model.encoder_layers "
        "model.decoder_layers model.longest model.dropout model.tied model.source_words "

@@ -41,6 +41,7 @@ std::vector<double> losses(config::RunConfig config, bool graphs, int steps) {
     const plan::BatchContext moment{
         0, 1, predicted ? schedule::Phase::kPredict : schedule::Phase::kBackprop};
     const auto batch = method->transform_batch(loader->next(), moment);
+    if (s.kept_errors) s.kept_errors->begin_step(i);
     if (s.fast) s.fast->before_batch(s, batch, i, i / static_cast<double>(steps));
     if (predicted) {
       const auto given = method->traits().cheap_needs_data ? batch : data::Batch();
@@ -114,6 +115,19 @@ TEST_F(GpuTest, EveryMethodAndOptionCanBeReplayed) {
     c.model.name = "resnet8";
     c.model.width_divisor = 1;
   });
+  for (const char* precision : {"fp32", "bf16"}) {
+    expect_for(std::string("reversible ") + precision, [&](config::RunConfig& c) {
+      c.model.name = "revnet18s";
+      c.model.width_divisor = 1;
+      c.precision = precision;
+    });
+  }
+  expect_for("frozen backbone", [](config::RunConfig& c) {
+    c.model.name = "duplex";
+    c.model.duplex = {"resnet8", 4, 32, 8};
+    c.model.width_divisor = 1;
+  });
+  expect_for("bit errors", [](config::RunConfig& c) { c.edram.error = 0.01; });
   expect_for("adam", [](config::RunConfig& c) {
     c.optim.name = "adam";
     c.optim.lr = 1e-3;

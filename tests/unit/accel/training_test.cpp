@@ -153,6 +153,32 @@ TEST(Passes, AWeightLayerUsedTwiceIsUpdatedAndPredictedOnce) {
   EXPECT_TRUE(plan.layers[2].weight_gradient.has_value());
 }
 
+// A frozen convolution, its norm, the pooled map that feeds a trained one, and another trained one.
+TEST(Passes, FrozenRowsRunForwardAlone) {
+  layers::Row pool = test::vector_row("a/pool", "pool", 64, 4);
+  std::vector<layers::Row> rows{
+      test::conv("a", 3, 8, 64, 5, 1, 2), test::vector_row("a/norm", "batch_norm", 64, 8), pool,
+      test::conv("b", 64, 4, 6, 1, 1, 0), test::conv("c", 6, 4, 5, 3, 1, 1)};
+  rows[1].weights = rows[1].bias = 64;
+  const Plan trained = plan_of(rows, 2);
+  for (size_t i = 0; i < 3; ++i) rows[i].frozen = 1;
+  const Plan plan = plan_of(rows, 2);
+  for (size_t i = 0; i < 3; ++i) {
+    const LayerPlan& layer = plan.layers[i];
+    EXPECT_TRUE(layer.frozen);
+    EXPECT_FALSE(layer.weighted || layer.input_gradient || layer.weight_gradient) << layer.name;
+    EXPECT_EQ(layer.vector_backward + layer.update_backprop + layer.update_predict, 0);
+    EXPECT_EQ(layer.vector_forward, trained.layers[i].vector_forward);
+    EXPECT_EQ(layer.forward, trained.layers[i].forward);
+  }
+  EXPECT_FALSE(plan.layers[3].input_gradient);  // nothing before it learns
+  EXPECT_TRUE(plan.layers[3].weight_gradient && plan.layers[4].input_gradient);
+  EXPECT_EQ(plan.predictor_weights, 9 * 16 + 256 * 64);  // the widest that is predicted: b
+  EXPECT_EQ(trained.predictor_weights, 9 * 16 + 256 * 75);
+  // Kept: the pooled map and what the trained layers write.
+  EXPECT_EQ(peak_words_backprop(plan), 2 * 16 * (64 + 6 + 5));
+}
+
 TEST(Predictor, ProductsOfTheSharedNetwork) {
   const Plan plan =
       plan_of({test::conv("a", 3, 32, 64, 3, 1, 1), test::conv("b", 64, 32, 128, 3, 1, 1)}, 4);

@@ -7,6 +7,7 @@
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
 
+#include "adagp/core/error.h"
 #include "unit/comm/fake_group.h"
 
 namespace adagp::comm {
@@ -61,6 +62,18 @@ TEST(Throttled, WithoutALimitTheGroupIsItself) {
   auto group = std::make_unique<FakeGroup>(std::make_shared<Exchange>(1), 0);
   const Group* before = group.get();
   EXPECT_EQ(throttled(std::move(group), {}).get(), before);
+}
+
+struct NcclGroup : FakeGroup {
+  using FakeGroup::FakeGroup;
+  std::string backend() const override { return "nccl"; }
+};
+
+TEST(Throttled, GroupsOfNcclAreRefused) {
+  const auto group = [] { return std::make_unique<NcclGroup>(std::make_shared<Exchange>(1), 0); };
+  EXPECT_THROW(throttled(group(), {1e6, 0}), UsageError);
+  EXPECT_THROW(throttled(group(), {0, 0.1}), UsageError);
+  EXPECT_NO_THROW(throttled(group(), {}));
 }
 
 }  // namespace

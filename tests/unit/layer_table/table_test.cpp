@@ -72,6 +72,23 @@ TEST(LayerTable, CsvReadsBackAsWritten) {
   EXPECT_EQ(to_csv(back), to_csv(table));
 }
 
+TEST(LayerTable, FrozenRowsHaveAColumnOfTheirOwn) {
+  EXPECT_EQ(to_csv(example()).find("frozen"), std::string::npos);
+  Table table = example();
+  table.rows[0].frozen = 1;
+  const std::string text = to_csv(table);
+  const Table back = from_csv(text, "t.csv");
+  EXPECT_EQ(back.rows[0].frozen, 1);
+  EXPECT_EQ(back.rows[1].frozen, 0);
+  EXPECT_EQ(to_csv(back), text);
+  const auto json = nlohmann::json::parse(to_json(table));
+  EXPECT_EQ(json["layers"][0].value("frozen", false), true);
+  EXPECT_FALSE(json["layers"][1].contains("frozen"));
+  // The last number of the last line.
+  const std::string wrong = text.substr(0, text.size() - 2) + "2\n";
+  EXPECT_NE(error_of(wrong).find("(frozen) is 2, expected at most 1"), std::string::npos);
+}
+
 TEST(LayerTable, CsvTakesWindowsLineEnds) {
   std::string text;
   for (const char c : to_csv(example()))

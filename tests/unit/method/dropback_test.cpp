@@ -78,15 +78,21 @@ TEST(DropBack, AFrozenChoiceStays) {
     step::Session s = small::session(c);
     const auto method = find_method("dropback").make(s);
     const at::Tensor start = all_weights(s);
-    at::Tensor chosen;
+    at::Tensor chosen, level;
     for (int t = 1; t <= 8; ++t) {
       const at::Tensor before = all_weights(s);
       method->full_step(s, small::batch(c, t % 6));
       const at::Tensor now = all_weights(s).ne(start);
-      if (t <= 3) chosen = now;
+      if (t <= 3) {
+        chosen = now;
+        level = method->state().at("threshold").clone();
+      }
       EXPECT_TRUE(at::equal(now.logical_and(chosen), now)) << threshold << " " << t;
       EXPECT_FALSE(at::equal(before, all_weights(s)));  // those that were chosen go on
     }
+    // It would go on until it is infinite: nothing below it is left to count.
+    const at::Tensor last = method->state().at("threshold");
+    EXPECT_TRUE(threshold == "exact" || at::equal(last, level));
     for (const auto& [name, tensor] : method->state()) {
       if (!tensor.is_floating_point()) continue;
       EXPECT_TRUE(at::isfinite(tensor).all().item<bool>()) << name;
@@ -112,7 +118,7 @@ TEST(DropBack, TheEstimatedThresholdFindsItsQuantile) {
       constexpr int kSteps = 400, kLate = 100;
       for (int step = 0; step < kSteps; ++step) {
         const at::Tensor kept = draw().gt(threshold).sum().view({1});
-        estimate.follow(threshold, kept, keep, kCount);
+        estimate.follow(threshold, kept, keep, kCount, at::ones({1}));
         if (step >= kSteps - kLate) kept_late += kept.item<double>() / kLate;
       }
       EXPECT_NEAR(kept_late / static_cast<double>(keep), 1, 0.02) << share;

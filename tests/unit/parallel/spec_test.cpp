@@ -51,6 +51,8 @@ TEST(Spec, EveryWordArrives) {
 TEST(Spec, WhatDoesNotGoTogetherIsRefused) {
   EXPECT_TRUE(contains(refusal("data,recompute"), "'recompute' is of a pipeline"));
   EXPECT_TRUE(contains(refusal("pipeline=gpipe,copy-latency=1"), "'copy-latency' is for copies"));
+  EXPECT_TRUE(contains(refusal("data,backend=nccl,copy-latency=1"), "use backend=gloo"));
+  EXPECT_TRUE(contains(refusal("data,backend=nccl,copy-bandwidth=1e6"), "use backend=gloo"));
   EXPECT_TRUE(contains(refusal("data,copy-bandwidth=0"), "copy-bandwidth='0'"));
   EXPECT_TRUE(contains(refusal("data,copy-bandwidth=nan"), "copy-bandwidth='nan'"));
   for (const char* word : {"data,stages=2", "micro-batches=2", "recompute", "trace=ops"}) {

@@ -109,6 +109,18 @@ TEST(Roofline, PredictorAndSummariesEqualTheHandCount) {
   EXPECT_EQ(total_of(o, Step::kGp, Kind::kOptimizer).bytes, 4 * 4 * 748);
 }
 
+TEST(Roofline, FrozenRowsRunForwardAlone) {
+  const WorkOptions o = two_examples();
+  layers::Table table = small_network();
+  const auto sum = [&](Step step) {
+    return at_limit(step, step_work(table, o, step), {1, 1}).total().flops;
+  };
+  const double forward = sum(Step::kForward);
+  for (layers::Row& row : table.rows) row.frozen = 1;
+  EXPECT_EQ(sum(Step::kForward), forward);
+  EXPECT_EQ(sum(Step::kBp), forward);
+}
+
 TEST(Roofline, FusedKernelsMoveLess) {
   WorkOptions o = two_examples();
   o.fused = true;
