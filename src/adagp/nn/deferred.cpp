@@ -6,6 +6,8 @@
 #include <ATen/ATen.h>
 #include <torch/csrc/autograd/custom_function.h>
 
+#include "adagp/nn/products.h"
+
 namespace adagp::nn {
 namespace {
 
@@ -18,24 +20,6 @@ void accumulate(const at::Tensor& leaf, const at::Tensor& gradient) {
   } else {
     sum = at::empty_like(leaf.detach()).copy_(gradient);
   }
-}
-
-using Gradients = std::array<at::Tensor, 3>;  // of input, weight, bias
-
-Gradients backward_of(const LayerInfo& info, const at::Tensor& gradient, const at::Tensor& x,
-                      const at::Tensor& weight, std::array<bool, 3> wanted) {
-  if (info.kind == LayerKind::kConv2d) {
-    auto [input, of_weight, bias] = at::convolution_backward(
-        gradient, x, weight, at::OptionalIntArrayRef(at::IntArrayRef(&info.out, 1)), info.stride,
-        info.padding, info.dilation, false, {0, 0}, info.groups, wanted);
-    return {input, of_weight, bias};
-  }
-  Gradients out;
-  const at::Tensor flat = gradient.reshape({-1, info.out});
-  if (wanted[0]) out[0] = gradient.matmul(weight);
-  if (wanted[1]) out[1] = flat.t().mm(x.reshape({-1, info.in}));
-  if (wanted[2]) out[2] = flat.sum(0);
-  return out;
 }
 
 // What the backward pass needs beside tensors.
@@ -52,8 +36,7 @@ struct DeferredProduct : torch::autograd::Function<DeferredProduct> {
     ctx->save_for_backward({x, weight, bias.value_or(at::Tensor())});
     ctx->saved_data["deferral"] =
         c10::IValue::make_capsule(c10::make_intrusive<Deferral>(queue, info));
-    if (info->kind == LayerKind::kLinear) return at::linear(x, weight, bias);
-    return at::conv2d(x, weight, bias, info->stride, info->padding, info->dilation, info->groups);
+    return product(*info, x, weight, bias.value_or(at::Tensor()));
   }
 
   static torch::autograd::tensor_list backward(torch::autograd::AutogradContext* ctx,
@@ -66,13 +49,13 @@ struct DeferredProduct : torch::autograd::Function<DeferredProduct> {
     deferral.queue->push([=] {
       const at::NoGradGuard no_grad;
       const Gradients found =
-          backward_of(*info, gradient, x, weight, {false, true, bias.defined()});
+          gradients_of(*info, gradient, x, weight, {false, true, bias.defined()});
       accumulate(weight, found[1]);
       if (bias.defined()) accumulate(bias, found[2]);
     });
     at::Tensor input;
     if (ctx->needs_input_grad(0)) {
-      input = backward_of(*info, gradient, x, weight, {true, false, false})[0];
+      input = gradients_of(*info, gradient, x, weight, {true, false, false})[0];
     }
     return {input, at::Tensor(), at::Tensor(), at::Tensor(), at::Tensor()};
   }

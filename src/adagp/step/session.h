@@ -16,6 +16,10 @@
 #include "adagp/task/running_metrics.h"
 #include "adagp/task/task.h"
 
+namespace adagp::run {
+struct LayoutRecord;
+}
+
 namespace adagp::step {
 
 class FastWidths;
@@ -35,6 +39,8 @@ struct Session {
   Head head = Head::kPredicted;
   bool bf16 = false;
   std::shared_ptr<FastWidths> fast;  // null unless the precision is fast
+  // What was measured of the convolutions; null unless cpu.convolution = measured.
+  std::shared_ptr<const run::LayoutRecord> layouts;
   std::unique_ptr<optim::Optimizer> optimizer;
   std::vector<size_t> weight_slot;                  // of each layer's weight in the optimizer
   std::unique_ptr<predictor::Predictor> predictor;  // null when the method has none
