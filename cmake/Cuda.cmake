@@ -1,8 +1,20 @@
-# Our own kernels (src/adagp/cuda/*.cu) are compiled where nvcc is, whether or not a GPU is here.
+# Our own kernels (src/adagp/cuda/*.cu) take minutes to compile, so they are compiled where a GPU is or
+# when asked for. Presets of developers and CI ask wherever nvcc is: kernels must compile and link.
 # They use the static CUDA runtime: a program with kernels starts on machines without CUDA, too.
-set(ADAGP_KERNELS "AUTO" CACHE STRING "Compile the CUDA kernels: AUTO (when nvcc is found), ON, OFF")
+set(ADAGP_KERNELS "AUTO" CACHE STRING
+  "Compile the CUDA kernels: AUTO (nvcc is found, and a GPU is here or ADAGP_CUDA=ON), NVCC (nvcc is found), ON, OFF")
 set(ADAGP_WITH_KERNELS OFF)
-if(ADAGP_TORCH AND NOT ADAGP_KERNELS STREQUAL "OFF" AND NOT ADAGP_ASAN)
+set(ADAGP_FOR_GPU OFF)  # a GPU is here, or asked for
+if(ADAGP_CUDA STREQUAL "ON")
+  set(ADAGP_FOR_GPU ON)
+elseif(ADAGP_TORCH AND ADAGP_CUDA STREQUAL "AUTO")
+  execute_process(COMMAND ${CMAKE_SOURCE_DIR}/scripts/have_gpu.sh RESULT_VARIABLE _no_gpu)
+  if(_no_gpu EQUAL 0)
+    set(ADAGP_FOR_GPU ON)
+  endif()
+endif()
+if(ADAGP_TORCH AND NOT ADAGP_ASAN AND
+   (ADAGP_KERNELS MATCHES "^(ON|NVCC)$" OR (ADAGP_KERNELS STREQUAL "AUTO" AND ADAGP_FOR_GPU)))
   # One host compiler for all: objects of two would bring two C++ runtimes.
   set(ENV{CUDAHOSTCXX} ${CMAKE_CXX_COMPILER})
   set(CMAKE_CUDA_HOST_COMPILER ${CMAKE_CXX_COMPILER} CACHE FILEPATH "" FORCE)

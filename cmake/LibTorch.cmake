@@ -69,11 +69,7 @@ target_link_options(adagp_torch INTERFACE LINKER:--allow-shlib-undefined)
 # The wheel's CUDA half is linked only where it can be used: it makes every start slower, and the
 # slim set of packages has no cuDNN to load it with.
 set(ADAGP_WITH_CUDA OFF)
-set(_no_gpu 1)
-if(ADAGP_CUDA STREQUAL "AUTO")
-  execute_process(COMMAND ${CMAKE_SOURCE_DIR}/scripts/have_gpu.sh RESULT_VARIABLE _no_gpu)
-endif()
-if(ADAGP_CUDA STREQUAL "ON" OR _no_gpu EQUAL 0)
+if(ADAGP_FOR_GPU)
   if(NOT EXISTS ${ADAGP_TORCH_DIR}/lib/libtorch_cuda.so)
     message(FATAL_ERROR "ADAGP_CUDA=${ADAGP_CUDA}, but ${ADAGP_TORCH_DIR}/lib has no libtorch_cuda.so")
   endif()

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 # What belongs to a run; other files in the folder are never touched.
 _FILES = ("summary.json", "config.toml", "metrics.jsonl", "layers.csv", "environment.json",
-          "weights.safetensors", "best.safetensors", "checkpoint/python.pt")
+          "convolutions.json", "weights.safetensors", "best.safetensors", "checkpoint/python.pt")
 _NEEDED = ("method", "model", "data", "seed", "epochs", "batch", "metric", "figures", "loss")
 _CONDITIONS = ("data_limit", "data_test_limit", "train_examples", "test_examples", "input",
                "from_weights", "settings")

@@ -17,7 +17,7 @@ BUILD = Path(BIN).resolve().parents[1]
 
 
 def cmake(*args, code=0, **extra):
-    done = subprocess.run([CMAKE, *map(str, args)], cwd=ROOT, env=environment(PATH=PATH, **extra),
+    done = subprocess.run([CMAKE, *map(str, args)], cwd=ROOT, env=environment(**{"PATH": PATH, **extra}),
                           capture_output=True, text=True)
     text = done.stdout + done.stderr
     assert (done.returncode == 0) == (code == 0), text
@@ -55,6 +55,36 @@ def test_mold_and_ccache_are_left_alone_where_they_do_not_work(tmp_path):
                             f"-DADAGP_CCACHE={ccache}", f"-DADAGP_MOLD={tmp_path / 'mold'}")
     assert "mold: " in text and "ccache: " in text and text.count("not used") == 2
     assert "fuse-ld=mold" not in ninja and str(ccache) not in ninja
+
+
+KERNELS = """
+cmake_minimum_required(VERSION 3.22)
+project(kernels CXX)
+list(APPEND CMAKE_MODULE_PATH {root}/cmake)
+set(ADAGP_TORCH ON)
+include(Cuda)
+"""
+
+
+@pytest.mark.parametrize("gpus, options, looks", [
+    ("", [], False),
+    ("GPU 0: NVIDIA H200", [], True),
+    ("GPU 0: NVIDIA H200", ["-DADAGP_CUDA=OFF"], False),
+    ("", ["-DADAGP_CUDA=ON"], True),
+    ("", ["-DADAGP_KERNELS=NVCC"], True),
+    ("GPU 0: NVIDIA H200", ["-DADAGP_KERNELS=OFF"], False),
+])
+def test_kernels_are_compiled_where_a_gpu_is_or_when_asked(tmp_path, gpus, options, looks):
+    """Without a reason CMake does not even look for nvcc, which here would not work."""
+    (tmp_path / "scripts").symlink_to(ROOT / "scripts")
+    (tmp_path / "CMakeLists.txt").write_text(KERNELS.format(root=ROOT))
+    driver = tmp_path / "tools/nvidia-smi"
+    driver.parent.mkdir()
+    driver.write_text(f"#!/bin/sh\necho '{gpus}'\n")
+    driver.chmod(0o755)
+    text = cmake("-S", tmp_path, "-B", tmp_path / "build", "-DADAGP_CUDA=AUTO", *options,
+                 PATH=f"{driver.parent}:{PATH}", CUDACXX="/bin/false")
+    assert ("Looking for a CUDA compiler" in text) == looks
 
 
 def fake_torch(folder, version):

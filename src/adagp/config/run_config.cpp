@@ -37,6 +37,11 @@ void bind_run(core::Binding& b, RunConfig& c) {
   b.bind("weights", &c.weights, "safetensors file to start from");
   b.bind("deterministic", &c.deterministic, "equal bits on a GPU too, slower");
   b.bind("graphs", &c.graphs, "on a GPU, record each kind of step once and replay it");
+  b.bind("cpu.convolution", &c.cpu.convolution,
+         "on a CPU, memory layout in which convolutions are computed: channels-last, contiguous "
+         "(with copies there and back), or measured: the faster one for each shape and product, "
+         "kept for this machine and in the run folder")
+      .one_of({"channels-last", "contiguous", "measured"});
   b.bind("clip", &c.clip, "largest joint norm of the gradients of a BP batch; 0 = no clipping")
       .at_least(0);
   b.bind("accumulate", &c.accumulate, "micro-batches per batch; must divide batch").at_least(1);

@@ -80,6 +80,9 @@ struct RunConfig {
   std::string weights;
   bool deterministic = false;
   bool graphs = true;
+  struct Cpu {
+    std::string convolution = "channels-last";  // channels-last | contiguous | measured
+  } cpu;
 
   optim::Config optim;
   schedule::PolicyConfig policy;

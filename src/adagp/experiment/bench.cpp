@@ -62,13 +62,20 @@ BenchResult bench(config::RunConfig config, const std::string& input, int repeat
     return measure_steps(config, task, task->example(config, config.batch, device), rounds, kinds);
   };
   StepTimes::Peak host;
+  const auto layouts = [&] {
+    train::set_threads(config);
+    return layer_layouts(config, task);
+  };
   if (device.is_cpu()) {  // in processes of their own, before this one starts threads
+    // First, so that the others find what is measured and their peaks are those of the steps.
+    if (config.cpu.convolution == "measured") peak_in_child([&] { layouts(); });
     host.forward = only.empty() ? peak_in_child([&] { measure("forward", 1); }) : 0;
     host.gp = only.empty() ? peak_in_child([&] { measure("gp", 1); }) : 0;
     host.bp = only.empty() ? peak_in_child([&] { measure("bp", 1); }) : 0;
   }
   out.times = measure(only, repeats);
   if (device.is_cpu()) out.times.peak = host;
+  out.layouts = layouts();
   out.device = device_name(device);
 
   const auto schedule = schedule::Schedule::parse(config.schedule, config.epochs);
@@ -116,9 +123,11 @@ std::string BenchResult::text() const {
                   core::fixed(1e3 * roofline, 3), " ms, a GP step ",
                   core::fixed(1 + roofline / times.forward.median, 3), " forward passes");
   }
-  return out + core::cat("\npeak memory: forward ", core::human_bytes(times.peak.forward), ", GP ",
-                         core::human_bytes(times.peak.gp), ", BP ",
-                         core::human_bytes(times.peak.bp));
+  out += core::cat("\npeak memory: forward ", core::human_bytes(times.peak.forward), ", GP ",
+                   core::human_bytes(times.peak.gp), ", BP ", core::human_bytes(times.peak.bp));
+  if (layouts.empty()) return out;
+  return out + "\n\nlayouts of convolutions (cpu.convolution = measured):\n" +
+         layouts_text(layouts);
 }
 
 nlohmann::json BenchResult::to_json() const {
@@ -126,34 +135,37 @@ nlohmann::json BenchResult::to_json() const {
   const auto range = [](const step::Timing& t) {
     return nlohmann::json::array({1e3 * t.p10, 1e3 * t.p90});
   };
-  return {{"fw_ms", ms(times.forward)},
-          {"bp_ms", ms(times.bp)},
-          {"bp_train_ms", ms(times.bp_train)},
-          {"gp_ms", ms(times.gp)},
-          {"eval_ms", ms(times.eval)},
-          {"opt_ms", ms(times.update)},
-          {"pred_ms", ms(times.predict)},
-          {"data_ms", ms(times.data)},
-          {"ratio_gp_fw", gp_over_forward()},
-          {"ratio_bptrain_bp", train_over_bp()},
-          {"ratio_bw_fw", (times.bp.median - times.forward.median) / times.forward.median},
-          {"gp_share", gp_share},
-          {"ceiling", ceiling},
-          {"speedup", speedup},
-          {"share_of_ceiling", speedup / ceiling},
-          {"roofline_pred_ms", 1e3 * roofline},
-          {"predictor_macs_over_forward", predictor_macs},
-          {"peak_mib",
-           {{"fw", times.peak.forward / kMiB},
-            {"bp", times.peak.bp / kMiB},
-            {"gp", times.peak.gp / kMiB}}},
-          {"spread",
-           {{"fw_ms", range(times.forward)},
-            {"bp_ms", range(times.bp)},
-            {"bp_train_ms", range(times.bp_train)},
-            {"gp_ms", range(times.gp)}}},
-          {"graph", times.graphs},
-          {"device", device}};
+  nlohmann::json out{
+      {"fw_ms", ms(times.forward)},
+      {"bp_ms", ms(times.bp)},
+      {"bp_train_ms", ms(times.bp_train)},
+      {"gp_ms", ms(times.gp)},
+      {"eval_ms", ms(times.eval)},
+      {"opt_ms", ms(times.update)},
+      {"pred_ms", ms(times.predict)},
+      {"data_ms", ms(times.data)},
+      {"ratio_gp_fw", gp_over_forward()},
+      {"ratio_bptrain_bp", train_over_bp()},
+      {"ratio_bw_fw", (times.bp.median - times.forward.median) / times.forward.median},
+      {"gp_share", gp_share},
+      {"ceiling", ceiling},
+      {"speedup", speedup},
+      {"share_of_ceiling", speedup / ceiling},
+      {"roofline_pred_ms", 1e3 * roofline},
+      {"predictor_macs_over_forward", predictor_macs},
+      {"peak_mib",
+       {{"fw", times.peak.forward / kMiB},
+        {"bp", times.peak.bp / kMiB},
+        {"gp", times.peak.gp / kMiB}}},
+      {"spread",
+       {{"fw_ms", range(times.forward)},
+        {"bp_ms", range(times.bp)},
+        {"bp_train_ms", range(times.bp_train)},
+        {"gp_ms", range(times.gp)}}},
+      {"graph", times.graphs},
+      {"device", device}};
+  if (!layouts.empty()) out["layouts"] = layouts_json(layouts);
+  return out;
 }
 
 }  // namespace adagp::experiment

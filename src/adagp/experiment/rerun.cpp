@@ -4,10 +4,12 @@
 
 #include "adagp/core/error.h"
 #include "adagp/core/log.h"
+#include "adagp/core/special_files.h"
 #include "adagp/core/text.h"
 #include "adagp/device/choose_device.h"
 #include "adagp/io/tensors.h"
 #include "adagp/run/environment.h"
+#include "adagp/run/layout_record.h"
 #include "adagp/run/run_folder.h"
 #include "adagp/task/fingerprint.h"
 #include "adagp/train/build.h"
@@ -100,6 +102,12 @@ Rerun rerun(const core::fs::path& folder, const core::fs::path& output) {
     core::log_warning(core::cat("rerun: ", difference, "; the result may differ"));
   }
   out.exact = device.is_cpu() && out.environment.empty() && !before.empty();
+  // The same products; a run that is there already has its own file.
+  const core::fs::path layouts = folder / run::kLayoutFile, copy = output / run::kLayoutFile;
+  if (core::fs::exists(layouts) && !core::fs::exists(copy)) {
+    core::make_folder(output);
+    core::write_file(copy, core::read_regular_file(layouts));
+  }
   out.after = train::train(config, task, output);
   const core::fs::path first = folder / "weights.safetensors",
                        second = output / "weights.safetensors";

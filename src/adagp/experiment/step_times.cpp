@@ -10,6 +10,7 @@
 #include "adagp/method/table.h"
 #include "adagp/step/exact_step.h"
 #include "adagp/step/predicted_step.h"
+#include "adagp/train/layout_choice.h"
 
 namespace adagp::experiment {
 namespace {
@@ -100,13 +101,17 @@ StepKinds timed_by_kind(const step::TimedStep& kind, const data::Batch& batch) {
   return out;
 }
 
+step::Session timed_session(const config::RunConfig& config, const task::TaskPtr& task) {
+  const auto nets = train::with_layouts(config, task, task::throw_away_nets(config, task));
+  return step::throw_away_session(config, task, nets, true);
+}
+
 }  // namespace
 
 StepTimes measure_steps(const config::RunConfig& config, const task::TaskPtr& task,
                         const data::Batch& batch, int repeats,
                         const std::vector<std::string>& only) {
-  step::Session s =
-      step::throw_away_session(config, task, task::throw_away_nets(config, task), true);
+  step::Session s = timed_session(config, task);
   auto adagp = method::find_method("adagp").make(s);
   StepTimes out;
   std::vector<step::TimedStep> all = main_steps(s, *adagp, out);
@@ -138,8 +143,7 @@ StepTimes measure_steps(const config::RunConfig& config, const task::TaskPtr& ta
 std::map<std::string, StepKinds> measure_kinds(const config::RunConfig& config,
                                                const task::TaskPtr& task, const data::Batch& batch,
                                                int repeats) {
-  step::Session s =
-      step::throw_away_session(config, task, task::throw_away_nets(config, task), true);
+  step::Session s = timed_session(config, task);
   auto adagp = method::find_method("adagp").make(s);
   StepTimes unused;
   std::map<std::string, std::vector<StepKinds>> all;

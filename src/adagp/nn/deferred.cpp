@@ -6,7 +6,7 @@
 #include <ATen/ATen.h>
 #include <torch/csrc/autograd/custom_function.h>
 
-#include "adagp/nn/product_gradients.h"
+#include "adagp/nn/products.h"
 
 namespace adagp::nn {
 namespace {
@@ -36,8 +36,7 @@ struct DeferredProduct : torch::autograd::Function<DeferredProduct> {
     ctx->save_for_backward({x, weight, bias.value_or(at::Tensor())});
     ctx->saved_data["deferral"] =
         c10::IValue::make_capsule(c10::make_intrusive<Deferral>(queue, info));
-    if (info->kind == LayerKind::kLinear) return at::linear(x, weight, bias);
-    return at::conv2d(x, weight, bias, info->stride, info->padding, info->dilation, info->groups);
+    return product(*info, x, weight, bias.value_or(at::Tensor()));
   }
 
   static torch::autograd::tensor_list backward(torch::autograd::AutogradContext* ctx,
@@ -49,14 +48,14 @@ struct DeferredProduct : torch::autograd::Function<DeferredProduct> {
     const LayerInfo* info = deferral.info;
     deferral.queue->push([=] {
       const at::NoGradGuard no_grad;
-      const ProductGradients found =
-          product_gradients(*info, gradient, x, weight, {false, true, bias.defined()});
+      const Gradients found =
+          gradients_of(*info, gradient, x, weight, {false, true, bias.defined()});
       accumulate(weight, found[1]);
       if (bias.defined()) accumulate(bias, found[2]);
     });
     at::Tensor input;
     if (ctx->needs_input_grad(0)) {
-      input = product_gradients(*info, gradient, x, weight, {true, false, false})[0];
+      input = gradients_of(*info, gradient, x, weight, {true, false, false})[0];
     }
     return {input, at::Tensor(), at::Tensor(), at::Tensor(), at::Tensor()};
   }

@@ -6,6 +6,7 @@
 #include <torch/csrc/autograd/custom_function.h>
 
 #include "adagp/device/kernels.h"
+#include "adagp/nn/products.h"
 
 namespace adagp::nn {
 namespace {
@@ -45,31 +46,6 @@ at::ScalarType type_of_products(const FastShared& shared, const at::Tensor& weig
   return shared.bf16 ? at::kBFloat16 : weight.scalar_type();
 }
 
-at::Tensor product(const LayerInfo& c, const at::Tensor& x, const at::Tensor& weight,
-                   const at::Tensor& bias) {
-  const at::Tensor added = bias.defined() ? bias.to(x.scalar_type()) : bias;
-  if (c.kind == LayerKind::kLinear) return at::linear(x, weight, added);
-  return at::conv2d(x, weight, added, c.stride, c.padding, c.dilation, c.groups);
-}
-
-at::Tensor input_gradient(const LayerInfo& c, const at::Tensor& gradient, const at::Tensor& x,
-                          const at::Tensor& weight) {
-  if (c.kind == LayerKind::kLinear) return gradient.matmul(weight);
-  return std::get<0>(at::convolution_backward(gradient, x, weight, at::OptionalIntArrayRef(),
-                                              c.stride, c.padding, c.dilation, false, {0, 0},
-                                              c.groups, {true, false, false}));
-}
-
-at::Tensor weight_gradient(const LayerInfo& c, const at::Tensor& gradient, const at::Tensor& x,
-                           const at::Tensor& weight) {
-  if (c.kind == LayerKind::kLinear) {
-    return gradient.reshape({-1, c.out}).t().mm(x.reshape({-1, c.in}));
-  }
-  return std::get<1>(at::convolution_backward(gradient, x, weight, at::OptionalIntArrayRef(),
-                                              c.stride, c.padding, c.dilation, false, {0, 0},
-                                              c.groups, {false, true, false}));
-}
-
 struct FastProduct : torch::autograd::Function<FastProduct> {
   static at::Tensor forward(torch::autograd::AutogradContext* ctx, const at::Tensor& x,
                             const at::Tensor& weight, const std::optional<at::Tensor>& bias,
@@ -88,7 +64,8 @@ struct FastProduct : torch::autograd::Function<FastProduct> {
           static_cast<int64_t>(x.scalar_type()), static_cast<int64_t>(weight.scalar_type()),
           bias ? static_cast<int64_t>(bias->scalar_type()) : -1};
     }
-    return product(info, xq, wq, bias.value_or(at::Tensor()));
+    const at::Tensor added = bias ? bias->to(xq.scalar_type()) : at::Tensor();
+    return product(info, xq, wq, added);
   }
 
   static torch::autograd::tensor_list backward(torch::autograd::AutogradContext* ctx,
@@ -114,13 +91,13 @@ struct FastProduct : torch::autograd::Function<FastProduct> {
       const at::Tensor g = shared.regroup ? rounded_dy(along_channels(dy, info), 0) : once;
       const at::Tensor w =
           shared.regroup ? round(Operand::kWeight, weight, along_filters(weight, info)) : weight;
-      of_x = input_gradient(info, g, x, w).to(type(0));
+      of_x = gradients_of(info, g, x, w, {true, false, false})[0].to(type(0));
     }
     if (ctx->needs_input_grad(1)) {
       const at::Tensor g = shared.regroup ? rounded_dy(along_positions(dy, info), 1) : once;
       const at::Tensor input =
           shared.regroup ? round(Operand::kActivation, x, along_positions(x, info)) : x;
-      of_weight = weight_gradient(info, g, input, weight).to(type(1));
+      of_weight = gradients_of(info, g, input, weight, {false, true, false})[1].to(type(1));
     }
     if (types[2] >= 0 && ctx->needs_input_grad(2)) {
       std::vector<int64_t> axes;

@@ -7,7 +7,7 @@
 #include <torch/csrc/autograd/custom_function.h>
 
 #include "adagp/core/rng.h"
-#include "adagp/nn/product_gradients.h"
+#include "adagp/nn/products.h"
 
 namespace adagp::nn {
 namespace {
@@ -50,20 +50,19 @@ struct ProductWithErrors : torch::autograd::Function<ProductWithErrors> {
     ctx->save_for_backward({errors->with_errors(x), weight});
     ctx->saved_data["info"] =
         c10::IValue::make_capsule(c10::make_intrusive<ProductInfo>(info, bias.has_value()));
-    if (info.kind == LayerKind::kLinear) return at::linear(x, weight, bias);
-    return at::conv2d(x, weight, bias, info.stride, info.padding, info.dilation, info.groups);
+    return product(info, x, weight, bias.value_or(at::Tensor()));
   }
 
   static torch::autograd::tensor_list backward(torch::autograd::AutogradContext* ctx,
                                                const torch::autograd::tensor_list& gradients) {
     const auto saved = ctx->get_saved_variables();
     const auto capsule = ctx->saved_data["info"].toCapsule();
-    const auto& product = static_cast<const ProductInfo&>(*capsule);
+    const auto& made = static_cast<const ProductInfo&>(*capsule);
     // The gradient of the input is made from the weights and from nothing that was kept.
-    const bool of_bias = product.bias && ctx->needs_input_grad(2);  // an absent one is no input
-    const ProductGradients out =
-        product_gradients(product.info, gradients[0], saved[0], saved[1],
-                          {ctx->needs_input_grad(0), ctx->needs_input_grad(1), of_bias});
+    const bool of_bias = made.bias && ctx->needs_input_grad(2);  // an absent one is no input
+    const Gradients out =
+        gradients_of(made.info, gradients[0], saved[0], saved[1],
+                     {ctx->needs_input_grad(0), ctx->needs_input_grad(1), of_bias});
     return {out[0], out[1], out[2], at::Tensor(), at::Tensor()};
   }
 };

@@ -9,6 +9,7 @@
 #include "adagp/nn/deferred.h"
 #include "adagp/nn/fast.h"
 #include "adagp/nn/kept_errors.h"
+#include "adagp/nn/products.h"
 
 namespace adagp::nn {
 namespace {
@@ -41,7 +42,7 @@ void check_info(const LayerInfo& info) {
 }
 
 LayerInfo conv_info(const Conv2dOptions& o) {
-  return {LayerKind::kConv2d, o.in, o.out, o.kernel, o.stride, o.padding, o.dilation, o.groups};
+  return {LayerKind::kConv2d, o.in, o.out, o.kernel, o.stride, o.padding, o.dilation, o.groups, {}};
 }
 
 LayerInfo linear_info(int64_t in, int64_t out) {
@@ -167,8 +168,7 @@ at::Tensor Conv2dImpl::convolve(const at::Tensor& x, const at::Tensor& added) co
   if (KeptErrors* errors = kept_errors()) {
     return product_with_errors(*errors, c, in_precision(x), used_weight(), added);
   }
-  return at::conv2d(in_precision(x), used_weight(), added, c.stride, c.padding, c.dilation,
-                    c.groups);
+  return differentiable_product(c, in_precision(x), used_weight(), added);
 }
 
 LinearImpl::LinearImpl(int64_t in, int64_t out, bool with_bias)
@@ -191,7 +191,7 @@ at::Tensor LinearImpl::forward(const at::Tensor& x) {
   } else if (KeptErrors* errors = kept_errors()) {
     y = product_with_errors(*errors, info(), in_precision(x), used_weight(), used_bias());
   } else {
-    y = at::linear(in_precision(x), used_weight(), used_bias());
+    y = product(info(), in_precision(x), used_weight(), used_bias());
   }
   report(x, y);
   return y;

@@ -9,10 +9,12 @@
 #include <array>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <torch/nn/module.h>
 
+#include "adagp/nn/layouts.h"
 #include "adagp/nn/tap.h"
 
 namespace adagp::nn {
@@ -21,7 +23,7 @@ struct FastLayer;
 
 enum class LayerKind { kConv2d, kLinear };
 
-// What the layer is, in plain numbers.
+// What the layer is, in plain numbers, and how its products are computed.
 struct LayerInfo {
   LayerKind kind = LayerKind::kConv2d;
   int64_t in = 0, out = 0;  // channels or features
@@ -30,6 +32,8 @@ struct LayerInfo {
   std::array<int64_t, 2> padding{0, 0};
   std::array<int64_t, 2> dilation{1, 1};
   int64_t groups = 1;
+  // In which memory layout each product is computed (nn/products.h); null: as the tensors come.
+  std::shared_ptr<const LayoutTable> layouts = nullptr;
 
   int64_t rows() const { return out; }                                  // filters
   int64_t cols() const { return in / groups * kernel[0] * kernel[1]; }  // weights of one filter
@@ -59,6 +63,8 @@ class WeightLayer : public torch::nn::Module {
   // What the layer computes with.
   const at::Tensor& used_weight() const { return bf16_weight.defined() ? bf16_weight : weight; }
   const at::Tensor& used_bias() const { return bf16_bias.defined() ? bf16_bias : bias; }
+
+  void use_layouts(std::shared_ptr<const LayoutTable> table) { info_.layouts = std::move(table); }
 
   // Not null: products in block floating point (nn/fast.h).
   std::shared_ptr<const FastLayer> fast;

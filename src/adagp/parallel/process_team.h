@@ -26,6 +26,7 @@ class ProcessTeam : public step::Team {
   bool owns(const std::string& name) const override { return own_.contains(name); }
   bool counts(const std::string& name) const override;
   bool splits_layers() const override { return layout_.stages > 1; }
+  int64_t copies() const override { return shape_.copies; }
   std::unique_ptr<data::BatchSource> share(std::unique_ptr<data::BatchSource> whole) override;
 
   step::StepResult backprop(step::Session& session, const data::Batch& batch, bool tapped) override;

@@ -2,6 +2,8 @@
 
 #include <ATen/ATen.h>
 
+#include "adagp/nn/products.h"
+
 namespace adagp::predictor {
 
 at::Tensor weight_gradient(const nn::WeightLayer& layer, const at::Tensor& input,
@@ -9,18 +11,11 @@ at::Tensor weight_gradient(const nn::WeightLayer& layer, const at::Tensor& input
   const nn::LayerInfo& info = layer.info();
   const at::Tensor& weight = layer.weight;
   const at::Tensor error = delta.to(input.scalar_type());
-  at::Tensor gradient;
-  if (info.kind == nn::LayerKind::kConv2d) {
-    // The weight's values are not used, its shape and precision are.
-    const at::Tensor& near =
-        input.scalar_type() == weight.scalar_type() ? weight : layer.used_weight();
-    const at::Tensor like = near.detach().to(input.scalar_type());
-    gradient = std::get<1>(at::convolution_backward(error, input, like, {}, info.stride,
-                                                    info.padding, info.dilation, false, {0, 0},
-                                                    info.groups, {false, true, false}));
-  } else {
-    gradient = error.reshape({-1, info.out}).t().mm(input.reshape({-1, info.in}));
-  }
+  // The weight's values are not used, its shape and precision are.
+  const at::Tensor& near =
+      input.scalar_type() == weight.scalar_type() ? weight : layer.used_weight();
+  const at::Tensor like = near.detach().to(input.scalar_type());
+  const at::Tensor gradient = nn::gradients_of(info, error, input, like, {false, true, false})[1];
   if (gradient.strides() == weight.strides() && gradient.scalar_type() == weight.scalar_type()) {
     return gradient;
   }

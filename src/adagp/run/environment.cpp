@@ -15,16 +15,11 @@
 namespace adagp::run {
 namespace {
 
-std::string cpu_name() {
-  std::string text;
-  try {
-    text = core::read_file("/proc/cpuinfo");
-  } catch (const Error&) {
-    return "";
-  }
-  for (const std::string& line : core::split(text, '\n')) {
+// The first value of a line "name : value".
+std::string value_of(const std::vector<std::string>& lines, const std::string& name) {
+  for (const std::string& line : lines) {
     const auto colon = line.find(':');
-    if (line.rfind("model name", 0) == 0 && colon != std::string::npos) {
+    if (line.starts_with(name) && colon != std::string::npos) {
       return core::trim(line.substr(colon + 1));
     }
   }
@@ -32,6 +27,20 @@ std::string cpu_name() {
 }
 
 }  // namespace
+
+std::string cpu_name() {
+  std::vector<std::string> lines;
+  try {
+    lines = core::split(core::read_file("/proc/cpuinfo"), '\n');
+  } catch (const Error&) {
+    return "";
+  }
+  const std::string model = value_of(lines, "model name"),
+                    maker = value_of(lines, "CPU implementer");
+  if (!model.empty() || maker.empty()) return model;
+  return core::cat("ARM ", maker, " part ", value_of(lines, "CPU part"), " variant ",
+                   value_of(lines, "CPU variant"));
+}
 
 nlohmann::ordered_json environment(const at::Device& device, const std::string& data) {
   const std::time_t now = std::time(nullptr);

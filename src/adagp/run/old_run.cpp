@@ -56,6 +56,7 @@ const std::vector<std::string>& run_entries() {
                                               "tb",
                                               "checkpoint",
                                               "layers.csv",
+                                              "convolutions.json",
                                               "weights.safetensors",
                                               "best.safetensors",
                                               "environment.json",

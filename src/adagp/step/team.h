@@ -31,6 +31,8 @@ class Team {
   // Whether several stages share the network's layers: the predictor then learns from all of them,
   // and a process holds the values of its own alone.
   virtual bool splits_layers() const = 0;
+  // Of the network; they share every batch.
+  virtual int64_t copies() const { return 1; }
   // This process's part of every batch, which alone is loaded; a process that needs none gets
   // batches without tensors.
   virtual std::unique_ptr<data::BatchSource> share(std::unique_ptr<data::BatchSource> whole) = 0;

@@ -17,6 +17,7 @@
 #include "adagp/run/weights.h"
 #include "adagp/step/generators.h"
 #include "adagp/task/network.h"
+#include "adagp/train/layout_choice.h"
 #include "adagp/train/trainer.h"
 #include "adagp/train/warm_up.h"
 
@@ -60,7 +61,7 @@ task::NetMaker as_it_came(std::shared_ptr<models::Net> net, const at::Device& de
 report::Summary run_in(run::RunFolder& run, config::RunConfig& config, const task::TaskPtr& task,
                        const task::NetMaker& for_measuring, const task::NetMaker& for_training,
                        bool known) {
-  method::fix_length(config, task, for_measuring);
+  method::fix_length(config, task, with_layouts(config, task, for_measuring));
   warm_up(config, task, for_measuring, known);
   return Trainer(config, task, for_training()).run(run);
 }

@@ -7,6 +7,7 @@
 #include "adagp/core/text.h"
 #include "adagp/layers/from_model.h"
 #include "adagp/run/environment.h"
+#include "adagp/run/layout_record.h"
 #include "adagp/run/weights.h"
 #include "adagp/step/fast_widths.h"
 #include "adagp/task/fingerprint.h"
@@ -29,6 +30,12 @@ void begin_folder(run::RunFolder& folder, const step::Session& session) {
   }
   folder.begin(c, run::environment(session.device, task::fingerprint(*session.task, c)));
   if (!table.empty()) core::write_file(folder.file("layers.csv"), table);
+}
+
+void keep_layouts(const run::RunFolder& folder, const step::Session& session) {
+  const core::fs::path file = folder.file(run::kLayoutFile);
+  if (!session.layouts || core::fs::exists(file)) return;
+  core::write_file(file, run::to_text(*session.layouts));
 }
 
 void extend(run::RunFolder& folder, const Forecast& forecast, bool has_checkpoint) {

@@ -13,6 +13,10 @@ namespace adagp::train {
 // small for the network, before anything is written.
 void begin_folder(run::RunFolder& folder, const step::Session& session);
 
+// Writes convolutions.json where the run has measured layouts and the folder does not have the
+// file.
+void keep_layouts(const run::RunFolder& folder, const step::Session& session);
+
 // Extends the shorter run in the folder to this one. Throws UsageError when it cannot.
 void extend(run::RunFolder& folder, const Forecast& forecast, bool has_checkpoint);
 

@@ -12,6 +12,7 @@
 #include "adagp/core/stopped_time.h"
 #include "adagp/core/text.h"
 #include "adagp/step/fast_widths.h"
+#include "adagp/train/layout_choice.h"
 #include "adagp/train/run_files.h"
 
 namespace adagp::train {
@@ -69,6 +70,7 @@ Trainer::Trainer(const config::RunConfig& config, task::TaskPtr task,
 // ---------------------------------------------------------------- the loop
 
 report::Summary Trainer::run(run::RunFolder* folder) {
+  use_layouts(session_, *method_, folder);
   resume(folder);
   warn_of_idle_settings();
   session_.net->train();
@@ -280,6 +282,7 @@ void Trainer::resume(run::RunFolder* folder) {
                              progress_->of_total()));
   }
   if (totals_.step == 0) begin_folder(*folder, session_);
+  keep_layouts(*folder, session_);
   recorder_.open(*folder, totals_.step);
 }
 

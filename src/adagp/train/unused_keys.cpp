@@ -109,6 +109,7 @@ const std::vector<Rule>& rules() {
        "task", task_of, "translation"},
       {"data.mean data.std data.image_size augment.flip model.form", "task", task_of,
        "classification detection"},
+      {"cpu.convolution", "task", task_of, "classification detection"},
       {"augment.crop augment.pad", "task", task_of, "classification"},
       {"augment.pad", "augment.crop", crop, "auto pad"},
       {"label_smoothing", "task", task_of, "classification translation"},

@@ -1,0 +1,90 @@
+#include "adagp/nn/layout_search.h"
+
+#include <algorithm>
+#include <chrono>
+#include <functional>
+
+#include <ATen/ATen.h>
+
+#include "adagp/nn/products.h"
+
+namespace adagp::nn {
+namespace {
+
+constexpr int kLeastTries = 5, kMostTries = 100;
+constexpr double kLeastMs = 20;  // short products are tried until this time is spent
+constexpr double kHopeless = 2;  // a layout that takes so many times the best is not tried again
+
+double milliseconds(const std::function<void()>& work) {
+  const auto start = std::chrono::steady_clock::now();
+  work();
+  return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start)
+      .count();
+}
+
+LayoutChoice compare_layouts(const std::function<void(Layout)>& compute) {
+  LayoutChoice out;
+  for (const Layout layout : kLayouts) compute(layout);  // memory is touched, oneDNN makes its code
+  double spent = 0;
+  for (int i = 0; i < kMostTries && (i < kLeastTries || spent < kLeastMs); ++i) {
+    const double best = *std::min_element(out.ms.begin(), out.ms.end());
+    for (const Layout layout : kLayouts) {
+      double& fastest = out.ms[index_of(layout)];
+      if (i > 0 && fastest > kHopeless * best) continue;
+      const double ms = milliseconds([&] { compute(layout); });
+      fastest = i == 0 ? ms : std::min(fastest, ms);
+      spent += ms;
+    }
+  }
+  out.chosen = fastest_layout(out.ms);
+  return out;
+}
+
+}  // namespace
+
+Layout fastest_layout(const std::array<double, kLayouts.size()>& ms) {
+  const double usual = ms[index_of(Layout::kChannelsLast)];
+  Layout best = Layout::kChannelsLast;
+  for (const Layout layout : kLayouts) {
+    const double own = ms[index_of(layout)];
+    if (own < (1 - kLeastGain) * usual && own < ms[index_of(best)]) best = layout;
+  }
+  return best;
+}
+
+LayoutChoices search_layouts(const ConvolutionShape& s, int64_t examples) {
+  const at::NoGradGuard no_grad;
+  const auto made_up = [](at::IntArrayRef sizes) {
+    return at::empty(sizes, at::TensorOptions(at::kFloat), at::MemoryFormat::ChannelsLast)
+        .fill_(0.5);
+  };
+  const at::Tensor x = made_up({examples, s.in, s.height, s.width});
+  const at::Tensor weight = made_up({s.out, s.in / s.groups, s.kernel[0], s.kernel[1]});
+  std::array<LayerInfo, kLayouts.size()> ways;
+  for (const Layout layout : kLayouts) {
+    LayerInfo info;
+    info.in = s.in;
+    info.out = s.out;
+    info.kernel = s.kernel;
+    info.stride = s.stride;
+    info.padding = s.padding;
+    info.dilation = s.dilation;
+    info.groups = s.groups;
+    info.layouts = std::make_shared<LayoutTable>(layout);
+    ways[index_of(layout)] = info;
+  }
+  const at::Tensor gradient = made_up(product(ways[0], x, weight, {}).sizes());
+  const auto backward = [&](Layout layout, bool of_input) {
+    gradients_of(ways[index_of(layout)], gradient, x, weight, {of_input, !of_input, false});
+  };
+  LayoutChoices out;
+  out[index_of(Product::kForward)] =
+      compare_layouts([&](Layout layout) { product(ways[index_of(layout)], x, weight, {}); });
+  out[index_of(Product::kInputGradient)] =
+      compare_layouts([&](Layout layout) { backward(layout, true); });
+  out[index_of(Product::kWeightGradient)] =
+      compare_layouts([&](Layout layout) { backward(layout, false); });
+  return out;
+}
+
+}  // namespace adagp::nn

@@ -1,0 +1,122 @@
+#include "adagp/nn/products.h"
+
+#include <optional>
+
+#include <ATen/ATen.h>
+#include <torch/csrc/autograd/custom_function.h>
+
+namespace adagp::nn {
+namespace {
+
+Layout layout_of(const LayerInfo& info, const at::Tensor& x, const at::Tensor& weight,
+                 Product product) {
+  if (!info.layouts || info.kind != LayerKind::kConv2d) return Layout::kChannelsLast;
+  return info.layouts->at(shape_of(info, x, weight), product);
+}
+
+// Strides, too, are those of contiguous memory: where both layouts are the same memory (1x1
+// filters, maps of one pixel), ATen goes by the strides.
+at::Tensor in_contiguous_memory(const at::Tensor& x) {
+  return x.contiguous().view({x.numel()}).view(x.sizes());
+}
+
+at::Tensor in_channels_last(const at::Tensor& x) {
+  return at::empty(x.sizes(), x.options(), at::MemoryFormat::ChannelsLast).copy_(x);
+}
+
+Gradients convolution_gradients(const LayerInfo& c, const at::Tensor& gradient, const at::Tensor& x,
+                                const at::Tensor& weight, std::array<bool, 3> wanted) {
+  auto [of_x, of_weight, of_bias] = at::convolution_backward(
+      gradient, x, weight, at::OptionalIntArrayRef(at::IntArrayRef(&c.out, 1)), c.stride, c.padding,
+      c.dilation, false, {0, 0}, c.groups, wanted);
+  return {of_x, of_weight, of_bias};
+}
+
+Gradients contiguous_gradients(const LayerInfo& c, const at::Tensor& gradient, const at::Tensor& x,
+                               const at::Tensor& weight, std::array<bool, 3> wanted) {
+  Gradients out = convolution_gradients(c, in_contiguous_memory(gradient), in_contiguous_memory(x),
+                                        in_contiguous_memory(weight), wanted);
+  if (wanted[0]) out[0] = in_channels_last(out[0]);
+  if (wanted[1]) out[1] = at::empty_like(weight).copy_(out[1]);
+  return out;
+}
+
+struct ProductContext : torch::CustomClassHolder {
+  explicit ProductContext(const LayerInfo& of) : info(of) {}
+  LayerInfo info;
+};
+
+struct ProductFunction : torch::autograd::Function<ProductFunction> {
+  static at::Tensor forward(torch::autograd::AutogradContext* ctx, const at::Tensor& x,
+                            const at::Tensor& weight, const std::optional<at::Tensor>& bias,
+                            const LayerInfo& info) {
+    ctx->save_for_backward({x, weight});
+    ctx->saved_data["info"] = c10::IValue::make_capsule(c10::make_intrusive<ProductContext>(info));
+    ctx->saved_data["bias"] = bias.has_value();
+    return product(info, x, weight, bias.value_or(at::Tensor()));
+  }
+
+  static torch::autograd::tensor_list backward(torch::autograd::AutogradContext* ctx,
+                                               const torch::autograd::tensor_list& gradients) {
+    const auto saved = ctx->get_saved_variables();
+    const auto capsule = ctx->saved_data["info"].toCapsule();
+    const bool bias = ctx->saved_data["bias"].toBool();
+    const Gradients found = gradients_of(
+        static_cast<const ProductContext&>(*capsule).info, gradients[0], saved[0], saved[1],
+        {ctx->needs_input_grad(0), ctx->needs_input_grad(1), bias && ctx->needs_input_grad(2)});
+    return {found[0], found[1], found[2], at::Tensor()};
+  }
+};
+
+}  // namespace
+
+ConvolutionShape shape_of(const LayerInfo& info, const at::Tensor& x, const at::Tensor& weight) {
+  return {x.size(1),   x.size(2),    x.size(3),     weight.size(0), info.kernel,
+          info.stride, info.padding, info.dilation, info.groups};
+}
+
+at::Tensor product(const LayerInfo& c, const at::Tensor& x, const at::Tensor& weight,
+                   const at::Tensor& bias) {
+  if (c.kind == LayerKind::kLinear) return at::linear(x, weight, bias);
+  if (layout_of(c, x, weight, Product::kForward) == Layout::kContiguous) {
+    return in_channels_last(at::conv2d(in_contiguous_memory(x), in_contiguous_memory(weight), bias,
+                                       c.stride, c.padding, c.dilation, c.groups));
+  }
+  return at::conv2d(x, weight, bias, c.stride, c.padding, c.dilation, c.groups);
+}
+
+at::Tensor differentiable_product(const LayerInfo& info, const at::Tensor& x,
+                                  const at::Tensor& weight, const at::Tensor& bias) {
+  if (!info.layouts || !at::GradMode::is_enabled()) return product(info, x, weight, bias);
+  const std::optional<at::Tensor> given = bias.defined() ? std::optional(bias) : std::nullopt;
+  return ProductFunction::apply(x, weight, given, info);
+}
+
+Gradients gradients_of(const LayerInfo& info, const at::Tensor& gradient, const at::Tensor& x,
+                       const at::Tensor& weight, std::array<bool, 3> wanted) {
+  Gradients out;
+  if (info.kind == LayerKind::kLinear) {
+    const at::Tensor flat = gradient.reshape({-1, info.out});
+    if (wanted[0]) out[0] = gradient.matmul(weight);
+    if (wanted[1]) out[1] = flat.t().mm(x.reshape({-1, info.in}));
+    if (wanted[2]) out[2] = flat.sum(0);
+    return out;
+  }
+  const Layout of_input = layout_of(info, x, weight, Product::kInputGradient);
+  const Layout of_weight = layout_of(info, x, weight, Product::kWeightGradient);
+  for (const Layout layout : kLayouts) {
+    const std::array<bool, 3> here{wanted[0] && of_input == layout,
+                                   wanted[1] && of_weight == layout,
+                                   wanted[2] && of_weight == layout};
+    if (!here[0] && !here[1] && !here[2]) continue;
+    const Gradients found = layout == Layout::kContiguous
+                                ? contiguous_gradients(info, gradient, x, weight, here)
+                                : convolution_gradients(info, gradient, x, weight, here);
+    for (size_t i = 0; i < found.size(); ++i) {
+      if (here[i]) out[i] = found[i];
+    }
+  }
+  return out;
+}
+
+}  // namespace adagp::nn

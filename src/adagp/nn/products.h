@@ -1,0 +1,26 @@
+#pragma once
+// The three products of a weight layer: output, gradient of the input, gradient of the weight. All
+// convolutions of networks pass through here, so that LayerInfo::layouts acts on each of them.
+
+#include <array>
+
+#include "adagp/nn/layer.h"
+
+namespace adagp::nn {
+
+// `bias` may be undefined. Autograd follows it only where no layouts are given.
+at::Tensor product(const LayerInfo& info, const at::Tensor& x, const at::Tensor& weight,
+                   const at::Tensor& bias);
+// The same, followed by autograd with any layouts.
+at::Tensor differentiable_product(const LayerInfo& info, const at::Tensor& x,
+                                  const at::Tensor& weight, const at::Tensor& bias);
+
+using Gradients = std::array<at::Tensor, 3>;  // of input, weight, bias
+// Those that are `wanted`; the others are undefined. `gradient` is of the output.
+Gradients gradients_of(const LayerInfo& info, const at::Tensor& gradient, const at::Tensor& x,
+                       const at::Tensor& weight, std::array<bool, 3> wanted);
+
+// What a convolution of these tensors is in the table of layouts.
+ConvolutionShape shape_of(const LayerInfo& info, const at::Tensor& x, const at::Tensor& weight);
+
+}  // namespace adagp::nn
