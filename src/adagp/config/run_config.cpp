@@ -33,6 +33,8 @@ void bind_run(core::Binding& b, RunConfig& c) {
   b.bind("weights", &c.weights, "safetensors file to start from");
   b.bind("deterministic", &c.deterministic, "equal bits on a GPU too, slower");
   b.bind("graphs", &c.graphs, "on a GPU, record each kind of step once and replay it");
+  b.bind("depthwise_kernels", &c.depthwise_kernels,
+         "on a GPU, our own kernels for 3x3 depthwise convolutions instead of cuDNN's");
   b.bind("clip", &c.clip, "largest joint norm of the gradients of a BP batch; 0 = no clipping")
       .at_least(0);
   b.bind("accumulate", &c.accumulate, "micro-batches per batch; must divide batch").at_least(1);

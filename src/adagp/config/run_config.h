@@ -73,6 +73,7 @@ struct RunConfig {
   std::string weights;
   bool deterministic = false;
   bool graphs = true;
+  bool depthwise_kernels = false;
 
   optim::Config optim;
   schedule::PolicyConfig policy;

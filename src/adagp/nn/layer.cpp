@@ -7,6 +7,7 @@
 #include "adagp/core/error.h"
 #include "adagp/core/text.h"
 #include "adagp/nn/deferred.h"
+#include "adagp/nn/depthwise.h"
 #include "adagp/nn/fast.h"
 
 namespace adagp::nn {
@@ -163,8 +164,11 @@ at::Tensor Conv2dImpl::convolve(const at::Tensor& x, const at::Tensor& added) co
   if (GradientQueue* queue = gradient_queue()) {
     return deferred_product(*queue, c, in_precision(x), used_weight(), added);
   }
-  return at::conv2d(in_precision(x), used_weight(), added, c.stride, c.padding, c.dilation,
-                    c.groups);
+  const at::Tensor given = in_precision(x);
+  if (own_depthwise && !added.defined() && fits_depthwise(c, given, used_weight())) {
+    return depthwise_product(given, used_weight(), c.stride[0]);
+  }
+  return at::conv2d(given, used_weight(), added, c.stride, c.padding, c.dilation, c.groups);
 }
 
 LinearImpl::LinearImpl(int64_t in, int64_t out, bool with_bias)

@@ -62,6 +62,8 @@ class WeightLayer : public torch::nn::Module {
 
   // Not null: products in block floating point (nn/fast.h).
   std::shared_ptr<const FastLayer> fast;
+  // Depthwise convolutions by our own kernels where these fit (nn/depthwise.h).
+  bool own_depthwise = false;
 
  protected:
   explicit WeightLayer(LayerInfo info, bool with_bias, ParameterNames names = {});

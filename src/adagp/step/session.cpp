@@ -97,6 +97,7 @@ Session make_session(const config::RunConfig& config, std::shared_ptr<const task
   std::vector<nn::WeightLayer*> all = nn::collect(*s.net);
   for (auto* layer : all) {
     layer->fast = nullptr;  // of a session before this one
+    layer->own_depthwise = config.depthwise_kernels && device::has_kernels(s.device);
     if (s.team->owns(layer->path() + "." + layer->names().weight)) s.layers.push_back(layer);
   }
   if (s.bf16) add_bf16_copies(s.layers, params);
