@@ -45,8 +45,8 @@ DepthwiseInputs depthwise_inputs(int64_t batch, int64_t side, int64_t channels, 
       at::randn({batch, channels, out, out}, options).contiguous(at::MemoryFormat::ChannelsLast)};
 }
 
-void expect_near(const at::Tensor& got, const at::Tensor& expected, double tolerance,
-                 const char* what) {
+void expect_within(const at::Tensor& got, const at::Tensor& expected, double tolerance,
+                   const char* what) {
   const double error = (got.to(at::kDouble) - expected).norm().item<double>();
   EXPECT_LE(error, tolerance * expected.norm().item<double>()) << what;
 }
@@ -63,9 +63,9 @@ TEST_F(GpuTest, DepthwiseKernelsAreAtensConvolutionInFp64) {
         const auto expected = by_aten(wide(in.x), wide(in.weight), wide(in.dy), stride);
         // Sums in fp32; a bf16 result is rounded once: up to 2^-9 of each element.
         const double tolerance = type == at::kFloat ? 1e-6 : 1.0 / 512;
-        expect_near(got.y, expected.y, tolerance, "output");
-        expect_near(got.dx, expected.dx, tolerance, "gradient of the input");
-        expect_near(got.dweight, expected.dweight, 2 * tolerance, "gradient of the weight");
+        expect_within(got.y, expected.y, tolerance, "output");
+        expect_within(got.dx, expected.dx, tolerance, "gradient of the input");
+        expect_within(got.dweight, expected.dweight, 2 * tolerance, "gradient of the weight");
       }
     }
   }

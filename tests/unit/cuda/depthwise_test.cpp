@@ -85,8 +85,8 @@ std::array<at::Tensor, 3> by_reference(DepthwiseTensors& t) {
   return t.results();
 }
 
-void expect_near(const at::Tensor& got, const at::Tensor& expected, at::ScalarType type,
-                 const char* what) {
+void expect_within(const at::Tensor& got, const at::Tensor& expected, at::ScalarType type,
+                   const char* what) {
   // fp32: sums of up to 10^4 products. bf16: half a unit of the eighth bit, for each element.
   const double share = type == at::kFloat ? 2e-6 : 1.0 / 256;
   const double sums = 2e-6 * expected.abs().max().item<double>() + 1e-6;
@@ -109,18 +109,18 @@ void for_all_cases(const F& f) {
 TEST(Depthwise, TheKernelsCodeIsAtensConvolutionAndItsGradients) {
   for_all_cases([](DepthwiseTensors& t, at::ScalarType type) {
     const auto got = by_kernel_code(t), expected = t.expected();
-    expect_near(got[0], expected[0], type, "output");
-    expect_near(got[1], expected[1], type, "gradient of the input");
-    expect_near(got[2], expected[2], type, "gradient of the weight");
+    expect_within(got[0], expected[0], type, "output");
+    expect_within(got[1], expected[1], type, "gradient of the input");
+    expect_within(got[2], expected[2], type, "gradient of the weight");
   });
 }
 
 TEST(Depthwise, TheReferenceIsAtensConvolutionAndItsGradients) {
   for_all_cases([](DepthwiseTensors& t, at::ScalarType type) {
     const auto got = by_reference(t), expected = t.expected();
-    expect_near(got[0], expected[0], type, "output");
-    expect_near(got[1], expected[1], type, "gradient of the input");
-    expect_near(got[2], expected[2], type, "gradient of the weight");
+    expect_within(got[0], expected[0], type, "output");
+    expect_within(got[1], expected[1], type, "gradient of the input");
+    expect_within(got[2], expected[2], type, "gradient of the weight");
   });
 }
 
