@@ -42,6 +42,8 @@ void bind_run(core::Binding& b, RunConfig& c) {
          "(with copies there and back), or measured: the faster one for each shape and product, "
          "kept for this machine and in the run folder")
       .one_of({"channels-last", "contiguous", "measured"});
+  b.bind("depthwise_kernels", &c.depthwise_kernels,
+         "on a GPU, our own kernels for 3x3 depthwise convolutions instead of cuDNN's");
   b.bind("clip", &c.clip, "largest joint norm of the gradients of a BP batch; 0 = no clipping")
       .at_least(0);
   b.bind("accumulate", &c.accumulate, "micro-batches per batch; must divide batch").at_least(1);

@@ -83,6 +83,7 @@ struct RunConfig {
   struct Cpu {
     std::string convolution = "channels-last";  // channels-last | contiguous | measured
   } cpu;
+  bool depthwise_kernels = false;
 
   optim::Config optim;
   schedule::PolicyConfig policy;

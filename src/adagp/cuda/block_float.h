@@ -7,6 +7,7 @@
 // u = 0 (truncate), 1/2 (nearest) or one of 0/256 .. 255/256 (stochastic).
 // Numbers below 2^-126 are zeros. A group with an infinity or a NaN stays as it is.
 
+#include "adagp/cuda/both_sides.h"
 #include "adagp/cuda/types.h"
 
 namespace adagp::cuda {
@@ -35,12 +36,6 @@ void block_float(const BlockFloatArgs& args, Stream stream);
 namespace reference {
 void block_float(const BlockFloatArgs& args);
 }
-
-#ifdef __CUDACC__
-#define ADAGP_ON_BOTH_SIDES __host__ __device__
-#else
-#define ADAGP_ON_BOTH_SIDES
-#endif
 
 // The random bits of elements 8 * eighth .. 8 * eighth + 7, a byte each, the first one lowest.
 ADAGP_ON_BOTH_SIDES constexpr uint64_t random_bytes(uint64_t seed, uint64_t tag, uint64_t eighth) {

@@ -4,6 +4,7 @@
 #include "adagp/core/error.h"
 #include "adagp/cuda/augment.h"
 #include "adagp/cuda/block_float.h"
+#include "adagp/cuda/depthwise.h"
 #include "adagp/cuda/dropback.h"
 #include "adagp/cuda/loss.h"
 #include "adagp/cuda/norm.h"
@@ -87,6 +88,15 @@ void clip_scale(const ParamSlot*, int64_t, const ClipArgs&, Stream) {
   missing();
 }
 void block_float(const BlockFloatArgs&, Stream) {
+  missing();
+}
+void depthwise_forward(const DepthwiseArgs&, Stream) {
+  missing();
+}
+void depthwise_input_gradient(const DepthwiseArgs&, Stream) {
+  missing();
+}
+void depthwise_weight_gradient(const DepthwiseArgs&, Stream) {
   missing();
 }
 int64_t drop_workspace() {

@@ -12,8 +12,9 @@
 namespace adagp::device {
 
 struct EventTimer::Impl {
-  explicit Impl(const at::Device& where) : device(where) {}
+  Impl(const at::Device& where, Use how) : device(where), use(how) {}
   at::Device device;
+  Use use;
   std::vector<std::chrono::steady_clock::time_point> moments;
 #ifdef ADAGP_ON_GPU
   std::vector<at::cuda::CUDAEvent> events;
@@ -27,13 +28,18 @@ struct EventTimer::Impl {
 #endif
 };
 
-EventTimer::EventTimer(const at::Device& device) : impl_(std::make_unique<Impl>(device)) {}
+EventTimer::EventTimer(const at::Device& device, Use use)
+    : impl_(std::make_unique<Impl>(device, use)) {}
 EventTimer::~EventTimer() = default;
 
 void EventTimer::add() {
 #ifdef ADAGP_ON_GPU
   if (impl_->by_events()) {
-    impl_->events.emplace_back(cudaEventDefault);  // with timing
+    // Both with timing. An external event is written by each replay of a graph, and outside of
+    // recordings it is an ordinary one.
+    const bool recordable = impl_->use == Use::kRecordable;
+    impl_->events.emplace_back(recordable ? cudaEventDefault | cudaEventExternal
+                                          : cudaEventDefault);
     impl_->events.back().record();
     return;
   }

@@ -11,7 +11,9 @@ namespace adagp::device {
 
 class EventTimer {
  public:
-  explicit EventTimer(const at::Device& device);
+  // kRecordable: moments may be recorded in a CUDA graph; seconds() is then of its last replay.
+  enum class Use { kPlain, kRecordable };
+  explicit EventTimer(const at::Device& device, Use use = Use::kPlain);
   ~EventTimer();
   void add();                     // a moment: when the work queued so far is done
   std::vector<double> seconds();  // between neighbouring moments; waits for the device

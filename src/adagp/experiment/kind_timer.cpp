@@ -1,31 +1,28 @@
 #include "adagp/experiment/kind_timer.h"
 
-#include <chrono>
-#include <memory>
+#include <algorithm>
+#include <mutex>
 #include <optional>
 #include <string_view>
 #include <vector>
 
 #include <ATen/record_function.h>
 
+#include "adagp/core/error.h"
+#include "adagp/device/event_timer.h"
+
 namespace adagp::experiment {
 namespace {
 
 using report::Kind;
-using Clock = std::chrono::steady_clock;
+
+// Marks without work in between, from which the cost of a mark is taken.
+constexpr int kEmptyMarks = 33;
 
 struct Frame {
   Kind kind;
   bool whole;  // scopes inside belong to it
-  Clock::time_point start;
-  double inside = 0;  // seconds of scopes within it that are counted apart
 };
-
-struct Counts {
-  std::vector<Frame> frames;
-  KindSeconds seconds{};
-};
-thread_local Counts counts;
 
 // Marks what was counted, for the call at its end.
 struct Counted : at::ObserverContext {};
@@ -40,43 +37,67 @@ constexpr Scope kScopes[] = {
     {"adagp::predict", Kind::kPredictor, false},  // the update inside is the network's
     {"adagp::learn", Kind::kPredictor, true},     // the update inside is the predictor's
     {"adagp::summarise", Kind::kSummaries, false},
+    {"adagp::norm", Kind::kNorm, true},
+    {"adagp::convolution", Kind::kConvolution, true},
 };
-
-std::optional<Frame> begun(const at::RecordFunction& function) {
-  const std::string_view name = function.name();
-  if (function.scope() == at::RecordScope::USER_SCOPE) {
-    if (!counts.frames.empty() && counts.frames.back().whole) return {};
-    for (const Scope& scope : kScopes) {
-      if (name == scope.name) return Frame{scope.kind, scope.whole, Clock::now()};
-    }
-    return {};
-  }
-  // What runs a backward pass has no kind of its own: the engine's "evaluate_function: ...".
-  if (!counts.frames.empty() || !name.starts_with("aten::") || name == "aten::_backward") return {};
-  return Frame{kind_of_operation(std::string(name)), false, Clock::now()};
-}
-
-std::unique_ptr<at::ObserverContext> on_begin(const at::RecordFunction& function) {
-  const auto frame = begun(function);
-  if (!frame) return nullptr;
-  counts.frames.push_back(*frame);
-  return std::make_unique<Counted>();
-}
-
-void on_end(const at::RecordFunction&, at::ObserverContext* context) {
-  if (context == nullptr || counts.frames.empty()) return;
-  const Frame frame = counts.frames.back();
-  counts.frames.pop_back();
-  const double took = std::chrono::duration<double>(Clock::now() - frame.start).count();
-  counts.seconds[static_cast<size_t>(frame.kind)] += took - frame.inside;
-  if (!counts.frames.empty()) counts.frames.back().inside += took;
-}
 
 bool contains_part(std::string_view name, std::string_view part) {
   return name.find(part) != std::string_view::npos;
 }
 
 }  // namespace
+
+// A backward pass on a GPU calls us from LibTorch's own threads, while the one that began it waits.
+struct KindTimer::Marks {
+  explicit Marks(const at::Device& where)
+      : on_gpu(where.is_cuda()), times(where, device::EventTimer::Use::kRecordable) {}
+
+  const bool on_gpu;
+  std::mutex mutex;
+  device::EventTimer times;
+  std::vector<Kind> kinds;  // of the work behind each mark
+  std::vector<Frame> frames;
+  std::optional<at::CallbackHandle> handle;
+
+  void mark() {
+    times.add();
+    kinds.push_back(frames.empty() ? Kind::kOther : frames.back().kind);
+  }
+  std::optional<Frame> begun(const at::RecordFunction& function) const {
+    const std::string_view name = function.name();
+    if (function.scope() == at::RecordScope::USER_SCOPE) {
+      if (!frames.empty() && frames.back().whole) return {};
+      for (const Scope& scope : kScopes) {
+        if (name == scope.name) return Frame{scope.kind, scope.whole};
+      }
+      return {};
+    }
+    // What runs a backward pass has no kind of its own: the engine's "evaluate_function: ...".
+    if (!frames.empty() || !name.starts_with("aten::") || name == "aten::_backward") return {};
+    return Frame{kind_of_operation(std::string(name)), false};
+  }
+
+  static Marks* active;
+
+  static std::unique_ptr<at::ObserverContext> on_begin(const at::RecordFunction& function) {
+    if (active == nullptr) return nullptr;
+    const std::lock_guard<std::mutex> lock(active->mutex);
+    const auto frame = active->begun(function);
+    if (!frame) return nullptr;
+    active->frames.push_back(*frame);
+    active->mark();
+    return std::make_unique<Counted>();
+  }
+  static void on_end(const at::RecordFunction&, at::ObserverContext* context) {
+    if (context == nullptr || active == nullptr) return;
+    const std::lock_guard<std::mutex> lock(active->mutex);
+    if (active->frames.empty()) return;
+    active->frames.pop_back();
+    active->mark();
+  }
+};
+
+KindTimer::Marks* KindTimer::Marks::active = nullptr;
 
 report::Kind kind_of_operation(const std::string& name) {
   const auto any = [&](std::initializer_list<const char*> parts) {
@@ -97,19 +118,46 @@ report::Kind kind_of_operation(const std::string& name) {
   return Kind::kOther;
 }
 
-KindTimer::KindTimer() {
-  counts = {};
-  handle_ = at::addThreadLocalCallback(
-      at::RecordFunctionCallback(on_begin, on_end)
-          .scopes({at::RecordScope::FUNCTION, at::RecordScope::USER_SCOPE}));
-}
+KindTimer::KindTimer(const at::Device& device) : marks_(std::make_unique<Marks>(device)) {}
 
 KindTimer::~KindTimer() {
-  at::removeCallback(handle_);
+  if (marks_->handle) at::removeCallback(*marks_->handle);
+  if (Marks::active == marks_.get()) Marks::active = nullptr;
 }
 
-KindSeconds KindTimer::seconds() const {
-  return counts.seconds;
+void KindTimer::start() {
+  if (Marks::active != nullptr) throw Error("KindTimer: another one is counting");
+  Marks::active = marks_.get();
+  marks_->handle = at::addThreadLocalCallback(
+      at::RecordFunctionCallback(Marks::on_begin, Marks::on_end)
+          .scopes({at::RecordScope::FUNCTION, at::RecordScope::USER_SCOPE}));
+  marks_->mark();
+}
+
+void KindTimer::stop() {
+  at::removeCallback(*marks_->handle);
+  marks_->handle.reset();
+  marks_->frames.clear();
+  marks_->mark();
+  Marks::active = nullptr;
+  if (!marks_->on_gpu) return;
+  for (int i = 0; i < kEmptyMarks; ++i) marks_->times.add();
+}
+
+KindSeconds KindTimer::seconds() {
+  std::vector<double> all = marks_->times.seconds();
+  const size_t counted = marks_->kinds.size() - 1;  // the last mark ends
+  double cost = 0;
+  if (marks_->on_gpu) {
+    std::vector<double> empty(all.begin() + static_cast<std::ptrdiff_t>(counted), all.end());
+    std::nth_element(empty.begin(), empty.begin() + kEmptyMarks / 2, empty.end());
+    cost = empty[kEmptyMarks / 2];
+  }
+  KindSeconds out{};
+  for (size_t i = 0; i < counted; ++i) {
+    out[static_cast<size_t>(marks_->kinds[i])] += std::max(0.0, all[i] - cost);
+  }
+  return out;
 }
 
 }  // namespace adagp::experiment

@@ -5,6 +5,7 @@
 #include <ATen/ATen.h>
 
 #include "adagp/core/error.h"
+#include "adagp/core/log.h"
 #include "adagp/core/progress.h"
 #include "adagp/core/text.h"
 #include "adagp/device/choose_device.h"
@@ -23,18 +24,9 @@ namespace {
 constexpr std::array<report::Step, report::kSteps> kAllSteps{
     report::Step::kForward, report::Step::kGp, report::Step::kBp, report::Step::kBpTrain};
 
-void add_times(report::Roofline& out, const config::RunConfig& config, const task::TaskPtr& task,
-               const at::Device& device, int repeats) {
-  const data::Batch batch = task->example(config, config.batch, device);
-  if (device.is_cpu()) {
-    const auto times = measure_kinds(config, task, batch, repeats);
-    for (report::StepRoofline& step : out.steps) {
-      const StepKinds& found = times.at(name_of(step.step));
-      step.measured = found.whole;
-      for (size_t k = 0; k < step.kinds.size(); ++k) step.kinds[k].measured = found.kinds[k];
-    }
-    return;
-  }
+// Whole steps as they run in training: replayed, without marks in between.
+void add_whole_times(report::Roofline& out, const config::RunConfig& config,
+                     const task::TaskPtr& task, const data::Batch& batch, int repeats) {
   const StepTimes times =
       measure_steps(config, task, batch, repeats, {"forward", "gp", "bp", "bp-train"});
   const std::array<double, report::kSteps> seconds{times.forward.median, times.gp.median,
@@ -48,6 +40,34 @@ bool runs_forward_twice(const models::Net& net) {
   const auto* blocks = dynamic_cast<const models::BlockNet*>(&net);
   return blocks != nullptr && std::any_of(blocks->blocks().begin(), blocks->blocks().end(),
                                           [](const models::Block& b) { return b.runs_twice; });
+}
+
+void add_times(report::Roofline& out, const config::RunConfig& config, const task::TaskPtr& task,
+               const at::Device& device, int repeats) {
+  const data::Batch batch = task->example(config, config.batch, device);
+  if (!device.is_cpu()) add_whole_times(out, config, task, batch, repeats);
+  std::map<std::string, StepKinds> times;
+  try {
+    times = measure_kinds(config, task, batch, repeats);
+  } catch (const UsageError&) {
+    throw;
+  } catch (const Error& error) {
+    core::log_warning(
+        core::cat(out.model, ": no times by kind, a step cannot be recorded: ", error.what()));
+    return;
+  }
+  for (report::StepRoofline& step : out.steps) {
+    const StepKinds& found = times.at(name_of(step.step));
+    if (device.is_cpu()) step.measured = found.whole;
+    double known = 0;
+    for (size_t k = 0; k < step.kinds.size(); ++k) {
+      step.kinds[k].measured = found.kinds[k];
+      known += static_cast<report::Kind>(k) == report::Kind::kOther ? 0 : found.kinds[k];
+    }
+    // On a GPU the kinds come from another replay than the whole.
+    step.kinds[static_cast<size_t>(report::Kind::kOther)].measured =
+        std::max(0.0, step.measured - known);
+  }
 }
 
 struct Prepared {

@@ -10,7 +10,7 @@
 namespace adagp::experiment {
 
 // The steps of each network on made-up data, as bench() takes it. `models` empty: the one of
-// `config`. `given`: limits that are known (above 0); the others are measured. On the CPU times are
+// `config`. `given`: limits that are known (above 0); the others are measured. Times are
 // measured by kind of work, too.
 std::vector<report::Roofline> roofline(const config::RunConfig& config, const std::string& input,
                                        int repeats, const std::vector<std::string>& models,

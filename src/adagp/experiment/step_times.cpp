@@ -1,11 +1,11 @@
 #include "adagp/experiment/step_times.h"
 
 #include <algorithm>
-#include <chrono>
 
 #include <ATen/ATen.h>
 
 #include "adagp/data/stream/resident.h"
+#include "adagp/device/graph.h"
 #include "adagp/device/kernels.h"
 #include "adagp/method/table.h"
 #include "adagp/step/exact_step.h"
@@ -88,16 +88,41 @@ std::vector<step::TimedStep> main_steps(step::Session& s, method::Method& adagp,
   return steps;
 }
 
-StepKinds timed_by_kind(const step::TimedStep& kind, const data::Batch& batch) {
-  const KindTimer timer;
-  const auto start = std::chrono::steady_clock::now();
-  kind.step(batch);
-  StepKinds out;
-  out.whole = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-  out.kinds = timer.seconds();
-  double known = 0;
-  for (const double seconds : out.kinds) known += seconds;
-  out.kinds[static_cast<size_t>(report::Kind::kOther)] += out.whole - known;
+// The rounds of a step on a CPU.
+std::vector<StepKinds> kinds_on_cpu(const step::TimedStep& step, const data::Batch& batch,
+                                    int repeats) {
+  std::vector<StepKinds> out;
+  step.step(batch);  // memory, choice of algorithms
+  for (int i = 0; i < repeats; ++i) {
+    KindTimer timer;
+    timer.start();
+    step.step(batch);
+    timer.stop();
+    out.push_back({0, timer.seconds()});
+    for (const double seconds : out.back().kinds) out.back().whole += seconds;
+  }
+  return out;
+}
+
+// Of a step that is recorded with the marks between its kernels, and replayed. The marks keep
+// kernels from overlapping, so `whole` is a little more than the step takes without them.
+std::vector<StepKinds> kinds_on_gpu(step::Session& s, const step::TimedStep& step,
+                                    const data::Batch& batch, int repeats) {
+  constexpr int kWarmUps = 2;  // as StepGraph's
+  for (int i = 0; i < kWarmUps; ++i) step.step(batch);
+  KindTimer timer(s.device);
+  device::Graph graph;
+  graph.capture(s.device, [&] {
+    timer.start();
+    step.step(batch);
+    timer.stop();
+  });
+  std::vector<StepKinds> out;
+  for (int i = 0; i < repeats; ++i) {
+    graph.replay();
+    out.push_back({0, timer.seconds()});
+    for (const double seconds : out.back().kinds) out.back().whole += seconds;
+  }
   return out;
 }
 
@@ -146,18 +171,14 @@ std::map<std::string, StepKinds> measure_kinds(const config::RunConfig& config,
   step::Session s = timed_session(config, task);
   auto adagp = method::find_method("adagp").make(s);
   StepTimes unused;
-  std::map<std::string, std::vector<StepKinds>> all;
-  const auto steps = main_steps(s, *adagp, unused);
-  for (const step::TimedStep& kind : steps) kind.step(batch);  // memory, choice of algorithms
-  for (int i = 0; i < repeats; ++i) {
-    for (const step::TimedStep& kind : steps) all[kind.name].push_back(timed_by_kind(kind, batch));
-  }
   std::map<std::string, StepKinds> out;
-  for (auto& [name, rounds] : all) {
+  for (const step::TimedStep& kind : main_steps(s, *adagp, unused)) {
+    auto rounds = s.device.is_cpu() ? kinds_on_cpu(kind, batch, repeats)
+                                    : kinds_on_gpu(s, kind, batch, repeats);
     const auto middle = rounds.begin() + static_cast<std::ptrdiff_t>(rounds.size() / 2);
     std::nth_element(rounds.begin(), middle, rounds.end(),
                      [](const StepKinds& a, const StepKinds& b) { return a.whole < b.whole; });
-    out[name] = *middle;
+    out[kind.name] = *middle;
   }
   return out;
 }

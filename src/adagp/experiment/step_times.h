@@ -27,9 +27,9 @@ struct StepTimes {
   bool graphs = false;  // all steps were replayed
 };
 
-// One step on the CPU, by kind of work; what is not in an operation is kOther.
+// One step by kind of work; what is not in an operation is kOther.
 struct StepKinds {
-  double whole = 0;  // seconds
+  double whole = 0;  // seconds, the sum of all kinds
   KindSeconds kinds{};
 };
 
@@ -38,8 +38,8 @@ StepTimes measure_steps(const config::RunConfig& config,
                         const std::shared_ptr<const task::Task>& task, const data::Batch& batch,
                         int repeats, const std::vector<std::string>& only = {});
 
-// By the names that `only` takes: of `repeats` steps each the one whose time is the median. The CPU
-// alone.
+// By the names that `only` takes: of `repeats` steps each the one whose time is the median. On a
+// GPU the steps are recorded; Error when one cannot be.
 std::map<std::string, StepKinds> measure_kinds(const config::RunConfig& config,
                                                const std::shared_ptr<const task::Task>& task,
                                                const data::Batch& batch, int repeats);

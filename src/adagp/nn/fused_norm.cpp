@@ -1,6 +1,7 @@
 #include "adagp/nn/fused_norm.h"
 
 #include <ATen/ATen.h>
+#include <ATen/record_function.h>
 #include <torch/csrc/autograd/custom_function.h>
 
 #include "adagp/cuda/norm.h"
@@ -116,6 +117,7 @@ class NormFunction : public torch::autograd::Function<NormFunction> {
 
   static torch::autograd::variable_list backward(torch::autograd::AutogradContext* ctx,
                                                  torch::autograd::variable_list gradients) {
+    RECORD_USER_SCOPE("adagp::norm");
     const auto saved = ctx->get_saved_variables();
     const at::Tensor &raw = saved[0], &moments = saved[1], &y = saved[2];
     const at::Tensor dy = channels_last(gradients[0]);
@@ -157,6 +159,7 @@ void give_zero_gradient(const at::Tensor& conv_bias, BatchNorm2dImpl& norm) {
 
 at::Tensor fused_norm(const at::Tensor& raw, const at::Tensor& conv_bias, BatchNorm2dImpl& norm,
                       const at::Tensor& residual, const FusedNorm& plan) {
+  RECORD_USER_SCOPE("adagp::norm");  // for experiment/kind_timer.h
   const at::Tensor moments = empty_moments(raw);
   const at::Tensor added = residual.defined() ? channels_last(residual) : residual;
   if (!norm.is_training()) {

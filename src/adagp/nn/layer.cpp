@@ -7,6 +7,7 @@
 #include "adagp/core/error.h"
 #include "adagp/core/text.h"
 #include "adagp/nn/deferred.h"
+#include "adagp/nn/depthwise.h"
 #include "adagp/nn/fast.h"
 #include "adagp/nn/kept_errors.h"
 #include "adagp/nn/products.h"
@@ -168,7 +169,11 @@ at::Tensor Conv2dImpl::convolve(const at::Tensor& x, const at::Tensor& added) co
   if (KeptErrors* errors = kept_errors()) {
     return product_with_errors(*errors, c, in_precision(x), used_weight(), added);
   }
-  return differentiable_product(c, in_precision(x), used_weight(), added);
+  const at::Tensor given = in_precision(x);
+  if (own_depthwise && !added.defined() && fits_depthwise(c, given, used_weight())) {
+    return depthwise_product(given, used_weight(), c.stride[0]);
+  }
+  return differentiable_product(c, given, used_weight(), added);
 }
 
 LinearImpl::LinearImpl(int64_t in, int64_t out, bool with_bias)

@@ -68,6 +68,8 @@ class WeightLayer : public torch::nn::Module {
 
   // Not null: products in block floating point (nn/fast.h).
   std::shared_ptr<const FastLayer> fast;
+  // Depthwise convolutions by our own kernels where these fit (nn/depthwise.h).
+  bool own_depthwise = false;
 
   // Its weights never move: no gradient, no prediction.
   bool frozen() const { return !weight.requires_grad(); }

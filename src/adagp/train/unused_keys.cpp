@@ -127,7 +127,7 @@ const std::vector<Rule>& rules() {
 
 constexpr const char* kReadByEvaluation =
     "model. data. detection. translation. eval_batch device threads precision fast. deterministic "
-    "augment.workers";
+    "depthwise_kernels augment.workers";
 
 }  // namespace
 
