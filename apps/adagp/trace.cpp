@@ -6,6 +6,7 @@
 #include "adagp/core/special_files.h"
 #include "adagp/report/chart.h"
 #include "adagp/study/trace_info.h"
+#include "adagp/study/trace_map.h"
 #include "commands.h"
 
 namespace adagp::apps {
@@ -28,8 +29,10 @@ void add_trace(CLI::App& app, Action& action) {
   info->add_option("RUN", args->run, "Run folder, or one trace file")->required();
   info->add_flag("--json", args->json, "JSON");
   info->add_option("--plot", args->plot, "Write a picture (SVG): layers by epochs");
-  info->add_option("--value", args->value,
-                   "--plot: zeros of x, dy or w, or mantissa bits-w, bits-a, bits-g")
+  info->add_option(
+          "--value", args->value,
+          "--plot: zeros of x, dy or w (all three: zeros), or mantissa bits-w, bits-a, bits-g "
+          "(all three: bits)")
       ->capture_default_str();
   info->callback([args, &action] {
     action = [args] {

@@ -146,8 +146,20 @@ def test_trace_info(tmp_path):
     assert "conv" in text and "40.0" in text
     assert "trace.every" in adagp("trace", "info", tmp_path, code=3).stderr
     adagp("trace", "info", run, "--plot", tmp_path / "zeros.svg", "--value", "dy")
-    assert "share of zeros, dy" in (tmp_path / "zeros.svg").read_text()
+    assert "share of zeros of dY" in (tmp_path / "zeros.svg").read_text()
     assert "--value" in adagp("trace", "info", run, "--plot", tmp_path / "z.svg", "--value", "y", code=2).stderr
+    assert "no mantissa widths" in adagp("trace", "info", run, "--plot", tmp_path / "z.svg", "--value", "bits", code=3).stderr
+
+
+def test_a_layer_that_trained_in_fp32(tmp_path):
+    net = Net(tmp_path)
+    net.tensors["conv/mantissa"] = ("U8", [3], bytes(3))
+    run = net.write()
+    assert net.on_tensordash()["machine_speedup"] > 1
+    assert "fp32" in adagp("trace", "info", run).stdout
+    flags = ("--machine", "fast", "--trace", run, "--examples", "100")
+    error = simulate(*flags, code=3).stderr
+    assert "'conv' was in fp32" in error and "2 to 8 bits" in error
 
 
 def test_pictures(tmp_path):
@@ -252,9 +264,9 @@ def golden(name):
         return list(csv.DictReader(file))
 
 
-def test_without_operands_every_number_is_as_it_was_before_there_were_machines():
-    # Written by the last version without machines, transposition and weight registers.
-    before = golden("simulate_before_machines.csv")
+def test_without_operands_every_number_is_that_of_the_shapes():
+    # Written by a version that knew shapes alone: no operands, transposition or weight registers.
+    before = golden("simulate_without_operands.csv")
     runs = json.loads(simulate("--model", "vgg13_bn,resnet50,mobilenet_v2", "--input", "cifar,imagenet",
                                "--dataflow", "all", "--json").stdout)
     now = {(run["model"], run["input"], run["dataflow"], name): design for run in runs
@@ -266,7 +278,7 @@ def test_without_operands_every_number_is_as_it_was_before_there_were_machines()
             assert design[key] == int(row[key]), row
     paper = json.loads(adagp("paper", "--json").stdout)["comparisons"]
     # Sums of doubles may differ in the last digits between compilers.
-    for row, one in zip(golden("paper_before_machines.csv"), paper, strict=True):
+    for row, one in zip(golden("paper_without_operands.csv"), paper, strict=True):
         assert one["what"] == row["what"] and one["ours"] == pytest.approx(float(row["ours"]), rel=1e-9)
 
 

@@ -63,7 +63,7 @@ struct FastFormat {
   double fmac_pj = 1.0;       // one cell for one cycle: a guess
 };
 
-// Procrustes (machine/procrustes.h), on array.rows x array.columns PEs.
+// Procrustes (machine/procrustes_tiles.h), on array.rows x array.columns PEs.
 struct ProcrustesMapping {
   std::string mapping = "kn";  // filters x examples; ck: channels x filters
   bool balance = true;         // halves of tiles are paired, where the mapping allows it

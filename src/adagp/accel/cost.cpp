@@ -61,7 +61,8 @@ PassCost update_cost(int64_t elements, int64_t reads, const Accelerator& acceler
   cost.dram_reads = mul(elements, reads);
   cost.dram_writes = elements;
   const int64_t words = add(cost.dram_reads, cost.dram_writes);
-  cost.energy += transfer_energy(cost.dram_reads, cost.dram_writes, accelerator);
+  cost.energy += transfer_energy(static_cast<double>(cost.dram_reads),
+                                 static_cast<double>(cost.dram_writes), accelerator);
   const double bytes = static_cast<double>(words) * static_cast<double>(accelerator.word_bytes);
   cost.stall = bandwidth_stall(cost.vector, bytes, accelerator.dram_bytes_per_cycle);
   return cost;

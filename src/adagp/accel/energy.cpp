@@ -38,7 +38,8 @@ Energy product_energy(const Work& work, const ArrayCost& cost, int64_t dram_read
   const auto reads = static_cast<double>(cost.sram.ifmap) + static_cast<double>(cost.sram.filter) +
                      static_cast<double>(cost.sram.sums);
   const auto writes = static_cast<double>(cost.sram.ofmap);
-  Energy out = transfer_energy(dram_reads, dram_writes, accelerator);
+  Energy out = transfer_energy(static_cast<double>(dram_reads), static_cast<double>(dram_writes),
+                               accelerator);
   out.mac = macs * table.mac_pj;
   out.registers = macs * (per_mac.register_reads * table.register_read_pj +
                           per_mac.register_writes * table.register_write_pj);
@@ -56,12 +57,11 @@ Energy vector_energy(int64_t elements, const Accelerator& accelerator) {
   return out;
 }
 
-Energy transfer_energy(int64_t dram_reads, int64_t dram_writes, const Accelerator& accelerator) {
+Energy transfer_energy(double dram_reads, double dram_writes, const Accelerator& accelerator) {
   const EnergyTable& table = accelerator.energy;
-  const auto in = static_cast<double>(dram_reads), out_words = static_cast<double>(dram_writes);
   Energy out;
-  out.dram = dram_joules(in + out_words, accelerator);
-  out.buffer = (in * table.buffer_write_pj + out_words * table.buffer_read_pj) * kPico;
+  out.dram = dram_joules(dram_reads + dram_writes, accelerator);
+  out.buffer = (dram_reads * table.buffer_write_pj + dram_writes * table.buffer_read_pj) * kPico;
   return out;
 }
 

@@ -31,8 +31,9 @@ Energy product_energy(const Work& work, const ArrayCost& cost, int64_t dram_read
                       const Accelerator& accelerator);
 Energy vector_energy(int64_t elements, const Accelerator& accelerator);
 // Words between DRAM and buffer: one that comes in is written to the buffer, one that goes out is
-// read from it. What the array or a vector pass then does with it is counted there.
-Energy transfer_energy(int64_t dram_reads, int64_t dram_writes, const Accelerator& accelerator);
+// read from it. A value may take a part of a word. What the array or a vector pass then does with
+// it is counted there.
+Energy transfer_energy(double dram_reads, double dram_writes, const Accelerator& accelerator);
 // Static energy of `cycles` with `pes` PEs powered.
 Energy leakage_energy(int64_t cycles, int64_t pes, const Accelerator& accelerator);
 

@@ -135,8 +135,10 @@ MemoryCost dram_traffic(const Work& work, const Accelerator& accelerator, bool f
   const Candidate best = best_order(pieces, capacity);
   MemoryCost out;
   out.order = best.order;
-  out.dram_reads = add(mul(work.tensors.input, best.input_times), mul(filter, best.filter_times),
-                       mul(work.tensors.output, best.output_reads));
+  out.input_reads = mul(work.tensors.input, best.input_times);
+  out.filter_reads = mul(filter, best.filter_times);
+  out.sum_reads = mul(work.tensors.output, best.output_reads);
+  out.dram_reads = add(out.input_reads, out.filter_reads, out.sum_reads);
   out.dram_writes = mul(work.tensors.output, best.output_writes);
   out.first_tile = std::min(best.first_tile, out.dram_reads);
   return out;

@@ -41,7 +41,8 @@ const char* loop_order_name(LoopOrder order);
 
 struct MemoryCost {
   LoopOrder order = LoopOrder::kResident;
-  int64_t dram_reads = 0;   // words
+  int64_t dram_reads = 0;  // words: of both operands, and of sums that come back
+  int64_t input_reads = 0, filter_reads = 0, sum_reads = 0;
   int64_t dram_writes = 0;  // words
   int64_t first_tile = 0;   // words of the first tiles, part of dram_reads
   int64_t fill_cycles = 0;

@@ -4,6 +4,7 @@
 // (study/machines.cpp).
 #include "adagp/machine/block_array.h"
 #include "adagp/machine/machine.h"
+#include "adagp/machine/pass_cost.h"
 
 namespace adagp::machine {
 namespace {
@@ -36,6 +37,8 @@ const Machine kCamel = {
     "camel",
     "the same array, activations wait for the backward pass",
     Reads::kNothing,
+    false,
+    true,
     {"edram.read_pj, write_pj, refresh_pj, leakage_mw: published ratios of eDRAM to SRAM (0.46 an "
      "access, 0.37 leakage, refresh = read + write) on our 45 nm buffer",
      "energy.mac_pj: of a 16-bit MAC, not of a 6-bit one",

@@ -1,9 +1,9 @@
+#include "adagp/machine/edram.h"
+
 #include <algorithm>
 #include <cmath>
 #include <limits>
 #include <map>
-
-#include "adagp/machine/lifetimes.h"
 
 namespace adagp::machine {
 namespace {

@@ -3,6 +3,7 @@
 #include "adagp/accel/checked_math.h"
 #include "adagp/machine/block_array.h"
 #include "adagp/machine/machine.h"
+#include "adagp/machine/pass_cost.h"
 
 namespace adagp::machine {
 namespace {
@@ -61,6 +62,8 @@ const Machine kFast = {
     "fast",
     "the same cells, all mantissas of 4 bits",
     Reads::kWidths,
+    false,
+    false,
     {"fast.fmac_pj: no published energy of a cell was found",
      "array of 256x64 cells at 500 MHz and exponents of 3 bits: from memory of the paper",
      "a larger array in the same area, where most of the published gain comes from, is not "

@@ -7,6 +7,7 @@
 #include "adagp/core/error.h"
 #include "adagp/core/lookup.h"
 #include "adagp/machine/fast.h"
+#include "adagp/machine/trace_check.h"
 
 namespace adagp::machine {
 namespace {
@@ -53,9 +54,11 @@ LayerOperands traced(const layers::Row& row, const Trace& trace, Reads reads) {
     }
     for (const int width : *layer.mantissa) {
       if (width < kLeastMantissa || width > kMostMantissaBits) {
-        throw DataError(cat(trace.file, ": layer '", layer.name, "': a mantissa of ", width,
-                            " bits is not modelled, expected ", kLeastMantissa, " to ",
-                            kMostMantissaBits));
+        throw DataError(cat(trace.file, ": layer '", layer.name, "' ",
+                            width == 0 ? std::string("was in fp32, which")
+                                       : cat("has a mantissa of ", width, " bits, which"),
+                            " machine fast does not model, expected ", kLeastMantissa, " to ",
+                            kMostMantissaBits, " bits; or give --bits w=2,a=2,g=4"));
       }
     }
     out.w.mantissa = (*layer.mantissa)[0];

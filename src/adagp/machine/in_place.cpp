@@ -40,6 +40,8 @@ const Machine kInPlace = {
     "in-place",
     "the same array, W loaded again for the input gradient, W and X transposed (key transpose)",
     Reads::kNothing,
+    false,
+    false,
     {"energy.hop_pj: no published energy of a hop was found"},
     turned_product,
     in_place_product,

@@ -89,7 +89,8 @@ class Timelines {
   }
 
   StoredTensors predict() {
-    add_forward_lives();
+    store("input", plan_.input_words, 0, forward_.front(), 1);
+    for (size_t i = 0; i < kept_.size(); ++i) add_forward_life(i);
     return finish();
   }
 
@@ -104,7 +105,6 @@ class Timelines {
   }
 
   StoredTensors reversible(int64_t block_layers) {
-    add_forward_lives();
     const std::vector<Block> blocks = blocks_of(plan_, kept_, block_layers);
     std::vector<int64_t> computed(blocks.size());  // again, end of the block
     for (size_t b = blocks.size(); b-- > 0;) {
@@ -113,6 +113,7 @@ class Timelines {
       computed[b] = clock_.now;
       clock_.backward(begin, end, backward_);
     }
+    add_forward_lives(blocks);
     for (size_t b = 0; b < blocks.size(); ++b) {
       // The block's last tensor is its output, known from the block after it.
       for (size_t i = blocks[b].first; i + 1 < blocks[b].end; ++i) {
@@ -124,9 +125,12 @@ class Timelines {
       const std::string name = at_start ? "input" : kept_[first - 1].name;
       const int64_t words = at_start ? plan_.input_words : kept_[first - 1].words;
       const int64_t read = backward_[kept_[first].begin];
-      if (blocks[b].keeps_input || at_start) {
-        store(name + " kept", words, at_start ? 0 : forward_[kept_[first - 1].end - 1],
-              at_start ? read : std::max(read, computed[b - 1]), 2);
+      // Read forward, again and backward, and for the block before.
+      if (at_start) {
+        store(name + " kept", words, 0, read, 3);
+      } else if (blocks[b].keeps_input) {
+        store(name + " kept", words, forward_[kept_[first - 1].end - 1],
+              std::max(read, computed[b - 1]), 4);
       } else {
         store(name + " won back", words, computed[b], std::max(read, computed[b - 1]), 2);
       }
@@ -148,11 +152,19 @@ class Timelines {
     return next < plan_.layers.size() ? backward_[next] : backward_[kept.begin];
   }
 
-  void add_forward_lives() {
-    store("input", plan_.input_words, 0, forward_.front(), 1);
-    for (const Kept& kept : kept_) {
-      const size_t next = std::min(kept.end, plan_.layers.size() - 1);
-      store(kept.name, kept.words, forward_[kept.end - 1], forward_[next], 1);
+  void add_forward_life(size_t tensor) {
+    const Kept& kept = kept_[tensor];
+    const size_t next = std::min(kept.end, plan_.layers.size() - 1);
+    store(kept.name, kept.words, forward_[kept.end - 1], forward_[next], 1);
+  }
+
+  // Of the tensors that nothing keeps beyond the forward pass: not the inputs of blocks that keep
+  // them, and not the network's output.
+  void add_forward_lives(const std::vector<Block>& blocks) {
+    for (size_t b = 0; b < blocks.size(); ++b) {
+      const bool output_kept = b + 1 == blocks.size() || blocks[b + 1].keeps_input;
+      const size_t end = blocks[b].end - (output_kept ? 1 : 0);
+      for (size_t i = blocks[b].first; i < end; ++i) add_forward_life(i);
     }
   }
 

@@ -1,10 +1,11 @@
-#include "adagp/machine/procrustes.h"
-
+// Procrustes: PEs that multiply only the weights that are not zero (procrustes_tiles.h).
 #include <algorithm>
 #include <cmath>
 
 #include "adagp/accel/checked_math.h"
 #include "adagp/machine/machine.h"
+#include "adagp/machine/pass_cost.h"
+#include "adagp/machine/procrustes_tiles.h"
 
 namespace adagp::machine {
 namespace {
@@ -16,6 +17,8 @@ using accel::mul;
 // out in the same way.
 struct GridWork {
   int64_t filters, channels, kernel, examples, pixels;
+  int64_t sharing;  // filters that read the same inputs: those of a group
+  bool weight_gradient = false;
 };
 
 GridWork grid_work(const Product& product) {
@@ -23,13 +26,18 @@ GridWork grid_work(const Product& product) {
   const accel::Work& work = product.work;
   if (row.op == "matmul" ||
       row.op == "conv_transpose") {  // plain products, one group after another
-    return {work.gemm.n, work.gemm.k, 1, work.gemm.m, work.groups};
+    return {work.gemm.n, work.gemm.k, 1, work.gemm.m, work.groups, work.gemm.n};
   }
   const int64_t kernel = row.depth.kernel * row.kernel[0] * row.kernel[1];
   const bool reversed = work.pass == accel::Pass::kInputGradient;
-  return {reversed ? row.input[0] : row.output[0],
-          (reversed ? row.output[0] : row.input[0]) / row.groups, kernel, product.batch,
-          layers::pixels_out(row)};
+  const int64_t filters = reversed ? row.input[0] : row.output[0];
+  return {filters,
+          (reversed ? row.output[0] : row.input[0]) / row.groups,
+          kernel,
+          product.batch,
+          layers::pixels_out(row),
+          filters / row.groups,
+          work.pass == accel::Pass::kWeightGradient};
 }
 
 // Times a chip tile runs: for each group of examples (kn) or each example (ck), and each pixel.
@@ -39,15 +47,41 @@ int64_t repeats(const GridWork& grid, const accel::Array& array,
   return mul(kn ? ceil_div(grid.examples, array.columns) : grid.examples, grid.pixels);
 }
 
+// Words between buffer and PEs. Each PE of mapping kn has filters of its row and the example of its
+// column, each PE of mapping ck the channels of its row and the filter of its column. A word that
+// several PEs need at a time is read once.
+//        left operand               right operand                    result
+//   kn   once a round of filters    W: once a group of examples      Y stays in the PEs
+//                                   dY: once                         dW: once a group of examples
+//   ck   once a group of filters    W: stays in the PEs              Y: once a group of channels
+//                                   dY: once a round of channels     dW stays in the PEs
+accel::SramWords buffer_words(const accel::Work& work, const GridWork& grid,
+                              const accel::Array& array, const accel::ProcrustesMapping& mapping) {
+  const int64_t result = work.tensors.output;
+  accel::SramWords out;
+  if (mapping.mapping == "kn") {
+    const int64_t groups = ceil_div(grid.examples, array.columns);
+    out.ifmap = mul(work.tensors.input, ceil_div(grid.sharing, array.rows));
+    out.filter = mul(work.tensors.filter, grid.weight_gradient ? 1 : groups);
+    out.ofmap = mul(result, grid.weight_gradient ? groups : 1);
+  } else {
+    const int64_t held = array.rows * ck_channels(grid.channels, grid.kernel, array, mapping);
+    out.ifmap = mul(work.tensors.input, ceil_div(grid.sharing, array.columns));
+    out.filter =
+        mul(work.tensors.filter, grid.weight_gradient ? ceil_div(grid.channels, array.rows) : 1);
+    out.ofmap = mul(result, grid.weight_gradient ? 1 : ceil_div(grid.channels, held));
+  }
+  out.sums = out.ofmap - result;
+  return out;
+}
+
 accel::PassCost grid_cost(const accel::Work& work, const GridWork& grid, int64_t cycles,
                           double density, bool of_weights, const accel::Array& array,
                           const accel::Accelerator& a) {
   accel::ArrayCost cost;
   cost.cycles = cycles;
   cost.macs = accel::macs(work);
-  cost.sram.ifmap = mul(work.tensors.input, ceil_div(grid.filters, array.rows));
-  cost.sram.filter = mul(work.tensors.filter, ceil_div(grid.examples, array.columns));
-  cost.sram.ofmap = mul(work.groups, work.gemm.m, work.gemm.n);
+  cost.sram = buffer_words(work, grid, array, a.procrustes);
   const double joules = static_cast<double>(cost.macs) * density * a.energy.mac_pj * 1e-12;
   WordShares shares;
   if (of_weights && density < 1) {
@@ -72,7 +106,7 @@ WeightCycles cycles_of(const Product& product, const GridWork& grid,
                          a.procrustes);
   }
   return drawn_weight_cycles(grid.filters, grid.channels, grid.kernel, operands.right.density,
-                             a.array, a.procrustes);
+                             a.array, a.procrustes, product.draws);
 }
 
 accel::PassCost procrustes_pass(const Product& product, const accel::Operands& operands,
@@ -106,7 +140,7 @@ accel::PassCost procrustes_predictor(const accel::Work& work, const accel::Accel
                                      bool second) {
   const accel::Array array = second ? a.second_array() : a.array;
   const accel::Gemm& g = work.gemm;
-  const GridWork grid{g.n, g.k, 1, g.m, work.groups};
+  const GridWork grid{g.n, g.k, 1, g.m, work.groups, g.n};
   const int64_t cycles =
       mul(mul(ceil_div(g.n, array.rows), ceil_div(g.m, array.columns)), g.k, work.groups);
   return grid_cost(work, grid, cycles, 1, false, array, a);
@@ -120,6 +154,8 @@ const Machine kProcrustes = {
     "procrustes",
     "the same PEs, every weight takes a cycle",
     Reads::kZeros,
+    false,
+    false,
     {"energies: our 45 nm table, not the paper's",
      "recomputing initial weights and the threshold unit are not modelled",
      "in the weight gradient zeros of X are taken to be spread evenly over the PEs"},

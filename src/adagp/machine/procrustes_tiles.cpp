@@ -1,13 +1,11 @@
+#include "adagp/machine/procrustes_tiles.h"
+
 #include <algorithm>
 #include <bit>
 #include <cmath>
-#include <map>
-#include <mutex>
-#include <tuple>
 
 #include "adagp/accel/checked_math.h"
 #include "adagp/core/rng.h"
-#include "adagp/machine/procrustes.h"
 
 namespace adagp::machine {
 namespace {
@@ -60,21 +58,21 @@ WeightCycles kn_cycles(const PairCounts& pairs, int64_t rows,
 
 WeightCycles ck_cycles(const PairCounts& pairs, const accel::Array& array,
                        const accel::ProcrustesMapping& mapping) {
-  const int64_t of_pe = std::clamp<int64_t>(mapping.registers / pairs.kernel, 1,
-                                            ceil_div(pairs.channels, array.rows));
+  const int64_t of_pe = ck_channels(pairs.channels, pairs.kernel, array, mapping);
   WeightCycles out;
   for (int64_t column = 0; column < pairs.filters; column += array.columns) {
     for (int64_t first = 0; first < pairs.channels; first += array.rows * of_pe) {
+      const int64_t left = std::min(array.rows * of_pe, pairs.channels - first);
+      const int64_t share = ceil_div(left, array.rows);  // channels of a PE, fewer at the end
       int64_t most = 0;
       for (int64_t f = column; f < std::min(column + array.columns, pairs.filters); ++f) {
         for (int64_t pe = 0; pe < array.rows; ++pe) {
-          const int64_t at = first + pe * of_pe;
-          most = std::max(most, block_count(pairs, f, at, at + of_pe));
+          const int64_t at = first + pe * share;
+          most = std::max(most, block_count(pairs, f, at, at + share));
         }
       }
       out.sparse += most;
-      const int64_t left = std::min(array.rows * of_pe, pairs.channels - first);
-      out.dense += ceil_div(left, array.rows) * pairs.kernel;
+      out.dense += share * pairs.kernel;
     }
   }
   return out;
@@ -84,12 +82,6 @@ WeightCycles ck_cycles(const PairCounts& pairs, const accel::Array& array,
 double drawn_share(int64_t tiles, int64_t weights, double density, bool balance) {
   // The mean of a small tile's maximum varies by a fifth from draw to draw.
   const int64_t draws = std::clamp<int64_t>(4'000'000 / (tiles * weights), 100, 4000);
-  using Key = std::tuple<int64_t, int64_t, uint64_t, bool>;
-  static std::mutex mutex;
-  static std::map<Key, double> drawn;
-  const Key key{tiles, weights, std::bit_cast<uint64_t>(density), balance};
-  const std::lock_guard lock(mutex);
-  if (const auto found = drawn.find(key); found != drawn.end()) return found->second;
   core::Rng random(core::mix({static_cast<uint64_t>(tiles), static_cast<uint64_t>(weights),
                               std::bit_cast<uint64_t>(density)}));
   double sum = 0;
@@ -101,7 +93,7 @@ double drawn_share(int64_t tiles, int64_t weights, double density, bool balance)
     }
     sum += static_cast<double>(tile_work(halves, balance)) / static_cast<double>(weights);
   }
-  return drawn[key] = sum / static_cast<double>(draws);
+  return sum / static_cast<double>(draws);
 }
 
 }  // namespace
@@ -141,14 +133,19 @@ PairCounts count_pairs(const accel::ZeroBits& w, int64_t groups, bool reversed) 
   return pairs;
 }
 
+int64_t ck_channels(int64_t channels, int64_t kernel, const accel::Array& array,
+                    const accel::ProcrustesMapping& mapping) {
+  return std::clamp<int64_t>(mapping.registers / kernel, 1, ceil_div(channels, array.rows));
+}
+
 WeightCycles weight_cycles(const PairCounts& pairs, const accel::Array& array,
                            const accel::ProcrustesMapping& mapping) {
   return is_kn(mapping) ? kn_cycles(pairs, array.rows, mapping) : ck_cycles(pairs, array, mapping);
 }
 
 WeightCycles drawn_weight_cycles(int64_t filters, int64_t channels, int64_t kernel, double density,
-                                 const accel::Array& array,
-                                 const accel::ProcrustesMapping& mapping) {
+                                 const accel::Array& array, const accel::ProcrustesMapping& mapping,
+                                 Draws* draws) {
   PairCounts shape;
   shape.filters = filters;
   shape.channels = channels;
@@ -163,14 +160,19 @@ WeightCycles drawn_weight_cycles(int64_t filters, int64_t channels, int64_t kern
     weights = of_pe * tile_channels(shape, of_pe, mapping.registers) * kernel;
     balance = mapping.balance && of_pe == 2;
   } else {
-    const int64_t of_pe =
-        std::clamp<int64_t>(mapping.registers / kernel, 1, ceil_div(channels, array.rows));
     out.dense =
         accel::mul(ceil_div(filters, array.columns), ceil_div(channels, array.rows), kernel);
     tiles = std::min(array.rows, channels) * std::min(array.columns, filters);
-    weights = of_pe * kernel;
+    weights = ck_channels(channels, kernel, array, mapping) * kernel;
   }
-  const double share = density >= 1 ? 1 : drawn_share(tiles, weights, density, balance);
+  const auto draw = [&] {
+    return density >= 1 ? 1.0 : drawn_share(tiles, weights, density, balance);
+  };
+  const double share =
+      draws == nullptr ? draw()
+                       : draws->get({static_cast<uint64_t>(tiles), static_cast<uint64_t>(weights),
+                                     std::bit_cast<uint64_t>(density), uint64_t{balance}},
+                                    draw);
   out.sparse = std::llround(static_cast<double>(out.dense) * share);
   return out;
 }

@@ -3,13 +3,11 @@
 //   with zeros skipped the lines of a group become its scheduled cycles
 #include <bit>
 #include <cmath>
-#include <map>
-#include <mutex>
-#include <tuple>
 
 #include "adagp/accel/checked_math.h"
-#include "adagp/core/rng.h"
 #include "adagp/machine/machine.h"
+#include "adagp/machine/pass_cost.h"
+#include "adagp/machine/tensordash_classes.h"
 #include "adagp/machine/tensordash_draw.h"
 #include "adagp/machine/tensordash_schedule.h"
 #include "adagp/machine/tensordash_streams.h"
@@ -46,29 +44,43 @@ bool is_left_sparse(const accel::Operands& operands) {
   return operands.left.density <= operands.right.density;
 }
 
+// Scheduled cycles per line, one entry for each class of streams.
+std::vector<double> scheduled_shares(const Product& product, const accel::Operand& sparse,
+                                     bool left, const std::vector<StreamClass>& classes,
+                                     const accel::TensorDashSizes& sizes) {
+  std::vector<double> out;
+  if (sparse.bits != nullptr) {
+    for (const SampledCycles& one :
+         sampled_cycles(product.row, product.work.pass, *sparse.bits, left, sizes)) {
+      out.push_back(one.base > 0 ? static_cast<double>(one.cycles) / static_cast<double>(one.base)
+                                 : 0);
+    }
+    return out;
+  }
+  for (const StreamClass& streams : classes) {
+    const auto draw = [&] { return drawn_cycles_per_line(streams.lines, sparse.density, sizes); };
+    out.push_back(product.draws == nullptr
+                      ? draw()
+                      : product.draws->get({static_cast<uint64_t>(streams.lines),
+                                            std::bit_cast<uint64_t>(sparse.density)},
+                                           draw));
+  }
+  return out;
+}
+
 accel::PassCost tensordash_cost(const Product& product, const accel::Operands& operands,
                                 const accel::Accelerator& a) {
   const accel::TensorDashSizes& sizes = a.tensordash;
   const bool left = is_left_sparse(operands);
   const accel::Operand& sparse = left ? operands.left : operands.right;
   const auto classes = stream_classes(product.row, product.work, product.batch, left);
-  std::vector<SampledCycles> samples;
-  if (sparse.bits != nullptr) {
-    samples = sampled_cycles(product.row, product.work.pass, *sparse.bits, left, sizes);
-  } else {
-    for (const StreamClass& streams : classes) {
-      samples.push_back(drawn_cycles(streams.lines, sparse.density, sizes));
-    }
-  }
+  const auto shares = scheduled_shares(product, sparse, left, classes, sizes);
   int64_t base = 0;
   double cycles = 0;
   for (size_t i = 0; i < classes.size(); ++i) {
     const int64_t one = base_cycles(classes[i], sizes);
     base = accel::add(base, one);
-    if (samples[i].base > 0) {
-      cycles += static_cast<double>(one) * static_cast<double>(samples[i].cycles) /
-                static_cast<double>(samples[i].base);
-    }
+    cycles += static_cast<double>(one) * shares[i];
   }
   return tile_cost(product.work, base, std::llround(cycles), a, sizes, left, sizes.overhead);
 }
@@ -95,46 +107,14 @@ accel::PassCost tensordash_predictor(const accel::Work& work, const accel::Accel
 
 }  // namespace
 
-SampledCycles drawn_cycles(int64_t lines, double density, const accel::TensorDashSizes& sizes) {
-  if (density >= 1 || lines == 0) return {1, 1};
-  // Longer streams have the same speed-up to a thousandth.
-  constexpr int64_t kMostLines = 400, kLeastLines = 8000;
-  lines = std::min(lines, kMostLines);
-  using Key = std::tuple<int64_t, uint64_t, int64_t, std::string>;
-  static std::mutex mutex;
-  static std::map<Key, SampledCycles> drawn;
-  const Key key{lines, std::bit_cast<uint64_t>(density), sizes.rows, sizes.order};
-  const std::lock_guard lock(mutex);
-  if (const auto found = drawn.find(key); found != drawn.end()) return found->second;
-  core::Rng random(core::mix({static_cast<uint64_t>(lines), std::bit_cast<uint64_t>(density),
-                              static_cast<uint64_t>(sizes.rows)}));
-  const Order order = parse_order(sizes.order);
-  const int64_t stride = lines + kLookahead;
-  std::vector<uint16_t> streams(static_cast<size_t>(sizes.rows * stride));
-  SampledCycles sum;
-  while (sum.base < kLeastLines) {
-    for (int64_t row = 0; row < sizes.rows; ++row) {
-      for (int64_t t = 0; t < stride; ++t) {
-        uint16_t line = 0;
-        for (int lane = 0; lane < kLanes && t < lines; ++lane) {
-          if (random.uniform() < density) line |= static_cast<uint16_t>(1 << lane);
-        }
-        streams[static_cast<size_t>(row * stride + t)] = line;
-      }
-    }
-    sum.base += lines;
-    sum.cycles += scheduled_cycles(streams, sizes.rows, lines, order);
-  }
-  drawn[key] = sum;
-  return sum;
-}
-
 const Machine kTensorDash = {
     "tensordash",
     "skips pairs with a zero: 16-lane PEs that look two lines ahead (MICRO 2020)",
     "tensordash",
     "the same tiles, every line takes a cycle",
     Reads::kZeros,
+    true,
+    false,
     {"energy of a MAC, of the buffer and of DRAM: our 45 nm table, not the paper's 65 nm",
      "3.2 % of the compute energy for the schedulers: from the published 1.95x time and 1.89x "
      "energy",

@@ -1,26 +1,15 @@
-#include <algorithm>
+#include "adagp/machine/tensordash_classes.h"
 
 #include "adagp/accel/checked_math.h"
 #include "adagp/layers/table_check.h"
 #include "adagp/machine/stride_phases.h"
 #include "adagp/machine/tensordash_schedule.h"
-#include "adagp/machine/tensordash_streams.h"
 
 namespace adagp::machine {
 namespace {
 
 using accel::ceil_div;
 using accel::mul;
-
-// Kernel positions of one axis that meet a value at an input point of this phase.
-std::vector<int64_t> met_positions(const layers::Axis& axis, int64_t phase) {
-  std::vector<int64_t> out;
-  for (int64_t r = 0; r < axis.kernel; ++r) {
-    const int64_t at = phase + axis.padding - r * axis.dilation;
-    if (((at % axis.stride) + axis.stride) % axis.stride == 0) out.push_back(r);
-  }
-  return out;
-}
 
 // Convolutions of two axes and linear layers; the others are plain matrix products.
 std::vector<StreamClass> layer_classes(const layers::Row& row, accel::Pass pass, int64_t batch,
@@ -54,24 +43,6 @@ std::vector<StreamClass> layer_classes(const layers::Row& row, accel::Pass pass,
 }
 
 }  // namespace
-
-std::vector<Phase> phases_of(const layers::Row& row) {
-  const auto axes = layers::axes_of(row);
-  const layers::Axis &h = axes[1], &w = axes[2];
-  std::vector<Phase> out;
-  for (int64_t y = 0; y < std::min(h.stride, h.input); ++y) {
-    for (int64_t x = 0; x < std::min(w.stride, w.input); ++x) {
-      Phase phase{y,
-                  x,
-                  met_positions(h, y),
-                  met_positions(w, x),
-                  ceil_div(h.input - y, h.stride),
-                  ceil_div(w.input - x, w.stride)};
-      if (phase.positions() > 0) out.push_back(std::move(phase));
-    }
-  }
-  return out;
-}
 
 std::vector<StreamClass> stream_classes(const layers::Row& row, const accel::Work& work,
                                         int64_t batch, bool left_sparse) {

@@ -170,9 +170,9 @@ class Reader {
     if (const auto found = tensors.find("mantissa"); found != tensors.end()) {
       const auto widths = values<uint8_t>(*found->second, "U8", 3);
       for (const int width : widths) {
-        if (width < 1 || width > kMostMantissa) {
-          reject(*found->second,
-                 cat("a mantissa of ", width, " bits, expected 1 to ", kMostMantissa));
+        if (width > kMostMantissa) {
+          reject(*found->second, cat("a mantissa of ", width, " bits, expected 1 to ",
+                                     kMostMantissa, ", or 0 for fp32"));
         }
       }
       out.mantissa = std::array<int, 3>{widths[0], widths[1], widths[2]};
@@ -208,6 +208,12 @@ const LayerTrace* Trace::find(const std::string& layer) const {
     if (one.name == layer) return &one;
   }
   return nullptr;
+}
+
+const LayerTrace* Trace::find(const layers::Row& row) const {
+  const LayerTrace* own = find(row.name);
+  if (own != nullptr || !layers::is_repeated(row)) return own;
+  return find(row.name.substr(0, row.name.rfind('#')));
 }
 
 std::vector<fs::path> trace_files(const fs::path& run) {

@@ -17,7 +17,7 @@ struct LayerTrace {
   std::string name;
   accel::ZeroBits x, dy, w;                    // of the sampled examples; empty: not recorded
   std::array<double, 3> density{1, 1, 1};      // X, dY, W of the whole batch: share of non-zeros
-  std::optional<std::array<int, 3>> mantissa;  // bits of W, A, G, where FAST ran
+  std::optional<std::array<int, 3>> mantissa;  // bits of W, A, G where FAST ran; 0 = fp32
   std::optional<std::array<double, 3>> r;      // what FAST's rule saw, W, A, G
 };
 
@@ -38,16 +38,11 @@ struct Trace {
 std::vector<core::fs::path> trace_files(const core::fs::path& run);
 
 // Throws DataError naming file, tensor and what is wrong: a missing tensor or metadata, a shape
-// that does not fit, bits beyond the channels, a density outside 0..1, a width outside 1..24.
+// that does not fit, bits beyond the channels, a density outside 0..1, a width beyond 24.
 Trace read_trace(const core::fs::path& path);
 Trace parse_trace(std::string bytes, const std::string& name);
 
 // One of the examples alone; densities stay those of the batch.
 Trace one_example(const Trace& trace, int64_t example);
-
-// Whether a row has operands that a trace can hold (convolutions of two axes and linear layers).
-bool is_traced(const layers::Row& row);
-// Throws DataError naming the layers when the trace is of another network or lacks layers.
-void check_trace(const Trace& trace, const layers::Table& table);
 
 }  // namespace adagp::machine

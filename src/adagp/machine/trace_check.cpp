@@ -1,6 +1,7 @@
+#include "adagp/machine/trace_check.h"
+
 #include "adagp/core/error.h"
 #include "adagp/core/text.h"
-#include "adagp/machine/trace.h"
 
 namespace adagp::machine {
 namespace {
@@ -12,12 +13,20 @@ std::string shape_text(const accel::ZeroBits& bits) {
 // "" where the sizes are those of the row.
 std::string size_error(const LayerTrace& layer, const layers::Row& row) {
   const bool flat = row.op == "linear";
+  // Sentences are as long as their batch needs: a linear layer that sees several words in the
+  // table may see another number of them in the trace.
+  const bool words = flat && row.input[1] * row.input[2] > 1;
   const auto fits = [&](const accel::ZeroBits& bits, const std::array<int64_t, 3>& size) {
     if (bits.empty()) return true;
-    const bool same_pixels = flat ? bits.outer[1] * bits.outer[2] == size[1] * size[2]
-                                  : bits.outer[1] == size[1] && bits.outer[2] == size[2];
+    const bool same_pixels = words || (flat ? bits.outer[1] * bits.outer[2] == size[1] * size[2]
+                                            : bits.outer[1] == size[1] && bits.outer[2] == size[2]);
     return same_pixels && bits.channels == size[0];
   };
+  if (words && !layer.x.empty() && !layer.dy.empty() &&
+      layer.x.outer[1] * layer.x.outer[2] != layer.dy.outer[1] * layer.dy.outer[2]) {
+    return core::cat("X is ", shape_text(layer.x), " and dY is ", shape_text(layer.dy),
+                     ", expected equal numbers of words");
+  }
   if (!fits(layer.x, row.input)) {
     return core::cat("X is ", shape_text(layer.x), ", the network has ", row.input[1], "x",
                      row.input[2], "x", row.input[0]);
@@ -36,12 +45,6 @@ std::string size_error(const LayerTrace& layer, const layers::Row& row) {
 }
 
 }  // namespace
-
-const LayerTrace* Trace::find(const layers::Row& row) const {
-  const LayerTrace* own = find(row.name);
-  if (own != nullptr || !layers::is_repeated(row)) return own;
-  return find(row.name.substr(0, row.name.rfind('#')));
-}
 
 bool is_traced(const layers::Row& row) {
   return row.op == "conv2d" || row.op == "linear";

@@ -69,6 +69,7 @@ struct HeatMap {
   std::vector<double> columns;              // what stands below them
   std::vector<std::vector<double>> values;  // by row; not finite: an empty cell
   double limit = 1;                         // values beyond -limit and limit have the end's colour
+  std::vector<std::pair<double, std::string>> keys{};  // values of the legend, and what they mean
 };
 // The place of a value among the kHeatColours.
 int heat_colour(double value, double limit);

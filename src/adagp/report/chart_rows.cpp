@@ -35,8 +35,12 @@ std::string svg(const HeatMap& chart, Use use) {
   const double cell = std::clamp(620 / static_cast<double>(chart.columns.size()), 2.0, 40.0);
   const double row = chart.rows.size() > 30 ? 14 : 18;
   const double width = cell * static_cast<double>(chart.columns.size());
+  std::vector<Key> legend;
+  for (const auto& [value, name] : chart.keys) {
+    legend.push_back({name, core::cat("h", heat_colour(value, chart.limit))});
+  }
   Frame frame = make_frame(
-      chart.title, chart.x_title, "", {},
+      chart.title, chart.x_title, "", legend,
       {width, row * static_cast<double>(chart.rows.size()), widest_of(chart.rows) + 18, 50}, use);
   std::map<int, std::vector<std::array<double, 4>>> cells;
   for (size_t r = 0; r < chart.rows.size(); ++r) {

@@ -22,7 +22,7 @@ class MachineProducts : public accel::Products {
         with_trick_(with_trick) {}
 
   PassCost layer(size_t layer, const accel::Work& work) const override {
-    const machine::Product product{table_.rows[layer], work, batch_};
+    const machine::Product product{table_.rows[layer], work, batch_, &draws_};
     accel::Operands operands = operands_[layer].of(work.pass);
     if (!kept_folds_.empty()) operands.kept_folds = kept_folds_[layer];
     return (with_trick_ ? machine_.cost : machine_.dense)(product, operands, accelerator_);
@@ -39,6 +39,7 @@ class MachineProducts : public accel::Products {
   const std::vector<LayerOperands>& operands_;
   const std::vector<int64_t> kept_folds_;
   const bool with_trick_;
+  mutable machine::Draws draws_;  // evaluate() has one thread
 };
 
 void accumulate(std::vector<LayerCost>& sum, const std::vector<LayerCost>& more) {

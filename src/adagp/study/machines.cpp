@@ -11,6 +11,7 @@
 #include "adagp/machine/given.h"
 #include "adagp/machine/law.h"
 #include "adagp/machine/trace.h"
+#include "adagp/machine/trace_check.h"
 #include "adagp/study/machine_costs.h"
 
 namespace adagp::study {
@@ -274,7 +275,7 @@ MachineResult run_machine(Options options, const MachineOptions& given) {
       collect(*one.table, epoch, result.epochs.back().layers, result.epochs.back().passes);
     }
     divide(mean, static_cast<int64_t>(files.size()));
-    if (&machine == &machine::kTensorDash) {
+    if (machine.samples_examples) {
       add_standard_error(machine, point, *one.table, machine::read_trace(files.back()), result);
     }
   } else if (!given.sparsity.empty()) {
@@ -298,7 +299,7 @@ MachineResult run_machine(Options options, const MachineOptions& given) {
                                        dense[0], dense.size() > 1 ? ", ..." : ""));
   }
   result.total_base = batch_total(mean.base);
-  if (&machine == &machine::kCamel) {
+  if (machine.reversible) {
     add_memory(point, mean.base, result);
     add_recomputation(mean.ours, result);
   }

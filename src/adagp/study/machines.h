@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "adagp/accel/simulate.h"
+#include "adagp/machine/edram.h"
 #include "adagp/machine/lifetimes.h"
 #include "adagp/machine/machine.h"
 #include "adagp/study/study.h"

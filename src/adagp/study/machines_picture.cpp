@@ -23,7 +23,7 @@ report::LineChart lifetime_chart(const MachineResult& result) {
     chart.series.push_back(std::move(line));
   }
   report::LineSeries retention;
-  retention.name = "retention";
+  retention.name = core::cat("retention, ", core::shortest(result.retention_us), " us");
   retention.points = {{0, result.retention_us}, {100, result.retention_us}};
   retention.stroke = report::Stroke::kDashed;
   chart.series.push_back(std::move(retention));

@@ -1,11 +1,14 @@
 #include "adagp/study/systems.h"
 
+#include <algorithm>
+
 #include <nlohmann/json.hpp>
 
 #include "adagp/core/text.h"
 #include "adagp/report/table.h"
 #include "adagp/study/output.h"
 #include "adagp/study/ranges.h"
+#include "adagp/zoo/zoo.h"
 
 namespace adagp::study {
 namespace {
@@ -47,10 +50,15 @@ const std::vector<System>& systems() {
   return kSystems;
 }
 
-bool fits(const System& system, const std::string& model) {
-  // VGGs without norms are named without "_bn"; all other networks of the zoo have norms.
-  const bool without = model.starts_with("vgg") && !model.ends_with("_bn");
-  return system.norms == Norms::kAny || (system.norms == Norms::kWithout) == without;
+bool has_norms(const layers::Table& table) {
+  return std::any_of(table.rows.begin(), table.rows.end(), [](const layers::Row& row) {
+    return row.op == "batch_norm" || row.op == "layer_norm";
+  });
+}
+
+bool fits(const System& system, const std::string& model, const std::string& input) {
+  return system.norms == Norms::kAny ||
+         (system.norms == Norms::kWith) == has_norms(zoo::layer_table(model, input));
 }
 
 const MachineDesign* design_of(const MachineResult& result, const char* name) {
@@ -66,7 +74,7 @@ std::vector<SystemRow> compare_systems(const SystemsOptions& options) {
   std::vector<SystemRow> out;
   for (const System& system : systems()) {
     for (const std::string& model : parse_names(options.models, "--model")) {
-      if (!fits(system, model)) continue;
+      if (!fits(system, model, options.input)) continue;
       Options study;
       study.models = model;
       study.inputs = options.input;

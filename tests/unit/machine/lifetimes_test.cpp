@@ -7,6 +7,7 @@
 #include <map>
 
 #include "adagp/core/rng.h"
+#include "adagp/machine/edram.h"
 #include "unit/machine/made_traces.h"
 
 namespace adagp::machine {
@@ -159,10 +160,10 @@ TEST(Lifetimes, ReversibleBlocksEqualAMachineThatAgesEveryWord) {
   Stepper stepper;
   stepper.run(steps);
   // fc1, fc3 and fc5 end their blocks; in the forward pass all live until the next layer has run.
-  for (int l = 0; l < layers; ++l) {
-    const auto next = static_cast<size_t>(2 * l + 2);
-    stepper.longest[fc(l)] = next < plan.layers.size() ? times.forward[next] : 0;
+  for (int l = 0; l + 1 < layers; ++l) {
+    stepper.longest[fc(l)] = times.forward[static_cast<size_t>(2 * l + 2)];
   }
+  stepper.longest.erase(fc(5));  // stored once, as the output
   const StoredTensors stored = stored_tensors(plan, times, Timeline::kReversible, 2);
   expect_lives(stepper.longest, stored);
   // Recomputation adds one forward pass to the batch.
@@ -179,6 +180,33 @@ TEST(Lifetimes, BlocksThatChangeSizesKeepTheirInput) {
   EXPECT_TRUE(lives.contains("fc1 kept"));
   EXPECT_FALSE(lives.contains("fc1 won back"));
   EXPECT_GT(lives.at("fc1 kept"), times.forward[4] + times.forward[6]);
+}
+
+// Every row takes one cycle. The backward pass of block 1 (fc2, fc3) runs from 12 to 16, that of
+// block 0 from 20 to 24; input and fc1 are kept.
+//   words   alive           words   alive          words   alive
+//   input 20  0..24         fc1  2    4..20        gradients of fc3 3  13..14
+//   fc0    2  2..3          fc2  3    6..7                      fc2 3  15..16
+//   fc0    2  18..23        fc2  3   10..15                     fc1 2  21..22
+//                           fc3  3    8..12                     fc0 2  23..24
+TEST(Lifetimes, ATensorThatIsKeptIsStoredOnce) {
+  const accel::Plan plan = made_plan({20, 2, 2, 3, 3});
+  const RowTimes times{std::vector<int64_t>(8, 1), std::vector<int64_t>(8, 1)};
+  const StoredTensors stored = stored_tensors(plan, times, Timeline::kReversible, 2);
+  EXPECT_EQ(stored.cycles, 24);
+  int64_t written = 0, read = 0;
+  for (const StoredTensor& one : stored.tensors) {
+    written += one.words;
+    read += one.words * one.reads;
+  }
+  EXPECT_EQ(written, 20 + 2 + 2 + 3 + 3 + 2 + 3 + 3 + 3 + 2 + 2);
+  // The input is read forward, again and backward; fc1 also to compute block 0 again. Of fc2 and
+  // fc0 the first copy is read once, the second twice.
+  EXPECT_EQ(read, 3 * 20 + 4 * 2 + (1 + 2) * (2 + 3) + 3 + (3 + 3 + 2 + 2));
+  accel::Accelerator a;
+  a.edram = {0, 1000, 1, 1, 1, 0, 2};
+  // From 10 to 12: input, fc1, fc2, fc3.
+  EXPECT_EQ(edram_cost(stored, a, 1).peak_bytes, 20 + 2 + 3 + 3);
 }
 
 // The published table: eight lifetimes at a retention of 3.35 us.

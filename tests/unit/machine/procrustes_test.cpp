@@ -1,7 +1,7 @@
 // Procrustes: the balancer against all pairings, its reference values, closed forms, and PEs that
 // multiply only what is not zero.
 
-#include "adagp/machine/procrustes.h"
+#include "adagp/machine/procrustes_tiles.h"
 
 #include <gtest/gtest.h>
 
@@ -97,6 +97,70 @@ TEST(Procrustes, UniformMasksGiveTheClosedForm) {
       without += static_cast<double>(all.array);
     }
     EXPECT_NEAR(without / with, 3 / (2 * 0.25 + 0.5), 0.02);  // the output is one pixel smaller
+  }
+}
+
+// 6 channels, 10 filters, 5 examples of 7x7 pixels on 4x2 PEs with registers for 2 channels of a
+// 3x3 kernel.
+TEST(Procrustes, BufferWordsByHand) {
+  const layers::Row row = test::conv_row({6, 10, 7, 7, 3, 1, 1, 1, 1});
+  accel::Accelerator a;
+  a.array.rows = 4;
+  a.array.columns = 2;
+  a.procrustes.registers = 18;
+  const accel::Work forward = accel::forward_work(row, 5);
+  const accel::Work works[] = {forward, accel::input_gradient_work(forward, row),
+                               accel::weight_gradient_work(forward, row)};
+  const int64_t x = 5 * 6 * 49, y = 5 * 10 * 49, w = 10 * 6 * 9;
+  struct Words {
+    const char* mapping;
+    int64_t ifmap, filter, ofmap, sums;
+  };
+  const std::vector<Words> expected[] = {
+      // kn: 3 rounds of 4 filters, 3 groups of 2 examples. ck: 5 groups of 2 filters; 4 PEs hold
+      // all
+      // 6 channels.
+      {{"kn", 3 * x, 3 * w, y, 0}, {"ck", 5 * x, w, y, 0}},
+      // Channels and filters change places: kn 2 rounds, ck 3 groups; 4 PEs hold 8 of 10.
+      {{"kn", 2 * y, 3 * w, x, 0}, {"ck", 3 * y, w, 2 * x, x}},
+      // Laid out as the forward pass; dW is summed over groups of examples.
+      {{"kn", 3 * x, y, 3 * w, 2 * w}, {"ck", 5 * x, 2 * y, w, 0}}};
+  for (size_t i = 0; i < std::size(works); ++i) {
+    for (const Words& words : expected[i]) {
+      a.procrustes.mapping = words.mapping;
+      const accel::SramWords sram = kProcrustes.dense({row, works[i], 5}, {}, a).sram;
+      EXPECT_EQ(sram.ifmap, words.ifmap) << words.mapping << i;
+      EXPECT_EQ(sram.filter, words.filter) << words.mapping << i;
+      EXPECT_EQ(sram.ofmap, words.ofmap) << words.mapping << i;
+      EXPECT_EQ(sram.sums, words.sums) << words.mapping << i;
+    }
+  }
+}
+
+TEST(Procrustes, WithoutZerosSparseIsDense) {
+  core::Rng random(3);
+  for (int trial = 0; trial < 200; ++trial) {
+    PairCounts pairs;
+    pairs.filters = 1 + random.below(40);
+    pairs.channels = 1 + random.below(40);
+    pairs.kernel = 1 + random.below(9);
+    pairs.counts.assign(static_cast<size_t>(pairs.filters * pairs.channels),
+                        static_cast<int32_t>(pairs.kernel));
+    accel::Array array;
+    array.rows = 1 + random.below(7);
+    array.columns = 1 + random.below(7);
+    accel::ProcrustesMapping mapping;
+    mapping.registers = 1 + random.below(60);
+    for (const char* name : {"kn", "ck"}) {
+      mapping.mapping = name;
+      const WeightCycles cycles = weight_cycles(pairs, array, mapping);
+      EXPECT_EQ(cycles.sparse, cycles.dense)
+          << name << ", " << pairs.filters << " filters, " << pairs.channels << " channels, "
+          << array.rows << "x" << array.columns << ", " << mapping.registers << " registers";
+      const WeightCycles drawn =
+          drawn_weight_cycles(pairs.filters, pairs.channels, pairs.kernel, 1, array, mapping);
+      EXPECT_EQ(drawn.dense, cycles.dense) << name;
+    }
   }
 }
 

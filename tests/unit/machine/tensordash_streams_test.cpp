@@ -9,6 +9,7 @@
 
 #include "adagp/accel/work.h"
 #include "adagp/machine/machine.h"
+#include "adagp/machine/tensordash_classes.h"
 #include "adagp/machine/tensordash_schedule.h"
 #include "unit/machine/made_traces.h"
 

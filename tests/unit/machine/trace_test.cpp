@@ -10,6 +10,7 @@
 #include "adagp/core/error.h"
 #include "adagp/io/safetensors.h"
 #include "adagp/machine/given.h"
+#include "adagp/machine/trace_check.h"
 #include "unit/machine/made_traces.h"
 #include "unit/temp_folder.h"
 
@@ -95,6 +96,21 @@ TEST_F(TraceFile, IsReadAsItWasWritten) {
   EXPECT_EQ(zeros[0].of(accel::Pass::kForward).right.bits, &fc.w);
 }
 
+// Rules that leave layers in fp32 write a width of 0: zeros of such a trace are of use, its widths
+// are not.
+TEST_F(TraceFile, ALayerInFp32HasAWidthOfZero) {
+  tensors["fc/mantissa"].bytes = std::string(3, '\0');
+  const Trace trace = read_trace(write());
+  EXPECT_EQ((*trace.find("fc")->mantissa)[2], 0);
+  EXPECT_EQ(operands_of(table, trace, Reads::kZeros)[0].x.density, trace.find("fc")->density[0]);
+  try {
+    operands_of(table, trace, Reads::kWidths);
+    FAIL() << "fp32 has no cost on machine fast";
+  } catch (const DataError& e) {
+    EXPECT_NE(std::string(e.what()).find("layer 'fc' was in fp32"), std::string::npos) << e.what();
+  }
+}
+
 TEST_F(TraceFile, AUseOfALayerHasItsOwnBitsOrThoseOfTheFirst) {
   layers::Row again = table.rows[0];
   again.name = "fc#2";
@@ -107,6 +123,20 @@ TEST_F(TraceFile, AUseOfALayerHasItsOwnBitsOrThoseOfTheFirst) {
   EXPECT_EQ(twice.find(again)->name, "fc#2");
   again.name = "other#2";
   EXPECT_EQ(twice.find(again), nullptr);
+}
+
+// Batches of sentences differ in length, those of the table are of one length.
+TEST_F(TraceFile, ALinearLayerMaySeeAnotherNumberOfWords) {
+  tensors["fc/x.bits"] = {"U8", {2, 3, 1, 2}, std::string(12, '\1')};
+  tensors["fc/dy.bits"] = {"U8", {2, 3, 1, 1}, std::string(6, '\1')};
+  EXPECT_NE(error().find("X is 3x1x9, the network has 1x1x9"), std::string::npos) << error();
+  table.rows[0].input[2] = table.rows[0].output[2] = 16;
+  EXPECT_EQ(error(), "");
+  tensors["fc/dy.bits"] = {"U8", {2, 4, 1, 1}, std::string(8, '\1')};
+  EXPECT_NE(error().find("expected equal numbers of words"), std::string::npos) << error();
+  table.rows[0].input[0] = 10;
+  tensors["fc/dy.bits"] = {"U8", {2, 3, 1, 1}, std::string(6, '\1')};
+  EXPECT_NE(error().find("X is 3x1x9"), std::string::npos) << error();
 }
 
 TEST_F(TraceFile, EpochsComeInTheirOrder) {

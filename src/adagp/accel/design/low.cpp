@@ -13,7 +13,7 @@ void swap_words(int64_t in, int64_t stored, const Accelerator& a, Cycles& step, 
   const double rate =
       a.swap_words_per_cycle > 0 ? a.swap_words_per_cycle : static_cast<double>(a.array.columns);
   step.swap = add(step.swap, cycles_for(static_cast<double>(words), rate));
-  out.energy_predictor += transfer_energy(in, stored, a);
+  out.energy_predictor += transfer_energy(static_cast<double>(in), static_cast<double>(stored), a);
 }
 
 void low_batch(std::span<const LayerCost> layers, schedule::Phase phase,

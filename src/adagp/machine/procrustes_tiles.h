@@ -17,6 +17,7 @@
 
 #include "adagp/accel/accelerator.h"
 #include "adagp/accel/operands.h"
+#include "adagp/machine/draws.h"
 
 namespace adagp::machine {
 
@@ -45,7 +46,11 @@ WeightCycles weight_cycles(const PairCounts& pairs, const accel::Array& array,
 // The same where only the share of non-zeros is known: independent zeros are drawn, fixed by the
 // arguments.
 WeightCycles drawn_weight_cycles(int64_t filters, int64_t channels, int64_t kernel, double density,
-                                 const accel::Array& array,
-                                 const accel::ProcrustesMapping& mapping);
+                                 const accel::Array& array, const accel::ProcrustesMapping& mapping,
+                                 Draws* draws = nullptr);
+
+// Mapping ck: channels that a PE holds at a time.
+int64_t ck_channels(int64_t channels, int64_t kernel, const accel::Array& array,
+                    const accel::ProcrustesMapping& mapping);
 
 }  // namespace adagp::machine
