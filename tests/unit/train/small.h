@@ -1,9 +1,13 @@
 #pragma once
 // A small world in which training takes milliseconds.
 
+#include <sstream>
+
 #include <ATen/ATen.h>
 #include <ATen/Parallel.h>
+#include <nlohmann/json.hpp>
 
+#include "adagp/core/files.h"
 #include "adagp/method/table.h"
 #include "adagp/step/session.h"
 #include "adagp/train/build.h"
@@ -54,6 +58,21 @@ inline data::Batch batch(const config::RunConfig& c, int64_t position = 0) {
   const auto source = task()->batches(c, task::Use::kTrain, at::kCPU);
   source->seek(0, position);
   return source->next();
+}
+
+// One answer for all examples of ten classes has at least log(10) = 2.303; less, with a distance,
+// is something that was learnt.
+constexpr double kLossOfConstantAnswers = 2.25;
+
+// Mean losses of the training batches, by epoch of a run.
+inline std::vector<double> train_losses(const core::fs::path& run) {
+  std::vector<double> out;
+  std::istringstream lines(core::read_file(run / "metrics.jsonl"));
+  for (std::string line; std::getline(lines, line);) {
+    const auto record = nlohmann::json::parse(line);
+    if (record.value("kind", "") == "epoch") out.push_back(record.at("train_loss"));
+  }
+  return out;
 }
 
 inline std::map<std::string, at::Tensor> copy_of(const torch::nn::Module& net) {
