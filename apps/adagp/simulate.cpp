@@ -110,9 +110,6 @@ int run_on_machine(const SimulateArgs& args) {
     throw UsageError(
         "simulate: --machine prints text or --json; leave out --csv, --explain and --pareto");
   }
-  if (!args.options.dataflows.empty()) {
-    throw UsageError("simulate: a machine has its own dataflow; leave out --dataflow");
-  }
   const study::MachineResult result = study::run_machine(args.options, args.machine);
   core::print_result(args.json ? study::machine_json(result, args.per_layer)
                                : study::machine_text(result, args.per_layer),

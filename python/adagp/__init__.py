@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from .layer_table import LayerTable as LayerTable
     from .layer_table import layers as layers
     from .layer_table import networks as networks
+    from .machine_sim import MachineSimulation as MachineSimulation
+    from .machine_sim import machines as machines
     from .pipelines import Pipelines as Pipelines
     from .pipelines import pipeline as pipeline
     from .pipelines import time_blocks as time_blocks
@@ -40,6 +42,7 @@ _LAZY = {
     "Budget": "results",
     "Comparison": "results",
     "LayerTable": "layer_table",
+    "MachineSimulation": "machine_sim",
     "MissingMacsWarning": "sim",
     "Pipelines": "pipelines",
     "Plan": "plan",
@@ -51,6 +54,7 @@ _LAZY = {
     "compare": "lab",
     "doctor": "_doctor",
     "layers": "layer_table",
+    "machines": "machine_sim",
     "networks": "layer_table",
     "pipeline": "pipelines",
     "runs": "results",

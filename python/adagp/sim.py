@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import warnings
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 
@@ -23,6 +23,7 @@ from ._arguments import (
 from ._extras import need
 from .errors import UsageError
 from .layer_table import LayerTable, is_path, layers
+from .machine_sim import MachineSimulation, run_machine
 
 # Inputs of the usual data sets, whose number of examples is known.
 _USUAL_SHAPES = {"3x224x224": "imagenet", "3x32x32": "cifar"}
@@ -199,6 +200,7 @@ def warn_of_missing(lines: str) -> str:
     return lines
 
 
+@overload
 def simulate(
     model: Any,
     input: Any = None,
@@ -206,8 +208,58 @@ def simulate(
     *,
     array: Any = None,
     dataflow: Any = None,
+    designs: Any = ...,
+    accelerator: Any = None,
+    settings: Mapping[str, Any] | None = None,
+    epochs: int = 90,
+    examples: int | None = None,
+    schedule: str = ...,
+    predictor: str = ...,
+    predictor_channels: Any = None,
+    predictor_pooled: Any = None,
+    predictor_summary: Any = None,
+    inference: bool = False,
+    products_only: bool = False,
+    threads: int = 0,
+    progress: bool = False,
+    machine: None = None,
+) -> Simulation: ...
+
+
+@overload
+def simulate(
+    model: Any = None,
+    input: Any = None,
+    batch: Any = None,
+    *,
+    machine: str,
+    trace: Any = None,
+    sparsity: Mapping[str, float] | str | None = None,
+    bits: Mapping[str, int] | str | None = None,
+    array: Any = None,
+    designs: Any = ...,
+    accelerator: Any = None,
+    settings: Mapping[str, Any] | None = None,
+    epochs: int = 90,
+    examples: int | None = None,
+    schedule: str = ...,
+    predictor: str = ...,
+    predictor_channels: Any = None,
+    predictor_pooled: Any = None,
+    predictor_summary: Any = None,
+    products_only: bool = False,
+) -> MachineSimulation: ...
+
+
+def simulate(
+    model: Any = None,
+    input: Any = None,
+    batch: Any = None,
+    *,
+    array: Any = None,
+    dataflow: Any = None,
     designs: Any = "baseline,low,efficient,max",
-    accelerator: Any = "adagp-180",
+    accelerator: Any = None,
     settings: Mapping[str, Any] | None = None,
     epochs: int = 90,
     examples: int | None = None,
@@ -220,7 +272,11 @@ def simulate(
     products_only: bool = False,
     threads: int = 0,
     progress: bool = False,
-) -> Simulation:
+    machine: str | None = None,
+    trace: Any = None,
+    sparsity: Mapping[str, float] | str | None = None,
+    bits: Mapping[str, int] | str | None = None,
+) -> Simulation | MachineSimulation:
     """Simulates training (or with `inference` the forward pass) of networks on accelerators.
 
     `model` and `input` are as in `adagp.layers`; `model` may also be a list. Lists (or texts such
@@ -229,15 +285,28 @@ def simulate(
     as {"buffer.bytes": 2**17} or {"buffer_bytes": 2**17}. `examples` of an epoch are the data
     set's, where the input is known.
 
+    `machine` is another training accelerator (`adagp.machines()`), compared with itself without its
+    trick; the result is a `MachineSimulation`. Its operands are `trace`, a run folder with traces
+    (then `model` can be left out), or the same in all layers: `sparsity` as {"x": 0.5, "w": 0.9} in
+    shares of zeros, or `bits` as {"w": 2, "a": 2, "g": 4}.
+
     >>> import adagp
     >>> sim = adagp.simulate("resnet18", input="cifar", batch=64, array=["12x15", "32x32"])
     >>> len(sim)
     8
     >>> bool((sim["speedup"] >= 1).all())
     True
+    >>> adagp.simulate("vgg13_bn", machine="fast", bits={"w": 2, "a": 2, "g": 2}).speedup > 3
+    True
     """
     options = _core.SimulateOptions()
-    tables = set_network(options, model, input)
+    if machine is None and (trace is not None or sparsity is not None or bits is not None):
+        raise UsageError("trace, sparsity and bits are for machine=, which is not given")
+    if model is None and trace is None:
+        raise UsageError("model is not given: name a network, or with machine= give trace=")
+    tables = set_network(options, model, input) if model is not None else []
+    if accelerator is None:
+        accelerator = "adagp-180" if machine is None else ""  # a machine has its own preset
     set_machine(options, accelerator, array, dataflow, batch, settings, products_only)
     options.designs = listed(designs, "designs")
     options.epochs = whole(epochs, "epochs", -(2**62))
@@ -254,6 +323,8 @@ def simulate(
         options.examples = usual_examples(tables)
         if options.examples is not None:
             notes.append(f"an epoch has {options.examples:,} examples, as examples= was not given")
+    if machine is not None:
+        return run_machine(options, machine, trace, sparsity, bits, "\n".join(notes))
     show, close = progress_bar(progress, "run")
     try:
         sweep = _core.simulate(options, show if progress else None)

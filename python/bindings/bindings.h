@@ -11,6 +11,7 @@ void bind_plan(nanobind::module_& module);
 void bind_report(nanobind::module_& module);
 void bind_run_files(nanobind::module_& module);
 void bind_schedule(nanobind::module_& module);
+void bind_machines(nanobind::module_& module);
 void bind_layers(nanobind::module_& module);
 void bind_simulate(nanobind::module_& module);
 void bind_pipeline(nanobind::module_& module);

@@ -14,5 +14,6 @@ NB_MODULE(_core, module) {
   adagp::python::bind_run_files(module);
   adagp::python::bind_layers(module);
   adagp::python::bind_simulate(module);
+  adagp::python::bind_machines(module);
   adagp::python::bind_pipeline(module);
 }

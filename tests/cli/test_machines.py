@@ -231,6 +231,19 @@ def test_adagp_on_top_follows_the_closed_law():
         assert efficient["together"] == pytest.approx(together, rel=1e-6)
 
 
+def test_fast_at_equal_area():
+    flags = ("--machine", "fast", "--model", "vgg13_bn", "--bits", "w=2,a=2,g=4")
+    run = run_json(*flags)
+    assert "fast.mac_area" in run["equal_area"]["base"]
+    cycles = sum(one["cycles"] for one in run["passes"].values())
+    assert run["equal_area"]["speedup"] == pytest.approx(run["equal_area"]["base_cycles"] / cycles)
+    # A MAC of twice the area leaves half of the array.
+    larger = run_json(*flags, "--set", "fast.mac_area=2")["equal_area"]["speedup"]
+    assert larger == pytest.approx(2 * run["equal_area"]["speedup"], rel=0.1)
+    assert "at equal area" in simulate(*flags).stdout
+    assert "equal_area" not in run_json("--machine", "camel", "--model", "vgg13_bn")
+
+
 def test_norms_take_the_input_gradients_gain():
     with_norms = run_json("--model", "vgg13_bn", "--machine", "tensordash", "--sparsity", "x=0.5")
     without = run_json("--model", "vgg13", "--machine", "tensordash", "--sparsity", "x=0.5,dy=0.5")

@@ -69,6 +69,8 @@ void bind_machines(core::Binding& keys, Accelerator& a) {
   keys.bind("fast.regroup", &f.regroup, "each product groups along what it sums over");
   keys.bind("fast.fmac_pj", &f.fmac_pj, "a cell of 16 2-bit products for a cycle, pJ; a guess")
       .between(0, 1e12);
+  keys.bind("fast.mac_area", &f.mac_area, "area of a bf16 MAC over that of such a cell; a guess")
+      .between(0.01, 100);
   ProcrustesMapping& p = a.procrustes;
   keys.bind("procrustes.mapping", &p.mapping, "kn (filters x examples) or ck (channels x filters)")
       .one_of({"kn", "ck"});

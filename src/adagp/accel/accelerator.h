@@ -61,6 +61,7 @@ struct FastFormat {
   int64_t exponent_bits = 3;  // stored for a group of 16 values
   bool regroup = true;        // each product groups its operands along what it sums over
   double fmac_pj = 1.0;       // one cell for one cycle: a guess
+  double mac_area = 1.0;      // area of a bf16 MAC over that of a cell: a guess
 };
 
 // Procrustes (machine/procrustes_tiles.h), on array.rows x array.columns PEs.

@@ -1,5 +1,8 @@
 #include "adagp/machine/fast.h"
 
+#include <algorithm>
+#include <cmath>
+
 #include "adagp/accel/checked_math.h"
 #include "adagp/machine/block_array.h"
 #include "adagp/machine/machine.h"
@@ -39,6 +42,17 @@ accel::PassCost fast_predictor(const accel::Work& work, const accel::Accelerator
   return fast_product(work, kFastDense, kFastDense, second ? a.second_array() : a.array, a);
 }
 
+// bf16 MACs, one product a cycle, on the in-place array of the same area.
+accel::PassCost bf16_product(const Product& product, const accel::Operands&,
+                             const accel::Accelerator& a) {
+  accel::Array array = a.array;
+  const double columns = static_cast<double>(array.columns) / a.fast.mac_area;
+  array.columns = std::max<int64_t>(1, std::llround(columns));
+  const BlockCost cost = block_array_cost(product.work, array, {1, 1, 1, false});
+  const double joules = static_cast<double>(cost.array.macs) * a.energy.mac_pj * 1e-12;
+  return pass_cost(product.work, cost.array, a, joules);
+}
+
 }  // namespace
 
 int64_t chunks_of(int mantissa) {
@@ -66,11 +80,13 @@ const Machine kFast = {
     false,
     {"fast.fmac_pj: no published energy of a cell was found",
      "array of 256x64 cells at 500 MHz and exponents of 3 bits: from memory of the paper",
-     "a larger array in the same area, where most of the published gain comes from, is not "
-     "modelled",
+     "equal area: a cell of 16 two-bit multipliers and a bf16 MAC have 64 one-bit products and one "
+     "fp32 sum each, so their areas are taken to be equal (fast.mac_area)",
      "conversion to groups costs no cycles"},
     fast_dense,
     fast_cost,
-    fast_predictor};
+    fast_predictor,
+    bf16_product,
+    "bf16 MACs on an array of the same area, a MAC as large as a cell times fast.mac_area"};
 
 }  // namespace adagp::machine

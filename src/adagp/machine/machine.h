@@ -45,6 +45,11 @@ struct Machine {
                           const accel::Accelerator& accelerator);
   accel::PassCost (*predictor)(const accel::Work& work, const accel::Accelerator& accelerator,
                                bool second);
+  // Optional: the product on an array of plain MACs in the area of the machine. It is shown beside
+  // the comparison with `dense`, because the published one is of this kind.
+  accel::PassCost (*equal_area)(const Product& product, const accel::Operands& operands,
+                                const accel::Accelerator& accelerator) = nullptr;
+  const char* equal_area_about = "";  // which MACs, and what is assumed of the areas
 };
 
 extern const Machine kTensorDash;

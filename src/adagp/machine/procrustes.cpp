@@ -158,6 +158,8 @@ const Machine kProcrustes = {
     false,
     {"energies: our 45 nm table, not the paper's",
      "recomputing initial weights and the threshold unit are not modelled",
+     "mapping kn: the sums of a PE stay in it until all channels are done; mapping ck: they leave "
+     "with each group of channels",
      "in the weight gradient zeros of X are taken to be spread evenly over the PEs"},
     procrustes_dense,
     procrustes_cost,

@@ -10,22 +10,24 @@ using machine::LayerOperands;
 // The products of a network on a machine.
 class MachineProducts : public accel::Products {
  public:
+  using Cost = decltype(machine::Machine::cost);
+
   MachineProducts(const machine::Machine& machine, const accel::Accelerator& accelerator,
                   const layers::Table& table, const accel::Plan& plan,
-                  const std::vector<LayerOperands>& operands, bool with_trick)
+                  const std::vector<LayerOperands>& operands, Cost cost)
       : machine_(machine),
         accelerator_(accelerator),
         table_(table),
         batch_(plan.batch),
         operands_(operands),
         kept_folds_(accel::kept_folds(plan, accelerator)),
-        with_trick_(with_trick) {}
+        cost_(cost) {}
 
   PassCost layer(size_t layer, const accel::Work& work) const override {
     const machine::Product product{table_.rows[layer], work, batch_, &draws_};
     accel::Operands operands = operands_[layer].of(work.pass);
     if (!kept_folds_.empty()) operands.kept_folds = kept_folds_[layer];
-    return (with_trick_ ? machine_.cost : machine_.dense)(product, operands, accelerator_);
+    return cost_(product, operands, accelerator_);
   }
   PassCost predictor(const accel::Work& work, bool second) const override {
     return machine_.predictor(work, accelerator_, second);
@@ -38,7 +40,7 @@ class MachineProducts : public accel::Products {
   const int64_t batch_;
   const std::vector<LayerOperands>& operands_;
   const std::vector<int64_t> kept_folds_;
-  const bool with_trick_;
+  const Cost cost_;
   mutable machine::Draws draws_;  // evaluate() has one thread
 };
 
@@ -78,15 +80,20 @@ MachineCosts machine_costs(const machine::Machine& machine, const accel::Acceler
                            const layers::Table& table, const accel::Plan& plan,
                            const std::vector<LayerOperands>& operands) {
   MachineCosts out;
-  for (const bool with_trick : {false, true}) {
-    const MachineProducts products(machine, accelerator, table, plan, operands, with_trick);
-    accel::evaluate(plan, accelerator, products, accel::Scope::kTraining,
-                    with_trick ? out.ours : out.base);
+  const auto evaluate = [&](auto cost, accel::Scope scope, std::vector<LayerCost>& layers) {
+    const MachineProducts products(machine, accelerator, table, plan, operands, cost);
+    accel::evaluate(plan, accelerator, products, scope, layers);
+  };
+  evaluate(machine.dense, accel::Scope::kTraining, out.base);
+  evaluate(machine.cost, accel::Scope::kTraining, out.ours);
+  if (machine.equal_area != nullptr) {
+    evaluate(machine.equal_area, accel::Scope::kBackprop, out.equal_area);
   }
   return out;
 }
 
 void accumulate(MachineCosts& sum, const MachineCosts& more) {
+  sum.equal_area = more.equal_area;  // of shapes alone
   accumulate(sum.base, more.base);
   accumulate(sum.ours, more.ours);
 }

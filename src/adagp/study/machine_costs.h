@@ -11,6 +11,7 @@ namespace adagp::study {
 
 struct MachineCosts {
   std::vector<accel::LayerCost> base, ours;
+  std::vector<accel::LayerCost> equal_area;  // empty where the machine has none
 };
 
 // `operands`: one entry for each row of the table, from which the plan was made.

@@ -219,6 +219,10 @@ PassPair sum_of(const PassPairs& passes) {
   return sum;
 }
 
+double MachineResult::equal_area_speedup() const {
+  return equal_area_cycles / sum_of(passes).cycles;
+}
+
 PassPair MachineResult::bp_batch() const {
   PassPair sum = sum_of(passes);
   sum += recomputed;
@@ -234,6 +238,9 @@ MachineResult run_machine(Options options, const MachineOptions& given) {
   check_flags(machine, given);
   if (options.inference) {
     throw UsageError("--machine is about training steps: leave out --inference");
+  }
+  if (!options.dataflows.empty()) {
+    throw UsageError("a machine has its own dataflow: leave out --dataflow");
   }
   if (options.accelerators.empty()) options.accelerators = machine.preset;
   std::vector<core::fs::path> files;
@@ -297,6 +304,14 @@ MachineResult run_machine(Options options, const MachineOptions& given) {
   if (!dense.empty()) {
     result.remarks.push_back(core::cat(dense.size(), " products have no trace and count as dense: ",
                                        dense[0], dense.size() > 1 ? ", ..." : ""));
+  }
+  if (const std::string missing = layers::missing_text(*one.table); !missing.empty()) {
+    result.remarks.push_back(missing);
+  }
+  for (const LayerCost& layer : mean.equal_area) {
+    for (const PassCost* pass : {&layer.forward, &layer.input_gradient, &layer.weight_gradient}) {
+      result.equal_area_cycles += product_cycles(*pass);
+    }
   }
   result.total_base = batch_total(mean.base);
   if (machine.reversible) {

@@ -67,6 +67,7 @@ struct MachineResult {
   std::string model, input, accelerator, source;
   int64_t batch = 1, examples = 0;   // examples: of a trace
   PassPairs passes;                  // of a BP batch, mean over epochs
+  double equal_area_cycles = 0;      // products on plain MACs of equal area; 0: not modelled
   PassPair recomputed;               // reversible training computes forward passes again
   double total_base = 0, total = 0;  // cycles of a BP batch with vector passes and stalls
   double alpha = 0;                  // the predictor's forward pass over the dense forward pass
@@ -80,6 +81,8 @@ struct MachineResult {
   double retention_us = 0;
   std::vector<std::string> remarks;
 
+  // Of the products of a BP batch over plain MACs of equal area; 0: not modelled.
+  double equal_area_speedup() const;
   // Products of a BP batch; of machine camel with recomputation and the energy of its eDRAM.
   PassPair bp_batch() const;
 };

@@ -136,6 +136,10 @@ std::string machine_text(const MachineResult& result, bool per_layer) {
                 fixed(batch.energy / batch.base_energy, 3), ", of multipliers alone ",
                 fixed(batch.compute / batch.base_compute, 3), " of that without\n");
   }
+  if (result.equal_area_cycles > 0) {
+    text += cat("at equal area: ", fixed(result.equal_area_speedup(), 3), "x over ",
+                result.machine->equal_area_about, "\n");
+  }
   if (per_layer) text += "\n" + layers_table(result);
   if (result.epochs.size() > 1) {
     text += "\nspeed-up by epoch:";
@@ -176,6 +180,11 @@ std::string machine_json(const MachineResult& result, bool per_layer) {
                       {"machine_energy_ratio", batch.energy / batch.base_energy},
                       {"machine_compute_energy_ratio", batch.compute / batch.base_compute},
                       {"passes", passes_json(result.passes)}};
+  if (result.equal_area_cycles > 0) {
+    out["equal_area"] = {{"base", result.machine->equal_area_about},
+                         {"base_cycles", result.equal_area_cycles},
+                         {"speedup", result.equal_area_speedup()}};
+  }
   if (result.recomputed.cycles > 0) out["recomputed"] = pair_json(result.recomputed);
   out["alpha"] = result.alpha;
   out["alpha_backward"] = result.alpha_backward;

@@ -94,7 +94,8 @@ std::string systems_text(const std::vector<SystemRow>& rows) {
                        {"network", Align::kLeft},
                        {"operands", Align::kLeft},
                        {"alone (x)"},
-                       {"energy ratio"},
+                       {"energy, with / without"},
+                       {"equal area (x)"},
                        {"Efficient on top (x)"},
                        {"law (x)"},
                        {"MAX on top (x)"},
@@ -104,18 +105,20 @@ std::string systems_text(const std::vector<SystemRow>& rows) {
     const PassPair batch = row.result.bp_batch();
     const MachineDesign& efficient = *design_of(row.result, "efficient");
     const MachineDesign& max = *design_of(row.result, "max");
-    table.add_row({row.result.machine->name, row.result.model, row.setting,
-                   core::fixed(batch.speedup(), 3),
-                   core::fixed(batch.energy / batch.base_energy, 3),
-                   core::fixed(efficient.speedup, 3), core::fixed(efficient.law, 3),
-                   core::fixed(max.speedup, 3), core::fixed(efficient.together, 3), row.published});
+    table.add_row(
+        {row.result.machine->name, row.result.model, row.setting, core::fixed(batch.speedup(), 3),
+         core::fixed(batch.energy / batch.base_energy, 3),
+         row.result.equal_area_cycles > 0 ? core::fixed(row.result.equal_area_speedup(), 3) : "",
+         core::fixed(efficient.speedup, 3), core::fixed(efficient.law, 3),
+         core::fixed(max.speedup, 3), core::fixed(efficient.together, 3), row.published});
   }
   std::string text = table.console();
   text +=
       "alone: a BP batch against the same machine without its trick; on top: ADA-GP against "
       "backprop on the machine, by simulation and by the closed law (docs/systems.md); both: "
-      "Efficient on the machine against backprop without the trick. Machines are never compared "
-      "with each other.\n";
+      "Efficient on the machine against backprop without the trick; equal area: a BP batch against "
+      "plain MACs that take the area of the machine. Machines are never compared with each "
+      "other.\n";
   const machine::Machine* last = nullptr;
   for (const SystemRow& row : rows) {
     if (row.result.machine == last) continue;

@@ -107,6 +107,25 @@ TEST(Fast, LongStreamsCostTheProductsOfTheWidths) {
   }
 }
 
+// bf16 MACs in the area of 8x4 cells: with long streams 16 values a cell and cycle, divided by the
+// chunks.
+TEST(Fast, EqualAreaIsAnArrayOfPlainMacs) {
+  accel::Accelerator a;
+  a.array.rows = 8;
+  a.array.columns = 4;
+  const layers::Row row = test::linear_row(320, 16);
+  const accel::Work work = accel::forward_work(row, 1000);
+  const auto cycles = [&](double mac_area) {
+    a.fast.mac_area = mac_area;
+    return kFast.equal_area({row, work, 1000}, {}, a).array;
+  };
+  // ceil(N/H) * ceil(K/W) * (M + 2H + W - 2)
+  EXPECT_EQ(cycles(1), 2 * 80 * (1000 + 16 + 4 - 2));
+  EXPECT_EQ(cycles(2), 2 * 160 * (1000 + 16 + 2 - 2));
+  EXPECT_EQ(cycles(0.5), 2 * 40 * (1000 + 16 + 8 - 2));
+  EXPECT_EQ(cycles(100), 2 * 320 * (1000 + 16 + 1 - 2));  // at least one column
+}
+
 TEST(Fast, StoredBitsAndWidthsThatAreNotModelled) {
   const accel::FastFormat format;
   EXPECT_NEAR(stored_bits(2, format), 3.19, 0.005);
