@@ -13,7 +13,11 @@ namespace {
 
 constexpr int kLeastTries = 5, kMostTries = 100;
 constexpr double kLeastMs = 20;  // short products are tried until this time is spent
-constexpr double kHopeless = 2;  // a layout that takes so many times the best is not tried again
+// On a busy machine the first tries may all be slow: it goes on until some tries in a row have made
+// no layout's best time better, but not longer than this.
+constexpr int kCalmTries = 4;
+constexpr double kRealGain = 0.02, kMostMs = 3000;
+constexpr double kHopeless = 3;  // after kLeastTries, a layout that takes so many times the best
 
 double milliseconds(const std::function<void()>& work) {
   const auto start = std::chrono::steady_clock::now();
@@ -26,12 +30,18 @@ LayoutChoice compare_layouts(const std::function<void(Layout)>& compute) {
   LayoutChoice out;
   for (const Layout layout : kLayouts) compute(layout);  // memory is touched, oneDNN makes its code
   double spent = 0;
-  for (int i = 0; i < kMostTries && (i < kLeastTries || spent < kLeastMs); ++i) {
+  int better = 0;  // the latest try that made a best time better
+  const auto enough = [&](int tries) {
+    if (tries < kLeastTries) return false;
+    return spent > kMostMs || (spent > kLeastMs && tries - better > kCalmTries);
+  };
+  for (int i = 0; i < kMostTries && !enough(i); ++i) {
     const double best = *std::min_element(out.ms.begin(), out.ms.end());
     for (const Layout layout : kLayouts) {
       double& fastest = out.ms[index_of(layout)];
-      if (i > 0 && fastest > kHopeless * best) continue;
+      if (i >= kLeastTries && fastest > kHopeless * best) continue;
       const double ms = milliseconds([&] { compute(layout); });
+      if (i == 0 || ms < (1 - kRealGain) * fastest) better = i;
       fastest = i == 0 ? ms : std::min(fastest, ms);
       spent += ms;
     }

@@ -10,8 +10,9 @@ namespace adagp::nn {
 inline constexpr double kLeastGain = 0.05;
 
 // Measures the three products with every layout for batches of `examples` on made-up numbers, with
-// the present number of threads. Tries of all layouts alternate, and the fastest of each counts, so
-// that a busy moment of the machine does not decide. Draws no random numbers.
+// the present number of threads. Tries of all layouts alternate, the fastest of each counts, and
+// there are more of them while the best times still improve, so that a busy moment of the machine
+// does not decide. Draws no random numbers.
 LayoutChoices search_layouts(const ConvolutionShape& shape, int64_t examples);
 
 // The layout that the measured times speak for.

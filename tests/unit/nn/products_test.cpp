@@ -116,7 +116,7 @@ TEST(Products, EveryChoiceOfLayoutsIsRightWithinRoundingErrors) {
       const auto last_order = at::MemoryFormat::ChannelsLast;
       EXPECT_GE(got.y.is_contiguous(last_order), usual.y.is_contiguous(last_order));
       EXPECT_GE(got.dx.is_contiguous(last_order), usual.dx.is_contiguous(last_order));
-      EXPECT_EQ(got.dw.strides(), w.strides());
+      EXPECT_EQ(got.dw.strides(), (bits & 4U) != 0 ? w.strides() : usual.dw.strides());
       if (bits != 0) continue;
       EXPECT_TRUE(at::equal(got.y, usual.y) && at::equal(got.dx, usual.dx) &&
                   at::equal(got.dw, usual.dw) && at::equal(got.db, usual.db));
