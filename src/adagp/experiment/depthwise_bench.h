@@ -16,7 +16,7 @@ namespace adagp::experiment {
 struct DepthwiseTime {
   int64_t channels = 0, height = 0, width = 0, stride = 1;  // of the input
   int64_t times = 1;                                        // layers of this shape in the network
-  std::string pass;             // forward, input gradient, weight gradient
+  std::string pass{};           // forward, input gradient, weight gradient
   double bytes = 0;             // both maps once
   double library = 0, own = 0;  // seconds, medians
 };
