@@ -7,6 +7,7 @@
 #include "adagp/core/special_files.h"
 #include "adagp/core/text.h"
 #include "adagp/experiment/bench.h"
+#include "adagp/experiment/depthwise_bench.h"
 #include "adagp/experiment/roofline.h"
 #include "commands.h"
 #include "train_flags.h"
@@ -18,28 +19,41 @@ struct BenchArguments {
   TrainFlags flags;
   std::string input, only;
   int repeats = 20;
-  bool json = false, roofline = false;
+  bool json = false, roofline = false, depthwise = false, csv = false, markdown = false;
   std::string models, plot;
   double peak_gflops = 0, peak_bandwidth = 0;  // 0: measured
 };
 
-int run_roofline(const BenchArguments& arguments) {
+report::MachineLimits given_limits(const BenchArguments& arguments) {
+  report::MachineLimits given;
+  given.flops = 1e9 * arguments.peak_gflops;
+  given.bytes = 1e9 * arguments.peak_bandwidth;
+  return given;
+}
+
+std::vector<std::string> models_of(const BenchArguments& arguments) {
+  if (core::trim(arguments.models) == "all") return experiment::roofline_models();
   std::vector<std::string> models;
   for (const std::string& part : core::split(arguments.models, ',')) {
     if (!core::trim(part).empty()) models.push_back(core::trim(part));
   }
   if (models.empty() && !arguments.models.empty()) {
     throw UsageError("--models " + arguments.models +
-                     ": names no network; expected names with commas: vgg13_bn,resnet18");
+                     ": names no network; expected names with commas (vgg13_bn,resnet18) or all");
   }
-  report::MachineLimits given;
-  given.flops = 1e9 * arguments.peak_gflops;
-  given.bytes = 1e9 * arguments.peak_bandwidth;
-  const auto result = experiment::roofline(arguments.flags.resolve(), arguments.input,
-                                           arguments.repeats, models, given);
-  core::print_result(
-      arguments.json ? report::roofline_json(result).dump(2) + "\n" : report::roofline_text(result),
-      arguments.json);
+  return models;
+}
+
+int run_roofline(const BenchArguments& arguments) {
+  const auto result =
+      experiment::roofline(arguments.flags.resolve(), arguments.input, arguments.repeats,
+                           models_of(arguments), given_limits(arguments));
+  const bool data = arguments.json || arguments.csv;
+  core::print_result(arguments.json       ? report::roofline_json(result).dump(2) + "\n"
+                     : arguments.csv      ? report::roofline_csv(result)
+                     : arguments.markdown ? report::roofline_markdown(result)
+                                          : report::roofline_text(result),
+                     data);
   // Last: a picture that cannot be written must not cost the figures.
   if (!arguments.plot.empty()) {
     core::write_output(arguments.plot, report::svg(report::roofline_chart(result)));
@@ -47,8 +61,20 @@ int run_roofline(const BenchArguments& arguments) {
   return 0;
 }
 
+int run_depthwise(const BenchArguments& arguments) {
+  const auto result = experiment::depthwise_bench(arguments.flags.resolve(), arguments.input,
+                                                  arguments.repeats, given_limits(arguments));
+  core::print_result(arguments.json ? result.to_json().dump(2) + "\n" : result.text(),
+                     arguments.json);
+  return 0;
+}
+
 int run_bench(const BenchArguments& arguments) {
   if (arguments.roofline) return run_roofline(arguments);
+  if (arguments.depthwise) return run_depthwise(arguments);
+  if (arguments.peak_bandwidth > 0) {
+    throw UsageError("--peak-bandwidth requires --roofline or --depthwise");
+  }
   const auto result = experiment::bench(arguments.flags.resolve(), arguments.input,
                                         arguments.repeats, arguments.only);
   core::print_result((arguments.json ? result.to_json().dump(2) : result.text()) + "\n",
@@ -65,14 +91,31 @@ void add_roofline_flags(CLI::App& command, BenchArguments& arguments) {
   const auto add = [&](const char* name, auto& value, const char* about) {
     return command.add_option(name, value, about)->needs(roofline)->type_name("");
   };
-  add("--models", arguments.models, "--roofline: several networks, vgg13_bn,resnet18,...");
+  add("--models", arguments.models,
+      "--roofline: several networks, vgg13_bn,resnet18,...; all: every classification network");
+  auto* csv = command.add_flag("--csv", arguments.csv,
+                               "--roofline: CSV, a line for each network, step and kind");
+  auto* markdown =
+      command.add_flag("--markdown", arguments.markdown,
+                       "--roofline: a Markdown table, a line for each network and step");
+  auto* json = command.get_option("--json");
+  csv->needs(roofline)->excludes(json)->excludes(markdown);
+  markdown->needs(roofline)->excludes(json);
   add("--plot", arguments.plot, "--roofline: write a picture (SVG)");
   add("--peak-gflops", arguments.peak_gflops,
       "--roofline: FLOPs of a matrix product, in 10^9 a second (default: measured)")
       ->check(CLI::PositiveNumber);
-  add("--peak-bandwidth", arguments.peak_bandwidth,
-      "--roofline: the memory's bandwidth in GB/s (default: measured by a copy)")
+  command
+      .add_option("--peak-bandwidth", arguments.peak_bandwidth,
+                  "--roofline, --depthwise: the memory's bandwidth in GB/s (default: measured by a "
+                  "copy)")
+      ->type_name("")
       ->check(CLI::PositiveNumber);
+  command
+      .add_flag("--depthwise", arguments.depthwise,
+                "The network's depthwise convolutions by our kernels and by LibTorch, side by side")
+      ->excludes(roofline)
+      ->excludes(command.get_option("--only"));
 }
 
 }  // namespace

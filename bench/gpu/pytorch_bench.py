@@ -42,14 +42,38 @@ def build(name, form):
     net = getattr(torchvision.models, name)(weights=None, **options)
     if form == "imagenet":
         return net
+    return small_form(name, net)
+
+
+def small_form(name, net):
+    """torchvision's network changed to adagp's form for 32x32 images (adagp layers NAME --input cifar)."""
+    def same_channels(conv, kernel, padding):
+        return torch.nn.Conv2d(conv.in_channels, conv.out_channels, kernel, stride=1,
+                               padding=padding, bias=False)
+
     if name.startswith("vgg"):
         return torch.nn.Sequential(net.features, torch.nn.AdaptiveAvgPool2d(1),
                                    torch.nn.Flatten(), torch.nn.Linear(512, 10))
-    if not name.startswith("resnet"):
+    if name.startswith("resnet"):
+        net.conv1 = same_channels(net.conv1, 3, 1)
+        net.maxpool = torch.nn.Identity()
+        net.fc = torch.nn.Linear(net.fc.in_features, 10)
+    elif name.startswith("densenet"):
+        net.features.conv0 = same_channels(net.features.conv0, 3, 1)
+        net.features.pool0 = torch.nn.Identity()
+        net.classifier = torch.nn.Linear(net.classifier.in_features, 10)
+    elif name == "mobilenet_v2":  # the first two of its five strides are 1
+        net.features[0][0].stride = net.features[2].conv[1][0].stride = (1, 1)
+        net.classifier[1] = torch.nn.Linear(net.classifier[1].in_features, 10)
+    elif name == "inception_v3":  # nothing before Mixed_6a makes the image smaller
+        net.Conv2d_1a_3x3.conv.stride = (1, 1)
+        for unit in (net.Conv2d_1a_3x3, net.Conv2d_2a_3x3, net.Conv2d_4a_3x3):
+            unit.conv.padding = (1, 1)
+        net.maxpool1 = net.maxpool2 = torch.nn.Identity()
+        net.aux_logits, net.AuxLogits = False, None
+        net.fc = torch.nn.Linear(net.fc.in_features, 10)
+    else:
         raise RuntimeError(f"{name} has no form for small images here; use --input imagenet")
-    net.conv1 = torch.nn.Conv2d(3, 64, 3, stride=1, padding=1, bias=False)
-    net.maxpool = torch.nn.Identity()
-    net.fc = torch.nn.Linear(net.fc.in_features, 10)
     return net
 
 

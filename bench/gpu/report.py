@@ -6,15 +6,26 @@ Keys that a measurement lacks are shown as "-": a page with holes is better than
 import json
 import re
 
-# At batch 256 and CIFAR's size: row -> (most or least, value per network).
+# The networks that have targets, in the order of the table.
+TARGET_MODELS = ("vgg13_bn", "vgg19_bn", "resnet18", "resnet50", "mobilenet_v2", "densenet121",
+                 "inception_v3")
+# At batch 256 and CIFAR's size: row -> (most or least, value per network; "" is for all others of
+# TARGET_MODELS).
 TARGETS = {
-    "gp": ("<=", {"vgg13_bn": 1.12, "resnet18": 1.12, "resnet50": 1.12}),
-    "train": ("<=", {"vgg13_bn": 1.08, "resnet18": 1.08, "resnet50": 1.10}),
-    "pytorch": ("<=", {"vgg13_bn": 1.00, "resnet18": 1.00, "resnet50": 1.00}),
+    "gp": ("<=", {"vgg13_bn": 1.12, "vgg19_bn": 1.12, "": 1.06}),
+    "train": ("<=", {"vgg13_bn": 1.08, "resnet18": 1.04, "resnet50": 1.03}),
+    "pytorch": ("<=", {"vgg13_bn": 0.75, "resnet18": 0.80, "resnet50": 0.65, "mobilenet_v2": 0.60,
+                       "densenet121": 0.60}),
+    "bp": ("<=", {"mobilenet_v2": 3.5, "densenet121": 11, "inception_v3": 30}),
+    "limit": (">=", {"vgg13_bn": 0.5, "resnet18": 0.5, "resnet50": 0.5, "mobilenet_v2": 0.5,
+                     "densenet121": 0.5}),
     "share": (">=", {"vgg13_bn": 0.92, "resnet18": 0.92, "resnet50": 0.90}),
     "memory": ("<=", {"vgg13_bn": 1.05, "resnet18": 1.05, "resnet50": 1.05}),
 }
 TARGET_BATCH, TARGET_INPUT = 256, "cifar"
+
+KINDS = ("convolution", "linear", "norm", "elementwise", "optimizer", "predictor", "summaries",
+         "other")
 
 STEPS = (("fw_ms", "forward, no graph of autograd"), ("gp_ms", "GP"), ("bp_ms", "BP"),
          ("bp_train_ms", "BP + predictor training"), ("opt_ms", "optimizer alone"),
@@ -48,9 +59,22 @@ def best_pytorch(pytorch, model, batch, key="bp_ms"):
     return min(fitting, key=lambda r: r[key], default=None)
 
 
-def rows_of(model, batch, ours, pytorch):
+def network_of(column):
+    """"mobilenet_v2 depthwise_kernels=true" -> "mobilenet_v2"."""
+    return column.partition(" ")[0]
+
+
+def share_of_limit(roofline, model):
+    """Of the BP step, by `adagp bench --roofline --json`; None where it was not measured."""
+    for network in roofline or []:
+        if network.get("model") == model:
+            return network.get("steps", {}).get("bp", {}).get("share")
+    return None
+
+
+def rows_of(model, batch, ours, pytorch, roofline):
     """Row name -> (value or None, remark)."""
-    best = best_pytorch(pytorch, model, batch)
+    best = best_pytorch(pytorch, network_of(model), batch)
     against = None
     if best and isinstance(ours.get("bp_ms"), (int, float)):
         against = ours["bp_ms"] / best["bp_ms"]
@@ -59,6 +83,8 @@ def rows_of(model, batch, ours, pytorch):
         "gp": (ratio(ours, "gp_ms", "fw_ms", "ratio_gp_fw"), ""),
         "train": (ratio(ours, "bp_train_ms", "bp_ms", "ratio_bptrain_bp"), ""),
         "pytorch": (against, best["mode"] if best else "no PyTorch result"),
+        "bp": (ours.get("bp_ms"), ""),
+        "limit": (share_of_limit(roofline, model), ""),
         "share": (ratio(ours, "speedup", "ceiling", "share_of_ceiling"),
                   f"{number(ours.get('speedup'))} of {number(ours.get('ceiling'))}"),
         "memory": (ratio(peaks, "gp", "fw"), ""),
@@ -71,8 +97,9 @@ def judged(row, model, wanted, value, remark):
         return "-"
     parts = [remark] if remark else []
     how, targets = TARGETS[row]
-    if wanted and model in targets:
-        limit = targets[model]
+    model = network_of(model)
+    limit = targets.get(model, targets.get("") if model in TARGET_MODELS else None)
+    if wanted and limit is not None:
         met = value <= limit if how == "<=" else value >= limit
         parts.append(f"{how} {limit:.2f}: {'met' if met else 'MISSED'}")
     return number(value) + (f" ({'; '.join(parts)})" if parts else "")
@@ -83,13 +110,15 @@ def table(head, rows):
     return "\n".join(lines + ["| " + " | ".join(row) + " |" for row in rows])
 
 
-def target_table(measured, batch, size, pytorch):
+def target_table(measured, batch, size, pytorch, roofline=None):
     names = {"gp": "GP step / forward", "train": "BP with predictor training / BP",
-             "pytorch": "our BP / best PyTorch BP",
+             "pytorch": "our BP / best PyTorch BP", "bp": "BP, ms",
+             "limit": "share of the roofline, BP",
              "share": "speed-up of the 90-epoch schedule / its ceiling",
              "memory": "peak memory of GP / forward"}
     wanted = (batch, size) == (TARGET_BATCH, TARGET_INPUT)
-    found = {model: rows_of(model, batch, ours, pytorch) for model, ours in measured.items()}
+    found = {model: rows_of(model, batch, ours, pytorch, roofline)
+             for model, ours in measured.items()}
     rows = [[text] + [judged(row, model, wanted, *found[model][row]) for model in measured]
             for row, text in names.items()]
     return table(["", *(f"{model} b{batch}" for model in measured)], rows)
@@ -131,9 +160,39 @@ def pytorch_table(pytorch):
     return table(["model", "mode", "BP ms", "forward ms", "first loss", "set-up s", "remark"], rows)
 
 
+def roofline_table(roofline):
+    rows = []
+    for network in roofline:
+        for name, step in network.get("steps", {}).items():
+            kinds = step.get("kinds", {})
+            rows.append([network.get("model", "?"), name, number(step.get("limit_ms")),
+                         number(step.get("measured_ms")), number(step.get("share"), 2),
+                         *(kind_cell(kinds.get(kind)) for kind in KINDS)])
+    return table(["network", "step", "limit ms", "measured ms", "share", *KINDS], rows)
+
+
+def kind_cell(kind):
+    return f"{number(kind.get('limit_ms'), 2)} / {number(kind.get('measured_ms'), 2)}" if kind else "-"
+
+
+def depthwise_table(depthwise):
+    rows, sums = [], {}
+    for product in depthwise.get("products", []):
+        times, name = product["layers"], product["product"]
+        values = [product["limit_us"], product["library_us"], product["own_us"]]
+        shape = f"{product['height']}x{product['width']}x{product['channels']} / {product['stride']}"
+        rows.append([shape, str(times), name, *(number(value, 2) for value in values)])
+        for key in (name, "all three"):
+            sums[key] = [old + times * new for old, new in zip(sums.get(key, [0, 0, 0]), values)]
+    rows += [["a whole step", "", name, *(number(value, 1) for value in values)]
+             for name, values in sorted(sums.items(), key=lambda item: item[0] == "all three")]
+    return table(["input / stride", "layers", "product", "limit us", "cuDNN us", "own us"], rows)
+
+
 def page(run):
     """`run`: date, device, batch, input, command, versions {name: text}, adagp {model: JSON of
-    `adagp bench`, or {"error": text}}, pytorch (JSON of pytorch_bench.py, or {})."""
+    `adagp bench`, or {"error": text}}, pytorch (JSON of pytorch_bench.py, or {}), and perhaps
+    roofline and depthwise (JSON of `adagp bench --roofline` and `--depthwise`)."""
     measured = {m: ours for m, ours in run["adagp"].items() if "error" not in ours}
     failed = {m: ours["error"] for m, ours in run["adagp"].items() if "error" in ours}
     pytorch = run.get("pytorch") or {}
@@ -146,13 +205,21 @@ def page(run):
         table(["what", "version"], [[k, v] for k, v in run["versions"].items()]),
     ]
     if measured:
-        parts += ["## Targets", target_table(measured, run["batch"], run["input"], pytorch),
+        parts += ["## Targets", target_table(measured, run["batch"], run["input"], pytorch,
+                                             run.get("roofline")),
                   "## adagp, ms", step_table(measured)]
     parts += [f"`adagp bench` of {model} failed: {error}" for model, error in failed.items()]
     if pytorch.get("results"):
         parts += ["## PyTorch, ms",
                   "Modes: see bench/gpu/pytorch_bench.py. First losses that agree mean equal work.",
                   pytorch_table(pytorch)]
-    raw = json.dumps({"adagp": run["adagp"], "pytorch": pytorch}, indent=1)
+    if run.get("roofline"):
+        parts += ["## Distance to the limit", "By kind: limit / measured, ms.",
+                  roofline_table(run["roofline"])]
+    if run.get("depthwise"):
+        parts += [f"## Depthwise convolutions of {run['depthwise'].get('model', '?')}",
+                  depthwise_table(run["depthwise"])]
+    more = {key: run[key] for key in ("roofline", "depthwise") if run.get(key)}
+    raw = json.dumps({"adagp": run["adagp"], "pytorch": pytorch, **more}, indent=1)
     parts += ["## Raw numbers", f"```json\n{raw}\n```"]
     return "\n\n".join(parts) + "\n"

@@ -4,8 +4,9 @@
 
 The raw JSON goes to --raw, and the page is written again after every part: a run cut short leaves
 what it had. --only measures one side (of some --models, in some --modes) and takes what else there
-is from --raw; --only none makes the page alone. Needs adagp built with CUDA (make bench-gpu does
-that) and a python3 with torch and torchvision.
+is from --raw; --only none makes the page alone. --only all adds the roofline of all networks and
+mobilenet_v2's depthwise convolutions by cuDNN and by our kernels. Needs adagp built with CUDA (make
+bench-gpu does that) and a python3 with torch and torchvision.
 """
 
 import argparse
@@ -28,6 +29,9 @@ MODELS = "vgg13_bn,resnet18,resnet50"
 ZOO = ("vgg11_bn,vgg13_bn,vgg16_bn,vgg19_bn,resnet18,resnet34,resnet50,resnet101,resnet152,"
        "densenet121,densenet161,densenet169,densenet201,mobilenet_v2,inception_v3,inception_v4")
 ADAGP_LIMIT = 300  # seconds for the bench of one network
+# Measured a second time with this key: columns of their own, "NAME KEY".
+VARIANTS = {"mobilenet_v2": "depthwise_kernels=true"}
+PARTS = ("adagp", "pytorch", "roofline", "depthwise")
 
 
 def said(*command):
@@ -75,18 +79,50 @@ def machine(args):
     }
 
 
-def run_adagp(model, args):
-    """The JSON of `adagp bench`, or {"error": text}."""
-    command = [args.adagp, "bench", "--model", model, "--input", args.input,
-               "--batch", str(args.batch), "--epochs", "90", "--device", "cuda",
-               "--precision", "bf16", "--repeats", str(args.steps), "--json"]
+def printed_json(command, limit):
+    """What the command prints as JSON, or {"error": text}."""
     try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=ADAGP_LIMIT)
+        done = subprocess.run(command, capture_output=True, text=True, timeout=limit)
         if done.returncode != 0:
             return {"error": f"exit code {done.returncode}: {done.stderr.strip()[-600:]}"}
         return json.loads(done.stdout)
     except (OSError, subprocess.SubprocessError, ValueError) as error:
         return {"error": f"{type(error).__name__}: {error}"}
+
+
+def common(args):
+    return ["--input", args.input, "--batch", str(args.batch), "--epochs", "90", "--device", "cuda",
+            "--precision", "bf16", "--json"]
+
+
+def run_adagp(column, args):
+    """The JSON of `adagp bench`, or {"error": text}."""
+    model, _, key = column.partition(" ")
+    command = [args.adagp, "bench", "--model", model, *common(args), "--repeats", str(args.steps)]
+    return printed_json(command + (["--set", key] if key else []), ADAGP_LIMIT)
+
+
+def run_roofline(args):
+    """All networks in one process: the machine's limits are measured once."""
+    command = [args.adagp, "bench", "--roofline", "--models", ",".join(args.models), *common(args),
+               "--repeats", "20"]
+    return printed_json(command, ADAGP_LIMIT * len(args.models))
+
+
+def run_depthwise(args):
+    command = [args.adagp, "bench", "--depthwise", "--model", "mobilenet_v2", *common(args),
+               "--repeats", "50"]
+    return printed_json(command, ADAGP_LIMIT)
+
+
+def columns_of(models):
+    """The networks, those of VARIANTS twice."""
+    return [column for model in models
+            for column in (model, *([f"{model} {VARIANTS[model]}"] if model in VARIANTS else []))]
+
+
+def raw_file(args, column):
+    return args.raw / f"adagp-{column.replace(' ', '-')}.json"
 
 
 def run_pytorch(args):
@@ -120,17 +156,24 @@ def load_pytorch(raw):
     return {**merged, "results": list(results.values())} if merged else {}
 
 
+def usable(result):
+    """None for what is not there or has failed; that was told when it was measured."""
+    return None if not result or "error" in result else result
+
+
 def write_page(args):
     """From what is in the raw folder; returns the page's path and the networks that failed."""
     about = load(args.raw / "machine.json")
-    ours = {model: load(args.raw / f"adagp-{model}.json") for model in args.models}
+    ours = {column: load(raw_file(args, column)) for column in columns_of(args.models)}
     ours = {model: result for model, result in ours.items() if result}
     pytorch = load_pytorch(args.raw)
     device = (about.get("device") or pytorch.get("gpu")
               or next((o["device"] for o in ours.values() if o.get("device")), "unknown device"))
     text = report.page({"date": about.get("date", ""), "device": device, "batch": args.batch,
                         "input": args.input, "command": args.command,
-                        "versions": about.get("versions", {}), "adagp": ours, "pytorch": pytorch})
+                        "versions": about.get("versions", {}), "adagp": ours, "pytorch": pytorch,
+                        **{part: usable(load(args.raw / f"{part}.json"))
+                           for part in ("roofline", "depthwise")}})
     apart = "" if args.input == "cifar" else f"-{args.input}-b{args.batch}"
     page = args.results / f"{about.get('date', 'undated')}-{report.slug(device)}{apart}.md"
     page.parent.mkdir(parents=True, exist_ok=True)
@@ -150,7 +193,9 @@ def arguments(argv):
     parser = argparse.ArgumentParser(description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--adagp", default=str(ROOT / "build/cuda/bin/adagp"), help="the program")
-    parser.add_argument("--models", default=MODELS, help=f"default {MODELS}; zoo = {ZOO}")
+    parser.add_argument("--models", default=MODELS,
+                        help=f"default {MODELS}; targets = {','.join(report.TARGET_MODELS)}; "
+                             f"zoo = {ZOO}")
     parser.add_argument("--input", choices=("cifar", "imagenet"), default="cifar")
     parser.add_argument("--batch", type=int, default=256)
     parser.add_argument("--steps", type=int, default=100, help="timed steps of each kind")
@@ -158,42 +203,54 @@ def arguments(argv):
     parser.add_argument("--time-limit", type=float, default=600,
                         help="seconds for one PyTorch mode of one model")
     parser.add_argument("--only", default="adagp,pytorch",
-                        help="adagp, pytorch, both (default) or none")
+                        help="some of adagp, pytorch, roofline and depthwise (default "
+                             "adagp,pytorch), all or none")
     parser.add_argument("--raw", type=Path, default=ROOT / "build/cuda/bench-gpu")
     parser.add_argument("--results", type=Path, default=ROOT / "docs/results")
     parser.add_argument("--commit", default="", help="for a copy of the sources without .git")
     args = parser.parse_args(argv)
     args.command = again(parser, args)
-    names = ZOO if args.models == "zoo" else args.models
+    names = {"zoo": ZOO, "targets": ",".join(report.TARGET_MODELS)}.get(args.models, args.models)
     args.models = [model for model in names.split(",") if model]
-    args.only = [part for part in args.only.split(",") if part not in ("", "none")]
-    if unknown := set(args.only) - {"adagp", "pytorch"}:
-        parser.error(f"--only: unknown part '{unknown.pop()}'; there are adagp and pytorch")
+    wanted = ",".join(PARTS) if args.only == "all" else args.only
+    args.only = [part for part in wanted.split(",") if part not in ("", "none")]
+    if unknown := set(args.only) - set(PARTS):
+        parser.error(f"--only: unknown part '{unknown.pop()}'; there are {', '.join(PARTS)}")
     return args
 
 
 def main(argv):
     args = arguments(argv)
-    if "adagp" in args.only and not os.access(args.adagp, os.X_OK):
+    if set(args.only) - {"pytorch"} and not os.access(args.adagp, os.X_OK):
         print(f"run.py: {args.adagp}: no such program; make bench-gpu builds it, or pass --adagp",
               file=sys.stderr)
         return 1
     args.raw.mkdir(parents=True, exist_ok=True)
-    if len(args.only) == 2:  # a whole run: no number on the page is older than it
-        for file in (*args.raw.glob("adagp-*.json"), *args.raw.glob("pytorch-*.json")):
+    if {"adagp", "pytorch"} <= set(args.only):  # a whole run: no number on the page is older
+        for file in args.raw.glob("*.json"):
             file.unlink()
     if args.only:
         (args.raw / "machine.json").write_text(json.dumps(machine(args)), encoding="utf-8")
-    for model in args.models if "adagp" in args.only else ():
-        result = run_adagp(model, args)
-        (args.raw / f"adagp-{model}.json").write_text(json.dumps(result), encoding="utf-8")
-        print(f"adagp: {model}: {result.get('error') or 'measured'}", file=sys.stderr, flush=True)
+    for column in columns_of(args.models) if "adagp" in args.only else ():
+        result = run_adagp(column, args)
+        raw_file(args, column).write_text(json.dumps(result), encoding="utf-8")
+        print(f"adagp: {column}: {result.get('error') or 'measured'}", file=sys.stderr, flush=True)
+        write_page(args)
+    extra_failed = []
+    for part, measure in (("depthwise", run_depthwise), ("roofline", run_roofline)):
+        if part not in args.only:
+            continue
+        result = measure(args)
+        (args.raw / f"{part}.json").write_text(json.dumps(result), encoding="utf-8")
+        error = result.get("error") if isinstance(result, dict) else None
+        print(f"{part}: {error or 'measured'}", file=sys.stderr, flush=True)
+        extra_failed += [part] if error else []
         write_page(args)
     if "pytorch" in args.only:
         run_pytorch(args)
     page, failed = write_page(args)
     print(os.path.relpath(page))
-    return 1 if failed else 0
+    return 1 if failed or extra_failed else 0
 
 
 if __name__ == "__main__":

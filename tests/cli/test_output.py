@@ -1,5 +1,6 @@
 """What the commands print: data on stdout, JSON that parses, no escape codes outside a terminal."""
 
+import csv
 import json
 import os
 import pty
@@ -183,13 +184,56 @@ def test_bench_roofline_names_what_a_network_computes_twice():
     assert {network["limits"]["product"] for network in as_json(*tiny)} == {"fp32"}
 
 
+def test_bench_roofline_as_csv_and_markdown():
+    tiny = ["bench", "--roofline", "--input", "8x8", "--batch", "4", "--repeats", "1", "--threads", "1",
+            "--peak-gflops", "10", "--peak-bandwidth", "1", "--models", "resnet8,vgg8s"]
+    rows = list(csv.DictReader(adagp(*tiny, "--csv").stdout.splitlines()))
+    assert {row["network"] for row in rows} == {"resnet8", "vgg8s"}
+    for network in ("resnet8", "vgg8s"):
+        for step in ("forward", "gp", "bp", "bp-train"):
+            own = {row["kind"]: row for row in rows if (row["network"], row["step"]) == (network, step)}
+            whole = own.pop("all")
+            # The kinds add up to the whole, counted and measured.
+            for column in ("flops", "bytes", "limit_ms", "measured_ms"):
+                parts = sum(float(row[column]) for row in own.values())
+                assert abs(parts / float(whole[column]) - 1) < 1e-6, (network, step, column)
+    lines = adagp(*tiny, "--markdown").stdout.splitlines()
+    table = [line for line in lines if line.startswith("|")]
+    assert len(table) == 2 + 2 * 4 and "convolution" in table[0] and table[2].startswith("| resnet8 |")
+
+
+def test_bench_depthwise():
+    """On a CPU: the references beside LibTorch's convolutions, on the shapes of a narrow network."""
+    tiny = ["bench", "--depthwise", "--input", "8x8", "--batch", "1", "--repeats", "1", "--threads", "1",
+            "--peak-bandwidth", "1", "--model", "mobilenet_v2", "--set", "model.width_divisor=2"]
+    found = as_json(*tiny)
+    assert found["references"] and found["model"] == "mobilenet_v2"
+    products = found["products"]
+    assert {p["product"] for p in products} == {"forward", "input gradient", "weight gradient"}
+    assert sum(p["layers"] for p in products if p["product"] == "forward") == 17
+    first = products[0]
+    assert (first["height"], first["width"], first["channels"], first["stride"]) == (8, 8, 16, 1)
+    for p in products:
+        out = (p["height"] - 1) // p["stride"] + 1
+        assert p["bytes"] == 4 * p["channels"] * (p["height"] ** 2 + out ** 2)
+        assert abs(p["limit_us"] / (p["bytes"] / 1e3) - 1) < 1e-9  # at 1 GB/s
+        assert p["library_us"] > 0 and p["own_us"] > 0
+    text = adagp(*tiny).stdout
+    assert "a whole step" in text and "references" in text
+    refused = adagp("bench", "--depthwise", "--input", "8x8", "--model", "resnet8", code=2).stderr
+    assert "resnet8 has no 3x3 depthwise" in refused
+
+
 def test_bench_roofline_refuses_what_does_not_fit():
     for wrong, told in ((["--models", "resnet8"], "--roofline"),
                         (["--roofline", "--models", "resnet8,resnet9"], "resnet9"),
                         (["--roofline", "--models", ","], "names no network"),
                         (["--roofline", "--only", "bp"], "--only"),
                         (["--roofline", "--precision", "fast"], "precision = fast"),
-                        (["--roofline", "--peak-gflops", "0"], "--peak-gflops")):
+                        (["--roofline", "--peak-gflops", "0"], "--peak-gflops"),
+                        (["--roofline", "--csv", "--json"], "--json"),
+                        (["--csv"], "--roofline"), (["--depthwise", "--roofline"], "--roofline"),
+                        (["--peak-bandwidth", "5"], "requires --roofline or --depthwise")):
         assert told in adagp("bench", "--input", "8x8", *wrong, code=2).stderr
 
 

@@ -19,11 +19,6 @@ using report::Kind;
 // Marks without work in between, from which the cost of a mark is taken.
 constexpr int kEmptyMarks = 33;
 
-struct Frame {
-  Kind kind;
-  bool whole;  // scopes inside belong to it
-};
-
 // Marks what was counted, for the call at its end.
 struct Counted : at::ObserverContext {};
 
@@ -49,6 +44,11 @@ bool contains_part(std::string_view name, std::string_view part) {
 
 // A backward pass on a GPU calls us from LibTorch's own threads, while the one that began it waits.
 struct KindTimer::Marks {
+  struct Frame {
+    Kind kind;
+    bool whole;  // scopes inside belong to it
+  };
+
   explicit Marks(const at::Device& where)
       : on_gpu(where.is_cuda()), times(where, device::EventTimer::Use::kRecordable) {}
 

@@ -15,6 +15,7 @@
 #include "adagp/experiment/peak_memory.h"
 #include "adagp/experiment/step_times.h"
 #include "adagp/layers/from_model.h"
+#include "adagp/models/model.h"
 #include "adagp/run/precision.h"
 #include "adagp/train/build.h"
 
@@ -49,9 +50,8 @@ void add_times(report::Roofline& out, const config::RunConfig& config, const tas
   std::map<std::string, StepKinds> times;
   try {
     times = measure_kinds(config, task, batch, repeats);
-  } catch (const UsageError&) {
-    throw;
   } catch (const Error& error) {
+    if (device.is_cpu() || dynamic_cast<const Interrupted*>(&error) != nullptr) throw;
     core::log_warning(
         core::cat(out.model, ": no times by kind, a step cannot be recorded: ", error.what()));
     return;
@@ -118,6 +118,14 @@ report::Roofline measure(const Prepared& p, const at::Device& device,
 
 }  // namespace
 
+std::vector<std::string> roofline_models() {
+  std::vector<std::string> out;
+  for (const models::Entry& entry : models::registry()) {
+    if (entry.task == models::TaskKind::kClassification) out.push_back(entry.name);
+  }
+  return out;
+}
+
 std::vector<report::Roofline> roofline(const config::RunConfig& config, const std::string& input,
                                        int repeats, const std::vector<std::string>& models,
                                        const report::MachineLimits& given) {
@@ -136,12 +144,19 @@ std::vector<report::Roofline> roofline(const config::RunConfig& config, const st
   std::vector<report::Roofline> out;
   constexpr double kSecondsBetweenLines = 5;
   core::Progress progress(kSecondsBetweenLines);
-  for (const Prepared& one : all) {
-    progress.show(
-        core::cat("network ", out.size() + 1, " of ", all.size(), ": ", one.config.model.name),
-        static_cast<double>(out.size()) / static_cast<double>(all.size()));
-    out.push_back(measure(one, device, limits, repeats));
+  for (size_t i = 0; i < all.size(); ++i) {
+    const std::string& name = all[i].config.model.name;
+    progress.show(core::cat("network ", i + 1, " of ", all.size(), ": ", name),
+                  static_cast<double>(i) / static_cast<double>(all.size()));
+    try {
+      out.push_back(measure(all[i], device, limits, repeats));
+    } catch (const c10::Error& error) {  // out of memory, above all
+      if (all.size() == 1) throw;
+      core::log_warning(core::cat(name, ": left out: ", error.what_without_backtrace()));
+    }
+    device::empty_cache(device);
   }
+  if (out.empty()) throw Error("bench --roofline: no network could be measured");
   return out;
 }
 

@@ -72,6 +72,12 @@ std::string by_network(const std::vector<Roofline>& all) {
   return table.console();
 }
 
+// "0.12 / 0.30"; "-" where the step has no such work.
+std::string pair_cell(const KindTotal& kind) {
+  if (kind.bytes == 0 && !(kind.measured > 0)) return "-";
+  return core::cat(core::fixed(1e3 * kind.limit, 2), " / ", time_cell(1e3 * kind.measured, 2));
+}
+
 nlohmann::json json_number(double value) {
   return std::isfinite(value) ? nlohmann::json(value) : nlohmann::json();
 }
@@ -125,6 +131,68 @@ std::string roofline_text(const std::vector<Roofline>& all) {
   }
   out += "\nnot counted: " + core::join(missing, "; ");
   return out + "\nshares above 1: data that a cache kept from one operation to the next\n";
+}
+
+std::string roofline_csv(const std::vector<Roofline>& all) {
+  Table table({{"network"},
+               {"input"},
+               {"batch"},
+               {"precision"},
+               {"device"},
+               {"step"},
+               {"kind"},
+               {"flops"},
+               {"bytes"},
+               {"limit_ms"},
+               {"measured_ms"},
+               {"share"}});
+  for (const Roofline& r : all) {
+    const auto row = [&](const StepRoofline& step, const char* kind, const KindTotal& k) {
+      table.add_row({r.model, r.input, std::to_string(r.batch), r.precision, r.device,
+                     name_of(step.step), kind, exact_number(k.flops), exact_number(k.bytes),
+                     exact_number(1e3 * k.limit), exact_number(1e3 * k.measured),
+                     exact_number(k.limit > 0 ? k.limit / k.measured : kNotMeasured)});
+    };
+    for (const StepRoofline& step : r.steps) {
+      row(step, "all", step.total());
+      for (int k = 0; k < kKinds; ++k) {
+        const KindTotal& kind = step.kinds[static_cast<size_t>(k)];
+        if (kind.bytes == 0 && !(kind.measured > 0)) continue;
+        row(step, name_of(static_cast<Kind>(k)), kind);
+      }
+    }
+  }
+  return table.csv();
+}
+
+std::string roofline_markdown(const std::vector<Roofline>& all) {
+  if (all.empty()) throw Error("roofline: no network");
+  std::vector<Column> columns{{"network", Align::kLeft},
+                              {"step", Align::kLeft},
+                              {"GFLOP"},
+                              {"GB"},
+                              {"limit ms"},
+                              {"measured ms"},
+                              {"share"}};
+  for (int k = 0; k < kKinds; ++k) columns.push_back({name_of(static_cast<Kind>(k))});
+  Table table(columns);
+  for (const Roofline& r : all) {
+    for (const StepRoofline& step : r.steps) {
+      const KindTotal sum = step.total();
+      std::vector<std::string> cells{r.model,
+                                     name_of(step.step),
+                                     core::fixed(sum.flops / 1e9, 1),
+                                     core::fixed(sum.bytes / 1e9, 2),
+                                     core::fixed(1e3 * sum.limit, 3),
+                                     time_cell(1e3 * sum.measured, 3),
+                                     time_cell(step.share(), 2)};
+      for (const KindTotal& kind : step.kinds) cells.push_back(pair_cell(kind));
+      table.add_row(cells);
+    }
+  }
+  const Roofline& first = all.front();
+  return core::cat(roofline_heading(first), "Batch ", first.batch, ", input ", first.input,
+                   ". Kinds: limit / measured ms.\n\n", table.markdown());
 }
 
 nlohmann::json roofline_json(const std::vector<Roofline>& all) {

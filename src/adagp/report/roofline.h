@@ -54,6 +54,10 @@ StepRoofline at_limit(Step step, const std::vector<Work>& work, const MachineLim
 
 // One network: a table by step and kind. Several: a line for each network and step.
 std::string roofline_text(const std::vector<Roofline>& all);
+// A line for each network, step and kind ("all" is the whole step).
+std::string roofline_csv(const std::vector<Roofline>& all);
+// A line for each network and step; the kinds are columns of "limit / measured" ms.
+std::string roofline_markdown(const std::vector<Roofline>& all);
 nlohmann::json roofline_json(const std::vector<Roofline>& all);
 // Limit and measured time by kind: of all steps of one network, of the BP step of several.
 BarChart roofline_chart(const std::vector<Roofline>& all);
