@@ -44,7 +44,8 @@ def test_the_backbone_is_the_file_byte_for_byte_after_training(method, backbone,
 def test_a_run_is_evaluated_without_the_file_of_its_backbone(backbone, tmp_path):
     file = tmp_path / "backbone.safetensors"
     file.write_bytes(backbone.read_bytes())
-    adagp("train", *RUN, "--method", "bp", *sets(model__backbone_weights=file), "-o", tmp_path / "run")
+    adagp("train", *RUN, "--method", "bp", *sets(model__backbone_weights=file),
+          "-o", tmp_path / "run")
     file.unlink()
     score = summary(tmp_path / "run")["top1"]
     for what in ("run", "run/weights.safetensors"):
