@@ -3,6 +3,8 @@
 // activation as there can be: one read for the statistics and the summary together, one read and
 // one write for normalise + add + ReLU + pool.
 
+#include <limits>
+
 #include "adagp/cuda/types.h"
 
 namespace adagp::cuda {
@@ -57,6 +59,9 @@ struct PoolArgs {
 };
 void pool_cells(const PoolArgs* layers, int64_t count, int size, Stream stream);
 
+// Of `cap`: ReLU has no upper end. No number is above NaN.
+constexpr float kNoCap = std::numeric_limits<float>::quiet_NaN();
+
 // y = pool(relu(scale * x + shift + residual)). In evaluation scale and shift come from the running
 // statistics (eval_scale).
 struct ApplyArgs {
@@ -67,8 +72,9 @@ struct ApplyArgs {
   const float* shift = nullptr;
   const void* residual = nullptr;  // like x, or null
   bool relu = false;
-  bool pool = false;  // 2x2 max, stride 2; height and width must be even; not with a residual
-  void* y = nullptr;  // may be x itself when pool is off
+  float cap = kNoCap;  // with relu: no output is above it; 6 for ReLU6
+  bool pool = false;   // 2x2 max, stride 2; height and width must be even; not with a residual
+  void* y = nullptr;   // may be x itself when pool is off
 };
 void norm_apply(const ApplyArgs& args, Stream stream);
 
@@ -90,6 +96,7 @@ struct NormBackwardArgs {
   Type type = Type::kFloat;
   Map map;  // of x
   bool relu = false, pool = false;
+  float cap = kNoCap;  // as in ApplyArgs; outputs that it cut off have no gradient
   const float *mean = nullptr, *inv_std = nullptr, *scale = nullptr, *shift = nullptr;
   float* dweight = nullptr;  // out [C]
   float* dbias = nullptr;    // out [C]

@@ -15,8 +15,9 @@ struct Launch {
 };
 
 // NaN stays NaN, so that a diverged run is seen.
-__device__ float clipped(float value, bool relu) {
-  return relu && value < 0 ? 0.0F : value;
+__device__ float clipped(float value, const ApplyArgs& args) {
+  if (!args.relu) return value;
+  return value < 0 ? 0.0F : value > args.cap ? args.cap : value;
 }
 
 // 64 bytes on their way to each thread.
@@ -51,7 +52,7 @@ __global__ void __launch_bounds__(kThreads) apply_kernel(const __grid_constant__
       for (int k = 0; k < kLanes; ++k) {
         value[k] = fmaf(scale[k], element(in[i], k), shift[k]);
         if constexpr (kResidual) value[k] += element(added[i], k);
-        value[k] = clipped(value[k], p.args.relu);
+        value[k] = clipped(value[k], p.args);
       }
       Raw<T> out;
       pack(value, out);
@@ -83,7 +84,7 @@ __global__ void __launch_bounds__(kThreads) pool_kernel(const __grid_constant__ 
       // Rounding keeps the order, so the largest may be rounded instead of all four.
 #pragma unroll
       for (int i = 0; i < 4; ++i) {
-        const float value = clipped(fmaf(scale[k], element(in[i], k), shift[k]), p.args.relu);
+        const float value = clipped(fmaf(scale[k], element(in[i], k), shift[k]), p.args);
         if (i == 0 || value > most[k] || value != value) most[k] = value;
       }
     }

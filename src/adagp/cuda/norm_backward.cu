@@ -33,7 +33,7 @@ __device__ void add_batch(const BackwardLaunch& p, const Lane& lane, const Param
     float dz[kLanes];
 #pragma unroll
     for (int k = 0; k < kLanes; ++k) {
-      dz[k] = counts && passed<kMask>(params, x[i], y[i], k) ? element(dy[i], k) : 0.0F;
+      dz[k] = counts && passed<kMask>(params, p.args.cap, x[i], y[i], k) ? element(dy[i], k) : 0.0F;
       sum[k] += dz[k];
       sum[kLanes + k] = fmaf(dz[k], element(x[i], k) - mean[k], sum[kLanes + k]);
     }
@@ -57,7 +57,7 @@ __device__ void add_pooled(const BackwardLaunch& p, const Lane& lane, const Para
       static_cast<const T*>(p.args.dy) + offset_of(q, tiling) + lane.channel, lane.valid);
 #pragma unroll
   for (int k = 0; k < kLanes; ++k) {
-    const int at = winner(p.args.relu, params, x, k);
+    const int at = winner(p.args, params, x, k);
     float of = element(x[0], k);
 #pragma unroll
     for (int i = 1; i < 4; ++i) of = at == i ? element(x[i], k) : of;

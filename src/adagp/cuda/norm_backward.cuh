@@ -30,18 +30,24 @@ __device__ Params params_of(const NormBackwardArgs& args, const Lane& lane) {
   return out;
 }
 
+// Whether ReLU lets the value's gradient through; no cap is NaN, and nothing is above that.
+__device__ inline bool between(float value, float cap) {
+  return value > 0 && !(value >= cap);
+}
+
 // Whether ReLU let channel k through.
 template <Mask kMask, typename T>
-__device__ bool passed(const Params& params, const Raw<T>& x, const Raw<T>& y, int k) {
+__device__ bool passed(const Params& params, float cap, const Raw<T>& x, const Raw<T>& y, int k) {
   if constexpr (kMask == Mask::kNone) return true;
-  if constexpr (kMask == Mask::kOutput) return element(y, k) > 0;
-  return fmaf(params.scale[k], element(x, k), params.shift[k]) > 0;
+  if constexpr (kMask == Mask::kOutput) return between(element(y, k), cap);
+  return between(fmaf(params.scale[k], element(x, k), params.shift[k]), cap);
 }
 
 // Which of the four got channel k's gradient: the first of the largest outputs, as memory would
 // have held them; -1 when ReLU let none through.
 template <typename T>
-__device__ int winner(bool relu, const Params& params, const Raw<T> (&x)[4], int k) {
+__device__ int winner(const NormBackwardArgs& args, const Params& params, const Raw<T> (&x)[4],
+                      int k) {
   float most = 0;
   int at = 0;
 #pragma unroll
@@ -49,7 +55,7 @@ __device__ int winner(bool relu, const Params& params, const Raw<T> (&x)[4], int
     const float value = rounded<T>(fmaf(params.scale[k], element(x[i], k), params.shift[k]));
     if (i == 0 || value > most) most = value, at = i;
   }
-  return relu && !(most > 0) ? -1 : at;
+  return args.relu && !between(most, args.cap) ? -1 : at;
 }
 
 template <bool kAligned, typename T>

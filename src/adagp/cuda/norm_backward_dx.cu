@@ -55,7 +55,8 @@ __global__ void __launch_bounds__(kThreads, kAligned ? 3 : 1)
       float value[kLanes];
 #pragma unroll
       for (int k = 0; k < kLanes; ++k) {
-        const float masked = passed<kMask>(params, x[i], y[i], k) ? element(dz[i], k) : 0.0F;
+        const float masked =
+            passed<kMask>(params, p.args.cap, x[i], y[i], k) ? element(dz[i], k) : 0.0F;
         const float rest = fmaf(line.slope[k], element(x[i], k), line.offset[k]);
         value[k] = fmaf(params.scale[k], masked, rest);
       }
@@ -85,7 +86,7 @@ __global__ void __launch_bounds__(kThreads, kAligned ? 2 : 1)
     const Raw<T> dy = load<kAligned>(dy_at + lane.channel, lane.valid);
     int won[kLanes];
 #pragma unroll
-    for (int k = 0; k < kLanes; ++k) won[k] = winner(p.args.relu, params, x, k);
+    for (int k = 0; k < kLanes; ++k) won[k] = winner(p.args, params, x, k);
 #pragma unroll
     for (int i = 0; i < 4; ++i) {
       float value[kLanes];

@@ -44,13 +44,13 @@ at::Tensor conv_norm(Conv2dImpl& conv, BatchNorm2dImpl& norm, const at::Tensor& 
 
   const at::Tensor raw = device::channels_last(conv.product(x));
   FusedNorm plan;
-  plan.relu = act.relu;
-  plan.pool = act.pool && !act.residual && !act.relu6 && fuses_pool(*act.pool, raw);
+  plan.relu = act.relu || act.relu6;
+  plan.relu6 = act.relu6;
+  plan.pool = act.pool && !act.residual && fuses_pool(*act.pool, raw);
   plan.overwrite = true;
   plan.summary = summary;
   const at::Tensor residual = act.residual ? act.residual() : at::Tensor();
-  at::Tensor y = fused_norm(raw, conv.bias, norm, residual, plan);
-  if (act.relu6) y = nn::relu6_(y);
+  const at::Tensor y = fused_norm(raw, conv.bias, norm, residual, plan);
   return act.pool && !plan.pool ? nn::max_pool2d(y, *act.pool) : y;
 }
 

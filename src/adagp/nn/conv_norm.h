@@ -17,7 +17,7 @@ struct NormAct {
   // Added; empty: nothing. Called after the convolution, so that layers run in their order.
   std::function<at::Tensor()> residual;
   bool relu = false;
-  bool relu6 = false;  // instead of relu; a pass of its own
+  bool relu6 = false;  // instead of relu
   std::optional<Pool2d> pool;
 };
 

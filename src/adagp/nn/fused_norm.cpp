@@ -18,6 +18,10 @@ const float* floats(const at::Tensor& x) {
   return x.defined() ? x.const_data_ptr<float>() : nullptr;
 }
 
+float cap_of(bool relu6) {
+  return relu6 ? 6.0F : cuda::kNoCap;
+}
+
 // Rows of one small tensor: what the forward pass hands on to the backward pass.
 enum Row { kMean, kInvStd, kScale, kShift, kRows };
 
@@ -87,6 +91,7 @@ at::Tensor apply_norm(const at::Tensor& raw, const at::Tensor& moments, const at
   a.shift = row(moments, kShift);
   a.residual = residual.defined() ? residual.const_data_ptr() : nullptr;
   a.relu = plan.relu;
+  a.cap = cap_of(plan.relu6);
   a.pool = plan.pool;
   a.y = y.mutable_data_ptr();
   cuda::norm_apply(a, device::stream(raw.device()));
@@ -98,18 +103,20 @@ class NormFunction : public torch::autograd::Function<NormFunction> {
   static at::Tensor forward(torch::autograd::AutogradContext* ctx, const at::Tensor& raw,
                             const at::Tensor& weight, const at::Tensor& bias,
                             const std::optional<at::Tensor>& added, const at::Tensor& moments,
-                            bool relu, bool pool) {
+                            bool relu, bool relu6, bool pool) {
     (void)weight;
     (void)bias;
     const at::Tensor residual = added.value_or(at::Tensor());
     FusedNorm plan;
     plan.relu = relu;
+    plan.relu6 = relu6;
     plan.pool = pool;
     const at::Tensor y = apply_norm(raw, moments, residual, plan, /*in_place=*/false);
     // The mask of ReLU is redone from raw, except where something was added in between.
     const bool keep = relu && residual.defined();
     ctx->save_for_backward({raw, moments, keep ? y : at::Tensor()});
     ctx->saved_data["relu"] = relu;
+    ctx->saved_data["relu6"] = relu6;
     ctx->saved_data["pool"] = pool;
     ctx->saved_data["residual"] = residual.defined();
     return y;
@@ -133,6 +140,7 @@ class NormFunction : public torch::autograd::Function<NormFunction> {
     a.type = device::type_of(raw);
     a.map = device::map_of(raw);
     a.relu = ctx->saved_data["relu"].toBool();
+    a.cap = cap_of(ctx->saved_data["relu6"].toBool());
     a.pool = ctx->saved_data["pool"].toBool();
     a.mean = row(moments, kMean);
     a.inv_std = row(moments, kInvStd);
@@ -145,7 +153,7 @@ class NormFunction : public torch::autograd::Function<NormFunction> {
     a.workspace =
         device::scratch(Scratch::kBackward, raw.device(), cuda::backward_workspace(a.map));
     cuda::norm_backward(a, device::stream(raw.device()));
-    return {dx, terms[0], terms[1], dz, {}, {}, {}};
+    return {dx, terms[0], terms[1], dz, {}, {}, {}, {}};
   }
 };
 
@@ -180,7 +188,8 @@ at::Tensor fused_norm(const at::Tensor& raw, const at::Tensor& conv_bias, BatchN
   give_zero_gradient(conv_bias, norm);
   // An undefined tensor must not reach the function: it would ask for its device.
   const auto optional = added.defined() ? std::optional<at::Tensor>(added) : std::nullopt;
-  return NormFunction::apply(raw, norm.weight, norm.bias, optional, moments, plan.relu, plan.pool);
+  return NormFunction::apply(raw, norm.weight, norm.bias, optional, moments, plan.relu, plan.relu6,
+                             plan.pool);
 }
 
 }  // namespace adagp::nn

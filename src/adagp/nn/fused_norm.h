@@ -10,6 +10,7 @@ namespace adagp::nn {
 
 struct FusedNorm {
   bool relu = false;
+  bool relu6 = false;      // with relu: cut off at 6
   bool pool = false;       // 2x2
   bool overwrite = false;  // raw is nobody else's: without gradients the result may take its place
   std::optional<TapSink::SummaryTarget> summary;

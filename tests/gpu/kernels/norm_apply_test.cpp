@@ -43,16 +43,19 @@ struct Layer {
 
 struct Mode {
   bool relu, residual, pool;
+  float cap = cuda::kNoCap;
 };
-constexpr Mode kModes[] = {{false, false, false}, {true, false, false}, {false, true, false},
-                           {true, true, false},   {false, false, true}, {true, false, true}};
+constexpr Mode kModes[] = {
+    {false, false, false},      {true, false, false},      {false, true, false},
+    {true, true, false},        {false, false, true},      {true, false, true},
+    {true, false, false, 0.8F}, {true, true, false, 0.8F}, {true, false, true, 0.8F}};
 
 cuda::ApplyArgs apply_args(Layer& layer, const Mode& mode, Bytes& residual, Bytes& y, bool kernel) {
   cuda::ApplyArgs a;
   a.x = layer.stats.x.at(kernel), a.type = layer.stats.type, a.map = layer.map;
   a.scale = layer.scale->at(kernel), a.shift = layer.shift->at(kernel);
   if (mode.residual) a.residual = residual.at(kernel);
-  a.relu = mode.relu, a.pool = mode.pool, a.y = y.at(kernel);
+  a.relu = mode.relu, a.cap = mode.cap, a.pool = mode.pool, a.y = y.at(kernel);
   return a;
 }
 
@@ -129,7 +132,8 @@ struct BackwardCase {
     a.x = layer.stats.x.at(kernel), a.dy = dy.at(kernel), a.dx = dx.at(kernel);
     if (mode.residual) a.dz = dz.at(kernel);
     if (mode.residual && mode.relu) a.y = y.at(kernel);
-    a.type = layer.stats.type, a.map = layer.map, a.relu = mode.relu, a.pool = mode.pool;
+    a.type = layer.stats.type, a.map = layer.map;
+    a.relu = mode.relu, a.cap = mode.cap, a.pool = mode.pool;
     a.mean = layer.mean->at(kernel), a.inv_std = layer.inv_std->at(kernel);
     a.scale = layer.scale->at(kernel), a.shift = layer.shift->at(kernel);
     a.dweight = dweight.at(kernel), a.dbias = dbias.at(kernel), a.workspace = workspace;

@@ -172,9 +172,12 @@ TEST(NormReference, EvalScaleEqualsAten) {
 
 struct Mode {
   bool relu, residual, pool;
+  float cap = kNoCap;
 };
-constexpr Mode kModes[] = {{false, false, false}, {true, false, false}, {false, true, false},
-                           {true, true, false},   {false, false, true}, {true, false, true}};
+constexpr Mode kModes[] = {
+    {false, false, false},      {true, false, false},      {false, true, false},
+    {true, true, false},        {false, false, true},      {true, false, true},
+    {true, false, false, 0.8F}, {true, true, false, 0.8F}, {true, false, true, 0.8F}};
 
 // The same with ATen: of x + conv_bias.
 at::Tensor forward(const Norm& norm, const at::Tensor& x, const at::Tensor& residual,
@@ -182,7 +185,7 @@ at::Tensor forward(const Norm& norm, const at::Tensor& x, const at::Tensor& resi
   at::Tensor y = at::batch_norm(x + row(norm.conv_bias), norm.weight, norm.bias, {}, {}, true, 0.1,
                                 1e-5, false);
   if (mode.residual) y = y + residual;
-  if (mode.relu) y = y.relu();
+  if (mode.relu) y = std::isnan(mode.cap) ? y.relu() : at::hardtanh(y, 0, mode.cap);
   if (mode.pool) y = at::max_pool2d(y, {2, 2});
   return y;
 }
@@ -196,7 +199,7 @@ at::Tensor apply(const Norm& norm, const at::Tensor& x, const at::Tensor& residu
   args.type = x.scalar_type() == at::kFloat ? Type::kFloat : Type::kBFloat16;
   args.scale = floats(norm.scale), args.shift = floats(norm.shift);
   if (mode.residual) args.residual = residual.data_ptr();
-  args.relu = mode.relu, args.pool = mode.pool, args.y = y.data_ptr();
+  args.relu = mode.relu, args.cap = mode.cap, args.pool = mode.pool, args.y = y.data_ptr();
   reference::norm_apply(args);
   return y;
 }
@@ -204,7 +207,7 @@ at::Tensor apply(const Norm& norm, const at::Tensor& x, const at::Tensor& residu
 TEST(NormReference, ForwardAndGradientEqualAtens) {
   torch::manual_seed(6);
   for (const Mode& mode : kModes) {
-    SCOPED_TRACE(testing::Message() << mode.relu << mode.residual << mode.pool);
+    SCOPED_TRACE(testing::Message() << mode.relu << mode.residual << mode.pool << mode.cap);
     const at::Tensor values = channels_last(at::randn({4, 6, 8, 8}) + 0.3);
     const at::Tensor x = values.clone().requires_grad_();
     const at::Tensor residual = channels_last(at::randn({4, 6, 8, 8})).requires_grad_();
@@ -222,7 +225,7 @@ TEST(NormReference, ForwardAndGradientEqualAtens) {
     const at::Tensor dweight = at::zeros({6}), dbias = at::zeros({6});
     NormBackwardArgs args;
     args.x = values.data_ptr(), args.dy = dy.data_ptr(), args.map = map_of(values);
-    args.relu = mode.relu, args.pool = mode.pool;
+    args.relu = mode.relu, args.cap = mode.cap, args.pool = mode.pool;
     if (mode.residual) args.dz = dz.data_ptr(), args.y = y.data_ptr();
     args.mean = floats(norm.mean), args.inv_std = floats(norm.inv_std);
     args.scale = floats(norm.scale), args.shift = floats(norm.shift);

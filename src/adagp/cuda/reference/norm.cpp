@@ -152,6 +152,16 @@ struct Quads {
   }
 };
 
+float clipped(float value, const ApplyArgs& a) {
+  if (!a.relu) return value;
+  return value < 0 ? 0.0F : value > a.cap ? a.cap : value;
+}
+
+// No cap is NaN: no value is at least that.
+bool let_through(float out, const NormBackwardArgs& a) {
+  return !a.relu || (out > 0 && !(out >= a.cap));
+}
+
 void apply_pooled(const ApplyArgs& a) {
   const View x = view(a.x, a.type), y = view(a.y, a.type);
   const int64_t channels = a.map.channels;
@@ -159,9 +169,8 @@ void apply_pooled(const ApplyArgs& a) {
     float most = 0;
     for (int i = 0; i < 4; ++i) {
       const int64_t from = Quads{a.map}.index(at / channels, at % channels, i);
-      float value = normalised(x, from, a.scale, a.shift, at % channels);
-      if (a.relu && value < 0) value = 0;
-      value = x.rounded(value);
+      const float value =
+          x.rounded(clipped(normalised(x, from, a.scale, a.shift, at % channels), a));
       if (i == 0 || value > most || std::isnan(value)) most = value;
     }
     y.set(at, most);
@@ -177,7 +186,7 @@ std::vector<float> unmasked(const NormBackwardArgs& a) {
     for (int64_t i = 0; i < a.map.count(); ++i) {
       const float out =
           a.y != nullptr ? y.get(i) : normalised(x, i, a.scale, a.shift, i % channels);
-      if (!a.relu || out > 0) dz[static_cast<size_t>(i)] = dy.get(i);
+      if (let_through(out, a)) dz[static_cast<size_t>(i)] = dy.get(i);
     }
     return dz;
   }
@@ -189,7 +198,7 @@ std::vector<float> unmasked(const NormBackwardArgs& a) {
       const float value = x.rounded(normalised(x, from, a.scale, a.shift, at % channels));
       if (i == 0 || value > most) most = value, winner = from;
     }
-    if (!a.relu || most > 0) dz[static_cast<size_t>(winner)] = dy.get(at);
+    if (let_through(most, a)) dz[static_cast<size_t>(winner)] = dy.get(at);
   }
   return dz;
 }
@@ -221,8 +230,7 @@ void norm_apply(const ApplyArgs& args) {
   for (int64_t i = 0; i < args.map.count(); ++i) {
     float value = normalised(x, i, args.scale, args.shift, i % args.map.channels);
     if (args.residual != nullptr) value += residual.get(i);
-    if (args.relu && value < 0) value = 0;
-    y.set(i, value);
+    y.set(i, clipped(value, args));
   }
 }
 
