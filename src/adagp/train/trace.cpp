@@ -23,6 +23,15 @@ at::Tensor in_nhwc(const at::Tensor& x, nn::LayerKind kind) {
                            : values.reshape({values.size(0), -1, 1, values.size(-1)});
 }
 
+// Where a hook sees the gradient of `output`. A linear layer of sentences gives a view of its
+// product. What overwrites a view replaces its history and loses its hooks; those of the whole
+// product stay.
+at::Tensor gradient_holder(const at::Tensor& output) {
+  if (!output.is_view() || !output.is_contiguous()) return output;
+  const at::Tensor whole(output._base());
+  return whole.numel() == output.numel() && whole.is_contiguous() ? whole : output;
+}
+
 // Of every use of a layer those of the layer: <path>, <path>#2, <path>[0], ...
 void add_widths(io::TensorMap& tensors, const step::Session& s) {
   const at::Tensor widths = s.fast->widths().to(at::kByte);
@@ -103,11 +112,13 @@ void TraceSink::add(const nn::WeightLayer& layer, const std::string& name, int64
       count(use.w, rows, rows);
     }
   }
-  output.register_hook([this, &use, kind, some](const at::Tensor& gradient) {
-    const at::NoGradGuard no_grad;
-    const at::Tensor dy = in_nhwc(gradient, kind);
-    count(use.dy, dy, some(dy));
-  });
+  const std::vector<int64_t> shape = output.sizes().vec();
+  gradient_holder(output).register_hook(
+      [this, &use, kind, some, shape](const at::Tensor& gradient) {
+        const at::NoGradGuard no_grad;
+        const at::Tensor dy = in_nhwc(gradient.reshape(shape), kind);
+        count(use.dy, dy, some(dy));
+      });
 }
 
 io::TensorMap TraceSink::tensors() const {

@@ -117,6 +117,28 @@ TEST(Trace, GradientsAreThoseOfTheLayersOwnOutput) {
                   positive.to(at::kFloat).mean().item<float>());
 }
 
+// A linear layer of sentences gives a view of its product, which ReLU overwrites.
+TEST(Trace, GradientsOfSentencesAreThoseOfTheLayersOwnOutput) {
+  at::manual_seed(5);
+  nn::Linear layer(6, 10, true);
+  TraceSink sink(2);
+  sink.begin_part();
+  const at::Tensor x = at::randn({2, 3, 6});
+  const at::Tensor raw = layer->forward(x).detach();
+  {
+    const nn::TapScope scope(sink);
+    at::Tensor y = layer->forward(x);
+    nn::relu_(y).sum().backward();
+  }
+  const at::Tensor bits = sink.tensors().at("/dy.bits");
+  const at::Tensor positive = raw.gt(0);
+  ASSERT_EQ(bits.sizes().vec(), (std::vector<int64_t>{2, 3, 1, 2}));
+  for (int64_t i = 0; i < positive.numel(); ++i) {
+    const int64_t channel = i % 10, word = i / 10 % 3, example = i / 30;
+    EXPECT_EQ(bit(bits, example, word, 0, channel), positive.flatten()[i].item<bool>()) << i;
+  }
+}
+
 TEST(Trace, HasTheNamesOfTheLayerTable) {
   const config::RunConfig c = trace_config();
   step::Session s = small::session(c);
