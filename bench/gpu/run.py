@@ -227,8 +227,9 @@ def main(argv):
         return 1
     args.raw.mkdir(parents=True, exist_ok=True)
     if {"adagp", "pytorch"} <= set(args.only):  # a whole run: no number on the page is older
-        for file in args.raw.glob("*.json"):
-            file.unlink()
+        for ours in ("adagp-*.json", "pytorch-*.json", "roofline.json", "depthwise.json"):
+            for file in args.raw.glob(ours):
+                file.unlink()
     if args.only:
         (args.raw / "machine.json").write_text(json.dumps(machine(args)), encoding="utf-8")
     for column in columns_of(args.models) if "adagp" in args.only else ():

@@ -8,7 +8,7 @@ from harness import DATA, TINY, adagp, assert_same_run, interrupt, sets, summary
 BRANCH = sets(model__backbone="resnet8", model__branch_blocks=4, model__branch_width=32,
               model__branch_side=4, model__width_divisor=4)
 RUN = [*DATA, "--model", "duplex", *BRANCH, "--batch", "20",
-       *sets(epochs=3, checkpoint_every="3ba", optim__decay=0.01)]
+       *sets(epochs=8, checkpoint_every="3ba", optim__decay=0.01)]
 
 
 @pytest.fixture(scope="module")
@@ -58,7 +58,7 @@ def test_a_backbone_without_a_file_is_told(tmp_path):
     assert "backbone (resnet8) has random weights" in said
 
 
-def test_layer_table_and_simulator_know_what_is_frozen(tmp_path):
+def test_the_layer_table_says_what_is_frozen(tmp_path):
     adagp("train", *RUN, *sets(epochs=1), "--method", "bp", "-o", tmp_path / "run")
     lines = [line.split(",") for line in
              (tmp_path / "run/layers.csv").read_text().splitlines() if line]
@@ -74,6 +74,7 @@ def test_layer_table_and_simulator_know_what_is_frozen(tmp_path):
     (sets(model__branch_blocks=0), "model.branch_blocks = 0", 2),
     (sets(model__backbone_weights="missing.safetensors"), "missing.safetensors", 3),
     (["--method", "modules"], "frozen blocks", 2),
+    (["--parallel", "pipeline=gpipe,local=2"], "a stage of them alone", 2),
 ])
 def test_bad_input(wrong, told, code, tmp_path):
     said = adagp("train", *RUN, *sets(model__width_divisor=1), *wrong, "-o", tmp_path / "run",

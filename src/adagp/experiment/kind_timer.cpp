@@ -1,6 +1,7 @@
 #include "adagp/experiment/kind_timer.h"
 
 #include <algorithm>
+#include <atomic>
 #include <mutex>
 #include <optional>
 #include <string_view>
@@ -77,27 +78,30 @@ struct KindTimer::Marks {
     return Frame{kind_of_operation(std::string(name)), false};
   }
 
-  static Marks* active;
+  // Of the process and not of a thread: LibTorch's threads run backward passes.
+  static std::atomic<Marks*> active;
 
   static std::unique_ptr<at::ObserverContext> on_begin(const at::RecordFunction& function) {
-    if (active == nullptr) return nullptr;
-    const std::lock_guard<std::mutex> lock(active->mutex);
-    const auto frame = active->begun(function);
+    Marks* marks = active;
+    if (marks == nullptr) return nullptr;
+    const std::lock_guard<std::mutex> lock(marks->mutex);
+    const auto frame = marks->begun(function);
     if (!frame) return nullptr;
-    active->frames.push_back(*frame);
-    active->mark();
+    marks->frames.push_back(*frame);
+    marks->mark();
     return std::make_unique<Counted>();
   }
   static void on_end(const at::RecordFunction&, at::ObserverContext* context) {
-    if (context == nullptr || active == nullptr) return;
-    const std::lock_guard<std::mutex> lock(active->mutex);
-    if (active->frames.empty()) return;
-    active->frames.pop_back();
-    active->mark();
+    Marks* marks = active;
+    if (context == nullptr || marks == nullptr) return;
+    const std::lock_guard<std::mutex> lock(marks->mutex);
+    if (marks->frames.empty()) return;
+    marks->frames.pop_back();
+    marks->mark();
   }
 };
 
-KindTimer::Marks* KindTimer::Marks::active = nullptr;
+std::atomic<KindTimer::Marks*> KindTimer::Marks::active = nullptr;
 
 report::Kind kind_of_operation(const std::string& name) {
   const auto any = [&](std::initializer_list<const char*> parts) {

@@ -158,7 +158,7 @@ class Duplex : public BlockNet {
       backbone_->register_module(child.key(), child.value());
     }
     for (at::Tensor& parameter : backbone_->parameters()) parameter.requires_grad_(false);
-    backbone_->eval();
+    net->eval();  // blocks ask it, and its children are the backbone's
     size_t next = 0;
     for (size_t i = 0; i < plan.blocks; ++i) {
       const Block& own = net->blocks()[i];

@@ -6,6 +6,7 @@
 #include "adagp/core/text.h"
 #include "adagp/nn/fast.h"
 #include "adagp/nn/kept_errors.h"
+#include "adagp/nn/products.h"
 
 namespace adagp::nn {
 namespace {
@@ -77,7 +78,7 @@ at::Tensor MultiheadAttentionImpl::project(const at::Tensor& x, int64_t first,
   if (KeptErrors* errors = kept_errors()) {
     return product_with_errors(*errors, info(), in_precision(x), w, b);
   }
-  return at::linear(in_precision(x), w, b);
+  return product(info(), in_precision(x), w, b);
 }
 
 std::vector<at::Tensor> MultiheadAttentionImpl::split_heads(const at::Tensor& x) const {

@@ -68,6 +68,11 @@ ProcessTeam::ProcessTeam(std::unique_ptr<comm::Group> world, const Spec& spec,
   shake_hands(config, task, net);
   refuse_what_cannot_be(spec_, shape_, config);
   layout_ = layout_for(spec_, shape_, config);
+  if (layout_.stages > 1 && models::has_frozen_blocks(net)) {
+    throw UsageError(cat("--parallel: ", config.model.name,
+                         " has frozen blocks, and a stage of them alone has nothing to train; use "
+                         "data in place of pipeline"));
+  }
   stages_ = layers::cut(net, config.model.name, task.input_name(config), layout_.stages);
   if (config.head == "exact" && layout_.stages > 1) {
     for (const std::string& head : net.heads()) {

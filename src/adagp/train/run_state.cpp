@@ -41,12 +41,23 @@ io::TensorMap own_moments(const step::Session& session, io::TensorMap moments) {
   return moments;
 }
 
+// Frozen layers have bf16 copies, too, but are none of the optimizer's.
+void refresh_frozen_copies(models::Net& net) {
+  const at::NoGradGuard no_grad;
+  for (nn::WeightLayer* layer : nn::collect(net)) {
+    if (!layer->frozen()) continue;
+    if (layer->bf16_weight.defined()) layer->bf16_weight.copy_(layer->weight);
+    if (layer->bf16_bias.defined()) layer->bf16_bias.copy_(layer->bias);
+  }
+}
+
 }  // namespace
 
 void restore(const RunParts& run, const run::Snapshot& s) {
   step::Session& session = run.session;
   run::load_state_dict(*session.net, s.under("net"), "checkpoint");
   session.optimizer->refresh_bf16_copies();
+  refresh_frozen_copies(*session.net);
   session.optimizer->load_state(own_moments(session, s.under("optimizer")));
   if (session.predictor) session.predictor->load_state(s.under("predictor"));
   io::TensorMap of_method = s.under("method");

@@ -154,6 +154,20 @@ TEST(Duplex, TakesEveryClassifierThatIsMadeOfBlocks) {
   }
 }
 
+// In training Inception-V3 has an auxiliary head, which a backbone never computes.
+TEST(Duplex, ABackboneIsNeverInTraining) {
+  const nn::ShapeOnlyScope shapes;
+  Options options{Form::kImageNet, 10, 1};
+  options.duplex.backbone = "inception_v3";
+  const auto net = build("duplex", options);
+  const at::Tensor images = at::empty({2, 3, 299, 299}, at::device(at::kMeta));
+  const at::NoGradGuard no_grad;
+  for (const bool training : {true, false}) {
+    net->train(training);
+    EXPECT_EQ(net->forward(images).sizes(), (std::vector<int64_t>{2, 10})) << training;
+  }
+}
+
 TEST(Duplex, RefusesWhatCannotBe) {
   const auto refused = [](const std::function<void(Options&)>& change) {
     Options options = duplex_options(2);
