@@ -157,7 +157,7 @@ TEST(Duplex, TakesEveryClassifierThatIsMadeOfBlocks) {
 // In training Inception-V3 has an auxiliary head, which a backbone never computes.
 TEST(Duplex, ABackboneIsNeverInTraining) {
   const nn::ShapeOnlyScope shapes;
-  Options options{Form::kImageNet, 10, 1};
+  Options options{Form::kImagenet, 10, 1};
   options.duplex.backbone = "inception_v3";
   const auto net = build("duplex", options);
   const at::Tensor images = at::empty({2, 3, 299, 299}, at::device(at::kMeta));
