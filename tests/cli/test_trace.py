@@ -1,11 +1,12 @@
 """Traces of zeros in the run folder: resumed, on a full disk, refused."""
 
+import json
 import resource
 import signal
 
 import pytest
 
-from harness import DATA, NET, TINY, adagp, assert_same_run, interrupt, sets
+from harness import DATA, NET, TINY, adagp, assert_same_run, interrupt, sets, summary
 
 RUN = [*TINY, "--epochs", "4", *sets(trace__every="1ep", checkpoint_every="3ba")]
 TRACED = [*RUN, "--method", "adagp", "--schedule", "1ep bp, 1:1"]
@@ -27,6 +28,15 @@ def test_a_resumed_run_has_the_same_traces(tmp_path):
     assert traces(whole) == traces(cut) == FILES
     for name in FILES:
         assert (cut / name).read_bytes() == (whole / name).read_bytes(), name
+
+
+def test_a_machine_needs_nothing_but_the_run(tmp_path):
+    run = tmp_path / "run"
+    adagp("train", *TRACED, "-o", run)
+    told = ["simulate", "--machine", "tensordash", "--trace", run, "--json"]
+    found = json.loads(adagp(*told).stdout)
+    assert found == json.loads(adagp(*told, "--examples", summary(run)["train_examples"]).stdout)
+    assert found["machine_speedup"] > 1
 
 
 def test_a_trace_that_does_not_fit_the_disk_is_one_warning(tmp_path):

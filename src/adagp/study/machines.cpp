@@ -12,6 +12,7 @@
 #include "adagp/machine/law.h"
 #include "adagp/machine/trace.h"
 #include "adagp/machine/trace_check.h"
+#include "adagp/report/summary.h"
 #include "adagp/study/machine_costs.h"
 
 namespace adagp::study {
@@ -75,7 +76,8 @@ void check_flags(const machine::Machine& machine, const MachineOptions& options)
   }
 }
 
-// A trace knows its network: the run's own layer table, or the one of that name.
+// A trace knows its network: the run's own layer table, or the one of that name. A finished run
+// knows its number of examples.
 void take_network_of_trace(const std::string& run, const machine::Trace& trace, Options& options) {
   if (!options.models.empty() || !options.table.empty() || !options.pt2.empty() ||
       !options.topology.empty() || !options.tables.empty()) {
@@ -93,6 +95,11 @@ void take_network_of_trace(const std::string& run, const machine::Trace& trace, 
     options.inputs = trace.input;
   }
   if (options.batches.empty()) options.batches = std::to_string(trace.batch);
+  const core::fs::path summary = core::fs::path(run) / "summary.json";
+  if (!options.examples && core::fs::exists(summary)) {
+    const int64_t examples = report::Summary::read(summary).conditions.train_examples;
+    if (examples > 0) options.examples = examples;
+  }
 }
 
 // Reversible training computes each forward pass a second time.
