@@ -203,7 +203,7 @@ def test_bad_arguments_are_named(arguments):
 
 
 def test_no_network():
-    with pytest.raises(UsageError, match="source"):
+    with pytest.raises(UsageError, match="model is not given"):
         simulate(None)
     with pytest.raises(UsageError, match="empty"):
         simulate([])
