@@ -26,4 +26,4 @@ fi
 cd build  # so that the installed package is tested and not the sources
 "../$venv/bin/python" -m pytest -c ../python/tests/pytest.ini --rootdir .. ../python/tests "$@"
 cd ..
-MYPYPATH=$(site_of "$venv") "$venv/bin/python" -m mypy --config-file pyproject.toml -p adagp
+"$venv/bin/python" -m mypy --config-file pyproject.toml -p adagp
