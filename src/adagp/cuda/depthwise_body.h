@@ -3,109 +3,19 @@
 // CPU, thread by thread.
 
 #include <cmath>
-#include <cstring>
 
-#include "adagp/cuda/bf16.h"
 #include "adagp/cuda/both_sides.h"
 #include "adagp/cuda/depthwise_plan.h"
-
-#ifdef __CUDACC__
-#include <cuda_bf16.h>
-#endif
+#include "adagp/cuda/eight_channels.h"
 
 namespace adagp::cuda::depthwise {
 
 constexpr int kSide = 3, kHalf = 1;  // of a filter; its middle
 
-struct Bf16 {
-  uint16_t bits;
-};
 template <typename T>
 constexpr Type kTypeOf = sizeof(T) == 4 ? Type::kFloat : Type::kBFloat16;
 template <typename T>
 constexpr int kColumns = columns_of(kTypeOf<T>);
-
-// Eight channels as they lie in memory.
-template <typename T>
-struct alignas(16) Eight {
-  uint32_t word[kLanes * sizeof(T) / 4];
-};
-
-ADAGP_ON_BOTH_SIDES inline float float_of(uint32_t bits) {
-#ifdef __CUDA_ARCH__
-  return __uint_as_float(bits);
-#else
-  float out;
-  std::memcpy(&out, &bits, 4);
-  return out;
-#endif
-}
-ADAGP_ON_BOTH_SIDES inline uint32_t bits_of(float value) {
-#ifdef __CUDA_ARCH__
-  return __float_as_uint(value);
-#else
-  uint32_t out;
-  std::memcpy(&out, &value, 4);
-  return out;
-#endif
-}
-// Two bf16, rounded to nearest even.
-ADAGP_ON_BOTH_SIDES inline uint32_t bf16_pair(float low, float high) {
-#ifdef __CUDA_ARCH__
-  const __nv_bfloat162 pair = __floats2bfloat162_rn(low, high);
-  return static_cast<uint32_t>(__bfloat16_as_ushort(pair.x)) |
-         static_cast<uint32_t>(__bfloat16_as_ushort(pair.y)) << 16;
-#else
-  return float_to_bf16(low) | static_cast<uint32_t>(float_to_bf16(high)) << 16;
-#endif
-}
-
-ADAGP_ON_BOTH_SIDES inline float element(const Eight<float>& from, int k) {
-  return float_of(from.word[k]);
-}
-ADAGP_ON_BOTH_SIDES inline float element(const Eight<Bf16>& from, int k) {
-  const uint32_t pair = from.word[k / 2];
-  return float_of(k % 2 == 0 ? pair << 16 : pair & 0xFFFF0000U);
-}
-ADAGP_ON_BOTH_SIDES inline void pack(const float (&value)[kLanes], Eight<float>& to) {
-  ADAGP_UNROLL
-  for (int k = 0; k < kLanes; ++k) to.word[k] = bits_of(value[k]);
-}
-ADAGP_ON_BOTH_SIDES inline void pack(const float (&value)[kLanes], Eight<Bf16>& to) {
-  ADAGP_UNROLL
-  for (int k = 0; k < kLanes; k += 2) to.word[k / 2] = bf16_pair(value[k], value[k + 1]);
-}
-ADAGP_ON_BOTH_SIDES inline float number(const float& from) {
-  return from;
-}
-ADAGP_ON_BOTH_SIDES inline float number(const Bf16& from) {
-  return float_of(static_cast<uint32_t>(from.bits) << 16);
-}
-ADAGP_ON_BOTH_SIDES inline void put(float value, float& to) {
-  to = value;
-}
-ADAGP_ON_BOTH_SIDES inline void put(float value, Bf16& to) {
-  to.bits = static_cast<uint16_t>(bf16_pair(value, 0));
-}
-
-template <typename T>
-ADAGP_ON_BOTH_SIDES Eight<T> load(const T* from) {
-#ifdef __CUDA_ARCH__
-  return *reinterpret_cast<const Eight<T>*>(from);
-#else
-  Eight<T> out;
-  std::memcpy(&out, from, sizeof(out));
-  return out;
-#endif
-}
-template <typename T>
-ADAGP_ON_BOTH_SIDES void store(T* to, const Eight<T>& value) {
-#ifdef __CUDA_ARCH__
-  *reinterpret_cast<Eight<T>*>(to) = value;
-#else
-  std::memcpy(to, &value, sizeof(value));
-#endif
-}
 
 // Eight floats of shared memory, read each time: kept in registers over all tiles, the weights of
 // nine taps would leave too few for the rest.
@@ -155,12 +65,10 @@ ADAGP_ON_BOTH_SIDES inline Place place_of(const Lanes& lanes, int part, int thre
 struct Corner {
   int image, row, column;
 };
-ADAGP_ON_BOTH_SIDES inline uint32_t quotient(uint32_t n, const plan::Divider& by) {
-  return (static_cast<uint32_t>((static_cast<uint64_t>(n) * by.magic) >> 32) + n) >> by.shift;
-}
 template <int kTileRows, int kTileColumns>
 ADAGP_ON_BOTH_SIDES Corner corner_of(const Tiles& tiles, uint32_t tile) {
-  const uint32_t line = quotient(tile, tiles.columns), image = quotient(line, tiles.rows);
+  const uint32_t line = plan::quotient(tile, tiles.columns),
+                 image = plan::quotient(line, tiles.rows);
   return {static_cast<int>(image), static_cast<int>(line - image * tiles.rows.divisor) * kTileRows,
           static_cast<int>(tile - line * tiles.columns.divisor) * kTileColumns};
 }

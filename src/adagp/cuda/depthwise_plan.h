@@ -8,8 +8,8 @@
 
 namespace adagp::cuda::depthwise {
 
-constexpr int kLanes = 8;  // channels of a thread: 16 bytes of bf16
-constexpr int kTaps = 9;   // weights of a filter
+using plan::kLanes;
+constexpr int kTaps = 9;  // weights of a filter
 
 enum class Pass { kForward, kInputGradient };
 

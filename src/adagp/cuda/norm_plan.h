@@ -3,6 +3,7 @@
 
 #include <cstdint>
 
+#include "adagp/cuda/both_sides.h"
 #include "adagp/cuda/types.h"
 
 namespace adagp::cuda::plan {
@@ -10,11 +11,14 @@ namespace adagp::cuda::plan {
 constexpr int kThreads = 256;
 constexpr int kLanes = 8;  // channels per thread: 16 bytes of bf16
 
-// n / divisor == (mulhi(n, magic) + n) >> shift, for n < 2^31.
+// Division by a number that the host knows, for n < 2^31.
 struct Divider {
   uint32_t divisor = 1, magic = 1, shift = 0;
 };
 Divider divider(int64_t divisor);
+ADAGP_ON_BOTH_SIDES inline uint32_t quotient(uint32_t n, const Divider& by) {
+  return (static_cast<uint32_t>((static_cast<uint64_t>(n) * by.magic) >> 32) + n) >> by.shift;
+}
 
 // A block's threads: `width` vectors of channels side by side, times `rows` positions. All channels
 // are `tiles` such widths.

@@ -14,6 +14,7 @@ namespace adagp::cuda::norm {
 
 using plan::kLanes;
 using plan::kThreads;
+using plan::quotient;
 
 // As they lie in memory: 16 bytes of bf16, 32 of float.
 template <typename T>
@@ -120,10 +121,6 @@ __device__ inline Lane lane_of(const plan::Tiling& tiling, int tile) {
   out.channel = (tile * tiling.width + thread % tiling.width) * kLanes;
   if (out.row < tiling.rows) out.valid = max(0, min(kLanes, tiling.channels - out.channel));
   return out;
-}
-
-__device__ inline uint32_t quotient(uint32_t n, const plan::Divider& by) {
-  return (__umulhi(n, by.magic) + n) >> by.shift;
 }
 
 __device__ inline uint64_t offset_of(uint32_t position, const plan::Tiling& tiling) {
