@@ -72,16 +72,8 @@ LayoutChoices search_layouts(const ConvolutionShape& s, int64_t examples) {
   const at::Tensor weight = made_up({s.out, s.in / s.groups, s.kernel[0], s.kernel[1]});
   std::array<LayerInfo, kLayouts.size()> ways;
   for (const Layout layout : kLayouts) {
-    LayerInfo info;
-    info.in = s.in;
-    info.out = s.out;
-    info.kernel = s.kernel;
-    info.stride = s.stride;
-    info.padding = s.padding;
-    info.dilation = s.dilation;
-    info.groups = s.groups;
+    LayerInfo& info = ways[index_of(layout)] = info_for(s);
     info.layouts = std::make_shared<LayoutTable>(layout);
-    ways[index_of(layout)] = info;
   }
   const at::Tensor gradient = made_up(product(ways[0], x, weight, {}).sizes());
   const auto backward = [&](Layout layout, bool of_input) {

@@ -75,6 +75,18 @@ ConvolutionShape shape_of(const LayerInfo& info, const at::Tensor& x, const at::
           info.stride, info.padding, info.dilation, info.groups};
 }
 
+LayerInfo info_for(const ConvolutionShape& s) {
+  LayerInfo info;
+  info.in = s.in;
+  info.out = s.out;
+  info.kernel = s.kernel;
+  info.stride = s.stride;
+  info.padding = s.padding;
+  info.dilation = s.dilation;
+  info.groups = s.groups;
+  return info;
+}
+
 at::Tensor product(const LayerInfo& c, const at::Tensor& x, const at::Tensor& weight,
                    const at::Tensor& bias) {
   if (c.kind == LayerKind::kLinear) return at::linear(x, weight, bias);

@@ -23,5 +23,7 @@ Gradients gradients_of(const LayerInfo& info, const at::Tensor& gradient, const 
 
 // What a convolution of these tensors is in the table of layouts.
 ConvolutionShape shape_of(const LayerInfo& info, const at::Tensor& x, const at::Tensor& weight);
+// A layer of this shape, without layouts.
+LayerInfo info_for(const ConvolutionShape& shape);
 
 }  // namespace adagp::nn

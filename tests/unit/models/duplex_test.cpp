@@ -8,7 +8,7 @@
 #include "adagp/models/model.h"
 #include "adagp/nn/layer.h"
 #include "adagp/nn/reversible.h"
-#include "unit/peak_memory.h"
+#include "unit/models/step_memory.h"
 
 namespace adagp::models {
 namespace {
@@ -113,21 +113,12 @@ TEST(Duplex, TheBackboneIsTheNetworkOfTheZoo) {
   EXPECT_GT(shared, 10);
 }
 
-// Bytes of a step beside the network and its gradients.
 int64_t duplex_activations(int64_t blocks, bool keep) {
   torch::manual_seed(2);
   Options options = duplex_options(blocks);
   options.duplex.side = 8;
   const auto net = build("duplex", options);
-  net->train();
-  const at::Tensor images = torch::randn({32, 3, 16, 16});
-  const auto step = [&] {
-    std::optional<nn::KeepActivations> kept;
-    if (keep) kept.emplace();
-    net->forward(images).square().sum().backward();
-  };
-  step();  // gradients are there from now on
-  return adagp::testing::peak_bytes(step);
+  return activation_bytes(*net, torch::randn({32, 3, 16, 16}), keep);
 }
 
 TEST(Duplex, MoreBlocksNeedNoMoreMemory) {

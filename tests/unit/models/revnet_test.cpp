@@ -7,7 +7,7 @@
 #include "adagp/models/model.h"
 #include "adagp/nn/layer.h"
 #include "adagp/nn/reversible.h"
-#include "unit/peak_memory.h"
+#include "unit/models/step_memory.h"
 
 namespace adagp::models {
 namespace {
@@ -58,19 +58,10 @@ TEST(RevNet, Revnet44HasTheSizeOfResNet18) {
   }
 }
 
-// Bytes of a step beside the network and its gradients.
 int64_t activations_of(const char* name, bool keep) {
   torch::manual_seed(2);
   const auto net = build(name, {Form::kCifar, 10, 8});
-  net->train();
-  const at::Tensor images = torch::randn({8, 3, 32, 32});
-  const auto step = [&] {
-    std::optional<nn::KeepActivations> kept;
-    if (keep) kept.emplace();
-    net->forward(images).square().sum().backward();
-  };
-  step();  // gradients are there from now on
-  return adagp::testing::peak_bytes(step);
+  return activation_bytes(*net, torch::randn({8, 3, 32, 32}), keep);
 }
 
 TEST(RevNet, MoreBlocksNeedNoMoreMemory) {

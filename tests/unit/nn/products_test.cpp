@@ -15,18 +15,6 @@
 namespace adagp::nn {
 namespace {
 
-LayerInfo info_for(const ConvolutionShape& s) {
-  LayerInfo info;
-  info.in = s.in;
-  info.out = s.out;
-  info.kernel = s.kernel;
-  info.stride = s.stride;
-  info.padding = s.padding;
-  info.dilation = s.dilation;
-  info.groups = s.groups;
-  return info;
-}
-
 // Strides, groups, depthwise, 1x1 (whose layouts are the same memory), maps of one pixel, dilation,
 // padding beyond the usual, sides that differ.
 const std::vector<ConvolutionShape>& test_shapes() {
