@@ -172,3 +172,7 @@ def assert_same_run(folder, reference):
     assert [(r["kind"], r["step"]) for r in ours] == [(r["kind"], r["step"]) for r in theirs]
     assert list(map(timeless, ours)) == list(map(timeless, theirs))
     assert not list(Path(folder).rglob("*.tmp"))
+
+
+def as_json(*args):
+    return json.loads(adagp(*args, "--json").stdout)

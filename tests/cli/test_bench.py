@@ -1,0 +1,126 @@
+"""The command bench: times of steps, distance to the limit, depthwise products."""
+
+import csv
+import json
+
+from harness import adagp, as_json
+
+
+def test_bench():
+    result = as_json("bench", "--model", "resnet8", "--input", "8x8", "--batch", "8", "--repeats",
+                     "2", "--threads", "1", "--set", "head=exact")
+    forward, gp, bp = (result[k] for k in ("fw_ms", "gp_ms", "bp_ms"))
+    assert min(forward, gp, bp, result["bp_train_ms"], *result["peak_mib"].values()) > 0
+    assert abs(result["ratio_gp_fw"] - gp / forward) < 1e-9
+    assert result["spread"]["bp_ms"][0] <= bp <= result["spread"]["bp_ms"][1]
+    assert result["graph"] is False and result["device"].startswith("CPU")
+    ceiling = bp / (bp + result["gp_share"] * (forward - bp))  # GP = forward, BP + predictor = BP
+    assert abs(result["ceiling"] - ceiling) < 1e-9
+
+
+def test_bench_roofline(tmp_path):
+    """Counted work beside measured time; twice the limits halve the time at the limit."""
+    picture = tmp_path / "roof.svg"
+    tiny = ["bench", "--roofline", "--input", "8x8", "--batch", "4", "--repeats", "2", "--threads", "1",
+            "--peak-gflops", "10"]
+    slow, fast = (as_json(*tiny, "--models", "resnet8,vgg8s", "--peak-bandwidth", str(rate),
+                          "--plot", picture) for rate in (1e-6, 2e-6))
+    assert [network["model"] for network in slow] == ["resnet8", "vgg8s"]
+    for network, other in zip(slow, fast):
+        for name, step in network["steps"].items():
+            kinds = step["kinds"].values()
+            # Memory this slow decides the time of every piece.
+            assert abs(step["limit_ms"] / other["steps"][name]["limit_ms"] - 2) < 1e-6
+            assert abs(sum(kind["flops"] for kind in kinds) / step["flops"] - 1) < 1e-9
+            # The kinds and `other` are the whole step.
+            assert abs(sum(kind["measured_ms"] for kind in kinds) / step["measured_ms"] - 1) < 1e-6
+            assert step["kinds"]["convolution"]["measured_ms"] > 0
+        assert network["steps"]["gp"]["kinds"]["predictor"]["measured_ms"] > 0
+        assert network["steps"]["gp"]["kinds"]["summaries"]["measured_ms"] > 0
+        assert network["steps"]["bp"]["kinds"]["optimizer"]["measured_ms"] > 0
+        assert "predictor" not in network["steps"]["bp"]["kinds"]
+        assert network["limits"]["given"] and network["not_counted"]
+    drawn = picture.read_text()
+    assert all(word in drawn for word in ("<svg", "resnet8: limit", "vgg8s: limit", "convolution"))
+    text = adagp(*tiny, "--model", "resnet8").stdout  # the bandwidth is measured
+    assert "10.0 GFLOP/s (a product as given)" in text and "share of the limit" in text and "not counted" in text
+
+
+def test_bench_roofline_names_what_a_network_computes_twice():
+    tiny = ["bench", "--roofline", "--input", "8x8", "--batch", "2", "--repeats", "1", "--threads",
+            "1", "--peak-bandwidth", "1", "--models", "resnet8,revnet18s"]
+    plain, reversible = (network["not_counted"] for network in as_json(*tiny))
+    assert [what for what in reversible if what not in plain] == [
+        "the second forward pass of reversible blocks in bp and bp-train"]
+    assert {network["limits"]["product"] for network in as_json(*tiny)} == {"fp32"}
+
+
+def test_bench_roofline_as_csv_and_markdown():
+    tiny = ["bench", "--roofline", "--input", "8x8", "--batch", "4", "--repeats", "1", "--threads", "1",
+            "--peak-gflops", "10", "--peak-bandwidth", "1", "--models", "resnet8,vgg8s"]
+    rows = list(csv.DictReader(adagp(*tiny, "--csv").stdout.splitlines()))
+    assert {row["network"] for row in rows} == {"resnet8", "vgg8s"}
+    for network in ("resnet8", "vgg8s"):
+        for step in ("forward", "gp", "bp", "bp-train"):
+            own = {row["kind"]: row for row in rows if (row["network"], row["step"]) == (network, step)}
+            whole = own.pop("all")
+            # The kinds add up to the whole, counted and measured.
+            for column in ("flops", "bytes", "limit_ms", "measured_ms"):
+                parts = sum(float(row[column]) for row in own.values())
+                assert abs(parts / float(whole[column]) - 1) < 1e-6, (network, step, column)
+    lines = adagp(*tiny, "--markdown").stdout.splitlines()
+    table = [line for line in lines if line.startswith("|")]
+    assert len(table) == 2 + 2 * 4 and "convolution" in table[0] and table[2].startswith("| resnet8 |")
+
+
+def test_bench_depthwise():
+    """On a CPU: the references beside LibTorch's convolutions, on the shapes of a narrow network."""
+    tiny = ["bench", "--depthwise", "--input", "8x8", "--batch", "1", "--repeats", "1", "--threads", "1",
+            "--peak-bandwidth", "1", "--model", "mobilenet_v2", "--set", "model.width_divisor=2"]
+    found = as_json(*tiny)
+    assert found["references"] and found["model"] == "mobilenet_v2"
+    products = found["products"]
+    assert {p["product"] for p in products} == {"forward", "input gradient", "weight gradient"}
+    assert sum(p["layers"] for p in products if p["product"] == "forward") == 17
+    first = products[0]
+    assert (first["height"], first["width"], first["channels"], first["stride"]) == (8, 8, 16, 1)
+    for p in products:
+        out = (p["height"] - 1) // p["stride"] + 1
+        assert p["bytes"] == 4 * p["channels"] * (p["height"] ** 2 + out ** 2)
+        assert abs(p["limit_us"] / (p["bytes"] / 1e3) - 1) < 1e-9  # at 1 GB/s
+        assert p["library_us"] > 0 and p["own_us"] > 0
+    text = adagp(*tiny).stdout
+    assert "a whole step" in text and "references" in text
+    refused = adagp("bench", "--depthwise", "--input", "8x8", "--model", "resnet8", code=2).stderr
+    assert "resnet8 has no 3x3 depthwise" in refused
+
+
+def test_bench_roofline_refuses_what_does_not_fit():
+    for wrong, told in ((["--models", "resnet8"], "--roofline"),
+                        (["--roofline", "--models", "resnet8,resnet9"], "resnet9"),
+                        (["--roofline", "--models", ","], "names no network"),
+                        (["--roofline", "--only", "bp"], "--only"),
+                        (["--roofline", "--precision", "fast"], "precision = fast"),
+                        (["--roofline", "--peak-gflops", "0"], "--peak-gflops"),
+                        (["--roofline", "--csv", "--json"], "--json"),
+                        (["--csv"], "--roofline"), (["--depthwise", "--roofline"], "--roofline"),
+                        (["--peak-bandwidth", "5"], "requires --roofline or --depthwise")):
+        assert told in adagp("bench", "--input", "8x8", *wrong, code=2).stderr
+
+
+def test_bench_takes_the_length_of_sentences():
+    tiny = ["bench", "--model", "transformer", "--batch", "2", "--repeats", "2", "--threads", "1",
+            "--set", "model.width=16", "--set", "model.heads=2", "--set", "model.hidden=32"]
+    # Fifty times the words are far more than twice the work, whatever a word costs. On a busy machine
+    # a short pass now and then takes as long as a long one: one measurement of five will do.
+    for _ in range(5):
+        short, long = (as_json(*tiny, "--input", f"tokens:{n},{n}") for n in (4, 200))
+        if long["fw_ms"] > 2 * short["fw_ms"]:
+            break
+    assert long["fw_ms"] > 2 * short["fw_ms"]
+    # The predictor's work is the same: its share of the forward pass falls with the words.
+    ratio = short["predictor_macs_over_forward"] / long["predictor_macs_over_forward"]
+    assert ratio > 50  # products of attention grow with the square
+    for wrong, told in (("cifar", "tokens:SRC,TGT"), ("tokens:8,600", "model.longest")):
+        refused = adagp(*tiny, "--input", wrong, code=2)
+        assert told in refused.stderr
