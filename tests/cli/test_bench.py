@@ -108,6 +108,16 @@ def test_bench_roofline_refuses_what_does_not_fit():
         assert told in adagp("bench", "--input", "8x8", *wrong, code=2).stderr
 
 
+def test_bench_of_one_step_names_nothing_that_it_did_not_measure():
+    tiny = ["bench", "--model", "resnet8", "--input", "8x8", "--batch", "2", "--repeats", "2"]
+    for kind, name in (("forward", "forward, no graph"), ("bp", "BP "), ("bp-train", "BP + pred")):
+        text = adagp(*tiny, "--only", kind).stdout
+        assert name in text
+        for absent in ("inf", "nan", "speed-up", "peak memory", "GP"):
+            assert absent not in text, text
+    assert "speed-up over BP" in adagp(*tiny).stdout
+
+
 def test_bench_takes_the_length_of_sentences():
     tiny = ["bench", "--model", "transformer", "--batch", "2", "--repeats", "2", "--threads", "1",
             "--set", "model.width=16", "--set", "model.heads=2", "--set", "model.hidden=32"]

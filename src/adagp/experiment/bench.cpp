@@ -101,7 +101,9 @@ std::string BenchResult::text() const {
   const auto row = [&](const char* name, const step::Timing& t, const step::Timing& base,
                        const char* to) {
     if (t.median == 0) return;
-    table.add_row({name, milliseconds(t), spread(t), core::fixed(t.median / base.median, 3), to});
+    const bool ratio = base.median > 0;  // with --only, the base may not be measured
+    table.add_row({name, milliseconds(t), spread(t),
+                   ratio ? core::fixed(t.median / base.median, 3) : "-", ratio ? to : "-"});
   };
   row("forward, no graph of autograd", times.forward, times.forward, "forward");
   row("GP", times.gp, times.forward, "forward");
@@ -112,19 +114,30 @@ std::string BenchResult::text() const {
   row("  optimizer alone", times.update, times.bp, "BP");
   row("  making a batch", times.data, times.bp, "BP");
   std::string out =
-      core::cat(table.console(), "\n", device, times.graphs ? ", replayed CUDA graphs" : "",
-                "\nGP share of the schedule ", core::fixed(gp_share, 4), ": speed-up over BP ",
-                core::fixed(speedup, 3), ", with a free predictor ", core::fixed(ceiling, 3), " (",
-                core::fixed(100 * speedup / ceiling, 1), " % reached)\nthe predictor's FC is ",
-                core::fixed(100 * predictor_macs, 1), " % of the forward pass's MACs");
-  if (roofline > 0) {
+      core::cat(table.console(), "\n", device, times.graphs ? ", replayed CUDA graphs" : "");
+  const bool all = times.forward.median > 0 && times.gp.median > 0 && times.bp.median > 0 &&
+                   times.bp_train.median > 0;
+  if (all) {
+    out += core::cat("\nGP share of the schedule ", core::fixed(gp_share, 4),
+                     ": speed-up over BP ", core::fixed(speedup, 3), ", with a free predictor ",
+                     core::fixed(ceiling, 3), " (", core::fixed(100 * speedup / ceiling, 1),
+                     " % reached)\nthe predictor's FC is ", core::fixed(100 * predictor_macs, 1),
+                     " % of the forward pass's MACs");
+  }
+  if (all && roofline > 0) {
     out +=
         core::cat("; at the memory's speed, with a pass of its own over the activations, it needs ",
                   core::fixed(1e3 * roofline, 3), " ms, a GP step ",
                   core::fixed(1 + roofline / times.forward.median, 3), " forward passes");
   }
-  out += core::cat("\npeak memory: forward ", core::human_bytes(times.peak.forward), ", GP ",
-                   core::human_bytes(times.peak.gp), ", BP ", core::human_bytes(times.peak.bp));
+  const char* before = "\npeak memory: ";
+  for (const auto& [name, bytes] : {std::pair{"forward", times.peak.forward},
+                                    std::pair{"GP", times.peak.gp},
+                                    std::pair{"BP", times.peak.bp}}) {
+    if (bytes == 0) continue;  // not measured
+    out += core::cat(before, name, " ", core::human_bytes(bytes));
+    before = ", ";
+  }
   if (layouts.empty()) return out;
   return out + "\n\nlayouts of convolutions (cpu.convolution = measured):\n" +
          layouts_text(layouts);

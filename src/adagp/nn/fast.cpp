@@ -46,6 +46,12 @@ at::ScalarType type_of_products(const FastShared& shared, const at::Tensor& weig
   return shared.bf16 ? at::kBFloat16 : weight.scalar_type();
 }
 
+// ATen wants all operands of one type, also the one whose shape alone counts: its values are not
+// read, so a tensor of another type is not converted.
+at::Tensor shape_only(const at::Tensor& x, at::ScalarType type) {
+  return x.scalar_type() == type ? x : at::empty_like(x, x.options().dtype(type));
+}
+
 struct FastProduct : torch::autograd::Function<FastProduct> {
   static at::Tensor forward(torch::autograd::AutogradContext* ctx, const at::Tensor& x,
                             const at::Tensor& weight, const std::optional<at::Tensor>& bias,
@@ -91,13 +97,15 @@ struct FastProduct : torch::autograd::Function<FastProduct> {
       const at::Tensor g = shared.regroup ? rounded_dy(along_channels(dy, info), 0) : once;
       const at::Tensor w =
           shared.regroup ? round(Operand::kWeight, weight, along_filters(weight, info)) : weight;
-      of_x = gradients_of(info, g, x, w, {true, false, false})[0].to(type(0));
+      const at::Tensor shape = shape_only(x, w.scalar_type());
+      of_x = gradients_of(info, g, shape, w, {true, false, false})[0].to(type(0));
     }
     if (ctx->needs_input_grad(1)) {
       const at::Tensor g = shared.regroup ? rounded_dy(along_positions(dy, info), 1) : once;
       const at::Tensor input =
           shared.regroup ? round(Operand::kActivation, x, along_positions(x, info)) : x;
-      of_weight = gradients_of(info, g, input, weight, {false, true, false})[1].to(type(1));
+      const at::Tensor shape = shape_only(weight, input.scalar_type());
+      of_weight = gradients_of(info, g, input, shape, {false, true, false})[1].to(type(1));
     }
     if (types[2] >= 0 && ctx->needs_input_grad(2)) {
       std::vector<int64_t> axes;

@@ -138,6 +138,42 @@ TEST(Fast, ConvolutionsAreThoseOfRoundedOperands) {
   }
 }
 
+// On a GPU the products of few bits are made in bf16 from weights in fp32: operands of up to eight
+// bits are exact there, so that the sums alone are rounded.
+TEST(Fast, ProductsInBf16DifferByTheRoundingOfTheirSums) {
+  at::manual_seed(5);
+  LayerInfo convolution, linear;
+  convolution.in = 20;
+  convolution.out = 24;
+  convolution.kernel = {3, 3};
+  convolution.padding = {1, 1};
+  linear.kind = LayerKind::kLinear;
+  linear.in = 20;
+  linear.out = 24;
+  for (const bool regroup : {true, false}) {
+    for (const LayerInfo& info : {convolution, linear}) {
+      const bool flat = info.kind == LayerKind::kLinear;
+      const at::Tensor x = flat ? at::randn({6, 20}) : at::randn({2, 20, 5, 4});
+      const at::Tensor w = flat ? at::randn({24, 20}) : at::randn({24, 20, 3, 3});
+      const at::Tensor b = at::randn({24});
+      const at::Tensor dy =
+          (flat ? at::randn({6, 24}) : at::randn({2, 24, 5, 4})).to(at::kBFloat16);
+      FastLayer layer = fast_layer(2, 3, 4, regroup);
+      const Result exact = run(layer, info, x, w, b, dy.to(at::kFloat));
+      layer.shared->bf16 = true;
+      const Result got = run(layer, info, x, w, b, dy);
+      EXPECT_EQ(got.y.scalar_type(), at::kBFloat16);
+      EXPECT_EQ(got.dx.scalar_type(), at::kFloat);
+      EXPECT_EQ(got.dw.scalar_type(), at::kFloat);
+      constexpr double kBf16 = 4e-3;  // half of its last place
+      EXPECT_LT(distance(got.y, exact.y), kBf16);
+      EXPECT_LT(distance(got.dx, exact.dx), kBf16);
+      EXPECT_LT(distance(got.dw, exact.dw), kBf16);
+      EXPECT_LT(distance(got.db, exact.db), kBf16);
+    }
+  }
+}
+
 TEST(Fast, ManyBitsAreTheProductItself) {
   at::manual_seed(3);
   Conv2d plain(conv(20, 30, 3, 1, 1)), fast(conv(20, 30, 3, 1, 1));
