@@ -9,6 +9,7 @@
 #include "adagp/experiment/bench.h"
 #include "adagp/experiment/depthwise_bench.h"
 #include "adagp/experiment/roofline.h"
+#include "adagp/method/table.h"
 #include "commands.h"
 #include "train_flags.h"
 
@@ -17,7 +18,7 @@ namespace {
 
 struct BenchArguments {
   TrainFlags flags;
-  std::string input, only;
+  std::string input, method, only;
   int repeats = 20;
   bool json = false, roofline = false, depthwise = false, csv = false, markdown = false;
   std::string models, plot;
@@ -69,14 +70,28 @@ int run_depthwise(const BenchArguments& arguments) {
   return 0;
 }
 
+config::RunConfig configured(const BenchArguments& arguments) {
+  config::RunConfig config = arguments.flags.resolve();
+  if (!arguments.method.empty()) config.method = arguments.method;
+  if (method::find_method(config.method).mixes) {
+    throw UsageError("--method " + config.method +
+                     ": its batches are those of other methods; name one of them");
+  }
+  if (arguments.only == "method" && !experiment::times_method(config)) {
+    throw UsageError("--only method: name one with --method (not bp or adagp, which are 'bp' and "
+                     "'bp-train')");
+  }
+  return config;
+}
+
 int run_bench(const BenchArguments& arguments) {
   if (arguments.roofline) return run_roofline(arguments);
   if (arguments.depthwise) return run_depthwise(arguments);
   if (arguments.peak_bandwidth > 0) {
     throw UsageError("--peak-bandwidth requires --roofline or --depthwise");
   }
-  const auto result = experiment::bench(arguments.flags.resolve(), arguments.input,
-                                        arguments.repeats, arguments.only);
+  const auto result =
+      experiment::bench(configured(arguments), arguments.input, arguments.repeats, arguments.only);
   core::print_result((arguments.json ? result.to_json().dump(2) : result.text()) + "\n",
                      arguments.json);
   return 0;
@@ -133,8 +148,14 @@ void add_bench(CLI::App& app, Action& action) {
       ->check(CLI::Range(1, 1'000'000))
       ->type_name("")
       ->capture_default_str();
-  command->add_option("--only", arguments->only, "One kind of step: forward, gp, bp or bp-train")
-      ->check(CLI::IsMember({"forward", "gp", "bp", "bp-train"}))
+  command
+      ->add_option("--method", arguments->method,
+                   "Time a full batch of this method, too (adagp list methods)")
+      ->type_name("");
+  command
+      ->add_option("--only", arguments->only,
+                   "One kind of step: forward, gp, bp, bp-train or method")
+      ->check(CLI::IsMember({"forward", "gp", "bp", "bp-train", "method"}))
       ->type_name("");
   command->add_flag("--json", arguments->json, "Print as JSON");
   add_roofline_flags(*command, *arguments);

@@ -118,6 +118,19 @@ def test_bench_of_one_step_names_nothing_that_it_did_not_measure():
     assert "speed-up over BP" in adagp(*tiny).stdout
 
 
+def test_bench_times_a_full_batch_of_another_method():
+    tiny = ["bench", "--model", "resnet8", "--input", "8x8", "--batch", "2", "--repeats", "2"]
+    found = as_json(*tiny, "--method", "dropback")
+    assert found["method"] == "dropback" and found["method_ms"] > 0
+    assert abs(found["ratio_method_bp"] - found["method_ms"] / found["bp_ms"]) < 1e-9
+    text = adagp(*tiny, "--set", "method=dropback", "--only", "method").stdout
+    assert "full batch of dropback" in text and "BP" not in text
+    assert "method_ms" not in as_json(*tiny, "--method", "adagp")
+    for wrong, told in ((["--method", "dropbak"], "dropback"), (["--only", "method"], "--method"),
+                        (["--method", "auto"], "name one of them")):
+        assert told in adagp(*tiny, *wrong, code=2).stderr
+
+
 def test_bench_takes_the_length_of_sentences():
     tiny = ["bench", "--model", "transformer", "--batch", "2", "--repeats", "2", "--threads", "1",
             "--set", "model.width=16", "--set", "model.heads=2", "--set", "model.hidden=32"]

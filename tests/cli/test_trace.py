@@ -37,6 +37,7 @@ def test_a_machine_needs_nothing_but_the_run(tmp_path):
     found = json.loads(adagp(*told).stdout)
     assert found == json.loads(adagp(*told, "--examples", summary(run)["train_examples"]).stdout)
     assert found["machine_speedup"] > 1
+    assert summary(run)["trace_seconds"] > 0
 
 
 def test_a_trace_that_does_not_fit_the_disk_is_one_warning(tmp_path):

@@ -94,6 +94,9 @@ void bind_data(core::Binding& b, RunConfig& c) {
   b.bind("model.classes", &c.model.classes, "outputs; 0 = the data set's classes").at_least(0);
   b.bind("model.width_divisor", &c.model.width_divisor, "every channel count divided by this")
       .at_least(1);
+  b.bind("model.reversible", &c.model.reversible,
+         "revnet*, duplex: the backward pass computes activations again; false = they stay in "
+         "memory, as in other networks");
   auto& d = c.model.duplex;
   b.bind("model.backbone", &d.backbone,
          "duplex: the classifier that is frozen (adagp list models)");

@@ -21,6 +21,7 @@ struct RunConfig {
     std::string form = "auto";  // auto: by the size of the images
     int64_t classes = 0;        // 0 = the data set's
     int64_t width_divisor = 1;
+    bool reversible = true;
     // Vocabularies of 0 words: the data set's.
     models::TransformerOptions transformer{.source_words = 0, .target_words = 0};
     models::DuplexOptions duplex;
@@ -83,7 +84,7 @@ struct RunConfig {
   struct Cpu {
     std::string convolution = "channels-last";  // channels-last | contiguous | measured
   } cpu;
-  bool depthwise_kernels = false;
+  bool depthwise_kernels = true;
 
   optim::Config optim;
   schedule::PolicyConfig policy;

@@ -77,6 +77,7 @@ BenchResult bench(config::RunConfig config, const std::string& input, int repeat
   if (device.is_cpu()) out.times.peak = host;
   out.layouts = layouts();
   out.device = device_name(device);
+  out.method = config.method;
 
   const auto schedule = schedule::Schedule::parse(config.schedule, config.epochs);
   const double f = out.gp_share = schedule.predicted_share(config.epochs, kBatchesForShare);
@@ -111,6 +112,7 @@ std::string BenchResult::text() const {
   row("evaluation", times.eval, times.forward, "forward");
   row("BP", times.bp, times.bp, "BP");
   row("BP + predictor training", times.bp_train, times.bp, "BP");
+  row(("full batch of " + method).c_str(), times.method, times.bp, "BP");
   row("  optimizer alone", times.update, times.bp, "BP");
   row("  making a batch", times.data, times.bp, "BP");
   std::string out =
@@ -177,6 +179,11 @@ nlohmann::json BenchResult::to_json() const {
         {"gp_ms", range(times.gp)}}},
       {"graph", times.graphs},
       {"device", device}};
+  if (times.method.median > 0) {
+    out["method"] = method;
+    out["method_ms"] = ms(times.method);
+    out["ratio_method_bp"] = times.method.median / times.bp.median;
+  }
   if (!layouts.empty()) out["layouts"] = layouts_json(layouts);
   return out;
 }

@@ -14,6 +14,7 @@ namespace adagp::experiment {
 
 struct BenchResult {
   StepTimes times;
+  std::string method;         // whose full batch is times.method
   std::string device;         // as a user would say it
   double gp_share = 0;        // f of the schedule
   double speedup = 0;         // of the whole schedule, from the measured steps

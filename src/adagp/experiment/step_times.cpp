@@ -133,6 +133,10 @@ step::Session timed_session(const config::RunConfig& config, const task::TaskPtr
 
 }  // namespace
 
+bool times_method(const config::RunConfig& config) {
+  return config.method != "bp" && config.method != "adagp";
+}
+
 StepTimes measure_steps(const config::RunConfig& config, const task::TaskPtr& task,
                         const data::Batch& batch, int repeats,
                         const std::vector<std::string>& only) {
@@ -149,9 +153,16 @@ StepTimes measure_steps(const config::RunConfig& config, const task::TaskPtr& ta
                    [&](const Batch&) { return step::blind_step(s, step::predicted_gradients); },
                    &out.predict});
   }
+  std::unique_ptr<method::Method> own;
+  if (times_method(config)) {
+    own = method::find_method(config.method).make(s);
+    all.push_back({"method", [&](const Batch& b) { return own->exact_step(s, b, nullptr); },
+                   &out.method});
+  }
   std::vector<step::TimedStep> kinds;
   for (step::TimedStep& kind : all) {
-    kind.graph = step::StepGraph(kind.name, config.graphs);
+    const bool recorded = kind.timing != &out.method || own->traits().recordable;
+    kind.graph = step::StepGraph(kind.name, config.graphs && recorded);
     const bool wanted =
         only.empty() || std::find(only.begin(), only.end(), kind.name) != only.end();
     if (wanted) kinds.push_back(std::move(kind));

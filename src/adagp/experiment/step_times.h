@@ -17,6 +17,7 @@ struct StepTimes {
   step::Timing bp_train;  // backprop step with predictor training
   step::Timing gp;        // GP step
   step::Timing eval;      // forward of an evaluation
+  step::Timing method;    // a full batch of the configured method, if it is not bp or adagp
   step::Timing update;    // the optimizer alone, on true gradients
   step::Timing predict;   // the predictor with the update it carries
   step::Timing data;      // making a batch from images on the GPU; 0 on a CPU
@@ -33,10 +34,14 @@ struct StepKinds {
   KindSeconds kinds{};
 };
 
-// `config` is resolved. `only` (of "forward", "gp", "bp", "bp-train") leaves the other kinds out.
+// `config` is resolved. `only` (of "forward", "gp", "bp", "bp-train", "method") leaves the other kinds out.
 StepTimes measure_steps(const config::RunConfig& config,
                         const std::shared_ptr<const task::Task>& task, const data::Batch& batch,
                         int repeats, const std::vector<std::string>& only = {});
+
+// Whether the configured method's full batch is something else than the steps that are always
+// timed.
+bool times_method(const config::RunConfig& config);
 
 // By the names that `only` takes: of `repeats` steps each the one whose time is the median. On a
 // GPU the steps are recorded; Error when one cannot be.

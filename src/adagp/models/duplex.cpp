@@ -98,7 +98,8 @@ std::string first_part(const std::string& path) {
 
 class Duplex : public BlockNet {
  public:
-  explicit Duplex(const Options& options) : side_(options.duplex.side) {
+  explicit Duplex(const Options& options)
+      : side_(options.duplex.side), reversible_(options.reversible) {
     const DuplexOptions& o = options.duplex;
     if (o.blocks < 1 || o.side < 1) {
       throw UsageError(core::cat("duplex: ", o.blocks, " blocks of ", o.side, "x", o.side,
@@ -213,7 +214,7 @@ class Duplex : public BlockNet {
     }
     // One block of the network, as in RevNet: a cut inside would have to keep the activations.
     blocks_.push_back(
-        {"branch", [all](const Tensors& x) {
+        {"branch", [all, again = reversible_](const Tensors& x) {
            auto stack = std::make_shared<std::vector<nn::ReversibleBlock>>();
            for (const BranchBlock& block : all) {
              const at::Tensor map = x.at(1 + block.map);
@@ -221,13 +222,14 @@ class Duplex : public BlockNet {
                  {[f = block.f1, map](const at::Tensor& in) mutable { return f->fed(in, map); },
                   [f = block.f2](const at::Tensor& in) mutable { return f->forward(in); }});
            }
-           const nn::Halves y = nn::reversible(stack, halves_of(x.back()));
+           const nn::Halves y = run_halves(stack, x.back(), again);
            return Tensors{x.front(), nn::relu_(nn::concat({y.first, y.second}))};
          }});
-    blocks_.back().runs_twice = true;
+    blocks_.back().runs_twice = reversible_;
   }
 
   int64_t side_;
+  bool reversible_;
   std::vector<size_t> maps_;          // blocks of the backbone whose output the branch sees
   std::vector<size_t> map_of_block_;  // for each block of the branch its place in maps_
   std::shared_ptr<torch::nn::Module> backbone_;

@@ -1,5 +1,7 @@
 #include "adagp/models/halves.h"
 
+#include <optional>
+
 #include <ATen/ATen.h>
 
 namespace adagp::models {
@@ -14,6 +16,12 @@ nn::Halves halves_of(const at::Tensor& x) {
   }
   const auto format = x.suggest_memory_format();
   return {x.narrow(1, 0, half).contiguous(format), x.narrow(1, half, half).contiguous(format)};
+}
+
+nn::Halves run_halves(const nn::ReversibleBlocks& blocks, const at::Tensor& x, bool reversible) {
+  std::optional<nn::KeepActivations> keep;
+  if (!reversible) keep.emplace();
+  return nn::reversible(blocks, halves_of(x));
 }
 
 }  // namespace adagp::models

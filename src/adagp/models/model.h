@@ -23,6 +23,7 @@ struct Options {
   Form form = Form::kImagenet;
   int64_t classes = 1000;
   int64_t width_divisor = 1;  // every channel count divided by this: small versions for tests
+  bool reversible = true;     // false: reversible blocks keep their activations as others do
   TransformerOptions transformer = {};
   DuplexOptions duplex = {};
 };

@@ -37,7 +37,7 @@ TORCH_MODULE(PreNormPair);
 
 class RevNet : public BlockNet {
  public:
-  RevNet(const RevNetPlan& plan, const Options& options) {
+  RevNet(const RevNetPlan& plan, const Options& options) : reversible_(options.reversible) {
     int64_t channels = narrowed(plan.widths.front(), options);
     add_stem(channels, options.form);
     for (size_t stage = 0; stage < plan.blocks.size(); ++stage) {
@@ -95,11 +95,12 @@ class RevNet : public BlockNet {
     }
     // One block of the network: a cut inside would have to keep the activations.
     blocks_.push_back(block(name + "." + std::to_string(first),
-                            [blocks = nn::ReversibleBlocks(stack)](const at::Tensor& x) {
-                              const nn::Halves y = nn::reversible(blocks, halves_of(x));
+                            [blocks = nn::ReversibleBlocks(stack),
+                             again = reversible_](const at::Tensor& x) {
+                              const nn::Halves y = run_halves(blocks, x, again);
                               return nn::concat({y.first, y.second});
                             }));
-    blocks_.back().runs_twice = true;
+    blocks_.back().runs_twice = reversible_;
   }
 
   void add_step_down(torch::nn::Module& group, const std::string& path, int64_t in, int64_t width) {
@@ -111,6 +112,8 @@ class RevNet : public BlockNet {
       return nn::add_(pair->after(normed), shortcut->forward(normed));
     }));
   }
+
+  bool reversible_;
 };
 
 }  // namespace

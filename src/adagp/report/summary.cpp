@@ -30,6 +30,7 @@ nlohmann::json Summary::to_json() const {
                      {"bp_batches", bp_batches},
                      {"gp_batches", gp_batches},
                      {"gp_share", gp_share()}};
+  if (trace_seconds > 0) out["trace_seconds"] = trace_seconds;
   for (const auto& [name, value] : figures) out[name] = value;
   out["figures"] = figures;
   out.update(conditions.to_json());
@@ -60,6 +61,7 @@ Summary Summary::read(const core::fs::path& file) {
     json.at("best_" + s.metric).get_to(s.best);
     json.at("train_seconds").get_to(s.train_seconds);
     json.at("eval_seconds").get_to(s.eval_seconds);
+    s.trace_seconds = json.value("trace_seconds", 0.0);
     if (json.contains("stopped_seconds")) json.at("stopped_seconds").get_to(s.stopped_seconds);
     s.conditions = report::Conditions::read(json);
     json.at("bp_batches").get_to(s.bp_batches);

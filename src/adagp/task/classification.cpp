@@ -50,7 +50,8 @@ class Classification : public Task {
     return splits_.height == splits_.width ? splits_.height : 0;
   }
 
-  int64_t train_size() const override { return splits_.train->size(); }
+  // 0: a task that is made up for timing has no images.
+  int64_t train_size() const override { return splits_.train ? splits_.train->size() : 0; }
   int64_t test_size() const override { return splits_.test->size(); }
 
   std::unique_ptr<data::BatchSource> batches(const config::RunConfig& config, Use use,

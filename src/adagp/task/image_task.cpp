@@ -25,6 +25,7 @@ models::Options image_model_options(const config::RunConfig& config) {
   options.form = models::parse_form(config.model.form);
   options.classes = config.model.classes;
   options.width_divisor = config.model.width_divisor;
+  options.reversible = config.model.reversible;
   options.duplex = config.model.duplex;
   return options;
 }

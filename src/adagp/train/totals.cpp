@@ -20,6 +20,7 @@ nlohmann::json RunTotals::to_json() const {
           {"gp_batches", gp_batches},
           {"train_seconds", train_seconds},
           {"eval_seconds", eval_seconds},
+          {"trace_seconds", trace_seconds},
           {"stopped_seconds", stopped_seconds},
           {"test_loss", test_loss},
           {"best_score", best_score},
@@ -41,6 +42,7 @@ void RunTotals::read(const nlohmann::json& json) {
   json.at("gp_batches").get_to(gp_batches);
   json.at("train_seconds").get_to(train_seconds);
   json.at("eval_seconds").get_to(eval_seconds);
+  trace_seconds = json.value("trace_seconds", 0.0);
   stopped_seconds = json.value("stopped_seconds", 0.0);
   json.at("test_loss").get_to(test_loss);
   json.at("best_score").get_to(best_score);

@@ -156,9 +156,9 @@ TraceWriter::TraceWriter(const step::Session& s)
   }
 }
 
-void TraceWriter::after(int64_t epoch, step::Session& s, const data::Batch& batch,
+bool TraceWriter::after(int64_t epoch, step::Session& s, const data::Batch& batch,
                         const run::RunFolder& folder) {
-  if (every_ == 0 || (epoch + 1) % every_ != 0) return;
+  if (every_ == 0 || (epoch + 1) % every_ != 0) return false;
   const std::string number = std::to_string(epoch + 1);
   std::string why;
   if (batch.empty()) {
@@ -183,8 +183,10 @@ void TraceWriter::after(int64_t epoch, step::Session& s, const data::Batch& batc
       why = error.what();
     }
   }
-  if (why.empty() || std::exchange(warned_, true)) return;
-  core::log_warning("trace of epoch " + number + " is left out, training goes on: " + why);
+  if (!why.empty() && !std::exchange(warned_, true)) {
+    core::log_warning("trace of epoch " + number + " is left out, training goes on: " + why);
+  }
+  return true;
 }
 
 }  // namespace adagp::train

@@ -59,8 +59,9 @@ class TraceWriter {
   // Throws UsageError where several processes train.
   explicit TraceWriter(const step::Session& session);
   // After epoch `epoch` (from 0): writes trace/e<epoch + 1>.safetensors if it is the epoch's turn.
-  // What cannot be written or does not fit the device's memory is a warning, once.
-  void after(int64_t epoch, step::Session& session, const data::Batch& batch,
+  // What cannot be written or does not fit the device's memory is a warning, once. Returns whether
+  // it was the epoch's turn.
+  bool after(int64_t epoch, step::Session& session, const data::Batch& batch,
              const run::RunFolder& folder);
 
  private:

@@ -200,7 +200,10 @@ void Trainer::log_interval() {
 
 void Trainer::end_epoch(run::RunFolder* folder) {
   stop_clock();
-  if (folder != nullptr) trace_.after(last_.epoch, session_, last_batch_, *folder);
+  const metrics::Stopwatch tracing;
+  if (folder != nullptr && trace_.after(last_.epoch, session_, last_batch_, *folder)) {
+    totals_.trace_seconds += tracing.seconds();
+  }
   const metrics::Stopwatch watch;
   const task::Evaluation found = evaluate();
   totals_.eval_seconds += watch.seconds();

@@ -102,6 +102,7 @@ const std::vector<Rule>& rules() {
       {"model.backbone model.backbone_weights model.branch_blocks model.branch_width "
        "model.branch_side",
        "model.name", model, "duplex"},
+      {"model.reversible", "model.name", model, "revnet44 revnet108 revnet18s duplex"},
       {"detection.", "task", task_of, "detection"},
       {"translation. model.width model.heads model.hidden model.encoder_layers "
        "model.decoder_layers model.longest model.dropout model.tied model.source_words "

@@ -71,6 +71,23 @@ TEST(RevNet, MoreBlocksNeedNoMoreMemory) {
   EXPECT_GT(activations_of("revnet108", true), 2 * longer);  // else nothing was saved
 }
 
+TEST(RevNet, TheOptionKeepsTheActivations) {
+  const at::Tensor images = torch::randn({8, 3, 32, 32});
+  for (const char* name : {"revnet44", "duplex"}) {
+    Options options{Form::kCifar, 10, 8};
+    options.duplex.blocks = 24;
+    torch::manual_seed(2);
+    const auto again = build(name, options);
+    options.reversible = false;
+    const auto kept = build(name, options);
+    EXPECT_EQ(activation_bytes(*kept, images, false), activation_bytes(*again, images, true));
+    EXPECT_GT(activation_bytes(*kept, images, false), activation_bytes(*again, images, false));
+    for (const Block& block : static_cast<BlockNet&>(*kept).blocks()) {
+      EXPECT_FALSE(block.runs_twice) << name << " " << block.name;
+    }
+  }
+}
+
 TEST(RevNet, NeedsChannelsThatCanBeHalved) {
   EXPECT_THROW(build("revnet18s", {Form::kCifar, 10, 16}), UsageError);
 }
