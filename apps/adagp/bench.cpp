@@ -73,7 +73,8 @@ int run_depthwise(const BenchArguments& arguments) {
 config::RunConfig configured(const BenchArguments& arguments) {
   config::RunConfig config = arguments.flags.resolve();
   if (!arguments.method.empty()) config.method = arguments.method;
-  if (method::find_method(config.method).mixes) {
+  const bool asked = !arguments.method.empty() || arguments.only == "method";
+  if (method::find_method(config.method).mixes && asked) {
     throw UsageError("--method " + config.method +
                      ": its batches are those of other methods; name one of them");
   }
@@ -102,7 +103,7 @@ void add_roofline_flags(CLI::App& command, BenchArguments& arguments) {
       "--roofline", arguments.roofline,
       "FLOPs and bytes of each step, the time that this machine needs for them at best, and the "
       "share of this limit that is reached");
-  roofline->excludes(command.get_option("--only"));
+  roofline->excludes(command.get_option("--only"))->excludes(command.get_option("--method"));
   const auto add = [&](const char* name, auto& value, const char* about) {
     return command.add_option(name, value, about)->needs(roofline)->type_name("");
   };
@@ -130,7 +131,8 @@ void add_roofline_flags(CLI::App& command, BenchArguments& arguments) {
       .add_flag("--depthwise", arguments.depthwise,
                 "The network's depthwise convolutions by our kernels and by LibTorch, side by side")
       ->excludes(roofline)
-      ->excludes(command.get_option("--only"));
+      ->excludes(command.get_option("--only"))
+      ->excludes(command.get_option("--method"));
 }
 
 }  // namespace
@@ -150,7 +152,8 @@ void add_bench(CLI::App& app, Action& action) {
       ->capture_default_str();
   command
       ->add_option("--method", arguments->method,
-                   "Time a full batch of this method, too (adagp list methods)")
+                   "Time a full batch of this method, too, with all examples in full size (adagp "
+                   "list methods)")
       ->type_name("");
   command
       ->add_option("--only", arguments->only,

@@ -58,6 +58,7 @@ void bind_summary(nb::module_& module) {
       .def_rw("best", &Summary::best)
       .def_rw("train_seconds", &Summary::train_seconds)
       .def_rw("eval_seconds", &Summary::eval_seconds)
+      .def_rw("trace_seconds", &Summary::trace_seconds)
       .def_rw("stopped_seconds", &Summary::stopped_seconds)
       .def_rw("bp_batches", &Summary::bp_batches)
       .def_rw("gp_batches", &Summary::gp_batches)

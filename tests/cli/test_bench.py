@@ -109,7 +109,8 @@ def test_bench_roofline_refuses_what_does_not_fit():
 
 
 def test_bench_of_one_step_names_nothing_that_it_did_not_measure():
-    tiny = ["bench", "--model", "resnet8", "--input", "8x8", "--batch", "2", "--repeats", "2"]
+    tiny = ["bench", "--model", "resnet8", "--input", "8x8", "--batch", "2", "--repeats", "2",
+            "--device", "cpu"]
     for kind, name in (("forward", "forward, no graph"), ("bp", "BP "), ("bp-train", "BP + pred")):
         text = adagp(*tiny, "--only", kind).stdout
         assert name in text
@@ -120,6 +121,7 @@ def test_bench_of_one_step_names_nothing_that_it_did_not_measure():
 
 def test_bench_times_a_full_batch_of_another_method():
     tiny = ["bench", "--model", "resnet8", "--input", "8x8", "--batch", "2", "--repeats", "2"]
+    assert as_json(*tiny, "--method", "modules", "--set", "modules.signal=delayed")["method_ms"] > 0
     found = as_json(*tiny, "--method", "dropback")
     assert found["method"] == "dropback" and found["method_ms"] > 0
     assert abs(found["ratio_method_bp"] - found["method_ms"] / found["bp_ms"]) < 1e-9
@@ -127,7 +129,8 @@ def test_bench_times_a_full_batch_of_another_method():
     assert "full batch of dropback" in text and "BP" not in text
     assert "method_ms" not in as_json(*tiny, "--method", "adagp")
     for wrong, told in ((["--method", "dropbak"], "dropback"), (["--only", "method"], "--method"),
-                        (["--method", "auto"], "name one of them")):
+                        (["--method", "auto"], "name one of them"),
+                        (["--method", "dropback", "--roofline"], "--roofline")):
         assert told in adagp(*tiny, *wrong, code=2).stderr
 
 

@@ -182,7 +182,7 @@ nlohmann::json BenchResult::to_json() const {
   if (times.method.median > 0) {
     out["method"] = method;
     out["method_ms"] = ms(times.method);
-    out["ratio_method_bp"] = times.method.median / times.bp.median;
+    if (times.bp.median > 0) out["ratio_method_bp"] = times.method.median / times.bp.median;
   }
   if (!layouts.empty()) out["layouts"] = layouts_json(layouts);
   return out;

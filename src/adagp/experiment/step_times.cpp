@@ -134,7 +134,8 @@ step::Session timed_session(const config::RunConfig& config, const task::TaskPtr
 }  // namespace
 
 bool times_method(const config::RunConfig& config) {
-  return config.method != "bp" && config.method != "adagp";
+  return config.method != "bp" && config.method != "adagp" &&
+         !method::find_method(config.method).mixes;
 }
 
 StepTimes measure_steps(const config::RunConfig& config, const task::TaskPtr& task,
@@ -153,21 +154,26 @@ StepTimes measure_steps(const config::RunConfig& config, const task::TaskPtr& ta
                    [&](const Batch&) { return step::blind_step(s, step::predicted_gradients); },
                    &out.predict});
   }
-  std::unique_ptr<method::Method> own;
-  if (times_method(config)) {
-    own = method::find_method(config.method).make(s);
-    all.push_back({"method", [&](const Batch& b) { return own->exact_step(s, b, nullptr); },
-                   &out.method});
-  }
+  const auto wanted = [&](const std::string& kind) {
+    return only.empty() || std::find(only.begin(), only.end(), kind) != only.end();
+  };
   std::vector<step::TimedStep> kinds;
   for (step::TimedStep& kind : all) {
-    const bool recorded = kind.timing != &out.method || own->traits().recordable;
-    kind.graph = step::StepGraph(kind.name, config.graphs && recorded);
-    const bool wanted =
-        only.empty() || std::find(only.begin(), only.end(), kind.name) != only.end();
-    if (wanted) kinds.push_back(std::move(kind));
+    kind.graph = step::StepGraph(kind.name, config.graphs);
+    if (wanted(kind.name)) kinds.push_back(std::move(kind));
   }
   measure_peaks(s, batch, kinds);
+  // A network of its own: a method may hold graphs over weights that the other steps would move.
+  std::unique_ptr<step::Session> apart;
+  std::unique_ptr<method::Method> own;
+  if (times_method(config) && wanted("method")) {
+    apart.reset(new step::Session(timed_session(config, task)));
+    own = method::find_method(config.method).make(*apart);
+    const bool recorded = config.graphs && own->traits().recordable;
+    kinds.push_back({"method",
+                     [&](const Batch& b) { return own->exact_step(*apart, b, nullptr); },
+                     &out.method, nullptr, step::StepGraph("method", recorded)});
+  }
   out.graphs = step::time_steps(s, batch, kinds, repeats);
   if (!only.empty()) return out;
   out.update = time_update(s, batch, repeats);

@@ -34,13 +34,14 @@ struct StepKinds {
   KindSeconds kinds{};
 };
 
-// `config` is resolved. `only` (of "forward", "gp", "bp", "bp-train", "method") leaves the other kinds out.
+// `config` is resolved. `only` (of "forward", "gp", "bp", "bp-train", "method") leaves the other
+// kinds out.
 StepTimes measure_steps(const config::RunConfig& config,
                         const std::shared_ptr<const task::Task>& task, const data::Batch& batch,
                         int repeats, const std::vector<std::string>& only = {});
 
 // Whether the configured method's full batch is something else than the steps that are always
-// timed.
+// timed, or those of other methods.
 bool times_method(const config::RunConfig& config);
 
 // By the names that `only` takes: of `repeats` steps each the one whose time is the median. On a

@@ -25,7 +25,7 @@ Halves reversible(const ReversibleBlocks& blocks, const Halves& x);
 Halves inverse(const std::vector<ReversibleBlock>& blocks, const Halves& y);
 
 // While one is alive, stacks of this thread keep their activations as other layers do: for taps
-// that want to see gradients of outputs.
+// that want to see gradients of outputs, and for comparing.
 class KeepActivations {
  public:
   KeepActivations();

@@ -3,6 +3,7 @@
 // accelerator without its trick, then ADA-GP on top.
 
 #include <array>
+#include <limits>
 #include <optional>
 #include <string>
 #include <vector>
@@ -27,7 +28,11 @@ struct MachineOptions {
 struct PassPair {
   double base = 0, cycles = 0, base_energy = 0, energy = 0, base_compute = 0, compute = 0;
 
-  double speedup() const { return cycles > 0 ? base / cycles : 1; }
+  // 1 where there is nothing to do, infinite where the trick leaves nothing to do.
+  double speedup() const {
+    if (cycles > 0) return base / cycles;
+    return base > 0 ? std::numeric_limits<double>::infinity() : 1;
+  }
   PassPair& operator+=(const PassPair& other);
 };
 

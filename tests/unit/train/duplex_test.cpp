@@ -35,6 +35,22 @@ TEST(DuplexRun, OnlyTheBranchMoves) {
   }
 }
 
+TEST(DuplexRun, TheKeyOfReversingReachesTheNetwork) {
+  for (const char* name : {"duplex", "revnet18s"}) {
+    for (const bool reversible : {true, false}) {
+      config::RunConfig c = duplex_config("bp");
+      c.model.name = name;
+      c.model.reversible = reversible;
+      const auto net = task::build_net(c, *small::task());
+      bool twice = false;
+      for (const auto& block : dynamic_cast<models::BlockNet&>(*net).blocks()) {
+        twice = twice || block.runs_twice;
+      }
+      EXPECT_EQ(twice, reversible) << name;
+    }
+  }
+}
+
 TEST(DuplexRun, Learns) {
   config::RunConfig c = duplex_config("bp");
   c.optim.decay = 0;
