@@ -79,8 +79,9 @@ config::RunConfig configured(const BenchArguments& arguments) {
                      ": its batches are those of other methods; name one of them");
   }
   if (arguments.only == "method" && !experiment::times_method(config)) {
-    throw UsageError("--only method: name one with --method (not bp or adagp, which are 'bp' and "
-                     "'bp-train')");
+    throw UsageError(
+        "--only method: name one with --method (not bp or adagp, which are 'bp' and "
+        "'bp-train')");
   }
   return config;
 }

@@ -120,9 +120,9 @@ std::string BenchResult::text() const {
   const bool all = times.forward.median > 0 && times.gp.median > 0 && times.bp.median > 0 &&
                    times.bp_train.median > 0;
   if (all) {
-    out += core::cat("\nGP share of the schedule ", core::fixed(gp_share, 4),
-                     ": speed-up over BP ", core::fixed(speedup, 3), ", with a free predictor ",
-                     core::fixed(ceiling, 3), " (", core::fixed(100 * speedup / ceiling, 1),
+    out += core::cat("\nGP share of the schedule ", core::fixed(gp_share, 4), ": speed-up over BP ",
+                     core::fixed(speedup, 3), ", with a free predictor ", core::fixed(ceiling, 3),
+                     " (", core::fixed(100 * speedup / ceiling, 1),
                      " % reached)\nthe predictor's FC is ", core::fixed(100 * predictor_macs, 1),
                      " % of the forward pass's MACs");
   }
@@ -133,9 +133,9 @@ std::string BenchResult::text() const {
                   core::fixed(1 + roofline / times.forward.median, 3), " forward passes");
   }
   const char* before = "\npeak memory: ";
-  for (const auto& [name, bytes] : {std::pair{"forward", times.peak.forward},
-                                    std::pair{"GP", times.peak.gp},
-                                    std::pair{"BP", times.peak.bp}}) {
+  for (const auto& [name, bytes] :
+       {std::pair{"forward", times.peak.forward}, std::pair{"GP", times.peak.gp},
+        std::pair{"BP", times.peak.bp}}) {
     if (bytes == 0) continue;  // not measured
     out += core::cat(before, name, " ", core::human_bytes(bytes));
     before = ", ";

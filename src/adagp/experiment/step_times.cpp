@@ -167,11 +167,10 @@ StepTimes measure_steps(const config::RunConfig& config, const task::TaskPtr& ta
   std::unique_ptr<step::Session> apart;
   std::unique_ptr<method::Method> own;
   if (times_method(config) && wanted("method")) {
-    apart.reset(new step::Session(timed_session(config, task)));
+    apart = std::make_unique<step::Session>(timed_session(config, task));
     own = method::find_method(config.method).make(*apart);
     const bool recorded = config.graphs && own->traits().recordable;
-    kinds.push_back({"method",
-                     [&](const Batch& b) { return own->exact_step(*apart, b, nullptr); },
+    kinds.push_back({"method", [&](const Batch& b) { return own->exact_step(*apart, b, nullptr); },
                      &out.method, nullptr, step::StepGraph("method", recorded)});
   }
   out.graphs = step::time_steps(s, batch, kinds, repeats);

@@ -94,12 +94,12 @@ class RevNet : public BlockNet {
                         [f2](const at::Tensor& x) { return f2->forward(x); }});
     }
     // One block of the network: a cut inside would have to keep the activations.
-    blocks_.push_back(block(name + "." + std::to_string(first),
-                            [blocks = nn::ReversibleBlocks(stack),
-                             again = reversible_](const at::Tensor& x) {
-                              const nn::Halves y = run_halves(blocks, x, again);
-                              return nn::concat({y.first, y.second});
-                            }));
+    blocks_.push_back(
+        block(name + "." + std::to_string(first),
+              [blocks = nn::ReversibleBlocks(stack), again = reversible_](const at::Tensor& x) {
+                const nn::Halves y = run_halves(blocks, x, again);
+                return nn::concat({y.first, y.second});
+              }));
     blocks_.back().runs_twice = reversible_;
   }
 
