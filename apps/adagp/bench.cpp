@@ -80,8 +80,7 @@ config::RunConfig configured(const BenchArguments& arguments) {
   }
   if (arguments.only == "method" && !experiment::times_method(config)) {
     throw UsageError(
-        "--only method: name one with --method (not bp or adagp, which are 'bp' and "
-        "'bp-train')");
+        "--only method needs --method NAME; for bp and adagp use --only bp and --only bp-train");
   }
   return config;
 }
@@ -140,7 +139,8 @@ void add_roofline_flags(CLI::App& command, BenchArguments& arguments) {
 
 void add_bench(CLI::App& app, Action& action) {
   auto arguments = std::make_shared<BenchArguments>();
-  auto* command = app.add_subcommand("bench", "Time the steps of each phase");
+  auto* command = app.add_subcommand(
+      "bench", "Time the steps of training: forward, GP, BP, BP + predictor training");
   arguments->flags.declare(*command, false);
   command
       ->add_option("--input", arguments->input,
@@ -153,12 +153,13 @@ void add_bench(CLI::App& app, Action& action) {
       ->capture_default_str();
   command
       ->add_option("--method", arguments->method,
-                   "Time a full batch of this method, too, with all examples in full size (adagp "
-                   "list methods)")
+                   "Time a full batch of this method, too: no example dropped, no image shrunk "
+                   "(adagp list methods)")
       ->type_name("");
   command
       ->add_option("--only", arguments->only,
-                   "One kind of step: forward, gp, bp, bp-train or method")
+                   "One kind of step: forward, gp, bp, bp-train (BP + predictor training) or "
+                   "method")
       ->check(CLI::IsMember({"forward", "gp", "bp", "bp-train", "method"}))
       ->type_name("");
   command->add_flag("--json", arguments->json, "Print as JSON");

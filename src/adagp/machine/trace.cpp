@@ -229,9 +229,10 @@ std::vector<fs::path> trace_files(const fs::path& run) {
     }
   }
   if (found.empty()) {
-    throw DataError(run.string() +
-                    ": has no traces (trace/e001.safetensors, ...); train with "
-                    "--set trace.every=1ep --set trace.examples=8");
+    throw DataError(
+        run.string() +
+        ": has no traces (trace/e001.safetensors, ...); train with "
+        "--set trace.every=1ep --set trace.examples=8; the first is written after an epoch");
   }
   std::sort(found.begin(), found.end());
   std::vector<fs::path> out;
