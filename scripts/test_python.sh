@@ -11,10 +11,9 @@ say() { echo "test-python: $*" >&2; }
 # shellcheck source=scripts/tool_venv.sh
 source scripts/tool_venv.sh
 
-site_of() { "$1/bin/python" -c 'import site; print(site.getsitepackages()[0])'; }
 venv_begun() {  # torch of the engine
   local site
-  site=$(site_of "$1")
+  site=$("$1/bin/python" -c 'import site; print(site.getsitepackages()[0])')
   echo "$PWD/.venv/lib/$(basename "$(dirname "$site")")/site-packages" >"$site/torch-of-the-engine.pth"
 }
 venv=build/python-venv tool_python=.venv/bin/python3

@@ -137,11 +137,13 @@ def test_epochs_are_averaged(tmp_path):
     assert run["epochs"][1]["layers"]["conv"]["forward"]["speedup"] > 1
 
 
-def test_operands_that_leave_no_product():
+def test_operands_that_leave_no_product(tmp_path):
     told = ["simulate", "--machine", "procrustes", "--model", "vgg13_bn", "--input", "cifar"]
     refused = adagp(*told, "--sparsity", "x=1,w=1", code=2).stderr
     assert "no product is left" in refused and "x=1,w=1" in refused
-    some = adagp(*told, "--sparsity", "x=1,w=0.5").stdout  # the weight gradient alone is gone
+    # The weight gradient alone is gone.
+    some = adagp(*told, "--sparsity", "x=1,w=0.5", "--plot", tmp_path / "a.svg").stdout
+    assert "<svg" in (tmp_path / "a.svg").read_text()
     assert [line.split()[-3] for line in some.splitlines() if line.startswith("weight")] == ["inf"]
 
 

@@ -302,8 +302,10 @@ MachineResult run_machine(Options options, const MachineOptions& given) {
   std::vector<PassPairs> layers;
   collect(*one.table, mean, layers, result.passes);
   if (sum_of(result.passes).cycles == 0) {
-    throw UsageError("machine '" + given.machine +
-                     "': all operands are zero, no product is left (" + result.source + ")");
+    const std::string what = "machine '" + given.machine +
+                             "': all operands are zero, no product is left (" + result.source + ")";
+    if (!files.empty()) throw DataError(what);
+    throw UsageError(what);
   }
   size_t next = 0;
   std::vector<std::string> dense;

@@ -40,7 +40,8 @@ report::BarChart speedup_chart(const MachineResult& result) {
     report::BarSeries series{kPassNames[pass], {}, static_cast<int>(pass)};
     for (const MachineLayer& layer : result.layers) {
       const PassPair& one = layer.passes[pass];
-      series.values.push_back(one.base > 0 ? one.speedup() : 0);
+      // No bar where nothing is to do, with the trick or at all.
+      series.values.push_back(one.cycles > 0 ? one.speedup() : 0);
     }
     chart.series.push_back(std::move(series));
   }
