@@ -1,5 +1,8 @@
 // Are products in block floating point those of rounded operands, and their gradients too?
 
+#include <set>
+
+#include <ATen/record_function.h>
 #include <gtest/gtest.h>
 
 #include "adagp/nn/fast.h"
@@ -138,6 +141,17 @@ TEST(Fast, ConvolutionsAreThoseOfRoundedOperands) {
   }
 }
 
+// How many types the gradient, the input and the weight have in calls of convolution_backward: ATen
+// takes several on a CPU, but one alone on a GPU.
+size_t most_types = 0;
+std::unique_ptr<at::ObserverContext> count_types(const at::RecordFunction& call) {
+  if (std::string_view(call.name()) != "aten::convolution_backward") return nullptr;
+  std::set<at::ScalarType> types;
+  for (size_t i = 0; i < 3; ++i) types.insert(call.inputs()[i].toTensor().scalar_type());
+  most_types = std::max(most_types, types.size());
+  return nullptr;
+}
+
 // On a GPU the products of few bits are made in bf16 from weights in fp32: operands of up to eight
 // bits are exact there, so that the sums alone are rounded.
 TEST(Fast, ProductsInBf16DifferByTheRoundingOfTheirSums) {
@@ -150,6 +164,9 @@ TEST(Fast, ProductsInBf16DifferByTheRoundingOfTheirSums) {
   linear.kind = LayerKind::kLinear;
   linear.in = 20;
   linear.out = 24;
+  most_types = 0;
+  const auto counting =
+      at::addGlobalCallback(at::RecordFunctionCallback(count_types).needsInputs(true));
   for (const bool regroup : {true, false}) {
     for (const LayerInfo& info : {convolution, linear}) {
       const bool flat = info.kind == LayerKind::kLinear;
@@ -172,6 +189,8 @@ TEST(Fast, ProductsInBf16DifferByTheRoundingOfTheirSums) {
       EXPECT_LT(distance(got.db, exact.db), kBf16);
     }
   }
+  at::removeCallback(counting);
+  EXPECT_EQ(most_types, 1U);
 }
 
 TEST(Fast, ManyBitsAreTheProductItself) {
