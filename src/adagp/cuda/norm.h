@@ -18,6 +18,7 @@ struct StatsArgs {
   const void* x = nullptr;  // the convolution's output without its bias
   Type type = Type::kFloat;
   Map map;
+  int64_t pitch = 0;  // elements from a position of x to the next one; 0: map.channels
 
   // The norm's part; weight == null: only a summary is asked for.
   const float* weight = nullptr;
@@ -67,14 +68,15 @@ constexpr float kNoCap = std::numeric_limits<float>::quiet_NaN();
 struct ApplyArgs {
   const void* x = nullptr;
   Type type = Type::kFloat;
-  Map map;  // of x
+  Map map;            // of x
+  int64_t pitch = 0;  // as in StatsArgs; all but x are dense; not with pool
   const float* scale = nullptr;
   const float* shift = nullptr;
   const void* residual = nullptr;  // like x, or null
   bool relu = false;
   float cap = kNoCap;  // with relu: no output is above it; 6 for ReLU6
   bool pool = false;   // 2x2 max, stride 2; height and width must be even; not with a residual
-  void* y = nullptr;   // may be x itself when pool is off
+  void* y = nullptr;   // may be x itself when pool is off and x is dense
 };
 void norm_apply(const ApplyArgs& args, Stream stream);
 
@@ -94,7 +96,8 @@ struct NormBackwardArgs {
   const void* dy = nullptr;  // of y: pooled size with pool
   const void* y = nullptr;   // the output; needed with a residual and relu, else null: it is redone
   Type type = Type::kFloat;
-  Map map;  // of x
+  Map map;            // of x
+  int64_t pitch = 0;  // as in StatsArgs; of x alone; not with pool
   bool relu = false, pool = false;
   float cap = kNoCap;  // as in ApplyArgs; outputs that it cut off have no gradient
   const float *mean = nullptr, *inv_std = nullptr, *scale = nullptr, *shift = nullptr;
@@ -102,7 +105,11 @@ struct NormBackwardArgs {
   float* dbias = nullptr;    // out [C]
   // Out like x: gradient of the residual; null without one. May be dy itself.
   void* dz = nullptr;
-  void* dx = nullptr;         // out like x; may be dy itself when pool is off
+  // Out, dense; may be dy itself when pool is off.
+  void* dx = nullptr;
+  // Added to dx: the gradient of x by another way; null: nothing. Neither with pool nor with dz.
+  const void* plus = nullptr;
+  int64_t plus_pitch = 0;     // as in StatsArgs
   void* workspace = nullptr;  // backward_workspace() bytes, as norm_stats' and may be the same
 };
 int64_t backward_workspace(const Map& largest);

@@ -12,6 +12,7 @@ struct Launch {
   ApplyArgs args;
   Walk walk;
   plan::Divider pooled_width;
+  uint32_t pitch;  // of x
 };
 
 // NaN stays NaN, so that a diverged run is seen.
@@ -41,8 +42,8 @@ __global__ void __launch_bounds__(kThreads) apply_kernel(const __grid_constant__
     [[maybe_unused]] Raw<T> added[kAtOnce];
 #pragma unroll
     for (int i = 0; i < kAtOnce; ++i) {
-      const uint64_t offset = offset_of(place[i], p.walk.tiling);
-      in[i] = load<kAligned>(x + offset, lane.valid);
+      [[maybe_unused]] const uint64_t offset = offset_of(place[i], p.walk.tiling);
+      in[i] = load<kAligned>(x + offset_of(place[i], p.pitch), lane.valid);
       if constexpr (kResidual) added[i] = load<kAligned>(residual + offset, lane.valid);
     }
 #pragma unroll
@@ -109,14 +110,20 @@ void norm_apply(const ApplyArgs& args, Stream stream) {
   const Map& map = args.map;
   if (map.count() == 0) return;
   plan::check_map(map, "norm_apply");
+  plan::check_pitch(args.pitch, map, "norm_apply");
+  Launch launch{args, walk_over(map, args.pool), {}, pitch_of(args.pitch, map)};
+  const bool dense = launch.pitch == map.channels;
   if (args.pool &&
-      (map.height % 2 != 0 || map.width % 2 != 0 || args.residual || args.y == args.x)) {
-    throw Error("norm_apply: pooling needs even sides, no residual and an output of its own");
+      (map.height % 2 != 0 || map.width % 2 != 0 || args.residual || args.y == args.x || !dense)) {
+    throw Error(
+        "norm_apply: pooling needs even sides, a dense input, no residual and an output of its "
+        "own");
   }
-  Launch launch{args, walk_over(map, args.pool), {}};
+  if (!dense && args.y == args.x) throw Error("norm_apply: in place, but the input is not dense");
   if (args.pool) launch.pooled_width = plan::divider(map.width / 2);
   const bool vectors =
-      aligned(map.channels, {args.x, args.residual, args.y, args.scale, args.shift});
+      aligned(map.channels, {args.x, args.residual, args.y, args.scale, args.shift}) &&
+      launch.pitch % kLanes == 0;
   auto* const on = static_cast<cudaStream_t>(stream);
   dispatch(args.type, vectors, [&]<typename T, bool kAligned>() {
     if (args.pool) {

@@ -21,7 +21,8 @@ __device__ void add_batch(const BackwardLaunch& p, const Lane& lane, const Param
   for (int i = 0; i < kAtOnce; ++i) {
     const uint32_t at = kFull ? q + i * step : min(q + i * step, end - 1);
     offset[i] = offset_of(at, tiling) + lane.channel;
-    x[i] = load<kAligned>(static_cast<const T*>(p.args.x) + offset[i], lane.valid);
+    x[i] = load<kAligned>(static_cast<const T*>(p.args.x) + offset_of(at, p.pitch) + lane.channel,
+                          lane.valid);
     dy[i] = load<kAligned>(static_cast<const T*>(p.args.dy) + offset[i], lane.valid);
     if constexpr (kMask == Mask::kOutput) {
       y[i] = load<kAligned>(static_cast<const T*>(p.args.y) + offset[i], lane.valid);
@@ -143,6 +144,8 @@ BackwardLaunch launch_of(const NormBackwardArgs& args) {
   out.walk = walk_over(map, args.pool);
   if (args.pool) out.pooled_width = plan::divider(map.width / 2);
   out.per_position = 1 / static_cast<float>(map.positions());
+  out.pitch = pitch_of(args.pitch, map);
+  out.plus_pitch = pitch_of(args.plus_pitch, map);
   return out;
 }
 
@@ -159,13 +162,22 @@ void norm_backward(const NormBackwardArgs& args, Stream stream) {
   if (args.pool && (map.height % 2 != 0 || map.width % 2 != 0 || args.dz != nullptr)) {
     throw Error("norm_backward: pooling needs even sides and no residual");
   }
+  plan::check_pitch(args.pitch, map, "norm_backward");
+  plan::check_pitch(args.plus_pitch, map, "norm_backward");
+  if (args.plus != nullptr && (args.pool || args.dz != nullptr)) {
+    throw Error("norm_backward: nothing can be added to dx with a pool or a residual");
+  }
+  if (args.pool && pitch_of(args.pitch, map) != map.channels) {
+    throw Error("norm_backward: pooling needs a dense input");
+  }
   if (args.dz != nullptr && args.relu && args.y == nullptr) {
     throw Error("norm_backward: with a residual, the mask of ReLU needs the output y");
   }
   const BackwardLaunch launch = launch_of(args);
   const bool vectors =
-      aligned(map.channels, {args.x, args.dy, args.y, args.dz, args.dx, args.mean, args.inv_std,
-                             args.scale, args.shift, args.dweight, args.dbias});
+      aligned(map.channels, {args.x, args.dy, args.y, args.dz, args.dx, args.plus, args.mean,
+                             args.inv_std, args.scale, args.shift, args.dweight, args.dbias}) &&
+      launch.pitch % kLanes == 0 && launch.plus_pitch % kLanes == 0;
   auto* const on = static_cast<cudaStream_t>(stream);
   const Mask redone = args.y != nullptr ? Mask::kOutput : Mask::kRedo;
   const Mask mask = args.relu ? redone : Mask::kNone;

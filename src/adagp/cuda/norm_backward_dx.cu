@@ -30,7 +30,7 @@ __device__ Line line_of(const BackwardLaunch& p, const Lane& lane, const Params&
 template <typename T>
 constexpr int kAtOnce = 4 / sizeof(T);
 
-template <typename T, bool kAligned, Mask kMask>
+template <typename T, bool kAligned, Mask kMask, bool kPlus>
 __global__ void __launch_bounds__(kThreads, kAligned ? 3 : 1)
     dx_kernel(const __grid_constant__ BackwardLaunch p) {
   const Lane lane = lane_of(p.walk.tiling, static_cast<int>(blockIdx.y));
@@ -41,11 +41,18 @@ __global__ void __launch_bounds__(kThreads, kAligned ? 3 : 1)
 
   walk<kAtOnce<T>>(p.walk, lane, [&](const auto& place) {
     Raw<T> x[kAtOnce<T>], dz[kAtOnce<T>], y[kAtOnce<T>];
+    [[maybe_unused]] Raw<T> plus[kAtOnce<T>];
 #pragma unroll
     for (int i = 0; i < kAtOnce<T>; ++i) {
       const uint64_t offset = offset_of(place[i], p.walk.tiling) + lane.channel;
-      x[i] = load<kAligned>(static_cast<const T*>(p.args.x) + offset, lane.valid);
+      x[i] = load<kAligned>(
+          static_cast<const T*>(p.args.x) + offset_of(place[i], p.pitch) + lane.channel,
+          lane.valid);
       dz[i] = load<kAligned>(from + offset, lane.valid);
+      if constexpr (kPlus) {
+        const T* other = static_cast<const T*>(p.args.plus) + lane.channel;
+        plus[i] = load<kAligned>(other + offset_of(place[i], p.plus_pitch), lane.valid);
+      }
       if constexpr (kMask == Mask::kOutput) {
         y[i] = load<kAligned>(static_cast<const T*>(p.args.y) + offset, lane.valid);
       }
@@ -59,6 +66,7 @@ __global__ void __launch_bounds__(kThreads, kAligned ? 3 : 1)
             passed<kMask>(params, p.args.cap, x[i], y[i], k) ? element(dz[i], k) : 0.0F;
         const float rest = fmaf(line.slope[k], element(x[i], k), line.offset[k]);
         value[k] = fmaf(params.scale[k], masked, rest);
+        if constexpr (kPlus) value[k] += element(plus[i], k);
       }
       Raw<T> out;
       pack(value, out);
@@ -113,7 +121,11 @@ void run_dx(const BackwardLaunch& launch, Mask mask, bool vectors, cudaStream_t 
     }
     dispatch_mask(mask, [&]<Mask kMask>() {
       const dim3 grid = grid_of(launch.walk, kAtOnce<T>);
-      dx_kernel<T, kAligned, kMask><<<grid, kThreads, 0, on>>>(launch);
+      if (launch.args.plus != nullptr) {
+        dx_kernel<T, kAligned, kMask, true><<<grid, kThreads, 0, on>>>(launch);
+      } else {
+        dx_kernel<T, kAligned, kMask, false><<<grid, kThreads, 0, on>>>(launch);
+      }
     });
   });
 }

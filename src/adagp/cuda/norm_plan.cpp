@@ -1,6 +1,7 @@
 #include "adagp/cuda/norm_plan.h"
 
 #include <algorithm>
+#include <limits>
 
 #include "adagp/core/error.h"
 #include "adagp/core/text.h"
@@ -112,6 +113,12 @@ void check_map(const Map& map, const char* what) {
   throw Error(core::cat(what, ": map of ", map.positions(), " positions and ", map.channels,
                         " channels, at most ", int64_t{1} << 30, " and ", most_channels,
                         " are possible: use a smaller batch"));
+}
+
+void check_pitch(int64_t pitch, const Map& map, const char* what) {
+  if (pitch == 0 || (pitch >= map.channels && pitch <= std::numeric_limits<int32_t>::max())) return;
+  throw Error(core::cat(what, ": positions ", pitch, " elements apart, expected at least the ",
+                        map.channels, " channels"));
 }
 
 }  // namespace adagp::cuda::plan

@@ -71,5 +71,7 @@ int64_t workspace_bytes(int64_t channels, int64_t cells);
 
 // Throws Error when the map is beyond what the kernels' indexes hold.
 void check_map(const Map& map, const char* what);
+// Throws Error when positions `pitch` elements apart would overlap; 0 stands for map.channels.
+void check_pitch(int64_t pitch, const Map& map, const char* what);
 
 }  // namespace adagp::cuda::plan

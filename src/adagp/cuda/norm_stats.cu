@@ -19,6 +19,7 @@ struct Launch {
   double per_position;  // 1 / n
   double unbiased;      // n / (n - 1); n = 1: infinity, so that 0 variance becomes NaN like torch's
   int pass;             // log2 of the channels whose cells are in shared memory at once
+  uint32_t pitch;       // of x
 };
 
 // Whether sums by cell are asked for, pooled at once or later.
@@ -79,7 +80,7 @@ __device__ void add_batch(const Launch& p, const Cell& cell, const T* from, cons
   for (int i = 0; i < kAtOnce; ++i) {
     const uint32_t at = kFull ? q + i * step : min(q + i * step, end - 1);
     const uint32_t position = position_of(p, cell, at);
-    raw[i] = load<kAligned>(from + offset_of(position, p.sharing.units.tiling), lane.valid);
+    raw[i] = load<kAligned>(from + offset_of(position, p.pitch), lane.valid);
   }
 #pragma unroll
   for (int i = 0; i < kAtOnce; ++i) {
@@ -268,7 +269,7 @@ int largest_length(const plan::Axis& axis) {
 
 Launch launch_of(const StatsArgs& args) {
   const Map& map = args.map;
-  Launch out{args, {}, {}, {}, 0, 0, 0};
+  Launch out{args, {}, {}, {}, 0, 0, 0, pitch_of(args.pitch, map)};
   plan::Units units;
   if (!by_cells(args)) {
     out.y = plan::whole(map.height), out.x = plan::whole(map.width);
@@ -305,12 +306,14 @@ int64_t stats_workspace(const Map& largest, int size) {
 void norm_stats(const StatsArgs& args, Stream stream) {
   if (args.map.count() == 0 || (args.weight == nullptr && !by_cells(args))) return;
   plan::check_map(args.map, "norm_stats");
+  plan::check_pitch(args.pitch, args.map, "norm_stats");
   if (by_cells(args) && (args.size < 1 || args.size > plan::kLargestSize)) {
     throw Error(core::cat("norm_stats: summary of ", args.size, "x", args.size,
                           ", its side must be from 1 to ", plan::kLargestSize));
   }
   const Launch launch = launch_of(args);
-  const bool vectors = aligned(args.map.channels, {args.x, args.running_mean, args.conv_bias});
+  const bool vectors = aligned(args.map.channels, {args.x, args.running_mean, args.conv_bias}) &&
+                       launch.pitch % kLanes == 0;
   dispatch(args.type, vectors, [&]<typename T, bool kAligned>() {
     stats_kernel<T, kAligned>
         <<<grid_of(launch.sharing.units), kThreads, 0, static_cast<cudaStream_t>(stream)>>>(launch);

@@ -127,6 +127,14 @@ __device__ inline uint64_t offset_of(uint32_t position, const plan::Tiling& tili
   return static_cast<uint64_t>(position) * static_cast<uint32_t>(tiling.channels);
 }
 
+// Of maps whose positions are `pitch` elements apart.
+__device__ inline uint64_t offset_of(uint32_t position, uint32_t pitch) {
+  return static_cast<uint64_t>(position) * pitch;
+}
+inline uint32_t pitch_of(int64_t given, const Map& map) {
+  return static_cast<uint32_t>(given == 0 ? map.channels : given);
+}
+
 // Whether all eight channels of every thread can be loaded at once.
 inline bool aligned(int64_t channels, std::initializer_list<const void*> pointers) {
   bool all = channels % kLanes == 0;

@@ -124,6 +124,23 @@ at::Tensor channels_last(const at::Tensor& x) {
   return x.contiguous(at::MemoryFormat::ChannelsLast);
 }
 
+int64_t pitch_of(const at::Tensor& x) {
+  if (x.dim() != 4 || (x.size(1) > 1 && x.stride(1) != 1)) return 0;
+  const int64_t positions[] = {x.size(2) * x.size(3), 0, x.size(3), 1};  // between neighbours
+  int64_t pitch = 0;
+  for (const int64_t d : {3, 2, 0}) {
+    if (x.size(d) == 1) continue;  // its stride says nothing
+    if (pitch == 0) pitch = x.stride(d) / positions[d];
+    if (x.stride(d) != pitch * positions[d]) return 0;
+  }
+  if (pitch == 0) return x.size(1);  // one position
+  return pitch >= x.size(1) ? pitch : 0;
+}
+
+at::Tensor pitched(const at::Tensor& x) {
+  return pitch_of(x) != 0 ? x : channels_last(x);
+}
+
 void* scratch(Scratch purpose, const at::Device& device, int64_t bytes) {
   return scratch(purpose, device, device.is_cuda() ? stream(device) : nullptr, bytes);
 }

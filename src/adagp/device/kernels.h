@@ -25,10 +25,16 @@ void wake(const at::Device& device);
 // float or bf16: what the kernels take.
 bool has_type(const at::Tensor& x);
 cuda::Type type_of(const at::Tensor& x);  // throws Error for any other type
-// [B, C, H, W] as the kernels see it; x must be channels_last(x).
+// [B, C, H, W] as the kernels see it; x must be channels_last(x), or pitched.
 cuda::Map map_of(const at::Tensor& x);
 // x itself when it is dense in channels-last order, else a copy that is.
 at::Tensor channels_last(const at::Tensor& x);
+
+// Elements from one position of x to the next, where x is the first channels (or some) of a wider
+// map in channels-last order, and the number of its channels where it is dense; 0: neither.
+int64_t pitch_of(const at::Tensor& x);
+// x itself when it has a pitch, else a dense copy.
+at::Tensor pitched(const at::Tensor& x);
 
 // Memory for partial results, shared by all launches on one stream that name the same purpose: they
 // run one after the other. Streams do not share it, because their work may overlap. It is never

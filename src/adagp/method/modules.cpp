@@ -6,6 +6,7 @@
 #include "adagp/device/autocast.h"
 #include "adagp/layers/stages.h"
 #include "adagp/method/entries.h"
+#include "adagp/nn/growing_map.h"
 #include "adagp/step/team.h"
 
 namespace adagp::method {
@@ -86,6 +87,8 @@ models::Tensors Modules::run(step::Session& s, size_t module, const models::Tens
   const auto& blocks = dynamic_cast<const models::BlockNet&>(*s.net).blocks();
   models::Tensors x = inputs;
   for (size_t b = first_[module]; b < first_[module + 1]; ++b) x = blocks[b].run(x);
+  // The next part keeps its input for a later batch, while this one runs again.
+  for (at::Tensor& output : x) output = nn::dense(output);
   return x;
 }
 

@@ -1,13 +1,14 @@
 // DenseNet-BC (Huang et al. 2017), with torchvision's names.
 //
-// Between two layers of a dense block travels the concatenation of all feature maps so far: what
-// the next layer reads anyway, and the one tensor that crosses a cut there.
+// Between two layers of a dense block travels the map of all channels so far (nn/growing_map.h):
+// what the next layer reads anyway, and the one tensor that crosses a cut there.
 
 #include <cmath>
 #include <string>
 
 #include "adagp/models/conv_unit.h"
 #include "adagp/models/families.h"
+#include "adagp/nn/growing_map.h"
 
 namespace adagp::models {
 namespace {
@@ -16,7 +17,8 @@ constexpr int64_t kBottleneck = 4;  // width of the 1x1 convolution, in growth r
 
 class DenseLayerImpl : public torch::nn::Module {
  public:
-  DenseLayerImpl(int64_t in, int64_t growth) {
+  // room: the channels behind the last layer of the block.
+  DenseLayerImpl(int64_t in, int64_t growth, int64_t room) : room_(room) {
     norm1_ = register_module("norm1", nn::BatchNorm2d(in));
     conv1_ = register_module("conv1", plain_conv(in, kBottleneck * growth, 1));
     norm2_ = register_module("norm2", nn::BatchNorm2d(kBottleneck * growth));
@@ -24,12 +26,13 @@ class DenseLayerImpl : public torch::nn::Module {
   }
 
   at::Tensor forward(const at::Tensor& x) {
-    const at::Tensor narrow =
-        nn::conv_norm(*conv1_, *norm2_, nn::norm_relu(*norm1_, x), nn::relu_act());
-    return nn::concat({x, conv2_->forward(narrow)});
+    const nn::NormBranch branch = nn::norm_relu_branch(*norm1_, x);
+    const at::Tensor narrow = nn::conv_norm(*conv1_, *norm2_, branch.normed, nn::relu_act());
+    return nn::grow(branch.rest, conv2_->forward(narrow), room_);
   }
 
  private:
+  int64_t room_;
   nn::BatchNorm2d norm1_{nullptr}, norm2_{nullptr};
   nn::Conv2d conv1_{nullptr}, conv2_{nullptr};
 };
@@ -91,9 +94,10 @@ class DenseNet : public BlockNet {
   int64_t add_dense_block(size_t stage, int64_t count, int64_t in, int64_t growth) {
     const std::string name = "denseblock" + std::to_string(stage + 1);
     auto group = features_->register_module(name, std::make_shared<torch::nn::Module>(name));
+    const int64_t room = in + count * growth;
     for (int64_t i = 1; i <= count; ++i) {
       const std::string inner = "denselayer" + std::to_string(i);
-      auto layer = group->register_module(inner, DenseLayer(in, growth));
+      auto layer = group->register_module(inner, DenseLayer(in, growth, room));
       blocks_.push_back(block("features." + name + "." + inner,
                               [layer](const at::Tensor& x) { return layer->forward(x); }));
       in += growth;

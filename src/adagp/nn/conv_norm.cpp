@@ -4,7 +4,6 @@
 
 #include "adagp/device/kernels.h"
 #include "adagp/nn/fused_norm.h"
-#include "adagp/nn/norm_sync.h"
 
 namespace adagp::nn {
 namespace {
@@ -16,13 +15,6 @@ at::Tensor step_by_step(Conv2dImpl& conv, BatchNorm2dImpl& norm, const at::Tenso
   if (act.relu) y = nn::relu_(y);
   if (act.relu6) y = nn::relu6_(y);
   return act.pool ? nn::max_pool2d(y, *act.pool) : y;
-}
-
-bool fusable(const BatchNorm2dImpl& norm, const at::Tensor& x) {
-  // Gradients of an evaluation-mode norm are left to autograd: only the training mode has a kernel.
-  return norm_sync() == nullptr && device::has_kernels(x.device()) && device::has_type(x) &&
-         norm.weight.scalar_type() == at::kFloat &&
-         (norm.is_training() || !at::GradMode::is_enabled());
 }
 
 bool fuses_pool(const Pool2d& pool, const at::Tensor& raw) {
@@ -58,7 +50,7 @@ at::Tensor norm_relu(BatchNorm2dImpl& norm, const at::Tensor& x) {
   if (!fusable(norm, x)) return nn::relu_(norm.forward(x));
   FusedNorm plan;
   plan.relu = true;
-  return fused_norm(device::channels_last(x), {}, norm, {}, plan);
+  return fused_norm(device::pitched(x), {}, norm, {}, plan);
 }
 
 }  // namespace adagp::nn

@@ -6,6 +6,7 @@
 
 #include "adagp/cuda/norm.h"
 #include "adagp/device/kernels.h"
+#include "adagp/nn/norm_sync.h"
 #include "adagp/nn/summary_cells.h"
 
 namespace adagp::nn {
@@ -55,6 +56,7 @@ void take_statistics(const at::Tensor& raw, const at::Tensor& conv_bias, BatchNo
   a.x = raw.const_data_ptr();
   a.type = device::type_of(raw);
   a.map = device::map_of(raw);
+  a.pitch = device::pitch_of(raw);
   a.weight = floats(norm.weight);
   a.bias = floats(norm.bias);
   a.conv_bias = floats(conv_bias);
@@ -87,6 +89,7 @@ at::Tensor apply_norm(const at::Tensor& raw, const at::Tensor& moments, const at
   a.x = raw.const_data_ptr();
   a.type = device::type_of(raw);
   a.map = device::map_of(raw);
+  a.pitch = device::pitch_of(raw);
   a.scale = row(moments, kScale);
   a.shift = row(moments, kShift);
   a.residual = residual.defined() ? residual.const_data_ptr() : nullptr;
@@ -96,6 +99,49 @@ at::Tensor apply_norm(const at::Tensor& raw, const at::Tensor& moments, const at
   a.y = y.mutable_data_ptr();
   cuda::norm_apply(a, device::stream(raw.device()));
   return y;
+}
+
+// The gradients of apply_norm() after take_statistics().
+struct NormGradients {
+  at::Tensor dx, terms, dz;  // terms: [dweight, dbias]
+};
+// y: the output, where ReLU's mask needs it. plus: a gradient to add to dx. Both may be undefined.
+NormGradients gradients_of(const at::Tensor& raw, const at::Tensor& moments, const at::Tensor& y,
+                           const at::Tensor& dy, const at::Tensor& plus, const FusedNorm& plan,
+                           bool residual) {
+  NormGradients out;
+  out.terms = at::empty({2, raw.size(1)}, moments.options());
+  const auto like_raw = [&raw] {
+    return at::empty(raw.sizes(), raw.options(), at::MemoryFormat::ChannelsLast);
+  };
+  out.dx = like_raw();
+  if (residual) out.dz = like_raw();
+
+  cuda::NormBackwardArgs a;
+  a.x = raw.const_data_ptr();
+  a.dy = dy.const_data_ptr();
+  a.y = y.defined() ? y.const_data_ptr() : nullptr;
+  a.type = device::type_of(raw);
+  a.map = device::map_of(raw);
+  a.pitch = device::pitch_of(raw);
+  a.relu = plan.relu;
+  a.cap = cap_of(plan.relu6);
+  a.pool = plan.pool;
+  a.mean = row(moments, kMean);
+  a.inv_std = row(moments, kInvStd);
+  a.scale = row(moments, kScale);
+  a.shift = row(moments, kShift);
+  a.dweight = out.terms.mutable_data_ptr<float>();
+  a.dbias = a.dweight + raw.size(1);
+  a.dz = residual ? out.dz.mutable_data_ptr() : nullptr;
+  a.dx = out.dx.mutable_data_ptr();
+  if (plus.defined()) {
+    a.plus = plus.const_data_ptr();
+    a.plus_pitch = device::pitch_of(plus);
+  }
+  a.workspace = device::scratch(Scratch::kBackward, raw.device(), cuda::backward_workspace(a.map));
+  cuda::norm_backward(a, device::stream(raw.device()));
+  return out;
 }
 
 class NormFunction : public torch::autograd::Function<NormFunction> {
@@ -127,33 +173,44 @@ class NormFunction : public torch::autograd::Function<NormFunction> {
     RECORD_USER_SCOPE("adagp::norm");
     const auto saved = ctx->get_saved_variables();
     const at::Tensor &raw = saved[0], &moments = saved[1], &y = saved[2];
-    const at::Tensor dy = channels_last(gradients[0]);
-    at::Tensor terms = at::empty({2, raw.size(1)}, moments.options());
-    at::Tensor dx = at::empty_like(raw);
-    const bool residual = ctx->saved_data["residual"].toBool();
-    at::Tensor dz = residual ? at::empty_like(raw) : at::Tensor();
-
-    cuda::NormBackwardArgs a;
-    a.x = raw.const_data_ptr();
-    a.dy = dy.const_data_ptr();
-    a.y = y.defined() ? y.const_data_ptr() : nullptr;
-    a.type = device::type_of(raw);
-    a.map = device::map_of(raw);
-    a.relu = ctx->saved_data["relu"].toBool();
-    a.cap = cap_of(ctx->saved_data["relu6"].toBool());
-    a.pool = ctx->saved_data["pool"].toBool();
-    a.mean = row(moments, kMean);
-    a.inv_std = row(moments, kInvStd);
-    a.scale = row(moments, kScale);
-    a.shift = row(moments, kShift);
-    a.dweight = terms.mutable_data_ptr<float>();
-    a.dbias = a.dweight + raw.size(1);
-    a.dz = residual ? dz.mutable_data_ptr() : nullptr;
-    a.dx = dx.mutable_data_ptr();
-    a.workspace =
-        device::scratch(Scratch::kBackward, raw.device(), cuda::backward_workspace(a.map));
-    cuda::norm_backward(a, device::stream(raw.device()));
+    FusedNorm plan;
+    plan.relu = ctx->saved_data["relu"].toBool();
+    plan.relu6 = ctx->saved_data["relu6"].toBool();
+    plan.pool = ctx->saved_data["pool"].toBool();
+    const auto [dx, terms, dz] = gradients_of(raw, moments, y, channels_last(gradients[0]), {},
+                                              plan, ctx->saved_data["residual"].toBool());
     return {dx, terms[0], terms[1], dz, {}, {}, {}, {}};
+  }
+};
+
+class BranchFunction : public torch::autograd::Function<BranchFunction> {
+ public:
+  static torch::autograd::variable_list forward(torch::autograd::AutogradContext* ctx,
+                                                const at::Tensor& x, const at::Tensor& weight,
+                                                const at::Tensor& bias, const at::Tensor& moments) {
+    (void)weight;
+    (void)bias;
+    ctx->set_materialize_grads(false);
+    ctx->save_for_backward({x, moments});
+    return {apply_norm(x, moments, {}, branch_plan(), /*in_place=*/false), x.variable_data()};
+  }
+
+  static torch::autograd::variable_list backward(torch::autograd::AutogradContext* ctx,
+                                                 torch::autograd::variable_list gradients) {
+    RECORD_USER_SCOPE("adagp::norm");
+    const auto saved = ctx->get_saved_variables();
+    const at::Tensor &dy = gradients[0], &rest = gradients[1];
+    if (!dy.defined()) return {rest, {}, {}, {}};
+    const auto [dx, terms, dz] =
+        gradients_of(saved[0], saved[1], {}, channels_last(dy),
+                     rest.defined() ? device::pitched(rest) : rest, branch_plan(), false);
+    return {dx, terms[0], terms[1], {}};
+  }
+
+  static FusedNorm branch_plan() {
+    FusedNorm plan;
+    plan.relu = true;
+    return plan;
   }
 };
 
@@ -164,6 +221,13 @@ void give_zero_gradient(const at::Tensor& conv_bias, BatchNorm2dImpl& norm) {
 }
 
 }  // namespace
+
+bool fusable(const BatchNorm2dImpl& norm, const at::Tensor& x) {
+  // Gradients of an evaluation-mode norm are left to autograd: only the training mode has a kernel.
+  return norm_sync() == nullptr && device::has_kernels(x.device()) && device::has_type(x) &&
+         norm.weight.scalar_type() == at::kFloat &&
+         (norm.is_training() || !at::GradMode::is_enabled());
+}
 
 at::Tensor fused_norm(const at::Tensor& raw, const at::Tensor& conv_bias, BatchNorm2dImpl& norm,
                       const at::Tensor& residual, const FusedNorm& plan) {
@@ -190,6 +254,17 @@ at::Tensor fused_norm(const at::Tensor& raw, const at::Tensor& conv_bias, BatchN
   const auto optional = added.defined() ? std::optional<at::Tensor>(added) : std::nullopt;
   return NormFunction::apply(raw, norm.weight, norm.bias, optional, moments, plan.relu, plan.relu6,
                              plan.pool);
+}
+
+NormBranch fused_norm_branch(const at::Tensor& x, BatchNorm2dImpl& norm) {
+  if (!norm.is_training() || !at::GradMode::is_enabled()) {
+    return {fused_norm(x, {}, norm, {}, BranchFunction::branch_plan()), x};
+  }
+  RECORD_USER_SCOPE("adagp::norm");
+  const at::Tensor moments = empty_moments(x);
+  take_statistics(x, {}, norm, BranchFunction::branch_plan(), moments);
+  const auto out = BranchFunction::apply(x, norm.weight, norm.bias, moments);
+  return {out[0], out[1]};
 }
 
 }  // namespace adagp::nn

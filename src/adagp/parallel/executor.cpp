@@ -13,6 +13,7 @@
 #include "adagp/device/kernels.h"
 #include "adagp/nn/batch_norm.h"
 #include "adagp/nn/deferred.h"
+#include "adagp/nn/growing_map.h"
 #include "adagp/step/exact_step.h"
 #include "adagp/step/generators.h"
 #include "adagp/step/micro_batches.h"
@@ -166,6 +167,7 @@ models::Tensors Executor::run_blocks(step::Session& session, int stage,
   for (size_t b = stages_.first.at(stage); b < stages_.first.at(stage + 1); ++b) {
     values = blocks[b].run(values);
   }
+  for (at::Tensor& value : values) value = nn::dense(value);  // it may be kept and run again
   return values;
 }
 

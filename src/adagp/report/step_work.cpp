@@ -108,6 +108,7 @@ class Counter {
       } else if (const VectorOp* op = vector_op(row.op)) {
         vector(row, s, *op, backward && learnt_before && !frozen);
       }
+      convolved_ = layers::is_convolution(row) ? s.out : 0;
       learnt_before = learnt_before || (row.weights > 0 && !frozen);
     }
   }
@@ -207,10 +208,22 @@ class Counter {
       }
       return;
     }
+    if (o_.fused && row.op == "concat" && convolved_ > 0) return grown(row, s, op, backward);
     const auto [forward, back] = own_pass(row, s);
     add({row.name, "forward", op.kind, forward_flops, forward});
     norm_ = row.op == "batch_norm" ? work_.size() : 0;
     if (backward) add({row.name, "backward", op.kind, backward_flops, back});
+  }
+
+  // A convolution right before a concat makes the new channels of a dense block. They alone are
+  // copied to their place; what the other layers have as gradients of the old ones is read by the
+  // norm's backward pass.
+  void grown(const layers::Row& row, const Sizes& s, const VectorOp& op, bool backward) {
+    norm_ = 0;
+    add({row.name, "forward", op.kind, 0, 2 * convolved_});
+    if (!backward) return;
+    add({row.name, "backward", op.kind, 0, 2 * convolved_});
+    add({row.name, "sum of gradients", Kind::kNorm, s.elements, s.out - convolved_});
   }
 
   void add(Work work) { work_.push_back(std::move(work)); }
@@ -219,7 +232,8 @@ class Counter {
   const WorkOptions& o_;
   double e_;
   std::vector<Work> work_;
-  size_t norm_ = 0;  // behind the forward piece of the norm that the next rows join; 0: none
+  double convolved_ = 0;  // bytes that the row before wrote, where it is a convolution
+  size_t norm_ = 0;       // behind the forward piece of the norm that the next rows join; 0: none
 };
 
 }  // namespace

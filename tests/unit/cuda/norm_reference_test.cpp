@@ -238,6 +238,55 @@ TEST(NormReference, ForwardAndGradientEqualAtens) {
   }
 }
 
+// Channels 0 to 5 of a map of ten: what the references read is the part, and nothing beside it.
+TEST(NormReference, PartOfAWiderMapEqualsItsCopy) {
+  torch::manual_seed(8);
+  const at::Tensor wide = channels_last(at::randn({3, 10, 4, 4})),
+                   other = channels_last(at::randn({3, 9, 4, 4}));
+  const at::Tensor copy = channels_last(wide.narrow(1, 0, 6));
+  const at::Tensor dy = channels_last(at::randn({3, 6, 4, 4}));
+  Norm dense(6), part(6);
+  part.weight.copy_(dense.weight), part.bias.copy_(dense.bias);
+  part.conv_bias.copy_(dense.conv_bias);
+  part.running_mean.copy_(dense.running_mean), part.running_var.copy_(dense.running_var);
+  StatsArgs stats = part.stats(copy);
+  stats.x = wide.data_ptr(), stats.pitch = 10;
+  const at::Tensor summary = at::zeros({6, 4}), expected_summary = at::zeros({6, 4});
+  stats.summary = floats(summary), stats.size = 2;
+  reference::norm_stats(stats);
+  StatsArgs expected = dense.stats(copy);
+  expected.summary = floats(expected_summary), expected.size = 2;
+  reference::norm_stats(expected);
+  EXPECT_TRUE(at::equal(part.scale, dense.scale));
+  EXPECT_TRUE(at::equal(part.running_var, dense.running_var));
+  EXPECT_TRUE(at::equal(summary, expected_summary));
+
+  const at::Tensor y = at::zeros_like(copy);
+  ApplyArgs apply_args;
+  apply_args.x = wide.data_ptr(), apply_args.pitch = 10, apply_args.map = map_of(copy);
+  apply_args.scale = floats(part.scale), apply_args.shift = floats(part.shift);
+  apply_args.relu = true, apply_args.y = y.data_ptr();
+  reference::norm_apply(apply_args);
+  EXPECT_TRUE(at::equal(y, apply(dense, copy, {}, {true, false, false})));
+
+  const auto gradient = [&](bool pitched, bool plus) {
+    const at::Tensor dx = at::zeros_like(copy), terms = at::zeros({2, 6});
+    NormBackwardArgs a;
+    a.x = pitched ? wide.data_ptr() : copy.data_ptr(), a.pitch = pitched ? 10 : 0;
+    a.dy = dy.data_ptr(), a.map = map_of(copy), a.relu = true;
+    a.mean = floats(dense.mean), a.inv_std = floats(dense.inv_std);
+    a.scale = floats(dense.scale), a.shift = floats(dense.shift);
+    a.dweight = floats(terms), a.dbias = floats(terms) + 6, a.dx = dx.data_ptr();
+    if (plus) a.plus = other.data_ptr(), a.plus_pitch = 9;
+    reference::norm_backward(a);
+    return at::cat({dx.flatten(), terms.flatten()});
+  };
+  EXPECT_TRUE(at::equal(gradient(true, false), gradient(false, false)));
+  const at::Tensor got = gradient(true, true), without = gradient(true, false);
+  const at::Tensor difference = (got - without).narrow(0, 0, 288).view({3, 6, 4, 4});
+  expect_near(difference, other.narrow(1, 0, 6), "what was added");
+}
+
 // Ties: the first of equal values gets the gradient, and none does where ReLU gave all zeros.
 TEST(NormReference, TiesOfAPoolGoWhereAtenSendsThem) {
   const at::Tensor values =

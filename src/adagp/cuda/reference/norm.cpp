@@ -23,6 +23,11 @@ View view(const void* data, Type type) {
   return {const_cast<void*>(data), type};
 }
 
+// Element i of a dense map, in one whose positions are `pitch` apart (0: dense, too).
+int64_t at_pitch(int64_t i, const Map& map, int64_t pitch) {
+  return pitch == 0 ? i : i / map.channels * pitch + i % map.channels;
+}
+
 float or_zero(const float* values, int64_t c) {
   return values == nullptr ? 0.0F : values[c];
 }
@@ -31,10 +36,11 @@ void channel_stats(const StatsArgs& a, int64_t c) {
   const View x = view(a.x, a.type);
   const int64_t n = a.map.positions();
   double sum = 0, squares = 0;
-  for (int64_t p = 0; p < n; ++p) sum += x.get(p * a.map.channels + c);
+  const int64_t pitch = a.pitch == 0 ? a.map.channels : a.pitch;
+  for (int64_t p = 0; p < n; ++p) sum += x.get(p * pitch + c);
   const double mean = sum / static_cast<double>(n);
   for (int64_t p = 0; p < n; ++p) {
-    const double d = x.get(p * a.map.channels + c) - mean;
+    const double d = x.get(p * pitch + c) - mean;
     squares += d * d;
   }
   const double inv_std = 1 / std::sqrt(squares / static_cast<double>(n) + a.eps);
@@ -54,9 +60,10 @@ void channel_stats(const StatsArgs& a, int64_t c) {
 std::vector<double> mean_image(const StatsArgs& a, int64_t c) {
   const View x = view(a.x, a.type);
   const int64_t pixels = a.map.height * a.map.width;
+  const int64_t pitch = a.pitch == 0 ? a.map.channels : a.pitch;
   std::vector<double> out(static_cast<size_t>(pixels), 0.0);
   for (int64_t p = 0; p < a.map.positions(); ++p) {
-    out[static_cast<size_t>(p % pixels)] += x.get(p * a.map.channels + c);
+    out[static_cast<size_t>(p % pixels)] += x.get(p * pitch + c);
   }
   for (double& value : out) {
     value = value / static_cast<double>(a.map.batch) + or_zero(a.conv_bias, c);
@@ -184,8 +191,9 @@ std::vector<float> unmasked(const NormBackwardArgs& a) {
   std::vector<float> dz(static_cast<size_t>(a.map.count()), 0.0F);
   if (!a.pool) {
     for (int64_t i = 0; i < a.map.count(); ++i) {
+      const int64_t from = at_pitch(i, a.map, a.pitch);
       const float out =
-          a.y != nullptr ? y.get(i) : normalised(x, i, a.scale, a.shift, i % channels);
+          a.y != nullptr ? y.get(i) : normalised(x, from, a.scale, a.shift, i % channels);
       if (let_through(out, a)) dz[static_cast<size_t>(i)] = dy.get(i);
     }
     return dz;
@@ -228,7 +236,8 @@ void norm_apply(const ApplyArgs& args) {
   const View x = view(args.x, args.type), y = view(args.y, args.type);
   const View residual = view(args.residual, args.type);
   for (int64_t i = 0; i < args.map.count(); ++i) {
-    float value = normalised(x, i, args.scale, args.shift, i % args.map.channels);
+    float value = normalised(x, at_pitch(i, args.map, args.pitch), args.scale, args.shift,
+                             i % args.map.channels);
     if (args.residual != nullptr) value += residual.get(i);
     y.set(i, clipped(value, args));
   }
@@ -246,7 +255,11 @@ void eval_scale(const EvalScaleArgs& args) {
 void norm_backward(const NormBackwardArgs& args) {
   const std::vector<float> dz = unmasked(args);
   const View x = view(args.x, args.type), dx = view(args.dx, args.type);
-  const View dz_out = view(args.dz, args.type);
+  const View dz_out = view(args.dz, args.type), plus = view(args.plus, args.type);
+  const auto x_at = [&](int64_t i) { return x.get(at_pitch(i, args.map, args.pitch)); };
+  const auto plus_at = [&](int64_t i) {
+    return args.plus == nullptr ? 0.0F : plus.get(at_pitch(i, args.map, args.plus_pitch));
+  };
   const int64_t channels = args.map.channels, count = args.map.count();
   const auto n = static_cast<double>(args.map.positions());
   for (int64_t c = 0; c < channels; ++c) {
@@ -254,14 +267,15 @@ void norm_backward(const NormBackwardArgs& args) {
     double sum = 0, product = 0;
     for (int64_t i = c; i < count; i += channels) {
       sum += dz[static_cast<size_t>(i)];
-      product += dz[static_cast<size_t>(i)] * (x.get(i) - mean) * inv_std;
+      product += dz[static_cast<size_t>(i)] * (x_at(i) - mean) * inv_std;
     }
     args.dbias[c] = static_cast<float>(sum);
     args.dweight[c] = static_cast<float>(product);
     for (int64_t i = c; i < count; i += channels) {
-      const double hat = (x.get(i) - mean) * inv_std, d = dz[static_cast<size_t>(i)];
+      const double hat = (x_at(i) - mean) * inv_std, d = dz[static_cast<size_t>(i)];
       if (args.dz != nullptr) dz_out.set(i, dz[static_cast<size_t>(i)]);
-      dx.set(i, static_cast<float>(args.scale[c] * (d - sum / n - hat * product / n)));
+      const double own = args.scale[c] * (d - sum / n - hat * product / n);
+      dx.set(i, static_cast<float>(own + plus_at(i)));
     }
   }
 }

@@ -1,0 +1,68 @@
+// The map of a dense block where our kernels do not run, and the pitch of views.
+
+#include "adagp/nn/growing_map.h"
+
+#include <ATen/ATen.h>
+#include <gtest/gtest.h>
+
+#include "adagp/core/error.h"
+#include "adagp/device/kernels.h"
+
+namespace adagp::nn {
+namespace {
+
+at::Tensor channels_last(const at::Tensor& x) {
+  return x.contiguous(at::MemoryFormat::ChannelsLast);
+}
+
+TEST(GrowingMap, PitchIsTheDistanceOfPositions) {
+  const at::Tensor wide = channels_last(at::randn({2, 10, 3, 5}));
+  EXPECT_EQ(device::pitch_of(wide), 10);
+  EXPECT_EQ(device::pitch_of(wide.narrow(1, 0, 4)), 10);
+  EXPECT_EQ(device::pitch_of(wide.narrow(1, 3, 4)), 10);
+  EXPECT_EQ(device::pitch_of(at::randn({2, 10, 3, 5})), 0) << "contiguous";
+  EXPECT_EQ(device::pitch_of(wide.narrow(2, 0, 2)), 0) << "rows are missing between images";
+  EXPECT_EQ(device::pitch_of(wide.narrow(0, 0, 1).narrow(2, 0, 2)), 10) << "of one image";
+  EXPECT_EQ(device::pitch_of(channels_last(at::randn({4, 6, 1, 1})).narrow(1, 0, 2)), 6);
+  EXPECT_EQ(device::pitch_of(channels_last(at::randn({1, 6, 1, 1})).narrow(1, 0, 2)), 2);
+  EXPECT_EQ(device::pitch_of(at::randn({1, 10, 1, 5}).expand({2, 10, 3, 5})), 0);
+  EXPECT_EQ(device::pitch_of(at::randn({2, 10})), 0);
+  EXPECT_TRUE(device::pitched(wide.narrow(1, 0, 4)).is_alias_of(wide));
+  EXPECT_EQ(device::pitch_of(device::pitched(at::randn({2, 10, 3, 5}))), 10);
+}
+
+TEST(GrowingMap, DenseCopiesOnlyWhatSharesItsMemory) {
+  const at::Tensor wide = channels_last(at::randn({2, 10, 3, 5}));
+  EXPECT_TRUE(dense(wide).is_alias_of(wide));
+  const at::Tensor part = wide.narrow(1, 0, 4), copy = dense(part);
+  EXPECT_FALSE(copy.is_alias_of(wide));
+  EXPECT_TRUE(at::equal(copy, part));
+  EXPECT_TRUE(copy.is_contiguous(at::MemoryFormat::ChannelsLast));
+  EXPECT_TRUE(dense(at::randn({4, 6}).t()).sizes() == (std::vector<int64_t>{6, 4}));
+  EXPECT_TRUE(dense(at::randn({4, 6}).narrow(1, 0, 2)).is_contiguous());
+}
+
+TEST(GrowingMap, OnACpuItIsNormReluAndConcat) {
+  at::manual_seed(3);
+  BatchNorm2d norm(4), plain(4);
+  const at::Tensor x = channels_last(at::randn({3, 4, 5, 5})).requires_grad_();
+  const at::Tensor y = x.detach().clone().requires_grad_();
+  const NormBranch branch = norm_relu_branch(*norm, x);
+  const at::Tensor grown = grow(branch.rest, branch.normed * 2, 8);
+  const at::Tensor expected = at::cat({y, at::relu(plain->forward(y)) * 2}, 1);
+  EXPECT_TRUE(at::equal(grown, expected));
+  const at::Tensor weights = at::randn_like(expected);
+  (grown * weights).sum().backward();
+  (expected * weights).sum().backward();
+  EXPECT_TRUE(at::allclose(x.grad(), y.grad(), 1e-6, 1e-6));
+  EXPECT_TRUE(at::equal(norm->running_mean, plain->running_mean));
+}
+
+TEST(GrowingMap, RefusesMoreChannelsThanThereIsRoomFor) {
+  const at::Tensor x = at::zeros({1, 4, 2, 2});
+  EXPECT_THROW(grow(x, x, 7), UsageError);
+  EXPECT_EQ(grow(x, x, 8).size(1), 8);
+}
+
+}  // namespace
+}  // namespace adagp::nn
