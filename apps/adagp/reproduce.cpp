@@ -31,13 +31,15 @@ struct Target {
   const char* name;
   const char* recipe;
   int64_t quick_epochs;
+  const char* quick_schedule;  // null: the recipe's goes by proportions
   experiment::Reproduced (*run)(const config::RunConfig&, const experiment::ReproduceOptions&);
 };
 constexpr Target kTargets[] = {
-    {"paper-table1", study::kPaperRecipe, 5, experiment::reproduce_table1},
-    {"paper-figures", study::kPaperRecipe, 5, experiment::reproduce_figures},
-    {"review", study::kPaperRecipe, 5, experiment::reproduce_review},
-    {"term-project", study::kTermProjectRecipe, 20, experiment::reproduce_term_project},
+    {"paper-table1", study::kPaperRecipe, 5, nullptr, experiment::reproduce_table1},
+    {"paper-figures", study::kPaperRecipe, 5, nullptr, experiment::reproduce_figures},
+    {"review", study::kPaperRecipe, 5, nullptr, experiment::reproduce_review},
+    {"term-project", study::kTermProjectRecipe, 10, study::kTermProjectQuickSchedule,
+     experiment::reproduce_term_project},
 };
 
 const Target& find_target(const std::string& name) {
@@ -55,7 +57,10 @@ config::RunConfig recipe_of(const Target& target, const ReproduceArguments& argu
   core::Binding binding;
   bind(binding, config);
   binding.load_toml(target.recipe, target.name);
-  if (arguments.options.quick) config.epochs = target.quick_epochs;
+  if (arguments.options.quick) {
+    config.epochs = target.quick_epochs;
+    if (target.quick_schedule != nullptr) config.schedule = target.quick_schedule;
+  }
   // The paper's predictor has stairs: after a third and two thirds of the run.
   const int64_t epochs = arguments.flags.resolve(config).epochs;
   if (target.recipe == study::kPaperRecipe && epochs >= 3) {

@@ -84,15 +84,17 @@ void AtomicFile::write(const void* bytes, size_t count) {
   }
 }
 
-void AtomicFile::commit() {
+void AtomicFile::commit(Sync sync) {
   if (temporary_.empty()) {  // written in place
     if (::close(std::exchange(descriptor_, -1)) != 0) fail("writing failed");
     return;
   }
-  if (::fsync(descriptor_) != 0) fail("fsync failed");
+  if (sync == Sync::kNow && ::fsync(descriptor_) != 0) fail("fsync failed");
   if (::rename(temporary_.c_str(), path_.c_str()) != 0) fail("cannot be replaced");
   ::close(descriptor_);
   descriptor_ = -1;
+
+  if (sync == Sync::kLater) return;
 
   // The rename itself must survive a power cut too.
   const fs::path folder = path_.has_parent_path() ? path_.parent_path() : fs::path(".");

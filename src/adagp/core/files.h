@@ -13,6 +13,10 @@ namespace fs = std::filesystem;
 // The file's bytes. Throws DataError naming the file when it cannot be read.
 std::string read_file(const fs::path& path);
 
+// When a complete file is on the disk: before commit() returns, or when the system likes. The end
+// of the process, however it ends, loses neither; a power cut may lose the second.
+enum class Sync { kNow, kLater };
+
 // A file under construction. Nothing appears at `path` before commit(); a destroyed, uncommitted
 // writer removes its temporary file, so a full disk or an exception leaves the old file in place.
 class AtomicFile {
@@ -25,7 +29,7 @@ class AtomicFile {
   // Throws Error naming the file and the system's reason (no space left, permission denied, ...).
   void write(const void* bytes, size_t count);
   void write(std::string_view text) { write(text.data(), text.size()); }
-  void commit();
+  void commit(Sync sync = Sync::kNow);
 
  private:
   [[noreturn]] void fail(const char* what);

@@ -3,6 +3,7 @@
 
 #include "adagp/core/error.h"
 #include "adagp/cuda/augment.h"
+#include "adagp/cuda/average_pool.h"
 #include "adagp/cuda/block_float.h"
 #include "adagp/cuda/depthwise.h"
 #include "adagp/cuda/dropback.h"
@@ -49,6 +50,9 @@ int64_t summary_cells(const Map&, int) {
   return 0;
 }
 void pool_cells(const PoolArgs*, int64_t, int, Stream) {
+  missing();
+}
+void average_pool(const AveragePoolArgs&, Stream) {
   missing();
 }
 void norm_apply(const ApplyArgs&, Stream) {

@@ -34,7 +34,7 @@ constexpr Scope kScopes[] = {
     {"adagp::learn", Kind::kPredictor, true},     // the update inside is the predictor's
     {"adagp::summarise", Kind::kSummaries, false},
     {"adagp::norm", Kind::kNorm, true},
-    {"adagp::concat", Kind::kElementwise, true},
+    {"adagp::elementwise", Kind::kElementwise, true},
     {"adagp::convolution", Kind::kConvolution, true},
 };
 

@@ -59,7 +59,8 @@ struct TensorBytes {
 // then by name: equal content gives equal bytes. With `checksum` the crc32c of data and header go
 // into the metadata, and a flipped bit anywhere in the file is found when it is read.
 void write_safetensors(const core::fs::path& path, std::vector<TensorBytes> tensors,
-                       std::map<std::string, std::string> metadata = {}, bool checksum = true);
+                       std::map<std::string, std::string> metadata = {}, bool checksum = true,
+                       core::Sync sync = core::Sync::kNow);
 
 size_t dtype_size(const std::string& dtype);  // bytes; throws DataError for an unknown one
 

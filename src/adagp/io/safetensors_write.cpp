@@ -40,7 +40,8 @@ std::string header_text(const nlohmann::json& header, const std::string& file) {
 }  // namespace
 
 void write_safetensors(const core::fs::path& path, std::vector<TensorBytes> tensors,
-                       std::map<std::string, std::string> metadata, bool checksum) {
+                       std::map<std::string, std::string> metadata, bool checksum,
+                       core::Sync sync) {
   const std::string file = path.string();
   for (const auto& tensor : tensors) check_entry(tensor, file);
   std::sort(tensors.begin(), tensors.end(), [](const TensorBytes& a, const TensorBytes& b) {
@@ -78,7 +79,7 @@ void write_safetensors(const core::fs::path& path, std::vector<TensorBytes> tens
   out.write(&header_bytes, sizeof header_bytes);
   out.write(text);
   for (const auto& tensor : tensors) out.write(tensor.bytes);
-  out.commit();
+  out.commit(sync);
 }
 
 }  // namespace adagp::io

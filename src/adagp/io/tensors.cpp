@@ -56,7 +56,7 @@ TensorFile load_tensors(const core::fs::path& path) {
 }
 
 void save_tensors(const core::fs::path& path, const TensorMap& tensors,
-                  const std::map<std::string, std::string>& metadata) {
+                  const std::map<std::string, std::string>& metadata, core::Sync sync) {
   std::vector<at::Tensor> kept;  // what the views below point into
   std::vector<TensorBytes> entries;
   for (const auto& [name, tensor] : tensors) {
@@ -78,7 +78,7 @@ void save_tensors(const core::fs::path& path, const TensorMap& tensors,
     entry.bytes = {static_cast<const char*>(dense.data_ptr()), dense.nbytes()};
     entries.push_back(std::move(entry));
   }
-  write_safetensors(path, std::move(entries), metadata);
+  write_safetensors(path, std::move(entries), metadata, /*checksum=*/true, sync);
 }
 
 }  // namespace adagp::io

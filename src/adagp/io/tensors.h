@@ -21,7 +21,8 @@ struct TensorFile {
 TensorFile load_tensors(const core::fs::path& path);
 // Tensors may live on any device and in any layout; they are written contiguous.
 void save_tensors(const core::fs::path& path, const TensorMap& tensors,
-                  const std::map<std::string, std::string>& metadata = {});
+                  const std::map<std::string, std::string>& metadata = {},
+                  core::Sync sync = core::Sync::kNow);
 at::Tensor to_tensor(const SafeTensors& file, const TensorEntry& entry);
 
 }  // namespace adagp::io

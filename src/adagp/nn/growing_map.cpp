@@ -36,7 +36,7 @@ class GrowFunction : public torch::autograd::Function<GrowFunction> {
  public:
   static at::Tensor forward(torch::autograd::AutogradContext* ctx, const at::Tensor& x,
                             const at::Tensor& added, int64_t room) {
-    RECORD_USER_SCOPE("adagp::concat");  // for experiment/kind_timer.h
+    RECORD_USER_SCOPE("adagp::elementwise");  // for experiment/kind_timer.h
     const int64_t old = x.size(1), more = added.size(1);
     ctx->saved_data["old"] = old;
     ctx->saved_data["more"] = more;
@@ -52,7 +52,7 @@ class GrowFunction : public torch::autograd::Function<GrowFunction> {
 
   static torch::autograd::variable_list backward(torch::autograd::AutogradContext* ctx,
                                                  torch::autograd::variable_list gradients) {
-    RECORD_USER_SCOPE("adagp::concat");
+    RECORD_USER_SCOPE("adagp::elementwise");
     const int64_t old = ctx->saved_data["old"].toInt(), more = ctx->saved_data["more"].toInt();
     return {gradients[0].narrow(1, 0, old),
             device::channels_last(gradients[0].narrow(1, old, more)),

@@ -5,6 +5,7 @@
 
 #include "adagp/core/error.h"
 #include "adagp/core/text.h"
+#include "adagp/nn/average_pool.h"
 #include "adagp/nn/tap.h"
 
 namespace adagp::nn {
@@ -94,6 +95,7 @@ at::Tensor max_pool2d(const at::Tensor& x, const Pool2d& pool) {
 at::Tensor avg_pool2d(const at::Tensor& x, const Pool2d& pool) {
   const auto [height, width] = pooled_size(x, pool);
   if (x.is_meta()) return meta_pool(x, height, width);
+  if (fits_average_pool(pool, x)) return fused_average_pool(x, pool.count_padding);
   return at::avg_pool2d(x, {pool.kernel, pool.kernel}, {pool.stride, pool.stride},
                         {pool.padding, pool.padding}, /*ceil_mode=*/false, pool.count_padding);
 }

@@ -1,5 +1,7 @@
 #include "adagp/train/trace.h"
 
+#include <array>
+
 #include <ATen/ATen.h>
 
 #include "adagp/core/duration.h"
@@ -60,11 +62,10 @@ at::Tensor packed_nonzeros(const at::Tensor& values) {
   if (size % 8 != 0) set = at::constant_pad_nd(set, {0, 8 * bytes - size});
   std::vector<int64_t> shape = values.sizes().vec();
   shape.back() = bytes;
-  at::Tensor packed = at::zeros(shape, set.options());
-  for (int bit = 0; bit < 8; ++bit) {
-    packed.bitwise_or_(set.slice(-1, bit, 8 * bytes, 8).mul(1 << bit));
-  }
-  return packed;
+  shape.push_back(8);
+  const at::Tensor places =
+      at::bitwise_left_shift(at::ones({8}, set.options()), at::arange(8, set.options()));
+  return at::sum(set.reshape(shape).mul(places), {-1}, /*keepdim=*/false, at::kByte);
 }
 
 void TraceSink::begin_part() {
@@ -122,17 +123,38 @@ void TraceSink::add(const nn::WeightLayer& layer, const std::string& name, int64
 }
 
 io::TensorMap TraceSink::tensors() const {
-  io::TensorMap out;
+  std::vector<const Operand*> operands;
+  std::vector<at::Tensor> counts, bits;
   for (const auto& [name, use] : uses_) {
     if (!use.dy.bits.defined()) continue;
-    const auto share = [](const Operand& operand) {
-      return static_cast<float>(operand.nonzeros.item<double>() /
-                                static_cast<double>(operand.values));
-    };
-    out[name + "/x.bits"] = use.x.bits;
-    out[name + "/dy.bits"] = use.dy.bits;
-    out[name + "/w.bits"] = use.w.bits;
-    out[name + "/density"] = at::tensor({share(use.x), share(use.dy), share(use.w)});
+    for (const Operand* operand : {&use.x, &use.dy, &use.w}) {
+      operands.push_back(operand);
+      counts.push_back(operand->nonzeros);
+      bits.push_back(operand->bits.flatten());
+    }
+  }
+  if (operands.empty()) return {};
+  // Two copies from the device, not three for every layer.
+  const at::Tensor all_counts = at::stack(counts).cpu(), all_bits = at::cat(bits).cpu();
+
+  io::TensorMap out;
+  int64_t first = 0;
+  size_t next = 0;
+  const auto take = [&](const std::string& name, float& share) {
+    const Operand& operand = *operands[next];
+    share = static_cast<float>(static_cast<double>(all_counts.const_data_ptr<int64_t>()[next]) /
+                               static_cast<double>(operand.values));
+    out[name] = all_bits.narrow(0, first, operand.bits.numel()).view(operand.bits.sizes());
+    first += operand.bits.numel();
+    ++next;
+  };
+  for (const auto& [name, use] : uses_) {
+    if (!use.dy.bits.defined()) continue;
+    std::array<float, 3> share{};
+    take(name + "/x.bits", share[0]);
+    take(name + "/dy.bits", share[1]);
+    take(name + "/w.bits", share[2]);
+    out[name + "/density"] = at::tensor(share);
     out[name + "/shape"] = at::tensor({use.x.channels, use.dy.channels, use.w.channels});
   }
   return out;
@@ -175,7 +197,8 @@ bool TraceWriter::after(int64_t epoch, step::Session& s, const data::Batch& batc
                         {"input", s.task->input_name(s.config)},
                         {"epoch", number},
                         {"batch", std::to_string(batch.size())},
-                        {"examples", std::to_string(examples)}});
+                        {"examples", std::to_string(examples)}},
+                       core::Sync::kLater);
     } catch (const c10::OutOfMemoryError&) {
       why = "it does not fit the memory of " + s.device.str();
       device::empty_cache(s.device);

@@ -11,6 +11,7 @@
 namespace adagp {
 namespace {
 
+using test::expect_close;
 using test::GpuTest;
 
 constexpr int64_t kFirst = 16, kGrowth = 8, kLayers = 4, kRoom = kFirst + kLayers * kGrowth;
@@ -57,11 +58,6 @@ struct DenseBlock {
     return x;
   }
 };
-
-void expect_close(const at::Tensor& found, const at::Tensor& expected, const char* what) {
-  const at::Tensor host = found.cpu().to(at::kDouble);
-  EXPECT_LE((host - expected).norm().item<double>(), 1e-4 * expected.norm().item<double>()) << what;
-}
 
 TEST_F(GpuTest, GrowingMapEqualsConcatenations) {
   at::manual_seed(41);

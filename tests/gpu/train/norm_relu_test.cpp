@@ -9,6 +9,7 @@
 namespace adagp {
 namespace {
 
+using test::expect_close;
 using test::GpuTest;
 
 struct Gradients {
@@ -23,12 +24,6 @@ Gradients gradients_of(nn::BatchNorm2d norm, const at::Tensor& input, const Step
   const at::Tensor weights = at::arange(y.numel(), y.options()).view(y.sizes()).sin();
   (y * weights).sum().backward();
   return {y.detach(), x.grad(), norm->weight.grad(), norm->bias.grad(), norm->running_var};
-}
-
-void expect_close(const at::Tensor& found, const at::Tensor& expected, const char* what) {
-  const at::Tensor host = found.cpu().to(at::kDouble);
-  // fp32 kernels over some thousand values per channel.
-  EXPECT_LE((host - expected).norm().item<double>(), 1e-4 * expected.norm().item<double>()) << what;
 }
 
 void expect_same(const Gradients& found, const Gradients& expected) {

@@ -27,6 +27,13 @@ class GpuTest : public ::testing::Test {
   }
 };
 
+// What the GPU found in fp32, beside what the CPU found in fp64.
+inline void expect_close(const at::Tensor& found, const at::Tensor& expected, const char* what) {
+  const at::Tensor host = found.cpu().to(at::kDouble);
+  // fp32 kernels over some thousand values per channel.
+  EXPECT_LE((host - expected).norm().item<double>(), 1e-4 * expected.norm().item<double>()) << what;
+}
+
 inline config::RunConfig world(const std::string& precision) {
   config::RunConfig c;
   c.model.name = "vgg13_bn";

@@ -7,6 +7,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <iterator>
 #include <thread>
 
 #include "adagp/core/error.h"
@@ -90,6 +91,17 @@ TEST(AtomicFile, AppearsOnlyWithCommit) {
     file.commit();
   }
   EXPECT_EQ(read_file(temp / "x"), "new");
+}
+
+TEST(AtomicFile, ToBeSyncedLaterAppearsAtOnceToo) {
+  const TempFolder temp;
+  write_file(temp / "x", "old");
+  AtomicFile file(temp / "x");
+  file.write("new");
+  file.commit(Sync::kLater);
+  EXPECT_EQ(read_file(temp / "x"), "new");
+  EXPECT_EQ(std::distance(fs::directory_iterator(temp.path()), {}), 1)
+      << "a temporary file is left";
 }
 
 TEST(AtomicFile, FullDiskLeavesTheOldFile) {

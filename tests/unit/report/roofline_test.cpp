@@ -137,6 +137,29 @@ TEST(Roofline, FusedKernelsMoveLess) {
   EXPECT_EQ(total_of(o, Step::kBp, Kind::kOptimizer).bytes, (4 * 4 + 2 + 2) * 766);
 }
 
+// norm of 4 channels, convolution 4 -> 2, concat to 6; 2 * 64 positions.
+TEST(Roofline, DenseBlocksCopyTheirNewChannelsAlone) {
+  layers::Table table{"dense", "8x8", {}};
+  layers::Row stem = roofline_row("stem", "conv2d", {3, 8, 8}, {4, 8, 8});
+  layers::Row norm = roofline_row("norm", "batch_norm", {4, 8, 8}, {4, 8, 8});
+  norm.weights = norm.bias = 4;
+  layers::Row conv = roofline_row("conv", "conv2d", {4, 8, 8}, {2, 8, 8});
+  layers::Row concat = roofline_row("concat", "concat", {6, 8, 8}, {6, 8, 8});
+  table.rows = {stem, norm, conv, concat};
+  for (layers::Row& row : table.rows) complete(row);
+  WorkOptions o = two_examples();
+  const auto bytes = [&](Step step, Kind kind) {
+    return at_limit(step, step_work(table, o, step), {1, 1}).kinds[static_cast<size_t>(kind)].bytes;
+  };
+  EXPECT_EQ(bytes(Step::kForward, Kind::kElementwise), 4 * 128 * (6 + 6));
+  const double norm_alone = bytes(Step::kBp, Kind::kNorm);
+  o.fused = true;
+  EXPECT_EQ(bytes(Step::kForward, Kind::kElementwise), 4 * 128 * (2 + 2));
+  EXPECT_EQ(bytes(Step::kBp, Kind::kElementwise), 2 * 4 * 128 * (2 + 2));
+  // The gradient that came by the other way is read by the norm.
+  EXPECT_EQ(bytes(Step::kBp, Kind::kNorm), norm_alone + 4 * 128 * 4);
+}
+
 TEST(Roofline, EachPieceTakesTheSlowerOfArithmeticAndMemory) {
   std::vector<Work> work(2);
   work[0] = {"a", "forward", Kind::kConvolution, 100, 10};  // 10 s of arithmetic, 2 s of memory

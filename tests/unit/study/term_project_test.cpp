@@ -6,6 +6,9 @@
 
 #include <nlohmann/json.hpp>
 
+#include "adagp/schedule/schedule.h"
+#include "adagp/study/recipes.h"
+
 namespace adagp::study {
 namespace {
 
@@ -60,6 +63,14 @@ TEST(TermProject, TextHasTheMeasuredFiguresAndWhatIsMissing) {
   // One BP and one GP epoch a run: 2 * 10 / (6 + 2).
   EXPECT_DOUBLE_EQ(json["networks"][0]["speedup_their_formula"], 2.5);
   EXPECT_TRUE(json["batches"].empty());
+}
+
+TEST(TermProject, QuickHasTheSameShareOfGpEpochs) {
+  const auto whole = schedule::Schedule::parse(
+      "5ep bp, 4ep gp, 1ep bp, 3ep gp, 1ep bp, 3ep gp, 1ep bp, 2ep gp", 20);
+  EXPECT_NE(std::string(kTermProjectRecipe).find(whole.str()), std::string::npos);
+  const auto quick = schedule::Schedule::parse(kTermProjectQuickSchedule, 10);
+  EXPECT_DOUBLE_EQ(quick.predicted_share(10, 100), whole.predicted_share(20, 100));
 }
 
 }  // namespace
