@@ -202,7 +202,7 @@ class BranchFunction : public torch::autograd::Function<BranchFunction> {
     const at::Tensor &dy = gradients[0], &rest = gradients[1];
     if (!dy.defined()) return {rest, {}, {}, {}};
     const auto [dx, terms, dz] =
-        gradients_of(saved[0], saved[1], {}, channels_last(dy),
+        gradients_of(device::pitched(saved[0]), saved[1], {}, channels_last(dy),
                      rest.defined() ? device::pitched(rest) : rest, branch_plan(), false);
     return {dx, terms[0], terms[1], {}};
   }

@@ -268,7 +268,7 @@ std::vector<Work> step_work(const layers::Table& table, const WorkOptions& optio
 std::vector<std::string> not_counted(const layers::Table& table, const WorkOptions& options) {
   std::vector<std::string> out{
       "the loss, dropout and the making of a batch",
-      "sums of gradients where a map feeds several layers, except at additions",
+      "sums of gradients where a map feeds several layers, except at additions and in dense blocks",
       "copies into another memory layout"};
   if (options.predictor.kind != "shared") {
     out.push_back("predictor '" + options.predictor.kind + "' (only 'shared' is counted)");
