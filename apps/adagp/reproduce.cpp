@@ -31,7 +31,7 @@ struct Target {
   const char* name;
   const char* recipe;
   int64_t quick_epochs;
-  const char* quick_schedule;  // null: the recipe's goes by proportions
+  const char* quick_schedule;  // of so many epochs; null: the recipe's schedule scales with them
   experiment::Reproduced (*run)(const config::RunConfig&, const experiment::ReproduceOptions&);
 };
 constexpr Target kTargets[] = {
@@ -59,7 +59,8 @@ config::RunConfig recipe_of(const Target& target, const ReproduceArguments& argu
   binding.load_toml(target.recipe, target.name);
   if (arguments.options.quick) {
     config.epochs = target.quick_epochs;
-    if (target.quick_schedule != nullptr) config.schedule = target.quick_schedule;
+    const bool as_many = arguments.flags.resolve(config).epochs == target.quick_epochs;
+    if (target.quick_schedule != nullptr && as_many) config.schedule = target.quick_schedule;
   }
   // The paper's predictor has stairs: after a third and two thirds of the run.
   const int64_t epochs = arguments.flags.resolve(config).epochs;

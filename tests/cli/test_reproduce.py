@@ -2,6 +2,7 @@
 
 import json
 import signal
+import tomllib
 
 import pytest
 
@@ -16,6 +17,20 @@ TABLE1 = ["reproduce", "paper-table1", *SMALL, "--batch", "20", "--networks", "V
           "--epochs", "3", "--seeds", "2"]
 TERM = ["reproduce", "term-project", *SMALL, "--quick", "--epochs", "3", "--schedule",
         "1ep bp, 1ep gp, 1ep bp", *sets(predictor__remap_channels=4, data__synthetic_train=128, probe_every="1ba")]
+
+
+@pytest.mark.parametrize("given, epochs, schedule", [
+    ([], 10, "2ep bp, 2ep gp, 1ep bp, 2ep gp, 1ep bp, 2ep gp"),
+    # As many as the project had: its own schedule, not one whose last part goes on.
+    (["--epochs", "20"], 20, "5ep bp, 4ep gp, 1ep bp, 3ep gp, 1ep bp, 3ep gp, 1ep bp, 2ep gp"),
+    (["--schedule", "1:1"], 10, "1:1"),
+])
+def test_quick_term_project_is_half_as_long(tmp_path, given, epochs, schedule):
+    # The first run is stopped in its first epochs.
+    adagp("reproduce", "term-project", *SMALL, "--quick", *sets(data__synthetic_train=3200), *given,
+          "--budget", "0.5", "-o", tmp_path / "out")
+    config = tomllib.loads((tmp_path / "out/vgg11-bp-b32-seed42/config.toml").read_text())
+    assert (config["epochs"], config["schedule"]) == (epochs, schedule)
 
 
 @pytest.fixture(scope="module")

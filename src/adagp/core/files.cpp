@@ -90,9 +90,14 @@ void AtomicFile::commit(Sync sync) {
     return;
   }
   if (sync == Sync::kNow && ::fsync(descriptor_) != 0) fail("fsync failed");
-  if (::rename(temporary_.c_str(), path_.c_str()) != 0) fail("cannot be replaced");
-  ::close(descriptor_);
-  descriptor_ = -1;
+  // Some file systems say only here that they are full.
+  const int closed = ::close(std::exchange(descriptor_, -1));
+  if (closed != 0 || ::rename(temporary_.c_str(), path_.c_str()) != 0) {
+    const int reason = errno;
+    ::unlink(temporary_.c_str());
+    errno = reason;
+    fail(closed != 0 ? "writing failed" : "cannot be replaced");
+  }
 
   if (sync == Sync::kLater) return;
 

@@ -14,7 +14,8 @@ namespace fs = std::filesystem;
 std::string read_file(const fs::path& path);
 
 // When a complete file is on the disk: before commit() returns, or when the system likes. The end
-// of the process, however it ends, loses neither; a power cut may lose the second.
+// of the process, however it ends, loses neither. After a power cut a file of the second kind may
+// be missing, empty or cut short.
 enum class Sync { kNow, kLater };
 
 // A file under construction. Nothing appears at `path` before commit(); a destroyed, uncommitted

@@ -34,7 +34,7 @@ struct Column {
   int x, height, width, channels;
 
   // The sum of three neighbours of a row, weighed as the gradient needs it.
-  __device__ void add_row(int row, float (&sum)[kLanes]) const {
+  __device__ void row_sum(int row, float (&sum)[kLanes]) const {
 #pragma unroll
     for (int k = 0; k < kLanes; ++k) sum[k] = 0;
     if (row < 0 || row >= height) return;
@@ -80,13 +80,13 @@ __global__ void __launch_bounds__(kThreads) pool_kernel(const __grid_constant__ 
   T* out = static_cast<T*>(p.args.out) + start;
 
   float above[kLanes], here[kLanes], below[kLanes];
-  column.add_row(first - 1, above);
-  column.add_row(first, here);
+  column.row_sum(first - 1, above);
+  column.row_sum(first, here);
 #pragma unroll
   for (int i = 0; i < kRows; ++i) {
     const int row = first + i;
     if (row >= height) break;
-    column.add_row(row + 1, below);
+    column.row_sum(row + 1, below);
     const float by = column.divisor(row);
     float value[kLanes];
 #pragma unroll

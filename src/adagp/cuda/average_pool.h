@@ -1,7 +1,7 @@
 #pragma once
 // Average pool of 3x3 with stride 1 and a padding of 1, as Inception has it, and its gradient: the
-// same gathering over the same windows. A map is read once from memory and written once; sums are
-// in fp32.
+// same gathering over the same windows. A map is read about once from memory, neighbours come from
+// the caches, and written once; sums are in fp32.
 
 #include "adagp/cuda/types.h"
 

@@ -111,7 +111,7 @@ void norm_apply(const ApplyArgs& args, Stream stream) {
   if (map.count() == 0) return;
   plan::check_map(map, "norm_apply");
   plan::check_pitch(args.pitch, map, "norm_apply");
-  Launch launch{args, walk_over(map, args.pool), {}, pitch_of(args.pitch, map)};
+  Launch launch{args, walk_over(map, args.pool), {}, pitch_or_channels(args.pitch, map)};
   const bool dense = launch.pitch == map.channels;
   if (args.pool &&
       (map.height % 2 != 0 || map.width % 2 != 0 || args.residual || args.y == args.x || !dense)) {

@@ -144,8 +144,8 @@ BackwardLaunch launch_of(const NormBackwardArgs& args) {
   out.walk = walk_over(map, args.pool);
   if (args.pool) out.pooled_width = plan::divider(map.width / 2);
   out.per_position = 1 / static_cast<float>(map.positions());
-  out.pitch = pitch_of(args.pitch, map);
-  out.plus_pitch = pitch_of(args.plus_pitch, map);
+  out.pitch = pitch_or_channels(args.pitch, map);
+  out.plus_pitch = pitch_or_channels(args.plus_pitch, map);
   return out;
 }
 
@@ -167,7 +167,7 @@ void norm_backward(const NormBackwardArgs& args, Stream stream) {
   if (args.plus != nullptr && (args.pool || args.dz != nullptr)) {
     throw Error("norm_backward: nothing can be added to dx with a pool or a residual");
   }
-  if (args.pool && pitch_of(args.pitch, map) != map.channels) {
+  if (args.pool && pitch_or_channels(args.pitch, map) != map.channels) {
     throw Error("norm_backward: pooling needs a dense input");
   }
   if (args.dz != nullptr && args.relu && args.y == nullptr) {

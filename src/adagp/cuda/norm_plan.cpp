@@ -117,8 +117,8 @@ void check_map(const Map& map, const char* what) {
 
 void check_pitch(int64_t pitch, const Map& map, const char* what) {
   if (pitch == 0 || (pitch >= map.channels && pitch <= std::numeric_limits<int32_t>::max())) return;
-  throw Error(core::cat(what, ": positions ", pitch, " elements apart, expected at least the ",
-                        map.channels, " channels"));
+  throw Error(core::cat(what, ": positions ", pitch, " elements apart, expected from ",
+                        map.channels, " (the channels) to ", std::numeric_limits<int32_t>::max()));
 }
 
 }  // namespace adagp::cuda::plan

@@ -269,7 +269,7 @@ int largest_length(const plan::Axis& axis) {
 
 Launch launch_of(const StatsArgs& args) {
   const Map& map = args.map;
-  Launch out{args, {}, {}, {}, 0, 0, 0, pitch_of(args.pitch, map)};
+  Launch out{args, {}, {}, {}, 0, 0, 0, pitch_or_channels(args.pitch, map)};
   plan::Units units;
   if (!by_cells(args)) {
     out.y = plan::whole(map.height), out.x = plan::whole(map.width);

@@ -131,7 +131,7 @@ __device__ inline uint64_t offset_of(uint32_t position, const plan::Tiling& tili
 __device__ inline uint64_t offset_of(uint32_t position, uint32_t pitch) {
   return static_cast<uint64_t>(position) * pitch;
 }
-inline uint32_t pitch_of(int64_t given, const Map& map) {
+inline uint32_t pitch_or_channels(int64_t given, const Map& map) {
   return static_cast<uint32_t>(given == 0 ? map.channels : given);
 }
 

@@ -2,6 +2,7 @@
 
 #include <map>
 #include <mutex>
+#include <optional>
 #include <tuple>
 #include <vector>
 
@@ -127,14 +128,14 @@ at::Tensor channels_last(const at::Tensor& x) {
 int64_t pitch_of(const at::Tensor& x) {
   if (x.dim() != 4 || (x.size(1) > 1 && x.stride(1) != 1)) return 0;
   const int64_t positions[] = {x.size(2) * x.size(3), 0, x.size(3), 1};  // between neighbours
-  int64_t pitch = 0;
+  std::optional<int64_t> pitch;
   for (const int64_t d : {3, 2, 0}) {
     if (x.size(d) == 1) continue;  // its stride says nothing
-    if (pitch == 0) pitch = x.stride(d) / positions[d];
-    if (x.stride(d) != pitch * positions[d]) return 0;
+    if (!pitch) pitch = x.stride(d) / positions[d];
+    if (x.stride(d) != *pitch * positions[d]) return 0;
   }
-  if (pitch == 0) return x.size(1);  // one position
-  return pitch >= x.size(1) ? pitch : 0;
+  if (!pitch) return x.size(1);             // one position
+  return *pitch >= x.size(1) ? *pitch : 0;  // 0: an expanded tensor, too
 }
 
 at::Tensor pitched(const at::Tensor& x) {

@@ -17,7 +17,7 @@ constexpr int64_t kBottleneck = 4;  // width of the 1x1 convolution, in growth r
 
 class DenseLayerImpl : public torch::nn::Module {
  public:
-  // room: the channels behind the last layer of the block.
+  // room: channels of the block's output.
   DenseLayerImpl(int64_t in, int64_t growth, int64_t room) : room_(room) {
     norm1_ = register_module("norm1", nn::BatchNorm2d(in));
     conv1_ = register_module("conv1", plain_conv(in, kBottleneck * growth, 1));
@@ -28,7 +28,7 @@ class DenseLayerImpl : public torch::nn::Module {
   at::Tensor forward(const at::Tensor& x) {
     const nn::NormBranch branch = nn::norm_relu_branch(*norm1_, x);
     const at::Tensor narrow = nn::conv_norm(*conv1_, *norm2_, branch.normed, nn::relu_act());
-    return nn::grow(branch.rest, conv2_->forward(narrow), room_);
+    return nn::grow(branch.passed_on, conv2_->forward(narrow), room_);
   }
 
  private:

@@ -19,16 +19,17 @@ struct FusedNorm {
 // Whether fused_norm() can do what this norm does to x now.
 bool fusable(const BatchNorm2dImpl& norm, const at::Tensor& x);
 
-// pool(relu(norm(raw + conv_bias) + residual)); raw [B, C, H, W] dense in channels-last order, on a
-// GPU our kernels run on. conv_bias and residual may be undefined. In training the statistics move
+// pool(relu(norm(raw + conv_bias) + residual)); raw [B, C, H, W] on a GPU our kernels run on, in
+// channels-last order: dense, or pitched (device::pitch_of) where there is neither a pool nor
+// `overwrite`. conv_bias and residual may be undefined. In training the statistics move
 // and, with gradients on, conv_bias gets a gradient of zeros.
 at::Tensor fused_norm(const at::Tensor& raw, const at::Tensor& conv_bias, BatchNorm2dImpl& norm,
                       const at::Tensor& residual, const FusedNorm& plan);
 
-// relu(norm(x)), and x itself for what comes behind: the norm's pass adds the gradients of both. x
-// may be a part of a wider map (device::pitch_of).
+// relu(norm(x)), and x itself for what comes behind: the norm's backward pass adds the gradients of
+// both. x may be pitched.
 struct NormBranch {
-  at::Tensor normed, rest;
+  at::Tensor normed, passed_on;
 };
 NormBranch fused_norm_branch(const at::Tensor& x, BatchNorm2dImpl& norm);
 

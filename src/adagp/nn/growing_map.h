@@ -10,7 +10,7 @@
 
 namespace adagp::nn {
 
-// relu(norm(x)) for a layer, and x for what comes behind it: use `rest` there, not x.
+// relu(norm(x)) for a layer, and x for what comes behind it: use `passed_on` there, not x.
 NormBranch norm_relu_branch(BatchNorm2dImpl& norm, const at::Tensor& x);
 
 // x with the channels of `added` behind its own. `room`: the channels that the whole block will
@@ -18,7 +18,8 @@ NormBranch norm_relu_branch(BatchNorm2dImpl& norm, const at::Tensor& x);
 // the new channels go into the memory behind it. To keep a result beyond that, make it dense().
 at::Tensor grow(const at::Tensor& x, const at::Tensor& added, int64_t room);
 
-// x itself, or a copy that shares its memory with no other map.
+// x itself where there are no gaps between its positions, else a dense copy: grow() writes behind
+// neither.
 at::Tensor dense(const at::Tensor& x);
 
 }  // namespace adagp::nn

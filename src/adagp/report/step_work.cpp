@@ -223,7 +223,7 @@ class Counter {
     add({row.name, "forward", op.kind, 0, 2 * convolved_});
     if (!backward) return;
     add({row.name, "backward", op.kind, 0, 2 * convolved_});
-    add({row.name, "sum of gradients", Kind::kNorm, s.elements, s.out - convolved_});
+    add({row.name, "sum of gradients", Kind::kNorm, (s.out - convolved_) / e_, s.out - convolved_});
   }
 
   void add(Work work) { work_.push_back(std::move(work)); }

@@ -55,8 +55,8 @@ target = "raw"
 lr = 1e-4
 )";
 
-// Half as long, with the same share of GP epochs: a BP epoch takes eleven times as long as plain
-// backprop, because the predictor learns from every batch.
+// Of 10 epochs, with the same share of GP epochs. (Its predictor learns from every BP batch, which
+// makes such an epoch eleven times as long as one of plain backprop on an H200.)
 inline constexpr const char* kTermProjectQuickSchedule =
     "2ep bp, 2ep gp, 1ep bp, 2ep gp, 1ep bp, 2ep gp";
 

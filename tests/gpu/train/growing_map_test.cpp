@@ -47,7 +47,7 @@ struct DenseBlock {
   at::Tensor grown(at::Tensor x) {
     for (size_t i = 0; i < norms.size(); ++i) {
       const nn::NormBranch branch = nn::norm_relu_branch(*norms[i], x);
-      x = nn::grow(branch.rest, convs[i]->forward(branch.normed), kRoom);
+      x = nn::grow(branch.passed_on, convs[i]->forward(branch.normed), kRoom);
     }
     return x;
   }

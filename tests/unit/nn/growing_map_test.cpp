@@ -26,12 +26,17 @@ TEST(GrowingMap, PitchIsTheDistanceOfPositions) {
   EXPECT_EQ(device::pitch_of(channels_last(at::randn({4, 6, 1, 1})).narrow(1, 0, 2)), 6);
   EXPECT_EQ(device::pitch_of(channels_last(at::randn({1, 6, 1, 1})).narrow(1, 0, 2)), 2);
   EXPECT_EQ(device::pitch_of(at::randn({1, 10, 1, 5}).expand({2, 10, 3, 5})), 0);
+  EXPECT_EQ(device::pitch_of(at::ones({1, 8, 1, 1}).expand({1, 8, 3, 3})), 0) << "one pixel";
+  EXPECT_EQ(
+      device::pitch_of(channels_last(at::ones({1, 32, 2, 1})).narrow(1, 0, 8).expand({1, 8, 2, 4})),
+      0)
+      << "one column";
   EXPECT_EQ(device::pitch_of(at::randn({2, 10})), 0);
   EXPECT_TRUE(device::pitched(wide.narrow(1, 0, 4)).is_alias_of(wide));
   EXPECT_EQ(device::pitch_of(device::pitched(at::randn({2, 10, 3, 5}))), 10);
 }
 
-TEST(GrowingMap, DenseCopiesOnlyWhatSharesItsMemory) {
+TEST(GrowingMap, DenseCopiesOnlyWhatHasGaps) {
   const at::Tensor wide = channels_last(at::randn({2, 10, 3, 5}));
   EXPECT_TRUE(dense(wide).is_alias_of(wide));
   const at::Tensor part = wide.narrow(1, 0, 4), copy = dense(part);
@@ -48,7 +53,7 @@ TEST(GrowingMap, OnACpuItIsNormReluAndConcat) {
   const at::Tensor x = channels_last(at::randn({3, 4, 5, 5})).requires_grad_();
   const at::Tensor y = x.detach().clone().requires_grad_();
   const NormBranch branch = norm_relu_branch(*norm, x);
-  const at::Tensor grown = grow(branch.rest, branch.normed * 2, 8);
+  const at::Tensor grown = grow(branch.passed_on, branch.normed * 2, 8);
   const at::Tensor expected = at::cat({y, at::relu(plain->forward(y)) * 2}, 1);
   EXPECT_TRUE(at::equal(grown, expected));
   const at::Tensor weights = at::randn_like(expected);
