@@ -28,7 +28,7 @@ function(adagp_library name sources)
   # Torch-free folders are small enough for one parse of the standard and JSON headers.
   set(_batch 0)
   if(ARG_TORCH)
-    set(_batch 8)
+    set(_batch 24)
   endif()
   set_target_properties(adagp_${name} PROPERTIES UNITY_BUILD_BATCH_SIZE ${_batch} EXPORT_NAME ${name})
   set_property(GLOBAL APPEND PROPERTY ADAGP_LIBRARIES adagp_${name})

@@ -8,7 +8,7 @@
 namespace adagp::nn {
 namespace {
 
-thread_local const NormSync* active = nullptr;
+thread_local const NormSync* active_sync = nullptr;
 
 at::Tensor over_channels(const at::Tensor& values) {
   return values.view({1, -1, 1, 1});
@@ -49,12 +49,12 @@ struct SyncedNorm : torch::autograd::Function<SyncedNorm> {
 }  // namespace
 
 NormSyncScope::NormSyncScope(const NormSync* sync)
-    : previous_(std::exchange(active, sync != nullptr ? sync : active)) {}
+    : previous_(std::exchange(active_sync, sync != nullptr ? sync : active_sync)) {}
 NormSyncScope::~NormSyncScope() {
-  active = previous_;
+  active_sync = previous_;
 }
 const NormSync* norm_sync() {
-  return active;
+  return active_sync;
 }
 
 at::Tensor synced_batch_norm(const NormSync& sync, const at::Tensor& x, const at::Tensor& weight,
