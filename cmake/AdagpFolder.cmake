@@ -34,8 +34,8 @@ function(adagp_library name sources)
   set_property(GLOBAL APPEND PROPERTY ADAGP_LIBRARIES adagp_${name})
 endfunction()
 
-# Code that parses, prints and calls others: -O1 compiles a fifth sooner, and what takes time at
-# run time is elsewhere, in LibTorch, accel, pipeline and scalesim.
+# Code that parses, prints and calls others: -O1 compiles a fifth to a third sooner, and what
+# takes time at run time is elsewhere, in LibTorch, accel, pipeline and scalesim.
 function(adagp_cold target)
   target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-O1>)
 endfunction()
