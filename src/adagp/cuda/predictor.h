@@ -52,6 +52,7 @@ struct PredictArgs {
   // The launch before on this stream is predictor_features(): then all but the features may be read
   // before that one is done.
   bool behind_features = false;
+  bool beside = false;  // shares the device with other work
 };
 void predict_update(const PredictArgs& args, Stream stream);
 

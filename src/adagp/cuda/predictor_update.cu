@@ -16,6 +16,9 @@ namespace adagp::cuda {
 namespace {
 
 constexpr int kMostLayers = 128;  // of a launch: they travel in its arguments
+// Beside other work blocks are short, so that this gets its turn in between. (132 and 264 were
+// slower on an H200, 66 much.)
+constexpr int64_t kBlocksBeside = 528;
 
 struct Layer {
   float *weight, *first, *second, *steps;
@@ -176,10 +179,11 @@ Layer layer_of(const PredictedLayer& from, int id) {
 }
 
 template <bool kAdam>
-void launch_update(const Table& table, const UpdateArgs& args, Begin begin, Stream stream) {
+void launch_update(const Table& table, const UpdateArgs& args, int64_t blocks, Begin begin,
+                   Stream stream) {
   with_smallest(table, [&]<typename Small>(const Small& small) {
-    launch(begin, update_kernel<kAdam, Small>, fc::blocks_of(table.total()), fc::kThreads,
-           fc::Tile::shared_bytes(2), stream, "predict_update", small, args);
+    launch(begin, update_kernel<kAdam, Small>, blocks, fc::kThreads, fc::Tile::shared_bytes(2),
+           stream, "predict_update", small, args);
     if (kAdam) {
       launch(Begin::kAfter, count_kernel<Small>, 1, kMostLayers, 0, stream, "predict_update: steps",
              small);
@@ -199,7 +203,9 @@ void update_layers(const PredictArgs& args, const UpdateArgs& update, Stream str
           table.offset[l] + static_cast<int>(fc::steps_of(layer.rows, layer.cols));
     }
     const Begin begin = args.behind_features && first == 0 ? Begin::kEarly : Begin::kAfter;
-    (adam ? launch_update<true> : launch_update<false>)(table, update, begin, stream);
+    const int64_t blocks = args.beside ? std::min<int64_t>(table.total(), kBlocksBeside)
+                                       : fc::blocks_of(table.total());
+    (adam ? launch_update<true> : launch_update<false>)(table, update, blocks, begin, stream);
   }
 }
 

@@ -60,7 +60,7 @@ void use_own_stream(const at::Device& device) {
   if (now != c10::cuda::getDefaultCUDAStream(device.index())) return;
   now.synchronize();
   c10::cuda::setCurrentCUDAStream(
-      c10::cuda::getStreamFromPool(/*isHighPriority=*/false, device.index()));
+      c10::cuda::getStreamFromPool(/*isHighPriority=*/true, device.index()));
 }
 
 Memory memory(const at::Device& device) {

@@ -181,6 +181,7 @@ Reproduced reproduce_term_project(const config::RunConfig& config,
                [&](size_t i, const JobResult& result) {
                  const TermJob& one = list.jobs()[i];
                  for (const auto& [row, variant] : one.rows) {
+                   if (result.no_budget) continue;
                    if (!result.summary) {
                      row->diverged.push_back(core::cat(variant, " seed ", one.job.config.seed));
                      continue;
@@ -191,7 +192,8 @@ Reproduced reproduce_term_project(const config::RunConfig& config,
                    if (variant == "adagp") {
                      add_epochs(*row, one.job.config, options.folder / one.job.folder);
                    }
-                   project.about = about_training(*result.summary);
+                   // Of the first run, which is the recipe's; tables name what differs from it.
+                   if (project.about.empty()) project.about = about_training(*result.summary);
                    project.conditions = result.summary->conditions;
                  }
                  ++done;

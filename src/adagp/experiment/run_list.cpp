@@ -69,7 +69,7 @@ JobResult run_job(const Job& job, TaskCache& tasks, const RunListOptions& option
         core::cat(job.config.method, " has no budget, because ", job.seconds_of->bp, " or ",
                   job.seconds_of->other, " diverged");
     core::log_error(why);
-    return {std::nullopt, why, false};
+    return {std::nullopt, why, false, true};
   }
   try {
     config::RunConfig config = job.config;

@@ -27,9 +27,10 @@ struct Job {
 };
 
 struct JobResult {
-  std::optional<report::Summary> summary;  // nothing: it diverged
+  std::optional<report::Summary> summary;  // nothing: it diverged, or had no budget
   std::string diverged{};                  // what it said
   bool reused = false;                     // nothing was trained for it
+  bool no_budget = false;                  // not run: a run whose seconds it should take diverged
 };
 
 struct RunListOptions {

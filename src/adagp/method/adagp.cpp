@@ -43,6 +43,7 @@ class WrongInput : public AdaGp {
   }
 
  protected:
+  step::Early early() const override { return step::Early::kNo; }
   void learn(step::Session& s, const std::vector<at::Tensor>& gradients,
              const predictor::Context& context) override {
     AdaGp::learn(s, gradients, context);

@@ -17,6 +17,7 @@ class AdaGp : public Substitute {
   }
 
  protected:
+  step::Early early() const override { return step::Early::kAllowed; }
   bool needs_summaries(const step::Session&) const override { return true; }
   void learn(step::Session& s, const std::vector<at::Tensor>& gradients,
              const predictor::Context& context) override {

@@ -31,7 +31,7 @@ class Substitute : public Method {
   step::StepResult cheap_step(step::Session& s, const data::Batch& batch) override {
     const auto from = [this](step::Session& session, const predictor::Context& context,
                              predictor::GradientSink& sink) { source(session, context, sink); };
-    return traits().cheap_needs_data ? step::predicted_step(s, batch, from)
+    return traits().cheap_needs_data ? step::predicted_step(s, batch, from, early())
                                      : step::blind_step(s, from);
   }
 
@@ -45,6 +45,8 @@ class Substitute : public Method {
 
  protected:
   virtual bool needs_summaries(const step::Session&) const { return false; }
+  // kAllowed: source() is the predictor's answer to the summaries of the batch.
+  virtual step::Early early() const { return step::Early::kNo; }
   virtual void learn(step::Session&, const std::vector<at::Tensor>&, const predictor::Context&) {}
   virtual void source(step::Session& s, const predictor::Context& context,
                       predictor::GradientSink& sink) = 0;

@@ -45,6 +45,7 @@ class GradientSink {
   struct Direct {
     optim::Optimizer* optimizer;
     const std::vector<size_t>* slots;  // of each layer's weight in the optimizer
+    bool beside = false;               // the work shares the device with a forward pass
   };
   virtual std::optional<Direct> direct() const { return {}; }
 };
@@ -57,6 +58,10 @@ class Predictor {
 
   // What is to be kept of a batch beside its summaries.
   virtual Needs needs() const { return {}; }
+  // Whether predict() is only launches on the current stream, which allocate nothing: then it may
+  // run beside a forward pass, and be called for some layers at a time (those its sink wants), as
+  // soon as the summaries of these are complete.
+  virtual bool predicts_early() const { return false; }
 
   // One training step. `gradients[l]`: the true weight gradient of layer l, in the weight's layout
   // (bf16 where the layer computes in bf16). Returns the loss (a scalar on the device).

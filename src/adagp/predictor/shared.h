@@ -42,6 +42,7 @@ class SharedPredictor : public Predictor {
   void advance() override { net_.advance(); }
   at::Tensor learn(const Summaries& summaries, const std::vector<at::Tensor>& gradients,
                    const Context& context) override;
+  bool predicts_early() const override { return kernels_.has_value(); }
   void predict(const Summaries& summaries, const Context& context, GradientSink& sink) override;
   std::map<std::string, at::Tensor> state() const override;
   void load_state(const std::map<std::string, at::Tensor>& state) override;

@@ -111,12 +111,12 @@ void SharedKernels::replace_in(std::map<std::string, at::Tensor>& state) const {
   for_each(state, [](const at::Tensor& own, at::Tensor& other) { other = own.contiguous(); });
 }
 
-void SharedKernels::take_features(const Summaries& summaries) {
+void SharedKernels::take_features(const Summaries& summaries, int64_t first_row, int64_t rows) {
   cuda::FeaturesArgs a;
-  a.summaries = summaries.rows().const_data_ptr<float>();
-  a.rows = summaries.rows().size(0);
+  a.summaries = summaries.rows().narrow(0, first_row, rows).const_data_ptr<float>();
+  a.rows = rows;
   a.net = &net_;
-  a.features = features_.mutable_data_ptr();
+  a.features = features_.narrow(0, first_row, rows).mutable_data_ptr();
   cuda::predictor_features(a, device::stream(features_.device()));
 }
 
@@ -140,7 +140,13 @@ bool SharedKernels::predict(const Summaries& summaries, const GradientSink& sink
     wanted.back().slot = direct->optimizer->slot((*direct->slots)[l]);
     ids.push_back(static_cast<int>(l));
   }
-  take_features(summaries);
+  // Rows of other layers are left alone: another stream may be at work on them.
+  for (size_t i = 0; i < wanted.size();) {
+    const int64_t first = wanted[i].first_row;
+    int64_t end = first;
+    for (; i < wanted.size() && wanted[i].first_row == end; ++i) end += wanted[i].rows;
+    take_features(summaries, first, end - first);
+  }
   cuda::PredictArgs a;
   a.layers = wanted.data();
   a.ids = ids.data();
@@ -149,6 +155,7 @@ bool SharedKernels::predict(const Summaries& summaries, const GradientSink& sink
   a.features = features_.const_data_ptr();
   a.rule = direct->optimizer->rule();
   a.behind_features = true;
+  a.beside = direct->beside;
   cuda::predict_update(a, device::stream(features_.device()));
   return true;
 }
@@ -163,7 +170,7 @@ bool SharedKernels::learn(const Summaries& summaries, const std::vector<at::Tens
     all.back().slot.gradient_type = device::type_of(gradients[l]);
     all.back().slot.count = gradients[l].numel();
   }
-  take_features(summaries);
+  take_features(summaries, 0, summaries.rows().size(0));
   cuda::TrainArgs a;
   a.layers = all.data();
   a.count = static_cast<int64_t>(all.size());

@@ -1,5 +1,7 @@
 #include "adagp/predictor/summaries.h"
 
+#include <algorithm>
+
 #include <ATen/ATen.h>
 #include <ATen/record_function.h>
 
@@ -63,6 +65,7 @@ size_t Summaries::checked_index(const nn::WeightLayer& layer) const {
 
 std::optional<nn::TapSink::SummaryTarget> Summaries::summary_target(const nn::WeightLayer& layer) {
   if (layer.frozen()) return {};
+  if (watch_) watch_();
   const size_t index = checked_index(layer);
   if (kept_inputs_.contains(index) || rows_.scalar_type() != at::kFloat) return {};
   SummaryTarget target{rows(index), static_cast<int>(size_), static_cast<int>(++seen_[index])};
@@ -71,16 +74,18 @@ std::optional<nn::TapSink::SummaryTarget> Summaries::summary_target(const nn::We
     target.cells = &cells_[index];
     pending_.push_back(index);
   } else {
-    pool_pending();
+    complete_rows();
   }
   return target;
 }
 
 void Summaries::end() {
-  pool_pending();
+  complete_rows();
+  each_used_once_ = parts_ == 1 && parts_seen_.empty() &&
+                    std::all_of(seen_.begin(), seen_.end(), [](int64_t n) { return n == 1; });
 }
 
-void Summaries::pool_pending() {
+void Summaries::complete_rows() {
   if (pending_.empty()) return;
   std::vector<cuda::PoolArgs> layers;
   for (const size_t index : pending_) {
@@ -148,6 +153,7 @@ void Summaries::on_part(const nn::WeightLayer& layer, int64_t first, const at::T
 void Summaries::on_output(const nn::WeightLayer& layer, const at::Tensor& input,
                           const at::Tensor& output) {
   if (layer.frozen()) return;
+  if (watch_) watch_();
   const at::NoGradGuard no_grad;
   const size_t index = checked_index(layer);
   // A layer used twice in one pass, or in several micro-batches, contributes the mean of its uses.

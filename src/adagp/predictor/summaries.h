@@ -4,6 +4,7 @@
 // (B, C, H, W) is averaged over the batch and pooled to size x size; every output channel becomes
 // one row. All layers share one preallocated tensor, filled while the forward pass runs.
 
+#include <functional>
 #include <map>
 #include <unordered_map>
 #include <vector>
@@ -29,6 +30,14 @@ class Summaries : public nn::TapSink {
   void begin(int64_t parts = 1);
   // Ends the forward pass: rows() are then complete.
   void end();
+  // `before` is called when a layer begins to report. Empty: nobody.
+  void watch(std::function<void()> before) { watch_ = std::move(before); }
+  // Whether this batch's pass has been through the layer.
+  bool has_seen(size_t index) const { return seen_[index] > 0; }
+  // Completes the rows of the layers seen so far, on the current stream.
+  void complete_rows();
+  // Of the last batch that came to its end().
+  bool each_used_once() const { return each_used_once_; }
   void on_output(const nn::WeightLayer& layer, const at::Tensor& input,
                  const at::Tensor& output) override;
   void on_part(const nn::WeightLayer& layer, int64_t first, const at::Tensor& input,
@@ -52,8 +61,6 @@ class Summaries : public nn::TapSink {
 
  private:
   size_t checked_index(const nn::WeightLayer& layer) const;
-  // Makes the rows of layers that so far left only sums by cell.
-  void pool_pending();
   // Puts the summary of `output` into these rows, or into the mean of their uses.
   void summarise(const at::Tensor& output, nn::LayerKind kind, const at::Tensor& to, int64_t use);
   // By our kernel, when it can; false: not done.
@@ -68,6 +75,8 @@ class Summaries : public nn::TapSink {
   std::vector<nn::SummaryCells> cells_;  // by layer
   std::vector<size_t> pending_;          // layers whose rows are still to be made from cells
   int64_t parts_ = 1;
+  bool each_used_once_ = false;
+  std::function<void()> watch_;
   at::Tensor rows_;
   std::map<size_t, at::Tensor> kept_inputs_;  // by layer
 };

@@ -111,12 +111,15 @@ StepResult SoloTeam::forward(Session& s, const data::Batch& batch) {
   return result;
 }
 
-StepResult predicted_step(Session& s, const data::Batch& batch, const GradientSource& source) {
+StepResult predicted_step(Session& s, const data::Batch& batch, const GradientSource& source,
+                          Early early) {
   const at::NoGradGuard no_grad;
-  StepResult result = predicted_forward(s, batch);
   UpdateSink sink(s);
+  EarlyUpdates updates(s, sink, early);
+  StepResult result = predicted_forward(s, batch);
   const predictor::Context context = context_of(s, result, batch.weights);
-  source(s, context, sink);
+  source(s, context, updates.rest());
+  updates.join();
   if (s.head == Head::kExact && !s.heads.empty()) {
     const models::Tensors errors =
         context.errors.empty() ? output_gradients(s, result.outputs, batch.targets, batch.weights)

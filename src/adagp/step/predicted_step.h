@@ -3,7 +3,7 @@
 
 #include <functional>
 
-#include "adagp/step/session.h"
+#include "adagp/step/early_updates.h"
 
 namespace adagp::step {
 
@@ -25,8 +25,10 @@ void predicted_gradients(Session& session, const predictor::Context& context,
 
 // One forward pass under NoGradGuard, then every tapped layer's weight takes an optimizer step with
 // the gradient from `source`, layer by layer; the head as `head` says (with `exact` its bias,
-// too). Other biases, norm weights and embeddings are frozen.
-StepResult predicted_step(Session& session, const data::Batch& batch, const GradientSource& source);
+// too). Other biases, norm weights and embeddings are frozen. With `early`, `source` must be
+// predicted_gradients() on the batch's own summaries.
+StepResult predicted_step(Session& session, const data::Batch& batch, const GradientSource& source,
+                          Early early = Early::kNo);
 
 // The same without looking at a batch. Only for head = predicted | frozen.
 StepResult blind_step(Session& session, const GradientSource& source);

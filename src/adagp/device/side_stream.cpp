@@ -1,0 +1,91 @@
+#include "adagp/device/side_stream.h"
+
+#include <map>
+#include <mutex>
+
+#include <ATen/record_function.h>
+
+#include "adagp/core/log.h"
+#include "adagp/device/kernels.h"
+
+#if defined(ADAGP_WITH_CUDA) && defined(ADAGP_WITH_KERNELS)
+#define ADAGP_ON_GPU 1
+#include <ATen/cuda/CUDAEvent.h>
+#include <c10/cuda/CUDAGuard.h>
+#endif
+
+namespace adagp::device {
+
+bool SideStream::possible(const at::Device& device) {
+  return has_kernels(device) && !at::hasCallbacks();
+}
+
+#ifdef ADAGP_ON_GPU
+namespace {
+
+// One for each stream, and nobody else's: a recording takes in the streams it forks to, so it must
+// not be another thread's. Of the lowest priority: where both have work, that of the step is first.
+c10::cuda::CUDAStream beside(const c10::cuda::CUDAStream& stream) {
+  static std::mutex mutex;
+  static std::map<cudaStream_t, c10::cuda::CUDAStream> known;
+  const std::lock_guard<std::mutex> lock(mutex);
+  const auto found = known.find(stream.stream());
+  if (found != known.end()) return found->second;
+  int least = 0, greatest = 0;
+  C10_CUDA_CHECK(cudaDeviceGetStreamPriorityRange(&least, &greatest));
+  cudaStream_t made = nullptr;
+  C10_CUDA_CHECK(cudaStreamCreateWithPriority(&made, cudaStreamNonBlocking, least));
+  const auto out = c10::cuda::getStreamFromExternal(made, stream.device_index());
+  known.emplace(stream.stream(), out);
+  return out;
+}
+
+// `second` begins what it is given from now on after what `first` has now.
+void order(const c10::cuda::CUDAStream& first, const c10::cuda::CUDAStream& second) {
+  at::cuda::CUDAEvent event;
+  event.record(first);
+  event.block(second);
+}
+
+}  // namespace
+
+void SideStream::run(const std::function<void()>& work) {
+  if (!possible(device_)) {
+    work();
+    return;
+  }
+  const auto now = c10::cuda::getCurrentCUDAStream(device_.index());
+  const auto side = beside(now);
+  order(now, side);
+  open_ = true;
+  const c10::cuda::CUDAStreamGuard guard(side);
+  work();
+}
+
+void SideStream::join() {
+  if (!open_) return;
+  open_ = false;
+  const auto now = c10::cuda::getCurrentCUDAStream(device_.index());
+  order(beside(now), now);
+}
+
+#else
+
+void SideStream::run(const std::function<void()>& work) {
+  work();
+}
+void SideStream::join() {}
+
+#endif
+
+SideStream::SideStream(const at::Device& device) : device_(device) {}
+
+SideStream::~SideStream() {
+  try {
+    join();
+  } catch (const std::exception& error) {
+    core::log_warning(error.what());  // the device is in trouble, and the next call says so
+  }
+}
+
+}  // namespace adagp::device

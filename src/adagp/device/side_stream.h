@@ -1,0 +1,35 @@
+#pragma once
+// Work that runs beside the work of the present stream.
+
+#include <functional>
+
+#include <torch/types.h>
+
+namespace adagp::device {
+
+// Without our kernels (a CPU), and while somebody observes the operations (a profiler, a timer by
+// kinds: their times must add up), there is no other stream: run() just does the work.
+//
+// Tensors of the present stream that the work uses must stay alive until join().
+class SideStream {
+ public:
+  // Whether run() makes use of another stream now.
+  static bool possible(const at::Device& device);
+
+  explicit SideStream(const at::Device& device);
+  ~SideStream();  // joins
+  SideStream(const SideStream&) = delete;
+  SideStream& operator=(const SideStream&) = delete;
+
+  // What `work` queues begins when all that is queued so far is done, and does not delay what is
+  // queued behind it on the present stream. Can be recorded in a CUDA graph together with join().
+  void run(const std::function<void()>& work);
+  // What the present stream queues from now on begins when the work of run() is done.
+  void join();
+
+ private:
+  at::Device device_;
+  bool open_ = false;
+};
+
+}  // namespace adagp::device

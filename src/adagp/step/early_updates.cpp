@@ -1,0 +1,65 @@
+#include "adagp/step/early_updates.h"
+
+#include <set>
+
+#include "adagp/step/team.h"
+
+namespace adagp::step {
+namespace {
+
+// Weights that are worth two launches beside the step.
+constexpr int64_t kEnough = 2'000'000;
+
+bool distinct(const std::vector<size_t>& slots) {
+  return std::set<size_t>(slots.begin(), slots.end()).size() == slots.size();
+}
+
+}  // namespace
+
+std::optional<predictor::GradientSink::Direct> EarlyUpdates::Part::direct() const {
+  auto out = from_.direct();
+  if (out) out->beside = beside_;
+  return out;
+}
+
+bool EarlyUpdates::possible(const Session& s, const predictor::GradientSink& sink) {
+  return s.predictor && s.predictor->predicts_early() && s.team->solo() && !s.activations &&
+         device::SideStream::possible(s.device) && sink.direct() && s.optimizer->kernels() &&
+         s.summaries->each_used_once() && s.config.accumulate == 1 && distinct(s.weight_slot);
+}
+
+EarlyUpdates::EarlyUpdates(Session& session, predictor::GradientSink& sink, Early early)
+    : s_(session),
+      sink_(sink),
+      side_(session.device),
+      rest_(sink, std::vector<char>(session.layers.size(), 1), false) {
+  if (early == Early::kNo || !possible(session, sink)) return;
+  session.summaries->watch([this] { look(); });
+}
+
+EarlyUpdates::~EarlyUpdates() {
+  if (s_.summaries) s_.summaries->watch({});
+}
+
+void EarlyUpdates::look() {
+  std::vector<char> ready(s_.layers.size(), 0);
+  int64_t weights = 0;
+  for (size_t l = 0; l < ready.size(); ++l) {
+    if (!rest_.wants(l) || !s_.summaries->has_seen(l)) continue;
+    if (s_.layers[l]->info().kind != nn::LayerKind::kConv2d) continue;
+    ready[l] = 1;
+    weights += s_.layers[l]->weight.numel();
+  }
+  if (weights < kEnough) return;
+  for (size_t l = 0; l < ready.size(); ++l) {
+    if (ready[l] != 0) rest_.leave_out(l);
+  }
+  Part part(sink_, std::move(ready), true);
+  side_.run([&] {
+    const at::NoGradGuard no_grad;
+    s_.summaries->complete_rows();
+    s_.predictor->predict(*s_.summaries, {}, part);
+  });
+}
+
+}  // namespace adagp::step

@@ -1,0 +1,58 @@
+#pragma once
+// GP batches on a GPU: the weights of a layer move while the layers behind it still compute.
+
+#include <vector>
+
+#include "adagp/device/side_stream.h"
+#include "adagp/step/session.h"
+
+namespace adagp::step {
+
+// Whether a GP batch may begin with its predictions before its forward pass ends.
+enum class Early { kNo, kAllowed };
+
+// While it exists, the forward pass of the session tells it of each layer. Whenever enough weights
+// of convolutions have their summaries, the predictor moves them on a stream of their own. A weight
+// must not move before its last use in the pass, so nothing is done early unless the pass before
+// used each layer once, and no two layers share a weight.
+class EarlyUpdates {
+ public:
+  EarlyUpdates(Session& session, predictor::GradientSink& sink, Early early);
+  ~EarlyUpdates();
+  EarlyUpdates(const EarlyUpdates&) = delete;
+  EarlyUpdates& operator=(const EarlyUpdates&) = delete;
+
+  // The sink for what is left when the pass is over.
+  predictor::GradientSink& rest() { return rest_; }
+  // What is queued from now on begins when the early updates are done.
+  void join() { side_.join(); }
+
+ private:
+  // The layers of `from` with `which[l]`.
+  class Part : public predictor::GradientSink {
+   public:
+    Part(predictor::GradientSink& from, std::vector<char> which, bool beside)
+        : from_(from), which_(std::move(which)), beside_(beside) {}
+    bool wants(size_t layer) const override { return which_[layer] != 0 && from_.wants(layer); }
+    void accept(size_t layer, const at::Tensor& gradient) override {
+      from_.accept(layer, gradient);
+    }
+    std::optional<Direct> direct() const override;
+    void leave_out(size_t layer) { which_[layer] = 0; }
+
+   private:
+    predictor::GradientSink& from_;
+    std::vector<char> which_;
+    bool beside_;
+  };
+
+  static bool possible(const Session& s, const predictor::GradientSink& sink);
+  void look();
+
+  Session& s_;
+  predictor::GradientSink& sink_;
+  device::SideStream side_;
+  Part rest_;
+};
+
+}  // namespace adagp::step

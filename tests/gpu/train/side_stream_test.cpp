@@ -1,0 +1,141 @@
+// Work beside a step's own stream changes when things happen, and not what.
+
+#include <ATen/record_function.h>
+#include <gtest/gtest.h>
+
+#include "adagp/device/side_stream.h"
+#include "adagp/step/step_graph.h"
+#include "gpu/train/world.h"
+
+namespace adagp {
+namespace {
+
+using test::GpuTest;
+
+// While somebody observes the operations, all work is on one stream.
+class OneStream {
+ public:
+  OneStream() : handle_(at::addThreadLocalCallback(at::RecordFunctionCallback(nullptr))) {}
+  ~OneStream() { at::removeCallback(handle_); }
+  OneStream(const OneStream&) = delete;
+  OneStream& operator=(const OneStream&) = delete;
+
+ private:
+  at::CallbackHandle handle_;
+};
+
+// Hands on to the predictor it takes the place of, and counts the predictions.
+class Counting : public predictor::Predictor {
+ public:
+  Counting(std::unique_ptr<Predictor> inner, int& calls)
+      : inner_(std::move(inner)), calls_(calls) {}
+  bool predicts_early() const override { return inner_->predicts_early(); }
+  void advance() override { inner_->advance(); }
+  at::Tensor learn(const predictor::Summaries& summaries, const std::vector<at::Tensor>& gradients,
+                   const predictor::Context& context) override {
+    return inner_->learn(summaries, gradients, context);
+  }
+  void predict(const predictor::Summaries& summaries, const predictor::Context& context,
+               predictor::GradientSink& sink) override {
+    ++calls_;
+    inner_->predict(summaries, context, sink);
+  }
+  std::map<std::string, at::Tensor> state() const override { return inner_->state(); }
+  void load_state(const std::map<std::string, at::Tensor>& state) override {
+    inner_->load_state(state);
+  }
+  int64_t parameter_count() const override { return inner_->parameter_count(); }
+  double macs(int64_t examples) const override { return inner_->macs(examples); }
+
+ private:
+  std::unique_ptr<Predictor> inner_;
+  int& calls_;
+};
+
+struct Trained {
+  std::vector<at::Tensor> weights;
+  int predictions = 0;  // in the last GP step
+};
+
+// Two BP batches and a GP batch, ten times.
+Trained train(const config::RunConfig& config, bool graphs) {
+  Trained out;
+  step::Session s = test::session(config);
+  s.predictor = std::make_unique<Counting>(std::move(s.predictor), out.predictions);
+  auto method = method::find_method(config.method).make(s);
+  step::StepGraph full("BP", graphs), cheap("GP", graphs);
+  const auto loader = test::task()->batches(config, task::Use::kTrain, s.device);
+  for (int i = 0; i < 30; ++i) {
+    const auto batch = loader->next();
+    if (i % 3 == 2) {
+      if (!graphs) out.predictions = 0;
+      cheap.run(s, batch, [&](const data::Batch& b) { return method->cheap_step(s, b); });
+    } else {
+      method->advance(s);
+      full.run(s, batch, [&](const data::Batch& b) { return method->exact_step(s, b, nullptr); });
+    }
+  }
+  if (graphs) {
+    EXPECT_EQ(full.state(), step::StepGraph::State::kReplay) << full.reason();
+    EXPECT_EQ(cheap.state(), step::StepGraph::State::kReplay) << cheap.reason();
+  }
+  for (const auto& param : s.optimizer->params()) out.weights.push_back(param.value.cpu());
+  for (const auto& [name, value] : s.predictor->state()) out.weights.push_back(value.cpu());
+  return out;
+}
+
+void expect_equal(const Trained& a, const Trained& b) {
+  ASSERT_EQ(a.weights.size(), b.weights.size());
+  for (size_t i = 0; i < a.weights.size(); ++i) {
+    EXPECT_TRUE(at::equal(a.weights[i], b.weights[i])) << "parameter " << i;
+  }
+}
+
+config::RunConfig wide() {
+  config::RunConfig config = test::world("bf16");
+  config.model.width_divisor = 2;  // two and a half million weights: enough to begin early
+  return config;
+}
+
+TEST_F(GpuTest, EarlyUpdatesGiveTheSameBits) {
+  const Trained beside = train(wide(), false);
+  EXPECT_GT(beside.predictions, 1);
+  Trained alone;
+  {
+    const OneStream observed;
+    EXPECT_FALSE(device::SideStream::possible(at::Device(at::kCUDA, 0)));
+    alone = train(wide(), false);
+  }
+  EXPECT_EQ(alone.predictions, 1);
+  expect_equal(beside, alone);
+  expect_equal(train(wide(), true), alone);
+}
+
+TEST_F(GpuTest, WithoutItsOwnSummariesNothingIsEarly) {
+  config::RunConfig config = wide();
+  config.method = "wrong-input";
+  EXPECT_EQ(train(config, false).predictions, 1);
+}
+
+TEST_F(GpuTest, MicroBatchesAreNotEarly) {
+  config::RunConfig config = wide();
+  config.accumulate = 2;
+  EXPECT_EQ(train(config, false).predictions, 1);
+}
+
+TEST_F(GpuTest, ASideStreamIsJoined) {
+  const at::Device device(at::kCUDA, 0);
+  device::use_own_stream(device);
+  const at::Tensor x = at::zeros({1 << 24}, at::TensorOptions(device));
+  for (int i = 0; i < 20; ++i) {
+    device::SideStream side(device);
+    x.fill_(i);
+    at::Tensor copy = at::empty_like(x);
+    side.run([&] { copy.copy_(x); });
+    side.join();
+    EXPECT_EQ(copy.sum().item<double>(), double{1 << 24} * i);
+  }
+}
+
+}  // namespace
+}  // namespace adagp
