@@ -12,15 +12,8 @@ namespace adagp::cuda {
 // Any number of channels works. At full speed run multiples of 8 whose arrays, parameters included,
 // begin at addresses divisible by 16; all others are read element by element.
 
-// Statistics over batch and pixels, and the layer's summary, from one read of x. The sums are added
-// in a fixed order: the same input gives the same bits.
-struct StatsArgs {
-  const void* x = nullptr;  // the convolution's output without its bias
-  Type type = Type::kFloat;
-  Map map;
-  int64_t pitch = 0;  // elements from a position of x to the next one; 0: map.channels
-
-  // The norm's part; weight == null: only a summary is asked for.
+// What a norm reads and writes of its channels' statistics.
+struct NormPart {
   const float* weight = nullptr;
   const float* bias = nullptr;
   const float* conv_bias = nullptr;  // [C] or null: would have been added to x
@@ -33,6 +26,21 @@ struct StatsArgs {
   float* inv_std = nullptr;  // out [C]
   float* scale = nullptr;    // out [C]: normalised y = scale * x + shift
   float* shift = nullptr;    // out [C]
+};
+
+// Statistics over batch and pixels, and the layer's summary, from one read of x. The sums are added
+// in a fixed order: the same input gives the same bits.
+struct StatsArgs : NormPart {  // weight == null: no norm is asked for
+  const void* x = nullptr;     // the convolution's output without its bias
+  Type type = Type::kFloat;
+  Map map;
+  int64_t pitch = 0;  // elements from a position of x to the next one; 0: map.channels
+
+  // Instead of a norm: x is appended to a wider map, with statistics for norms that come later
+  // (norm_moments). Both are given with `mean`, or neither.
+  void* copy = nullptr;       // out: where x goes, not over x itself
+  int64_t copy_pitch = 0;     // like pitch
+  float* variance = nullptr;  // out [C], biased
 
   // The summary's part; summary == null: none. Row c: batch mean of (x + conv_bias)[c], average-
   // pooled to size x size like torch's adaptive_avg_pool2d (smaller maps: pixels are repeated).
@@ -51,6 +59,15 @@ struct StatsArgs {
 int64_t stats_workspace(const Map& largest, int size);
 int64_t summary_cells(const Map& map, int size);
 void norm_stats(const StatsArgs& args, Stream stream);
+
+// A norm's part from statistics that were taken before, for all norms that read the same channels.
+// `mean` is written, too: a norm's own moments are what its backward pass keeps.
+struct MomentsArgs : NormPart {
+  int64_t channels = 0, positions = 0;    // positions: of the map, n of the unbiased variance
+  const float* known_mean = nullptr;      // [C], norm_stats' mean
+  const float* known_variance = nullptr;  // [C], norm_stats' variance
+};
+void norm_moments(const MomentsArgs& args, Stream stream);
 
 // Summaries from the cells that norm_stats left, for any number of layers in one launch.
 struct PoolArgs {
@@ -117,6 +134,7 @@ void norm_backward(const NormBackwardArgs& args, Stream stream);
 
 namespace reference {
 void norm_stats(const StatsArgs& args);
+void norm_moments(const MomentsArgs& args);
 void pool_cells(const PoolArgs* layers, int64_t count, int size);
 void norm_apply(const ApplyArgs& args);
 void eval_scale(const EvalScaleArgs& args);

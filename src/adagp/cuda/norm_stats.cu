@@ -1,4 +1,5 @@
-// One read of the activation for the statistics of the norm and the summary.
+// One read of the activation for the statistics of the norm and the summary, and for its copy in a
+// wider map.
 
 #include <algorithm>
 #include <cmath>
@@ -6,6 +7,7 @@
 #include "adagp/core/error.h"
 #include "adagp/core/text.h"
 #include "adagp/cuda/norm.h"
+#include "adagp/cuda/norm_finish.cuh"
 #include "adagp/cuda/reduce.cuh"
 
 namespace adagp::cuda {
@@ -20,6 +22,7 @@ struct Launch {
   double unbiased;      // n / (n - 1); n = 1: infinity, so that 0 variance becomes NaN like torch's
   int pass;             // log2 of the channels whose cells are in shared memory at once
   uint32_t pitch;       // of x
+  uint32_t copy_pitch;
 };
 
 // Whether sums by cell are asked for, pooled at once or later.
@@ -27,24 +30,43 @@ __host__ __device__ bool by_cells(const StatsArgs& args) {
   return args.summary != nullptr || args.cells != nullptr;
 }
 
-// What is subtracted from x before squaring: something near the mean keeps the variance's digits.
-__device__ float pivot_of(float running_mean, float conv_bias) {
-  const float pivot = running_mean - conv_bias;
-  return isfinite(pivot) ? pivot : 0.0F;
-}
-__device__ float pivot_of(const StatsArgs& args, int channel) {
-  if (args.running_mean == nullptr) return 0;
-  return pivot_of(args.running_mean[channel], args.conv_bias ? args.conv_bias[channel] : 0.0F);
+// Whether x is appended to a wider map: kAppend of the kernel. A template's, so that launches that
+// append nothing do not pay for its registers.
+bool appends(const StatsArgs& args) {
+  return args.copy != nullptr || args.variance != nullptr;
 }
 
-template <bool kAligned>
+// What is subtracted from x before squaring: something near the mean keeps the variance's digits.
+// That is the running mean of the norm. Appended channels belong to several norms: the value of
+// their first position is near enough, and the same whoever reads them.
+__device__ float finite_or_zero(float pivot) {
+  return isfinite(pivot) ? pivot : 0.0F;
+}
+template <typename T, bool kAppend>
+__device__ float pivot_of(const StatsArgs& args, int channel) {
+  if constexpr (kAppend) {
+    return finite_or_zero(static_cast<float>(static_cast<const T*>(args.x)[channel]));
+  } else {
+    if (args.running_mean == nullptr) return 0;
+    const float bias = args.conv_bias ? args.conv_bias[channel] : 0.0F;
+    return finite_or_zero(args.running_mean[channel] - bias);
+  }
+}
+
+template <typename T, bool kAligned, bool kAppend>
 __device__ void load_pivot(const StatsArgs& args, const Lane& lane, float (&pivot)[kLanes]) {
-  float mean[kLanes], bias[kLanes];
-  load_params<kAligned>(args.running_mean, lane.channel, lane.valid, mean);
-  load_params<kAligned>(args.running_mean ? args.conv_bias : nullptr, lane.channel, lane.valid,
-                        bias);
+  if constexpr (kAppend) {
+    const Raw<T> first = load<kAligned>(static_cast<const T*>(args.x) + lane.channel, lane.valid);
 #pragma unroll
-  for (int k = 0; k < kLanes; ++k) pivot[k] = pivot_of(mean[k], bias[k]);
+    for (int k = 0; k < kLanes; ++k) pivot[k] = finite_or_zero(element(first, k));
+  } else {
+    float mean[kLanes], bias[kLanes];
+    load_params<kAligned>(args.running_mean, lane.channel, lane.valid, mean);
+    load_params<kAligned>(args.running_mean ? args.conv_bias : nullptr, lane.channel, lane.valid,
+                          bias);
+#pragma unroll
+    for (int k = 0; k < kLanes; ++k) pivot[k] = finite_or_zero(mean[k] - bias[k]);
+  }
 }
 
 // The cell of this block.
@@ -68,19 +90,27 @@ __device__ uint32_t position_of(const Launch& p, const Cell& cell, uint32_t q) {
 }
 
 // Adds x - pivot to sum[k], its square to sum[kLanes + k], of `kAtOnce` positions from q on that
-// are `step` apart. kFull: all of them are before `end`. The loads must not wait for one another,
-// so there is no branch around them.
-template <int kAtOnce, bool kFull, bool kAligned, typename T>
-__device__ void add_batch(const Launch& p, const Cell& cell, const T* from, const Lane& lane,
+// are `step` apart, and writes x to `to` where it is appended. kFull: all of them are before `end`.
+// The loads must not wait for one another, so there is no branch around them.
+template <int kAtOnce, bool kFull, bool kAligned, bool kAppend, typename T>
+__device__ void add_batch(const Launch& p, const Cell& cell, const T* from, T* to, const Lane& lane,
                           const float (&pivot)[kLanes], uint32_t q, uint32_t end,
                           float (&sum)[kSums]) {
   const auto step = static_cast<uint32_t>(p.sharing.units.tiling.rows);
   Raw<T> raw[kAtOnce];
+  [[maybe_unused]] uint32_t position[kAtOnce];
 #pragma unroll
   for (int i = 0; i < kAtOnce; ++i) {
     const uint32_t at = kFull ? q + i * step : min(q + i * step, end - 1);
-    const uint32_t position = position_of(p, cell, at);
-    raw[i] = load<kAligned>(from + offset_of(position, p.pitch), lane.valid);
+    position[i] = position_of(p, cell, at);
+    raw[i] = load<kAligned>(from + offset_of(position[i], p.pitch), lane.valid);
+  }
+  if constexpr (kAppend) {
+#pragma unroll
+    for (int i = 0; i < kAtOnce; ++i) {
+      if (!kFull && q + i * step >= end) continue;
+      store<kAligned>(to + offset_of(position[i], p.copy_pitch), raw[i], lane.valid);
+    }
   }
 #pragma unroll
   for (int i = 0; i < kAtOnce; ++i) {
@@ -95,11 +125,11 @@ __device__ void add_batch(const Launch& p, const Cell& cell, const T* from, cons
 }
 
 // The sums over this thread's positions.
-template <typename T, bool kAligned>
+template <typename T, bool kAligned, bool kAppend>
 __device__ void add_positions(const Launch& p, const Lane& lane, float (&sum)[kSums]) {
   constexpr int kAtOnce = 8 / sizeof(T);
   float pivot[kLanes];
-  load_pivot<kAligned>(p.args, lane, pivot);
+  load_pivot<T, kAligned, kAppend>(p.args, lane, pivot);
 
   const bool cells = by_cells(p.args);
   const Cell cell = cell_of(p, cells ? static_cast<int>(blockIdx.y) : 0);
@@ -109,13 +139,14 @@ __device__ void add_positions(const Launch& p, const Lane& lane, float (&sum)[kS
                             : flat_range(count, p.sharing.units);
 
   const T* from = static_cast<const T*>(p.args.x) + lane.channel;
+  T* to = static_cast<T*>(p.args.copy) + lane.channel;
   const auto step = static_cast<uint32_t>(p.sharing.units.tiling.rows);
   uint32_t q = range.begin + lane.row;
   for (; q + (kAtOnce - 1) * step < range.end; q += kAtOnce * step) {
-    add_batch<kAtOnce, true, kAligned>(p, cell, from, lane, pivot, q, range.end, sum);
+    add_batch<kAtOnce, true, kAligned, kAppend>(p, cell, from, to, lane, pivot, q, range.end, sum);
   }
   if (q < range.end) {
-    add_batch<kAtOnce, false, kAligned>(p, cell, from, lane, pivot, q, range.end, sum);
+    add_batch<kAtOnce, false, kAligned, kAppend>(p, cell, from, to, lane, pivot, q, range.end, sum);
   }
 }
 
@@ -177,6 +208,7 @@ __device__ void pool_cells(const Launch& p, const float* centre, int first_chann
   }
 }
 
+template <typename T, bool kAppend>
 __device__ void finish_summary(const Launch& p, Scratch& scratch) {
   __shared__ float centre[kLanes * plan::kSumWidth];
   const int in_tile = kLanes * p.sharing.units.tiling.width;
@@ -185,7 +217,7 @@ __device__ void finish_summary(const Launch& p, Scratch& scratch) {
   const int thread = static_cast<int>(threadIdx.x), stride = p.sharing.units.cells | 1;
   if (thread < channels) {
     const float bias = p.args.conv_bias ? p.args.conv_bias[tile + thread] : 0.0F;
-    centre[thread] = pivot_of(p.args, tile + thread) + bias;
+    centre[thread] = pivot_of<T, kAppend>(p.args, tile + thread) + bias;
   }
   for (int first = 0; first < channels; first += 1 << p.pass) {
     const int count = min(1 << p.pass, channels - first);
@@ -197,28 +229,24 @@ __device__ void finish_summary(const Launch& p, Scratch& scratch) {
 }
 
 // sum, squares: of x - pivot over all positions.
+template <typename T, bool kAppend>
 __device__ void finish_channel(const Launch& p, int channel, float sum, float squares) {
   const StatsArgs& a = p.args;
-  const float pivot = pivot_of(a, channel);
+  const float pivot = pivot_of<T, kAppend>(a, channel);
   const double offset = sum * p.per_position;
   double variance = fmax(0.0, squares * p.per_position - offset * offset);
   if (isinf(p.unbiased)) variance = 0;  // one value
   const auto mean = static_cast<float>(pivot + offset);
-  const float inv_std = 1.0F / sqrtf(static_cast<float>(variance) + a.eps);
-  const float scale = a.weight[channel] * inv_std;
-  a.mean[channel] = mean;
-  a.inv_std[channel] = inv_std;
-  a.scale[channel] = scale;
-  a.shift[channel] = fmaf(-mean, scale, a.bias ? a.bias[channel] : 0.0F);
-  if (a.running_mean != nullptr) {
-    const float whole = mean + (a.conv_bias ? a.conv_bias[channel] : 0.0F);
-    const auto unbiased = static_cast<float>(variance * p.unbiased);
-    a.running_mean[channel] = (1 - a.momentum) * a.running_mean[channel] + a.momentum * whole;
-    a.running_var[channel] = (1 - a.momentum) * a.running_var[channel] + a.momentum * unbiased;
+  if constexpr (kAppend) {
+    a.mean[channel] = mean;
+    a.variance[channel] = static_cast<float>(variance);
+  } else {
+    finish_norm_channel(a, channel, mean, variance, p.unbiased);
   }
 }
 
-__device__ void finish_norm(const Launch& p, Scratch& scratch) {
+template <typename T, bool kAppend>
+__device__ void finish_statistics(const Launch& p, Scratch& scratch) {
   const int in_tile = kLanes * p.sharing.units.tiling.width;
   const int thread = static_cast<int>(threadIdx.x);
   const float total = sum_cells(p.sharing, scratch);
@@ -226,13 +254,15 @@ __device__ void finish_norm(const Launch& p, Scratch& scratch) {
   __syncthreads();
   const int channel = static_cast<int>(blockIdx.x) * in_tile + thread;
   if (thread < in_tile && channel < p.sharing.units.tiling.channels) {
-    finish_channel(p, channel, scratch.floats[thread], scratch.floats[in_tile + thread]);
+    finish_channel<T, kAppend>(p, channel, scratch.floats[thread],
+                               scratch.floats[in_tile + thread]);
   }
-  if (channel == 0 && p.args.batches != nullptr) *p.args.batches += 1;
+  if (!kAppend && channel == 0 && p.args.batches != nullptr) *p.args.batches += 1;
 }
 
 // The sum of x + conv_bias over this block's cell, from the sum of x - pivot. Only the first half
 // of the columns are sums; the others are squares.
+template <typename T, bool kAppend>
 __device__ void store_cell(const Launch& p, int column, float sum) {
   const int in_tile = kLanes * p.sharing.units.tiling.width;
   const int channel = static_cast<int>(blockIdx.x) * in_tile + column;
@@ -242,23 +272,23 @@ __device__ void store_cell(const Launch& p, int column, float sum) {
                       static_cast<float>(cell.height.divisor * cell.width.divisor);
   const float bias = p.args.conv_bias ? p.args.conv_bias[channel] : 0.0F;
   p.args.cells[static_cast<int64_t>(blockIdx.y) * p.sharing.units.tiling.channels + channel] =
-      fmaf(count, pivot_of(p.args, channel) + bias, sum);
+      fmaf(count, pivot_of<T, kAppend>(p.args, channel) + bias, sum);
 }
 
-template <typename T, bool kAligned>
+template <typename T, bool kAligned, bool kAppend>
 __global__ void __launch_bounds__(kThreads, kAligned ? 4 : 2)
     stats_kernel(const __grid_constant__ Launch p) {
   __shared__ Scratch scratch;
   float sum[kSums] = {};
   const Lane lane = lane_of(p.sharing.units.tiling, static_cast<int>(blockIdx.x));
-  if (lane.valid > 0) add_positions<T, kAligned>(p, lane, sum);
+  if (lane.valid > 0) add_positions<T, kAligned, kAppend>(p, lane, sum);
   const bool last = reduce_cells(p.sharing, sum, scratch, [&](int column, float total) {
-    if (p.args.cells != nullptr) store_cell(p, column, total);
+    if (p.args.cells != nullptr) store_cell<T, kAppend>(p, column, total);
   });
   if (!last) return;
-  // The summary first: it reads the pivots, which finish_norm() moves.
-  if (p.args.summary != nullptr) finish_summary(p, scratch);
-  if (p.args.weight != nullptr) finish_norm(p, scratch);
+  // The summary first: it reads the pivots, which a norm moves.
+  if (p.args.summary != nullptr) finish_summary<T, kAppend>(p, scratch);
+  if (kAppend || p.args.weight != nullptr) finish_statistics<T, kAppend>(p, scratch);
 }
 
 int largest_length(const plan::Axis& axis) {
@@ -269,7 +299,8 @@ int largest_length(const plan::Axis& axis) {
 
 Launch launch_of(const StatsArgs& args) {
   const Map& map = args.map;
-  Launch out{args, {}, {}, {}, 0, 0, 0, pitch_or_channels(args.pitch, map)};
+  Launch out{args, {}, {}, {}, 0, 0, 0, pitch_or_channels(args.pitch, map), 0};
+  out.copy_pitch = pitch_or_channels(args.copy_pitch, map);
   plan::Units units;
   if (!by_cells(args)) {
     out.y = plan::whole(map.height), out.x = plan::whole(map.width);
@@ -304,19 +335,27 @@ int64_t stats_workspace(const Map& largest, int size) {
 }
 
 void norm_stats(const StatsArgs& args, Stream stream) {
-  if (args.map.count() == 0 || (args.weight == nullptr && !by_cells(args))) return;
+  const bool append = appends(args);
+  if (args.map.count() == 0 || (args.weight == nullptr && !by_cells(args) && !append)) return;
   plan::check_map(args.map, "norm_stats");
   plan::check_pitch(args.pitch, args.map, "norm_stats");
+  plan::check_pitch(args.copy_pitch, args.map, "norm_stats");
   if (by_cells(args) && (args.size < 1 || args.size > plan::kLargestSize)) {
     throw Error(core::cat("norm_stats: summary of ", args.size, "x", args.size,
                           ", its side must be from 1 to ", plan::kLargestSize));
   }
+  if (append && (args.copy == nullptr || args.variance == nullptr || args.mean == nullptr ||
+                 args.weight != nullptr)) {
+    throw Error("norm_stats: a copy goes with mean and variance, and without a norm");
+  }
   const Launch launch = launch_of(args);
-  const bool vectors = aligned(args.map.channels, {args.x, args.running_mean, args.conv_bias}) &&
-                       launch.pitch % kLanes == 0;
+  const bool vectors =
+      aligned(args.map.channels, {args.x, args.running_mean, args.conv_bias, args.copy}) &&
+      launch.pitch % kLanes == 0 && launch.copy_pitch % kLanes == 0;
   dispatch(args.type, vectors, [&]<typename T, bool kAligned>() {
-    stats_kernel<T, kAligned>
-        <<<grid_of(launch.sharing.units), kThreads, 0, static_cast<cudaStream_t>(stream)>>>(launch);
+    const auto kernel = append ? stats_kernel<T, kAligned, true> : stats_kernel<T, kAligned, false>;
+    kernel<<<grid_of(launch.sharing.units), kThreads, 0, static_cast<cudaStream_t>(stream)>>>(
+        launch);
   });
   check_launch("norm_stats");
 }

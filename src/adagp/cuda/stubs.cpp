@@ -5,6 +5,7 @@
 #include "adagp/cuda/augment.h"
 #include "adagp/cuda/average_pool.h"
 #include "adagp/cuda/block_float.h"
+#include "adagp/cuda/copy_channels.h"
 #include "adagp/cuda/depthwise.h"
 #include "adagp/cuda/dropback.h"
 #include "adagp/cuda/loss.h"
@@ -46,6 +47,9 @@ int64_t stats_workspace(const Map&, int) {
 void norm_stats(const StatsArgs&, Stream) {
   missing();
 }
+void norm_moments(const MomentsArgs&, Stream) {
+  missing();
+}
 int64_t summary_cells(const Map&, int) {
   return 0;
 }
@@ -53,6 +57,9 @@ void pool_cells(const PoolArgs*, int64_t, int, Stream) {
   missing();
 }
 void average_pool(const AveragePoolArgs&, Stream) {
+  missing();
+}
+void copy_channels(const CopyChannelsArgs&, Stream) {
   missing();
 }
 void norm_apply(const ApplyArgs&, Stream) {

@@ -4,7 +4,9 @@
 // what the next layer reads anyway, and the one tensor that crosses a cut there.
 
 #include <cmath>
+#include <memory>
 #include <string>
+#include <utility>
 
 #include "adagp/models/conv_unit.h"
 #include "adagp/models/families.h"
@@ -15,10 +17,12 @@ namespace {
 
 constexpr int64_t kBottleneck = 4;  // width of the 1x1 convolution, in growth rates
 
+// Of a block: its layers write into it, and what follows the block begins with a norm of it.
+using SharedMap = std::shared_ptr<nn::GrowingMap>;
+
 class DenseLayerImpl : public torch::nn::Module {
  public:
-  // room: channels of the block's output.
-  DenseLayerImpl(int64_t in, int64_t growth, int64_t room) : room_(room) {
+  DenseLayerImpl(int64_t in, int64_t growth, SharedMap map) : map_(std::move(map)) {
     norm1_ = register_module("norm1", nn::BatchNorm2d(in));
     conv1_ = register_module("conv1", plain_conv(in, kBottleneck * growth, 1));
     norm2_ = register_module("norm2", nn::BatchNorm2d(kBottleneck * growth));
@@ -26,13 +30,13 @@ class DenseLayerImpl : public torch::nn::Module {
   }
 
   at::Tensor forward(const at::Tensor& x) {
-    const nn::NormBranch branch = nn::norm_relu_branch(*norm1_, x);
+    const nn::NormBranch branch = map_->norm_relu_branch(*norm1_, x);
     const at::Tensor narrow = nn::conv_norm(*conv1_, *norm2_, branch.normed, nn::relu_act());
-    return nn::grow(branch.passed_on, conv2_->forward(narrow), room_);
+    return map_->grow(branch.passed_on, *conv2_, narrow);
   }
 
  private:
-  int64_t room_;
+  SharedMap map_;
   nn::BatchNorm2d norm1_{nullptr}, norm2_{nullptr};
   nn::Conv2d conv1_{nullptr}, conv2_{nullptr};
 };
@@ -41,15 +45,17 @@ TORCH_MODULE(DenseLayer);
 // Halves the channels and the sides of the image.
 class TransitionImpl : public torch::nn::Module {
  public:
-  TransitionImpl(int64_t in, int64_t out)
-      : norm_(register_module("norm", nn::BatchNorm2d(in))),
+  TransitionImpl(int64_t in, int64_t out, SharedMap map)
+      : map_(std::move(map)),
+        norm_(register_module("norm", nn::BatchNorm2d(in))),
         conv_(register_module("conv", plain_conv(in, out, 1))) {}
 
   at::Tensor forward(const at::Tensor& x) {
-    return nn::avg_pool2d(conv_->forward(nn::norm_relu(*norm_, x)), {2, 2, 0, "transition"});
+    return nn::avg_pool2d(conv_->forward(map_->norm_relu(*norm_, x)), {2, 2, 0, "transition"});
   }
 
  private:
+  SharedMap map_;
   nn::BatchNorm2d norm_;
   nn::Conv2d conv_;
 };
@@ -62,13 +68,17 @@ class DenseNet : public BlockNet {
     int64_t channels = narrowed(plan.stem, options);
     features_ = register_module("features", std::make_shared<torch::nn::Module>("features"));
     add_stem(channels, options.form);
+    SharedMap map;
     for (size_t stage = 0; stage < plan.layers.size(); ++stage) {
-      channels = add_dense_block(stage, plan.layers[stage], channels, growth);
-      if (stage + 1 < plan.layers.size()) channels = add_transition(stage, channels);
+      const int64_t in = channels;
+      channels += plan.layers[stage] * growth;
+      map = std::make_shared<nn::GrowingMap>(channels);
+      add_dense_block(stage, plan.layers[stage], in, growth, map);
+      if (stage + 1 < plan.layers.size()) channels = add_transition(stage, channels, map);
     }
     auto norm = features_->register_module("norm5", nn::BatchNorm2d(channels));
-    blocks_.push_back(
-        block("features.norm5", [norm](const at::Tensor& x) { return nn::norm_relu(*norm, x); }));
+    blocks_.push_back(block("features.norm5",
+                            [norm, map](const at::Tensor& x) { return map->norm_relu(*norm, x); }));
     auto classifier = register_module("classifier", nn::Linear(channels, options.classes));
     blocks_.push_back(block("classifier", [classifier](const at::Tensor& x) {
       return classifier->forward(nn::flatten(nn::adaptive_avg_pool2d(x, 1)));
@@ -91,23 +101,22 @@ class DenseNet : public BlockNet {
     }));
   }
 
-  int64_t add_dense_block(size_t stage, int64_t count, int64_t in, int64_t growth) {
+  void add_dense_block(size_t stage, int64_t count, int64_t in, int64_t growth,
+                       const SharedMap& map) {
     const std::string name = "denseblock" + std::to_string(stage + 1);
     auto group = features_->register_module(name, std::make_shared<torch::nn::Module>(name));
-    const int64_t room = in + count * growth;
     for (int64_t i = 1; i <= count; ++i) {
       const std::string inner = "denselayer" + std::to_string(i);
-      auto layer = group->register_module(inner, DenseLayer(in, growth, room));
+      auto layer = group->register_module(inner, DenseLayer(in, growth, map));
       blocks_.push_back(block("features." + name + "." + inner,
                               [layer](const at::Tensor& x) { return layer->forward(x); }));
       in += growth;
     }
-    return in;
   }
 
-  int64_t add_transition(size_t stage, int64_t in) {
+  int64_t add_transition(size_t stage, int64_t in, const SharedMap& map) {
     const std::string name = "transition" + std::to_string(stage + 1);
-    auto transition = features_->register_module(name, Transition(in, in / 2));
+    auto transition = features_->register_module(name, Transition(in, in / 2, map));
     blocks_.push_back(block("features." + name,
                             [transition](const at::Tensor& x) { return transition->forward(x); }));
     return in / 2;

@@ -34,29 +34,9 @@ at::Tensor empty_moments(const at::Tensor& raw) {
   return at::empty({kRows, raw.size(1)}, raw.options().dtype(at::kFloat));
 }
 
-void ask_for_summary(const TapSink::SummaryTarget& target, const at::Tensor& raw,
-                     cuda::StatsArgs& a) {
-  a.size = target.size;
-  a.use = target.use;
-  if (target.cells == nullptr) {
-    a.summary = target.rows.mutable_data_ptr<float>();
-    return;
-  }
-  const int64_t count = cuda::summary_cells(a.map, a.size) * a.map.channels;
-  at::Tensor& sums = target.cells->made[count];
-  if (!sums.defined()) sums = at::empty({count}, raw.options().dtype(at::kFloat));
-  target.cells->sums = sums;
-  target.cells->map = a.map;
-  a.cells = sums.mutable_data_ptr<float>();
-}
-
-void take_statistics(const at::Tensor& raw, const at::Tensor& conv_bias, BatchNorm2dImpl& norm,
-                     const FusedNorm& plan, const at::Tensor& moments) {
-  cuda::StatsArgs a;
-  a.x = raw.const_data_ptr();
-  a.type = device::type_of(raw);
-  a.map = device::map_of(raw);
-  a.pitch = device::pitch_of(raw);
+cuda::NormPart part_of(BatchNorm2dImpl& norm, const at::Tensor& conv_bias,
+                       const at::Tensor& moments) {
+  cuda::NormPart a;
   a.weight = floats(norm.weight);
   a.bias = floats(norm.bias);
   a.conv_bias = floats(conv_bias);
@@ -71,6 +51,25 @@ void take_statistics(const at::Tensor& raw, const at::Tensor& conv_bias, BatchNo
   a.inv_std = row(moments, kInvStd);
   a.scale = row(moments, kScale);
   a.shift = row(moments, kShift);
+  return a;
+}
+
+void take_statistics(const at::Tensor& raw, const at::Tensor& conv_bias, BatchNorm2dImpl& norm,
+                     const FusedNorm& plan, const at::Tensor& moments) {
+  const cuda::NormPart part = part_of(norm, conv_bias, moments);
+  if (plan.known) {
+    const cuda::Map map = device::map_of(raw);
+    cuda::norm_moments(
+        {part, map.channels, map.positions(), plan.known->mean, plan.known->variance},
+        device::stream(raw.device()));
+    return;
+  }
+  cuda::StatsArgs a;
+  static_cast<cuda::NormPart&>(a) = part;
+  a.x = raw.const_data_ptr();
+  a.type = device::type_of(raw);
+  a.map = device::map_of(raw);
+  a.pitch = device::pitch_of(raw);
   if (plan.summary) ask_for_summary(*plan.summary, raw, a);
   a.workspace =
       device::scratch(Scratch::kStats, raw.device(), cuda::stats_workspace(a.map, a.size));
@@ -256,13 +255,16 @@ at::Tensor fused_norm(const at::Tensor& raw, const at::Tensor& conv_bias, BatchN
                              plan.pool);
 }
 
-NormBranch fused_norm_branch(const at::Tensor& x, BatchNorm2dImpl& norm) {
+NormBranch fused_norm_branch(const at::Tensor& x, BatchNorm2dImpl& norm,
+                             const std::optional<ChannelStatistics>& known) {
+  FusedNorm plan = BranchFunction::branch_plan();
+  plan.known = known;
   if (!norm.is_training() || !at::GradMode::is_enabled()) {
-    return {fused_norm(x, {}, norm, {}, BranchFunction::branch_plan()), x};
+    return {fused_norm(x, {}, norm, {}, plan), x};
   }
   RECORD_USER_SCOPE("adagp::norm");
   const at::Tensor moments = empty_moments(x);
-  take_statistics(x, {}, norm, BranchFunction::branch_plan(), moments);
+  take_statistics(x, {}, norm, plan, moments);
   const auto out = BranchFunction::apply(x, norm.weight, norm.bias, moments);
   return {out[0], out[1]};
 }

@@ -8,12 +8,20 @@
 
 namespace adagp::nn {
 
+// Mean and biased variance of a map's channels over batch and pixels: on its device, and alive as
+// long as the map.
+struct ChannelStatistics {
+  float* mean = nullptr;
+  float* variance = nullptr;
+};
+
 struct FusedNorm {
   bool relu = false;
   bool relu6 = false;      // with relu: cut off at 6
   bool pool = false;       // 2x2
   bool overwrite = false;  // raw is nobody else's: without gradients the result may take its place
   std::optional<TapSink::SummaryTarget> summary;
+  std::optional<ChannelStatistics> known;  // of raw: not taken again; not with a summary
 };
 
 // Whether fused_norm() can do what this norm does to x now.
@@ -27,10 +35,11 @@ at::Tensor fused_norm(const at::Tensor& raw, const at::Tensor& conv_bias, BatchN
                       const at::Tensor& residual, const FusedNorm& plan);
 
 // relu(norm(x)), and x itself for what comes behind: the norm's backward pass adds the gradients of
-// both. x may be pitched.
+// both. x may be pitched. known: as in FusedNorm.
 struct NormBranch {
   at::Tensor normed, passed_on;
 };
-NormBranch fused_norm_branch(const at::Tensor& x, BatchNorm2dImpl& norm);
+NormBranch fused_norm_branch(const at::Tensor& x, BatchNorm2dImpl& norm,
+                             const std::optional<ChannelStatistics>& known);
 
 }  // namespace adagp::nn

@@ -6,10 +6,13 @@
 
 #include "adagp/core/error.h"
 #include "adagp/core/text.h"
+#include "adagp/cuda/copy_channels.h"
+#include "adagp/cuda/norm.h"
 #include "adagp/device/kernels.h"
 #include "adagp/nn/conv_norm.h"
 #include "adagp/nn/norm_sync.h"
 #include "adagp/nn/ops.h"
+#include "adagp/nn/summary_cells.h"
 
 namespace adagp::nn {
 namespace {
@@ -32,49 +35,159 @@ bool has_room(const at::Tensor& x, int64_t room) {
          static_cast<int64_t>(x.storage().nbytes()) >= elements * x.element_size();
 }
 
+bool grows_in_place(const at::Tensor& x) {
+  return norm_sync() == nullptr && device::has_kernels(x.device()) && device::has_type(x);
+}
+
+bool same_positions(const at::Tensor& x, const at::Tensor& y) {
+  return x.dim() == 4 && y.dim() == 4 && x.size(0) == y.size(0) && x.size(2) == y.size(2) &&
+         x.size(3) == y.size(3);
+}
+
+// Both are pitched. to_pitch is told apart, for a map of one position has none.
+void copy_by_kernel(const at::Tensor& from, const at::Tensor& to, int64_t to_pitch) {
+  RECORD_USER_SCOPE("adagp::elementwise");  // for experiment/kind_timer.h
+  cuda::copy_channels({device::type_of(from), device::map_of(from), from.const_data_ptr(),
+                       device::pitch_of(from), to.mutable_data_ptr(), to_pitch},
+                      device::stream(from.device()));
+}
+
+// The copy, the statistics and what the tap wants from one read of `from`.
+void append_channels(const at::Tensor& from, const at::Tensor& to, int64_t to_pitch,
+                     const ChannelStatistics& statistics,
+                     const std::optional<TapSink::SummaryTarget>& summary) {
+  RECORD_USER_SCOPE("adagp::norm");
+  cuda::StatsArgs a;
+  a.x = from.const_data_ptr();
+  a.type = device::type_of(from);
+  a.map = device::map_of(from);
+  a.pitch = device::pitch_of(from);
+  a.copy = to.mutable_data_ptr();
+  a.copy_pitch = to_pitch;
+  a.mean = statistics.mean;
+  a.variance = statistics.variance;
+  if (summary) ask_for_summary(*summary, from, a);
+  a.workspace =
+      device::scratch(device::Scratch::kStats, from.device(), cuda::stats_workspace(a.map, a.size));
+  cuda::norm_stats(a, device::stream(from.device()));
+}
+
+// A part of a gradient without gaps.
+at::Tensor dense_part(const at::Tensor& part) {
+  if (part.is_contiguous(at::MemoryFormat::ChannelsLast) || device::pitch_of(part) == 0 ||
+      !device::has_kernels(part.device()) || !device::has_type(part)) {
+    return device::channels_last(part);
+  }
+  const at::Tensor out = at::empty(part.sizes(), part.options(), at::MemoryFormat::ChannelsLast);
+  copy_by_kernel(part, out, part.size(1));
+  return out;
+}
+
+// x for autograd, where its values were copied to `copy`.
+class MovedFunction : public torch::autograd::Function<MovedFunction> {
+ public:
+  static at::Tensor forward(torch::autograd::AutogradContext*, const at::Tensor& x,
+                            const at::Tensor& copy) {
+    (void)x;
+    return copy.variable_data();
+  }
+  static torch::autograd::variable_list backward(torch::autograd::AutogradContext*,
+                                                 torch::autograd::variable_list gradients) {
+    return {gradients[0], {}};
+  }
+};
+
+// The concat of x and `added` for autograd, where their values are in `whole`.
 class GrowFunction : public torch::autograd::Function<GrowFunction> {
  public:
   static at::Tensor forward(torch::autograd::AutogradContext* ctx, const at::Tensor& x,
-                            const at::Tensor& added, int64_t room) {
-    RECORD_USER_SCOPE("adagp::elementwise");  // for experiment/kind_timer.h
-    const int64_t old = x.size(1), more = added.size(1);
-    ctx->saved_data["old"] = old;
-    ctx->saved_data["more"] = more;
-    at::Tensor whole = x;
-    if (!has_room(x, room)) {
-      whole = at::empty({x.size(0), room, x.size(2), x.size(3)}, x.options(),
-                        at::MemoryFormat::ChannelsLast);
-      channels_of(whole, room, 0, old).copy_(x);
-    }
-    channels_of(whole, room, old, more).copy_(added);
-    return channels_of(whole, room, 0, old + more).variable_data();
+                            const at::Tensor& added, const at::Tensor& whole) {
+    ctx->saved_data["old"] = x.size(1);
+    ctx->saved_data["more"] = added.size(1);
+    return whole.variable_data();
   }
 
   static torch::autograd::variable_list backward(torch::autograd::AutogradContext* ctx,
                                                  torch::autograd::variable_list gradients) {
-    RECORD_USER_SCOPE("adagp::elementwise");
     const int64_t old = ctx->saved_data["old"].toInt(), more = ctx->saved_data["more"].toInt();
-    return {gradients[0].narrow(1, 0, old),
-            device::channels_last(gradients[0].narrow(1, old, more)),
-            {}};
+    return {gradients[0].narrow(1, 0, old), dense_part(gradients[0].narrow(1, old, more)), {}};
   }
 };
 
 }  // namespace
 
-NormBranch norm_relu_branch(BatchNorm2dImpl& norm, const at::Tensor& x) {
-  if (!fusable(norm, x)) return {norm_relu(norm, x), x};
-  return fused_norm_branch(device::pitched(x), norm);
+at::Tensor GrowingMap::begun(const at::Tensor& x) {
+  const int64_t room = buffer_.room();
+  // A map of one position has no pitch by which its buffer would be known again.
+  if (has_room(x, room) || x.size(0) * x.size(2) * x.size(3) == 1) return x;
+  const auto [whole, statistics] = buffer_.make(x);
+  const at::Tensor copy = channels_of(whole, room, 0, x.size(1));
+  append_channels(x, copy, room, statistics, {});
+  buffer_.set_known(whole, x.size(1));
+  return at::GradMode::is_enabled() ? MovedFunction::apply(x, copy) : copy;
 }
 
-at::Tensor grow(const at::Tensor& x, const at::Tensor& added, int64_t room) {
-  if (x.dim() == 4 && added.dim() == 4 && x.size(1) + added.size(1) > room) {
+NormBranch GrowingMap::norm_relu_branch(BatchNorm2dImpl& norm, const at::Tensor& x) {
+  if (!fusable(norm, x)) return {nn::norm_relu(norm, x), x};
+  const at::Tensor pitched = device::pitched(x);
+  if (!norm.is_training()) return fused_norm_branch(pitched, norm, {});
+  const at::Tensor in_buffer = begun(pitched);
+  return fused_norm_branch(in_buffer, norm, buffer_.of(in_buffer));
+}
+
+at::Tensor GrowingMap::norm_relu(BatchNorm2dImpl& norm, const at::Tensor& x) const {
+  if (!fusable(norm, x)) return nn::norm_relu(norm, x);
+  FusedNorm plan;
+  plan.relu = true;
+  plan.known = buffer_.of(x);
+  return fused_norm(device::pitched(x), {}, norm, {}, plan);
+}
+
+at::Tensor GrowingMap::grow(const at::Tensor& x, Conv2dImpl& conv, const at::Tensor& input) {
+  TapSink* sink = active_sink();
+  // The tap's wish rides on the pass that takes the statistics, where there is one.
+  const bool rides = sink != nullptr && grows_in_place(x) && buffer_.behind(x) &&
+                     !conv.bias.defined() && conv.used_weight().scalar_type() == x.scalar_type();
+  if (!rides) return grow(x, conv.forward(input));
+  const auto summary = sink->summary_target(conv);
+  if (!summary) return grow(x, conv.forward(input));
+  return grown(x, conv.product(input), summary);
+}
+
+at::Tensor GrowingMap::grow(const at::Tensor& x, const at::Tensor& added) {
+  if (x.dim() == 4 && added.dim() == 4 && x.size(1) + added.size(1) > buffer_.room()) {
     throw UsageError(core::cat("grow: ", x.size(1), " and ", added.size(1),
-                               " channels, more than the ", room, " of the whole map"));
+                               " channels, more than the ", buffer_.room(), " of the whole map"));
   }
-  const bool in_place = norm_sync() == nullptr && device::has_kernels(x.device()) &&
-                        device::has_type(x) && x.scalar_type() == added.scalar_type();
-  return in_place ? GrowFunction::apply(x, added, room) : concat({x, added});
+  const bool in_place = grows_in_place(x) && x.scalar_type() == added.scalar_type();
+  return in_place ? grown(x, added, {}) : concat({x, added});
+}
+
+at::Tensor GrowingMap::grown(const at::Tensor& x, const at::Tensor& added,
+                             const std::optional<TapSink::SummaryTarget>& summary) {
+  const int64_t room = buffer_.room(), old = x.size(1), more = added.size(1);
+  // Kernels would write beside the map.
+  if (!same_positions(x, added) || x.scalar_type() != added.scalar_type() || old + more > room) {
+    throw Error(core::cat("grow: ", added.sizes(), " ", c10::toString(added.scalar_type()),
+                          " do not go behind ", x.sizes(), " ", c10::toString(x.scalar_type()),
+                          " in a map of ", room, " channels"));
+  }
+  const at::Tensor part = device::pitched(added);
+  at::Tensor whole = x;
+  if (!has_room(x, room)) {
+    whole = at::empty({x.size(0), room, x.size(2), x.size(3)}, x.options(),
+                      at::MemoryFormat::ChannelsLast);
+    copy_by_kernel(device::pitched(x.variable_data()), whole, room);
+  }
+  const at::Tensor to = channels_of(whole, room, old, more);
+  if (const auto statistics = buffer_.behind(x)) {
+    append_channels(part, to, room, *statistics, summary);
+    buffer_.set_known(x, old + more);
+  } else {
+    copy_by_kernel(part, to, room);
+  }
+  const at::Tensor both = channels_of(whole, room, 0, old + more);
+  return at::GradMode::is_enabled() ? GrowFunction::apply(x, part, both) : both;
 }
 
 at::Tensor dense(const at::Tensor& x) {

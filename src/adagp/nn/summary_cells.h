@@ -6,6 +6,11 @@
 #include <torch/types.h>
 
 #include "adagp/cuda/types.h"
+#include "adagp/nn/tap.h"
+
+namespace adagp::cuda {
+struct StatsArgs;
+}
 
 namespace adagp::nn {
 
@@ -15,5 +20,10 @@ struct SummaryCells {
   // By number of elements. Never freed: a recorded step may still write there.
   std::map<int64_t, at::Tensor> made = {};
 };
+
+// Makes the kernel that reads `raw`, a layer's output, leave what the tap wants of it. The rest of
+// the arguments, the map above all, must be there.
+void ask_for_summary(const TapSink::SummaryTarget& target, const at::Tensor& raw,
+                     cuda::StatsArgs& args);
 
 }  // namespace adagp::nn

@@ -74,6 +74,19 @@ TEST_F(GpuTest, ReplayedBf16TrainingIsBitIdenticalToEager) {
   expect_replay_equals_eager(test::world("bf16"), 150);
 }
 
+// Its blocks have buffers that BP and GP steps make anew, each graph in its own memory.
+TEST_F(GpuTest, ReplayedDenseNetIsBitIdenticalToEager) {
+  for (const char* precision : {"fp32", "bf16"}) {
+    for (const int64_t divisor : {4, 8}) {  // layers of eight channels and of four
+      SCOPED_TRACE(std::string(precision) + " / " + std::to_string(divisor));
+      auto config = test::world(precision);
+      config.model.name = "densenet121";
+      config.model.width_divisor = divisor;
+      expect_replay_equals_eager(config, 18);
+    }
+  }
+}
+
 TEST_F(GpuTest, EveryMethodAndOptionCanBeReplayed) {
   const auto expect_for = [](const std::string& what, const auto& change) {
     SCOPED_TRACE(what);

@@ -93,6 +93,38 @@ TEST(NormReference, StatisticsAndSummaryEqualAten) {
   }
 }
 
+// Channels that are appended to a wider map: a norm of them later is the norm of them at once.
+TEST(NormReference, AppendedChannelsHaveTheirCopyAndStatistics) {
+  torch::manual_seed(9);
+  const auto x = channels_last(at::randn({5, 6, 4, 3}) * 2 + 0.5);
+  const auto wide = channels_last(at::randn({5, 16, 4, 3})), before = wide.clone();
+  const at::Tensor mean = at::zeros({6}), variance = at::zeros({6}), summary = at::zeros({6, 64});
+  const at::Tensor slice = wide.narrow(1, 7, 6);
+  StatsArgs args;
+  args.x = x.data_ptr(), args.map = map_of(x);
+  args.copy = slice.data_ptr(), args.copy_pitch = 16;
+  args.mean = floats(mean), args.variance = floats(variance), args.summary = floats(summary);
+  reference::norm_stats(args);
+  expect_near(mean, x.mean({0, 2, 3}), "mean");
+  expect_near(variance, x.var({0, 2, 3}, false), "variance");
+  expect_near(summary, summary_of(x, 8), "summary");
+  EXPECT_TRUE(at::equal(slice, x));
+  EXPECT_TRUE(at::equal(wide.narrow(1, 0, 7), before.narrow(1, 0, 7)));
+  EXPECT_TRUE(at::equal(wide.narrow(1, 13, 3), before.narrow(1, 13, 3)));
+
+  Norm later(6);
+  auto rm = later.running_mean.clone(), rv = later.running_var.clone();
+  const auto whole = x + row(later.conv_bias);
+  const auto expected =
+      at::batch_norm(whole, later.weight, later.bias, rm, rv, true, 0.1, 1e-5, false);
+  const StatsArgs part = later.stats(x);
+  reference::norm_moments({part, 6, 5 * 4 * 3, floats(mean), floats(variance)});
+  expect_near(x * row(later.scale) + row(later.shift), expected, "y");
+  expect_near(later.running_mean, rm, "running_mean");
+  expect_near(later.running_var, rv, "running_var");
+  EXPECT_EQ(later.batches, 8);
+}
+
 TEST(NormReference, RectanglesAndOtherSizes) {
   torch::manual_seed(2);
   for (const int size : {1, 3, 8, 16}) {

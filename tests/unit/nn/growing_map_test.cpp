@@ -52,8 +52,9 @@ TEST(GrowingMap, OnACpuItIsNormReluAndConcat) {
   BatchNorm2d norm(4), plain(4);
   const at::Tensor x = channels_last(at::randn({3, 4, 5, 5})).requires_grad_();
   const at::Tensor y = x.detach().clone().requires_grad_();
-  const NormBranch branch = norm_relu_branch(*norm, x);
-  const at::Tensor grown = grow(branch.passed_on, branch.normed * 2, 8);
+  GrowingMap map(8);
+  const NormBranch branch = map.norm_relu_branch(*norm, x);
+  const at::Tensor grown = map.grow(branch.passed_on, branch.normed * 2);
   const at::Tensor expected = at::cat({y, at::relu(plain->forward(y)) * 2}, 1);
   EXPECT_TRUE(at::equal(grown, expected));
   const at::Tensor weights = at::randn_like(expected);
@@ -63,10 +64,33 @@ TEST(GrowingMap, OnACpuItIsNormReluAndConcat) {
   EXPECT_TRUE(at::equal(norm->running_mean, plain->running_mean));
 }
 
+class OutputsSeen : public TapSink {
+ public:
+  void on_output(const WeightLayer&, const at::Tensor&, const at::Tensor& output) override {
+    last = output;
+  }
+  at::Tensor last;
+};
+
+TEST(GrowingMap, OnACpuTheConvolutionAndTheNormBehindAreThemselves) {
+  at::manual_seed(4);
+  Conv2d layer(conv(6, 4, 3, 1, 1, false));
+  BatchNorm2d norm(8), plain(8);
+  const at::Tensor x = channels_last(at::randn({3, 4, 5, 5}));
+  const at::Tensor input = channels_last(at::randn({3, 6, 5, 5}));
+  GrowingMap map(8);
+  OutputsSeen sink;
+  const TapScope taps(sink);
+  const at::Tensor grown = map.grow(x, *layer, input), added = sink.last;
+  EXPECT_TRUE(at::equal(grown, at::cat({x, layer->forward(input)}, 1)));
+  EXPECT_TRUE(at::equal(grown.narrow(1, 4, 4), added)) << "what the tap saw";
+  EXPECT_TRUE(at::equal(map.norm_relu(*norm, grown), at::relu(plain->forward(grown))));
+}
+
 TEST(GrowingMap, RefusesMoreChannelsThanThereIsRoomFor) {
   const at::Tensor x = at::zeros({1, 4, 2, 2});
-  EXPECT_THROW(grow(x, x, 7), UsageError);
-  EXPECT_EQ(grow(x, x, 8).size(1), 8);
+  EXPECT_THROW(GrowingMap(7).grow(x, x), UsageError);
+  EXPECT_EQ(GrowingMap(8).grow(x, x).size(1), 8);
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "adagp/cuda/bf16.h"
+#include "adagp/cuda/copy_channels.h"
 #include "adagp/cuda/norm.h"
 
 namespace adagp::cuda::reference {
@@ -32,6 +33,22 @@ float or_zero(const float* values, int64_t c) {
   return values == nullptr ? 0.0F : values[c];
 }
 
+// variance: biased, of n values.
+void channel_norm(const NormPart& a, int64_t c, double mean, double variance, int64_t n) {
+  const double inv_std = 1 / std::sqrt(variance + a.eps);
+  const double scale = a.weight[c] * inv_std;
+  a.mean[c] = static_cast<float>(mean);
+  a.inv_std[c] = static_cast<float>(inv_std);
+  a.scale[c] = static_cast<float>(scale);
+  a.shift[c] = static_cast<float>(or_zero(a.bias, c) - mean * scale);
+  if (a.running_mean == nullptr) return;
+  const double whole = mean + or_zero(a.conv_bias, c), m = a.momentum;
+  // One value: NaN, as torch's.
+  const double unbiased = variance * static_cast<double>(n) / static_cast<double>(n - 1);
+  a.running_mean[c] = static_cast<float>((1 - m) * a.running_mean[c] + m * whole);
+  a.running_var[c] = static_cast<float>((1 - m) * a.running_var[c] + m * unbiased);
+}
+
 void channel_stats(const StatsArgs& a, int64_t c) {
   const View x = view(a.x, a.type);
   const int64_t n = a.map.positions();
@@ -43,17 +60,10 @@ void channel_stats(const StatsArgs& a, int64_t c) {
     const double d = x.get(p * pitch + c) - mean;
     squares += d * d;
   }
-  const double inv_std = 1 / std::sqrt(squares / static_cast<double>(n) + a.eps);
-  const double scale = a.weight[c] * inv_std;
+  const double variance = squares / static_cast<double>(n);
+  if (a.variance == nullptr) return channel_norm(a, c, mean, variance, n);
   a.mean[c] = static_cast<float>(mean);
-  a.inv_std[c] = static_cast<float>(inv_std);
-  a.scale[c] = static_cast<float>(scale);
-  a.shift[c] = static_cast<float>(or_zero(a.bias, c) - mean * scale);
-  if (a.running_mean == nullptr) return;
-  const double whole = mean + or_zero(a.conv_bias, c), m = a.momentum;
-  const double unbiased = squares / static_cast<double>(n - 1);  // one value: NaN, as torch's
-  a.running_mean[c] = static_cast<float>((1 - m) * a.running_mean[c] + m * whole);
-  a.running_var[c] = static_cast<float>((1 - m) * a.running_var[c] + m * unbiased);
+  a.variance[c] = static_cast<float>(variance);
 }
 
 // The batch's mean image of one channel, [H, W].
@@ -218,9 +228,19 @@ void norm_stats(const StatsArgs& args) {
   for (int64_t c = 0; c < args.map.channels; ++c) {
     if (args.summary != nullptr) channel_summary(args, c);
     if (args.cells != nullptr) channel_cells(args, c);
-    if (args.weight != nullptr) channel_stats(args, c);
+    if (args.weight != nullptr || args.variance != nullptr) channel_stats(args, c);
+  }
+  if (args.copy != nullptr) {
+    copy_channels({args.type, args.map, args.x, args.pitch, args.copy, args.copy_pitch});
   }
   if (args.weight != nullptr && args.batches != nullptr) *args.batches += 1;
+}
+
+void norm_moments(const MomentsArgs& args) {
+  for (int64_t c = 0; c < args.channels; ++c) {
+    channel_norm(args, c, args.known_mean[c], args.known_variance[c], args.positions);
+  }
+  if (args.batches != nullptr) *args.batches += 1;
 }
 
 void pool_cells(const PoolArgs* layers, int64_t count, int size) {
