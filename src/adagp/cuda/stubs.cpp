@@ -8,6 +8,7 @@
 #include "adagp/cuda/copy_channels.h"
 #include "adagp/cuda/depthwise.h"
 #include "adagp/cuda/dropback.h"
+#include "adagp/cuda/image_conv.h"
 #include "adagp/cuda/loss.h"
 #include "adagp/cuda/norm.h"
 #include "adagp/cuda/optim.h"
@@ -108,6 +109,12 @@ void depthwise_input_gradient(const DepthwiseArgs&, Stream) {
   missing();
 }
 void depthwise_weight_gradient(const DepthwiseArgs&, Stream) {
+  missing();
+}
+void image_conv_forward(const ImageConvArgs&, Stream) {
+  missing();
+}
+void image_conv_weight_gradient(const ImageConvArgs&, Stream) {
   missing();
 }
 int64_t drop_workspace() {

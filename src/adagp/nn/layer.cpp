@@ -9,6 +9,7 @@
 #include "adagp/nn/deferred.h"
 #include "adagp/nn/depthwise.h"
 #include "adagp/nn/fast.h"
+#include "adagp/nn/image_conv.h"
 #include "adagp/nn/kept_errors.h"
 #include "adagp/nn/products.h"
 
@@ -168,6 +169,10 @@ at::Tensor Conv2dImpl::convolve(const at::Tensor& x, const at::Tensor& added) co
   }
   if (KeptErrors* errors = kept_errors()) {
     return product_with_errors(*errors, c, in_precision(x), used_weight(), added);
+  }
+  // The kernels round x themselves.
+  if (own_image_conv && !added.defined() && fits_image_conv(c, x, used_weight())) {
+    return image_conv_product(x, used_weight());
   }
   const at::Tensor given = in_precision(x);
   if (own_depthwise && !added.defined() && fits_depthwise(c, given, used_weight())) {

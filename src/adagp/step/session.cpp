@@ -100,6 +100,7 @@ Session make_session(const config::RunConfig& config, std::shared_ptr<const task
   for (auto* layer : all) {
     layer->fast = nullptr;  // of a session before this one
     layer->own_depthwise = config.depthwise_kernels && device::has_kernels(s.device);
+    layer->own_image_conv = device::has_kernels(s.device);
     if (!s.team->owns(layer->path() + "." + layer->names().weight)) continue;
     here.push_back(layer);
     if (!layer->frozen()) s.layers.push_back(layer);
