@@ -105,6 +105,7 @@ class Counter {
       if (layers::is_product(row)) {
         product(row, s, backward && !frozen, learnt_before);
         norm_ = 0;
+        grown_ = false;
       } else if (const VectorOp* op = vector_op(row.op)) {
         vector(row, s, *op, backward && learnt_before && !frozen);
       }
@@ -137,8 +138,10 @@ class Counter {
       const layers::Row& row = table_.rows[i];
       if (!predicted(row)) continue;
       const Sizes s = sizes_of(row, o_);
-      const bool rides =
-          o_.fused && i + 1 < table_.rows.size() && table_.rows[i + 1].op == "batch_norm";
+      const std::string behind = i + 1 < table_.rows.size() ? table_.rows[i + 1].op : "";
+      // A concat behind a convolution is the growth of a dense block, which takes statistics, too.
+      const bool rides = o_.fused && (behind == "batch_norm" ||
+                                      (behind == "concat" && layers::is_convolution(row)));
       read += rides ? 0 : s.out;
       flops += s.elements;
       rows += static_cast<double>(row.output[0]);
@@ -209,18 +212,21 @@ class Counter {
       return;
     }
     if (o_.fused && row.op == "concat" && convolved_ > 0) return grown(row, s, op, backward);
-    const auto [forward, back] = own_pass(row, s);
-    add({row.name, "forward", op.kind, forward_flops, forward});
+    const bool known = std::exchange(grown_, false) && row.op == "batch_norm";
+    auto [forward, back] = own_pass(row, s);
+    if (known) forward -= s.in;  // of the statistics
+    add({row.name, "forward", op.kind, known ? 2 * s.elements : forward_flops, forward});
     norm_ = row.op == "batch_norm" ? work_.size() : 0;
     if (backward) add({row.name, "backward", op.kind, backward_flops, back});
   }
 
   // A convolution right before a concat makes the new channels of a dense block. They alone are
-  // copied to their place; what the other layers have as gradients of the old ones is read by the
-  // norm's backward pass.
+  // copied to their place, and their statistics taken for all norms that read them; what the other
+  // layers have as gradients of the old ones is read by the norm's backward pass.
   void grown(const layers::Row& row, const Sizes& s, const VectorOp& op, bool backward) {
     norm_ = 0;
-    add({row.name, "forward", op.kind, 0, 2 * convolved_});
+    grown_ = true;
+    add({row.name, "forward", Kind::kNorm, 3 * convolved_ / e_, 2 * convolved_});
     if (!backward) return;
     add({row.name, "backward", op.kind, 0, 2 * convolved_});
     add({row.name, "sum of gradients", Kind::kNorm, (s.out - convolved_) / e_, s.out - convolved_});
@@ -233,6 +239,7 @@ class Counter {
   double e_;
   std::vector<Work> work_;
   double convolved_ = 0;  // bytes that the row before wrote, where it is a convolution
+  bool grown_ = false;    // the row before made a dense block's map larger
   size_t norm_ = 0;       // behind the forward piece of the norm that the next rows join; 0: none
 };
 

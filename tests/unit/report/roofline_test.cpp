@@ -137,27 +137,34 @@ TEST(Roofline, FusedKernelsMoveLess) {
   EXPECT_EQ(total_of(o, Step::kBp, Kind::kOptimizer).bytes, (4 * 4 + 2 + 2) * 766);
 }
 
-// norm of 4 channels, convolution 4 -> 2, concat to 6; 2 * 64 positions.
-TEST(Roofline, DenseBlocksCopyTheirNewChannelsAlone) {
+// norm of 4 channels, convolution 4 -> 2, concat to 6, norm of these; 2 * 64 positions.
+TEST(Roofline, DenseBlocksCopyTheirNewChannelsAndTakeTheirStatisticsOnce) {
   layers::Table table{"dense", "8x8", {}};
   layers::Row stem = roofline_row("stem", "conv2d", {3, 8, 8}, {4, 8, 8});
   layers::Row norm = roofline_row("norm", "batch_norm", {4, 8, 8}, {4, 8, 8});
   norm.weights = norm.bias = 4;
   layers::Row conv = roofline_row("conv", "conv2d", {4, 8, 8}, {2, 8, 8});
   layers::Row concat = roofline_row("concat", "concat", {6, 8, 8}, {6, 8, 8});
-  table.rows = {stem, norm, conv, concat};
+  layers::Row last = roofline_row("last", "batch_norm", {6, 8, 8}, {6, 8, 8});
+  last.weights = last.bias = 6;
+  table.rows = {stem, norm, conv, concat, last};
   for (layers::Row& row : table.rows) complete(row);
   WorkOptions o = two_examples();
   const auto bytes = [&](Step step, Kind kind) {
     return at_limit(step, step_work(table, o, step), {1, 1}).kinds[static_cast<size_t>(kind)].bytes;
   };
   EXPECT_EQ(bytes(Step::kForward, Kind::kElementwise), 4 * 128 * (6 + 6));
-  const double norm_alone = bytes(Step::kBp, Kind::kNorm);
+  EXPECT_EQ(bytes(Step::kForward, Kind::kNorm), 4 * 128 * (3 * 4 + 3 * 6));
+  const double norms_alone = bytes(Step::kBp, Kind::kNorm);
+  const double summaries = bytes(Step::kGp, Kind::kSummaries);
   o.fused = true;
-  EXPECT_EQ(bytes(Step::kForward, Kind::kElementwise), 4 * 128 * (2 + 2));
-  EXPECT_EQ(bytes(Step::kBp, Kind::kElementwise), 2 * 4 * 128 * (2 + 2));
+  EXPECT_EQ(bytes(Step::kForward, Kind::kElementwise), 0);
+  EXPECT_EQ(bytes(Step::kBp, Kind::kElementwise), 4 * 128 * (2 + 2));
+  // The copy takes the statistics of the new channels; the norm behind it reads its map once.
+  EXPECT_EQ(bytes(Step::kForward, Kind::kNorm), 4 * 128 * (3 * 4 + (2 + 2) + 2 * 6));
   // The gradient that came by the other way is read by the norm.
-  EXPECT_EQ(bytes(Step::kBp, Kind::kNorm), norm_alone + 4 * 128 * 4);
+  EXPECT_EQ(bytes(Step::kBp, Kind::kNorm), norms_alone + 4 * 128 * (4 + (2 + 2) - 6));
+  EXPECT_EQ(bytes(Step::kGp, Kind::kSummaries), summaries - 4 * 128 * (4 + 2));
 }
 
 TEST(Roofline, EachPieceTakesTheSlowerOfArithmeticAndMemory) {
