@@ -10,6 +10,7 @@
 #include "adagp/experiment/depthwise_bench.h"
 #include "adagp/experiment/roofline.h"
 #include "adagp/method/table.h"
+#include "above_zero.h"
 #include "commands.h"
 #include "train_flags.h"
 
@@ -120,13 +121,13 @@ void add_roofline_flags(CLI::App& command, BenchArguments& arguments) {
   add("--plot", arguments.plot, "--roofline: write a picture (SVG)");
   add("--peak-gflops", arguments.peak_gflops,
       "--roofline: FLOPs of a matrix product, in 10^9 a second (default: measured)")
-      ->check(CLI::PositiveNumber);
+      ->check(above_zero());
   command
       .add_option("--peak-bandwidth", arguments.peak_bandwidth,
                   "--roofline, --depthwise: the memory's bandwidth in GB/s (default: measured by a "
                   "copy)")
       ->type_name("")
-      ->check(CLI::PositiveNumber);
+      ->check(above_zero());
   command
       .add_flag("--depthwise", arguments.depthwise,
                 "The network's depthwise convolutions by our kernels and by LibTorch, side by side")

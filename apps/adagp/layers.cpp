@@ -13,6 +13,7 @@
 #include "adagp/core/text.h"
 #include "adagp/layers/pt2.h"
 #include "adagp/report/table.h"
+#include "above_zero.h"
 #include "commands.h"
 
 namespace adagp::apps {
@@ -161,7 +162,7 @@ void add_layers(CLI::App& app, Action& action) {
       ->add_option("--batch", args->batch,
                    "Examples in the exported input (default: its first size)")
       ->needs(pt2)
-      ->check(CLI::PositiveNumber);
+      ->check(above_zero());
   command->add_flag("--all", args->all,
                     "Also norms, activations, pools and other operations without MACs");
   CLI::Option* csv = command->add_flag("--csv", args->csv, "CSV, as layers.csv of a run");

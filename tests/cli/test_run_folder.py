@@ -234,3 +234,14 @@ def test_full_disk_keeps_the_checkpoint_before(tmp_path, long_run, uninterrupted
 
     adagp("train", *command, "-o", folder)
     assert_same_run(folder, uninterrupted("adagp"))
+
+
+def test_refused_run_leaves_no_folder_and_touches_no_other(tmp_path):
+    refused = ["train", *TINY, "--batch", "16", *sets(data__synthetic_train=8)]
+    done = adagp(*refused, "-o", tmp_path / "new", code=2)
+    assert "do not fill one batch" in done.stderr
+    assert not (tmp_path / "new").exists()
+    (tmp_path / "old").mkdir()
+    (tmp_path / "old/notes.txt").write_text("mine")
+    adagp(*refused, "-o", tmp_path / "old", code=2)
+    assert (tmp_path / "old/notes.txt").read_text() == "mine"

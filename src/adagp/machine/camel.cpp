@@ -44,8 +44,8 @@ const Machine kCamel = {
      "energy.mac_pj: of a 16-bit MAC, not of a 6-bit one",
      "which layers make a reversible block: edram.block_layers weight layers in a row; layers that "
      "change sizes keep their input",
-     "the small branch and the frozen backbone of the paper are not modelled: the whole network "
-     "trains"},
+     "all layers of a network train, unless it is duplex: the paper's frozen backbone with a small "
+     "branch"},
     camel_cost,
     camel_cost,
     camel_predictor};

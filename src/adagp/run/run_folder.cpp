@@ -50,6 +50,21 @@ std::vector<std::string> foreign_values(const report::Summary& summary,
   return differing;
 }
 
+// The lock is all that a run leaves that was refused. Whatever else is there stays.
+void remove_if_unused(const core::FolderHandle& handle) {
+  std::error_code ignored;
+  try {
+    const core::fs::path folder = handle.path();
+    for (const auto& entry : core::fs::directory_iterator(folder)) {
+      if (entry.path().filename() != ".lock") return;
+    }
+    core::fs::remove(folder / ".lock", ignored);
+    core::fs::remove(folder, ignored);
+  } catch (const std::exception&) {
+    return;  // the folder is gone, or cannot be read
+  }
+}
+
 }  // namespace
 
 std::vector<std::string> differing_keys(config::RunConfig a, config::RunConfig b) {
@@ -101,7 +116,8 @@ config::RunConfig read_config(const core::fs::path& folder) {
   return config;
 }
 
-RunFolder::RunFolder(const core::fs::path& path, config::RunConfig& config, bool overwrite) {
+RunFolder::RunFolder(const core::fs::path& path, config::RunConfig& config, bool overwrite)
+    : created_(!core::fs::exists(path)) {
   core::make_folder(path);
   handle_ = std::make_unique<core::FolderHandle>(path);
   lock_ = std::make_unique<core::FileLock>(path / ".lock", path.string());
@@ -119,6 +135,7 @@ RunFolder::RunFolder(const core::fs::path& path, config::RunConfig& config, bool
 }
 
 RunFolder::~RunFolder() {
+  if (created_) remove_if_unused(*handle_);
   if (old_ != Old::kAside) return;
   try {
     put_old_run_back(path());

@@ -24,7 +24,8 @@ class RunFolder {
   // machine cannot have is replaced there (a team replaces it before, so that a run finished in
   // bf16 elsewhere is shown to a single process alone).
   RunFolder(const core::fs::path& path, config::RunConfig& config, bool overwrite);
-  // A run that was to be replaced comes back when the new one has no checkpoint.
+  // A run that was to be replaced comes back when the new one has no checkpoint. A folder that was
+  // created for a run which then did not begin goes away again.
   ~RunFolder();
   RunFolder(const RunFolder&) = delete;
   RunFolder& operator=(const RunFolder&) = delete;
@@ -60,6 +61,7 @@ class RunFolder {
   std::optional<report::Summary> summary_;
   std::optional<int64_t> shorter_epochs_;
   Old old_ = Old::kNone;
+  bool created_ = false;  // by this object
 };
 
 // --overwrite would remove what the new run is to start from. Throws UsageError.

@@ -127,7 +127,8 @@ std::string machine_text(const MachineResult& result, bool per_layer) {
   std::string text = cat(result.machine->name, " (", result.accelerator, "), ", result.model, ", ",
                          result.input, ", batch ", result.batch, "; operands: ", result.source);
   if (!result.epochs.empty()) {
-    text += cat(" (", result.epochs.size(), " epochs, ", result.examples, " examples; means)");
+    const char* const unit = result.epochs.size() == 1 ? " epoch, " : " epochs, ";
+    text += cat(" (", result.epochs.size(), unit, result.examples, " examples; means)");
   }
   text += cat("\nwithout the trick: ", result.machine->without, "\n\n", pass_table(result));
   if (result.total_base > 0) {
