@@ -2,6 +2,7 @@
 
 #include <memory>
 
+#include "above_zero.h"
 #include "adagp/core/error.h"
 #include "adagp/core/output.h"
 #include "adagp/core/special_files.h"
@@ -10,7 +11,6 @@
 #include "adagp/experiment/depthwise_bench.h"
 #include "adagp/experiment/roofline.h"
 #include "adagp/method/table.h"
-#include "above_zero.h"
 #include "commands.h"
 #include "train_flags.h"
 

@@ -6,6 +6,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "above_zero.h"
 #include "adagp/core/error.h"
 #include "adagp/core/log.h"
 #include "adagp/core/output.h"
@@ -13,7 +14,6 @@
 #include "adagp/core/text.h"
 #include "adagp/layers/pt2.h"
 #include "adagp/report/table.h"
-#include "above_zero.h"
 #include "commands.h"
 
 namespace adagp::apps {

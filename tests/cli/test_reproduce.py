@@ -140,11 +140,14 @@ def test_term_project_has_its_three_tables_and_defects(term_project):
 
 def test_term_project_whose_runs_diverge_names_those_alone(tmp_path):
     folder = tmp_path / "out"
-    adagp(*TERM, "-o", folder, *sets(optim__lr=1e9))
+    done = adagp(*TERM, "-o", folder, *sets(optim__lr=1e9))
     network, = json.loads((folder / "term-project.json").read_text())["networks"]
     assert "bp seed 42" in network["diverged"]
     # It takes the seconds of a run that is not there, so it was not run.
     assert not [text for text in network["diverged"] if text.startswith("equal-time")]
+    titles, _, row = done.stdout.split("Tables I and II: networks\n\n")[1].splitlines()[:3]
+    at = titles.index("bp, adagp's seconds")
+    assert row[at:at + len("bp, adagp's seconds")].strip() == "-"
 
 
 def test_review_reads_what_is_there_and_says_what_is_not(term_project):

@@ -237,7 +237,7 @@ def test_full_disk_keeps_the_checkpoint_before(tmp_path, long_run, uninterrupted
 
 
 def test_refused_run_leaves_no_folder_and_touches_no_other(tmp_path):
-    refused = ["train", *TINY, "--batch", "16", *sets(data__synthetic_train=8)]
+    refused = ["train", *TINY, *sets(data__synthetic_train=8)]
     done = adagp(*refused, "-o", tmp_path / "new", code=2)
     assert "do not fill one batch" in done.stderr
     assert not (tmp_path / "new").exists()

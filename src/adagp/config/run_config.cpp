@@ -44,6 +44,9 @@ void bind_run(core::Binding& b, RunConfig& c) {
       .one_of({"channels-last", "contiguous", "measured"});
   b.bind("depthwise_kernels", &c.depthwise_kernels,
          "on a GPU, our own kernels for 3x3 depthwise convolutions instead of cuDNN's");
+  b.bind("image_conv_kernels", &c.image_conv_kernels,
+         "on a GPU in bf16, our own kernels for the first convolution of small images instead of "
+         "cuDNN's");
   b.bind("clip", &c.clip, "largest joint norm of the gradients of a BP batch; 0 = no clipping")
       .at_least(0);
   b.bind("accumulate", &c.accumulate, "micro-batches per batch; must divide batch").at_least(1);

@@ -85,6 +85,7 @@ struct RunConfig {
     std::string convolution = "channels-last";  // channels-last | contiguous | measured
   } cpu;
   bool depthwise_kernels = true;
+  bool image_conv_kernels = true;
 
   optim::Config optim;
   schedule::PolicyConfig policy;

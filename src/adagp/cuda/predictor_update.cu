@@ -16,8 +16,8 @@ namespace adagp::cuda {
 namespace {
 
 constexpr int kMostLayers = 128;  // of a launch: they travel in its arguments
-// Beside other work blocks are short, so that this gets its turn in between. (132 and 264 were
-// slower on an H200, 66 much.)
+// Beside other work blocks are short, so that this gets its turn in between. (132 to 528 could not
+// be told apart on an H200, 66 was slower.)
 constexpr int64_t kBlocksBeside = 528;
 
 struct Layer {

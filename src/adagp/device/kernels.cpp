@@ -53,14 +53,14 @@ cuda::Stream stream(const at::Device& device) {
   return c10::cuda::getCurrentCUDAStream(device.index()).stream();
 }
 
-void use_own_stream(const at::Device& device) {
+void use_own_stream(const at::Device& device, Priority priority) {
   if (!device.is_cuda()) return;
   c10::cuda::set_device(static_cast<c10::DeviceIndex>(index_of(device)));
   const auto now = c10::cuda::getCurrentCUDAStream(device.index());
   if (now != c10::cuda::getDefaultCUDAStream(device.index())) return;
   now.synchronize();
   c10::cuda::setCurrentCUDAStream(
-      c10::cuda::getStreamFromPool(/*isHighPriority=*/true, device.index()));
+      c10::cuda::getStreamFromPool(priority == Priority::kHigh, device.index()));
 }
 
 Memory memory(const at::Device& device) {
@@ -91,7 +91,7 @@ void empty_cache(const at::Device&) {}
 cuda::Stream stream(const at::Device&) {
   return nullptr;
 }
-void use_own_stream(const at::Device&) {}
+void use_own_stream(const at::Device&, Priority) {}
 Memory memory(const at::Device&) {
   return {};
 }

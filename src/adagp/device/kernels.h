@@ -15,8 +15,11 @@ std::string why_no_kernels(const at::Device& device);
 // The stream on which this thread's work for the device is queued.
 cuda::Stream stream(const at::Device& device);
 // Makes a stream of its own the current one of this thread: graphs cannot be recorded on the
-// default one, and work on a single stream needs no events in between.
-void use_own_stream(const at::Device& device);
+// default one, and work on a single stream needs no events in between. Of high priority: work
+// beside it (device/side_stream.h) is to wait; of low priority where gradients are exchanged beside
+// it.
+enum class Priority { kHigh, kLow };
+void use_own_stream(const at::Device& device, Priority priority = Priority::kHigh);
 
 // Lets LibTorch's own threads meet the device, by a backward pass of one number: what they do first
 // would otherwise be a matrix product, which complains about its missing context.

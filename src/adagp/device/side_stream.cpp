@@ -27,16 +27,18 @@ namespace {
 // not be another thread's. Of the lowest priority: where both have work, that of the step is first.
 c10::cuda::CUDAStream beside(const c10::cuda::CUDAStream& stream) {
   static std::mutex mutex;
-  static std::map<cudaStream_t, c10::cuda::CUDAStream> known;
+  static std::map<std::pair<int, cudaStream_t>, c10::cuda::CUDAStream> known;
+  const std::pair key{static_cast<int>(stream.device_index()), stream.stream()};
   const std::lock_guard<std::mutex> lock(mutex);
-  const auto found = known.find(stream.stream());
+  const auto found = known.find(key);
   if (found != known.end()) return found->second;
+  const c10::cuda::CUDAGuard device(stream.device_index());
   int least = 0, greatest = 0;
   C10_CUDA_CHECK(cudaDeviceGetStreamPriorityRange(&least, &greatest));
   cudaStream_t made = nullptr;
   C10_CUDA_CHECK(cudaStreamCreateWithPriority(&made, cudaStreamNonBlocking, least));
   const auto out = c10::cuda::getStreamFromExternal(made, stream.device_index());
-  known.emplace(stream.stream(), out);
+  known.emplace(key, out);
   return out;
 }
 
@@ -55,18 +57,19 @@ void SideStream::run(const std::function<void()>& work) {
     return;
   }
   const auto now = c10::cuda::getCurrentCUDAStream(device_.index());
+  if (from_ && *from_ != now.unwrap()) join();
   const auto side = beside(now);
   order(now, side);
-  open_ = true;
+  from_ = now.unwrap();
   const c10::cuda::CUDAStreamGuard guard(side);
   work();
 }
 
 void SideStream::join() {
-  if (!open_) return;
-  open_ = false;
-  const auto now = c10::cuda::getCurrentCUDAStream(device_.index());
-  order(beside(now), now);
+  if (!from_) return;
+  const c10::cuda::CUDAStream from(*from_);
+  from_.reset();
+  order(beside(from), from);
 }
 
 #else

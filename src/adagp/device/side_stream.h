@@ -2,7 +2,9 @@
 // Work that runs beside the work of the present stream.
 
 #include <functional>
+#include <optional>
 
+#include <c10/core/Stream.h>
 #include <torch/types.h>
 
 namespace adagp::device {
@@ -24,12 +26,12 @@ class SideStream {
   // What `work` queues begins when all that is queued so far is done, and does not delay what is
   // queued behind it on the present stream. Can be recorded in a CUDA graph together with join().
   void run(const std::function<void()>& work);
-  // What the present stream queues from now on begins when the work of run() is done.
+  // What the stream that was present at run() queues from now on begins when its work is done.
   void join();
 
  private:
   at::Device device_;
-  bool open_ = false;
+  std::optional<c10::Stream> from_;  // of a run() that is not joined
 };
 
 }  // namespace adagp::device

@@ -4,6 +4,7 @@
 #include <ATen/record_function.h>
 #include <torch/csrc/autograd/custom_function.h>
 
+#include "adagp/core/error.h"
 #include "adagp/cuda/norm.h"
 #include "adagp/device/kernels.h"
 #include "adagp/nn/norm_sync.h"
@@ -58,6 +59,7 @@ void take_statistics(const at::Tensor& raw, const at::Tensor& conv_bias, BatchNo
                      const FusedNorm& plan, const at::Tensor& moments) {
   const cuda::NormPart part = part_of(norm, conv_bias, moments);
   if (plan.known) {
+    if (plan.summary) throw Error("fused_norm: known statistics leave no summary");
     const cuda::Map map = device::map_of(raw);
     cuda::norm_moments(
         {part, map.channels, map.positions(), plan.known->mean, plan.known->variance},

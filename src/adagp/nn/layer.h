@@ -70,7 +70,7 @@ class WeightLayer : public torch::nn::Module {
   std::shared_ptr<const FastLayer> fast;
   // Depthwise convolutions by our own kernels where these fit (nn/depthwise.h).
   bool own_depthwise = false;
-  // The same of convolutions of images with bf16 weights (nn/image_conv.h).
+  // 3x3 convolutions of images, with bf16 weights, by our own kernels (nn/image_conv.h).
   bool own_image_conv = false;
 
   // Its weights never move: no gradient, no prediction.

@@ -19,6 +19,7 @@ void ask_for_summary(const TapSink::SummaryTarget& target, const at::Tensor& raw
   if (!sums.defined()) sums = at::empty({count}, raw.options().dtype(at::kFloat));
   target.cells->sums = sums;
   target.cells->map = a.map;
+  target.cells->queued = true;
   a.cells = sums.mutable_data_ptr<float>();
 }
 

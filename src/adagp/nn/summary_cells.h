@@ -15,8 +15,9 @@ struct StatsArgs;
 namespace adagp::nn {
 
 struct SummaryCells {
-  at::Tensor sums;  // float, set by the kernel's caller
-  cuda::Map map;    // of the output
+  at::Tensor sums;      // float, set by the kernel's caller
+  cuda::Map map;        // of the output
+  bool queued = false;  // the kernel that writes the sums of this batch
   // By number of elements. Never freed: a recorded step may still write there.
   std::map<int64_t, at::Tensor> made = {};
 };

@@ -29,7 +29,11 @@ at::Tensor reorganise(const at::Tensor& output, nn::LayerKind kind, int64_t size
 }
 
 Summaries::Summaries(std::vector<nn::WeightLayer*> layers, int64_t size)
-    : layers_(std::move(layers)), seen_(layers_.size(), 0), size_(size), cells_(layers_.size()) {
+    : layers_(std::move(layers)),
+      seen_(layers_.size(), 0),
+      reported_(layers_.size(), 0),
+      size_(size),
+      cells_(layers_.size()) {
   if (layers_.empty())
     throw Error("the model has no tapped layer: use adagp::nn::Conv2d or Linear");
   int64_t filters = 0;
@@ -46,6 +50,8 @@ Summaries::Summaries(std::vector<nn::WeightLayer*> layers, int64_t size)
 void Summaries::begin(int64_t parts) {
   parts_ = parts;
   std::fill(seen_.begin(), seen_.end(), 0);
+  std::fill(reported_.begin(), reported_.end(), 0);
+  for (nn::SummaryCells& cells : cells_) cells.queued = false;
   parts_seen_.clear();
   for (auto& [layer, input] : kept_inputs_) input.reset();
   pending_.clear();
@@ -86,16 +92,21 @@ void Summaries::end() {
 }
 
 void Summaries::complete_rows() {
-  if (pending_.empty()) return;
+  std::vector<size_t> later;
   std::vector<cuda::PoolArgs> layers;
   for (const size_t index : pending_) {
+    if (!cells_[index].queued) {
+      later.push_back(index);
+      continue;
+    }
     cuda::PoolArgs a;
     a.cells = cells_[index].sums.const_data_ptr<float>();
     a.map = cells_[index].map;
     a.summary = rows(index).mutable_data_ptr<float>();
     layers.push_back(a);
   }
-  pending_.clear();
+  pending_ = std::move(later);
+  if (layers.empty()) return;
   cuda::pool_cells(layers.data(), static_cast<int64_t>(layers.size()), static_cast<int>(size_),
                    device::stream(rows_.device()));
 }
@@ -158,6 +169,7 @@ void Summaries::on_output(const nn::WeightLayer& layer, const at::Tensor& input,
   const size_t index = checked_index(layer);
   // A layer used twice in one pass, or in several micro-batches, contributes the mean of its uses.
   summarise(output.detach(), layer.info().kind, rows(index), ++seen_[index]);
+  reported_[index] = 1;
   if (const auto kept = kept_inputs_.find(index); kept != kept_inputs_.end()) {
     at::Tensor& all = kept->second;
     all = all.defined() && parts_ > 1 ? at::cat({all, input.detach()}) : input.detach();

@@ -30,11 +30,12 @@ class Summaries : public nn::TapSink {
   void begin(int64_t parts = 1);
   // Ends the forward pass: rows() are then complete.
   void end();
-  // `before` is called when a layer begins to report. Empty: nobody.
+  // `before` is called when a layer begins to report, perhaps inside another layer that has begun
+  // and is not done: a convolution whose output is added to that of a shortcut. Empty: nobody.
   void watch(std::function<void()> before) { watch_ = std::move(before); }
-  // Whether this batch's pass has been through the layer.
-  bool has_seen(size_t index) const { return seen_[index] > 0; }
-  // Completes the rows of the layers seen so far, on the current stream.
+  // Whether all that the layer's summary needs is queued.
+  bool has_reported(size_t index) const { return reported_[index] != 0 || cells_[index].queued; }
+  // Completes the rows of the layers that have reported, on the current stream.
   void complete_rows();
   // Of the last batch that came to its end().
   bool each_used_once() const { return each_used_once_; }
@@ -69,7 +70,8 @@ class Summaries : public nn::TapSink {
   std::vector<nn::WeightLayer*> layers_;
   std::unordered_map<const nn::WeightLayer*, size_t> places_;
   std::vector<int64_t> offsets_;
-  std::vector<int64_t> seen_;
+  std::vector<int64_t> seen_;   // uses in this batch, with the present one
+  std::vector<char> reported_;  // by tensors, not by cells
   std::map<std::pair<size_t, int64_t>, int64_t> parts_seen_;  // by layer and first row
   int64_t size_;
   std::vector<nn::SummaryCells> cells_;  // by layer

@@ -45,7 +45,7 @@ void EarlyUpdates::look() {
   std::vector<char> ready(s_.layers.size(), 0);
   int64_t weights = 0;
   for (size_t l = 0; l < ready.size(); ++l) {
-    if (!rest_.wants(l) || !s_.summaries->has_seen(l)) continue;
+    if (!rest_.wants(l) || !s_.summaries->has_reported(l)) continue;
     if (s_.layers[l]->info().kind != nn::LayerKind::kConv2d) continue;
     ready[l] = 1;
     weights += s_.layers[l]->weight.numel();

@@ -14,7 +14,8 @@ enum class Early { kNo, kAllowed };
 // While it exists, the forward pass of the session tells it of each layer. Whenever enough weights
 // of convolutions have their summaries, the predictor moves them on a stream of their own. A weight
 // must not move before its last use in the pass, so nothing is done early unless the pass before
-// used each layer once, and no two layers share a weight.
+// used each layer once, and no two layers share a weight. An exception in the pass leaves the
+// weights moved that were early.
 class EarlyUpdates {
  public:
   EarlyUpdates(Session& session, predictor::GradientSink& sink, Early early);

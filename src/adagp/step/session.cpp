@@ -78,7 +78,8 @@ Session make_session(const config::RunConfig& config, std::shared_ptr<const task
   at::globalContext().setBenchmarkCuDNN(!config.deterministic);
   at::globalContext().setDeterministicAlgorithms(config.deterministic, true);
 
-  device::use_own_stream(s.device);
+  device::use_own_stream(s.device,
+                         s.team->solo() ? device::Priority::kHigh : device::Priority::kLow);
   if (const auto why = device::why_no_kernels(s.device); !why.empty()) {
     core::log_warning(core::cat("slower than it could be: ", why));
   }
@@ -100,7 +101,7 @@ Session make_session(const config::RunConfig& config, std::shared_ptr<const task
   for (auto* layer : all) {
     layer->fast = nullptr;  // of a session before this one
     layer->own_depthwise = config.depthwise_kernels && device::has_kernels(s.device);
-    layer->own_image_conv = device::has_kernels(s.device);
+    layer->own_image_conv = config.image_conv_kernels && device::has_kernels(s.device);
     if (!s.team->owns(layer->path() + "." + layer->names().weight)) continue;
     here.push_back(layer);
     if (!layer->frozen()) s.layers.push_back(layer);

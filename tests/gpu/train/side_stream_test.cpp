@@ -111,6 +111,32 @@ TEST_F(GpuTest, EarlyUpdatesGiveTheSameBits) {
   expect_equal(train(wide(), true), alone);
 }
 
+// The second convolution of a block asks for its summary before its shortcut's convolution runs,
+// and has none yet when that one begins.
+TEST_F(GpuTest, EarlyUpdatesOfResidualBlocksGiveTheSameBits) {
+  config::RunConfig config = test::world("bf16");
+  config.model.name = "resnet18";
+  config.model.width_divisor = 1;
+  for (const char* head : {"predicted", "exact", "frozen"}) {
+    SCOPED_TRACE(head);
+    config.head = head;
+    const Trained beside = train(config, false);
+    EXPECT_GT(beside.predictions, 1);
+    const OneStream observed;
+    expect_equal(beside, train(config, false));
+  }
+}
+
+TEST_F(GpuTest, EarlyUpdatesCountTheStepsOfAdam) {
+  config::RunConfig config = wide();
+  config.optim.name = "adam";
+  config.optim.lr = 1e-3;
+  const Trained beside = train(config, false);
+  EXPECT_GT(beside.predictions, 1);
+  const OneStream observed;
+  expect_equal(beside, train(config, false));
+}
+
 TEST_F(GpuTest, WithoutItsOwnSummariesNothingIsEarly) {
   config::RunConfig config = wide();
   config.method = "wrong-input";
