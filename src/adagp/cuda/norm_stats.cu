@@ -8,22 +8,12 @@
 #include "adagp/core/text.h"
 #include "adagp/cuda/norm.h"
 #include "adagp/cuda/norm_finish.cuh"
+#include "adagp/cuda/norm_summary.cuh"
 #include "adagp/cuda/reduce.cuh"
 
 namespace adagp::cuda {
 using namespace norm;
 namespace {
-
-struct Launch {
-  StatsArgs args;
-  Sharing sharing;
-  plan::Axis y, x;      // of the cells; without a summary one cell is all there is
-  double per_position;  // 1 / n
-  double unbiased;      // n / (n - 1); n = 1: infinity, so that 0 variance becomes NaN like torch's
-  int pass;             // log2 of the channels whose cells are in shared memory at once
-  uint32_t pitch;       // of x
-  uint32_t copy_pitch;
-};
 
 // Whether sums by cell are asked for, pooled at once or later.
 __host__ __device__ bool by_cells(const StatsArgs& args) {
@@ -74,14 +64,14 @@ struct Cell {
   plan::Divider height, width;
   uint32_t corner;  // position of its first pixel in an image
 };
-__device__ Cell cell_of(const Launch& p, int cell) {
+__device__ Cell cell_of(const StatsLaunch& p, int cell) {
   const int row = cell / p.x.cells, col = cell % p.x.cells;
   const auto width = static_cast<uint32_t>(p.args.map.width);
   return {p.y.length[row], p.x.length[col], p.y.start[row] * width + p.x.start[col]};
 }
 
 // q counts (image, y, x) within the cell.
-__device__ uint32_t position_of(const Launch& p, const Cell& cell, uint32_t q) {
+__device__ uint32_t position_of(const StatsLaunch& p, const Cell& cell, uint32_t q) {
   const uint32_t line = quotient(q, cell.width), image = quotient(line, cell.height);
   const uint32_t y = line - image * cell.height.divisor, x = q - line * cell.width.divisor;
   const auto height = static_cast<uint32_t>(p.args.map.height);
@@ -93,8 +83,8 @@ __device__ uint32_t position_of(const Launch& p, const Cell& cell, uint32_t q) {
 // are `step` apart, and writes x to `to` where it is appended. kFull: all of them are before `end`.
 // The loads must not wait for one another, so there is no branch around them.
 template <int kAtOnce, bool kFull, bool kAligned, bool kAppend, typename T>
-__device__ void add_batch(const Launch& p, const Cell& cell, const T* from, T* to, const Lane& lane,
-                          const float (&pivot)[kLanes], uint32_t q, uint32_t end,
+__device__ void add_batch(const StatsLaunch& p, const Cell& cell, const T* from, T* to,
+                          const Lane& lane, const float (&pivot)[kLanes], uint32_t q, uint32_t end,
                           float (&sum)[kSums]) {
   const auto step = static_cast<uint32_t>(p.sharing.units.tiling.rows);
   Raw<T> raw[kAtOnce];
@@ -126,7 +116,7 @@ __device__ void add_batch(const Launch& p, const Cell& cell, const T* from, T* t
 
 // The sums over this thread's positions.
 template <typename T, bool kAligned, bool kAppend>
-__device__ void add_positions(const Launch& p, const Lane& lane, float (&sum)[kSums]) {
+__device__ void add_positions(const StatsLaunch& p, const Lane& lane, float (&sum)[kSums]) {
   constexpr int kAtOnce = 8 / sizeof(T);
   float pivot[kLanes];
   load_pivot<T, kAligned, kAppend>(p.args, lane, pivot);
@@ -150,87 +140,9 @@ __device__ void add_positions(const Launch& p, const Lane& lane, float (&sum)[kS
   }
 }
 
-// Channels [first, first + count) of the tile: their cells to shared memory, channel by channel.
-__device__ void stage_cells(const Launch& p, int first, int count, int stride, Scratch& scratch) {
-  constexpr int kAtOnce = 4;
-  const int cells = p.sharing.units.cells, all = cells << p.pass;
-  for (int i = static_cast<int>(threadIdx.x); i < all; i += kAtOnce * kThreads) {
-    float value[kAtOnce];
-#pragma unroll
-    for (int u = 0; u < kAtOnce; ++u) {
-      const int at = i + u * kThreads, channel = at & ((1 << p.pass) - 1);
-      value[u] = 0;
-      if (at < all && channel < count) {
-        value[u] = __ldcg(cell_row(p.sharing, at >> p.pass) + first + channel);
-      }
-    }
-#pragma unroll
-    for (int u = 0; u < kAtOnce; ++u) {
-      const int at = i + u * kThreads, channel = at & ((1 << p.pass) - 1);
-      if (at < all && channel < count) {
-        scratch.floats[channel * stride + (at >> p.pass)] = value[u];
-      }
-    }
-  }
-}
-
-// One window of the summary: its cells, and one over the values in it.
-struct Window {
-  int top, bottom, left, right;
-  float per_value;
-};
-__device__ Window window_of(const Launch& p, int y, int x) {
-  Window w{p.y.first[y], p.y.last[y], p.x.first[x], p.x.last[x], 0};
-  const uint32_t height = p.y.start[w.bottom] + p.y.length[w.bottom].divisor - p.y.start[w.top];
-  const uint32_t width = p.x.start[w.right] + p.x.length[w.right].divisor - p.x.start[w.left];
-  w.per_value = 1.0F / (static_cast<float>(p.args.map.batch) * static_cast<float>(height * width));
-  return w;
-}
-
-// The staged channels' rows of the summary. centre[c]: the pivot plus conv_bias.
-__device__ void pool_cells(const Launch& p, const float* centre, int first_channel, int count,
-                           int stride, const Scratch& scratch) {
-  const int size = p.args.size, outputs = size * size, thread = static_cast<int>(threadIdx.x);
-  const int side = min(outputs, kThreads), beside = kThreads / side;
-  if (thread / side >= beside) return;
-  for (int out = thread % side; out < outputs; out += side) {
-    const Window w = window_of(p, out / size, out % size);
-    for (int channel = thread / side; channel < count; channel += beside) {
-      const float* cells = scratch.floats + channel * stride;
-      float sum = 0;
-      for (int y = w.top; y <= w.bottom; ++y) {
-        for (int x = w.left; x <= w.right; ++x) sum += cells[y * p.x.cells + x];
-      }
-      const float mean = fmaf(sum, w.per_value, centre[channel]);
-      float& to = p.args.summary[static_cast<int64_t>(first_channel + channel) * outputs + out];
-      to = p.args.use > 1 ? to + (mean - to) / static_cast<float>(p.args.use) : mean;
-    }
-  }
-}
-
-template <typename T, bool kAppend>
-__device__ void finish_summary(const Launch& p, Scratch& scratch) {
-  __shared__ float centre[kLanes * plan::kSumWidth];
-  const int in_tile = kLanes * p.sharing.units.tiling.width;
-  const int tile = static_cast<int>(blockIdx.x) * in_tile;
-  const int channels = min(in_tile, p.sharing.units.tiling.channels - tile);
-  const int thread = static_cast<int>(threadIdx.x), stride = p.sharing.units.cells | 1;
-  if (thread < channels) {
-    const float bias = p.args.conv_bias ? p.args.conv_bias[tile + thread] : 0.0F;
-    centre[thread] = pivot_of<T, kAppend>(p.args, tile + thread) + bias;
-  }
-  for (int first = 0; first < channels; first += 1 << p.pass) {
-    const int count = min(1 << p.pass, channels - first);
-    stage_cells(p, first, count, stride, scratch);
-    __syncthreads();
-    pool_cells(p, centre + first, tile + first, count, stride, scratch);
-    __syncthreads();
-  }
-}
-
 // sum, squares: of x - pivot over all positions.
 template <typename T, bool kAppend>
-__device__ void finish_channel(const Launch& p, int channel, float sum, float squares) {
+__device__ void finish_channel(const StatsLaunch& p, int channel, float sum, float squares) {
   const StatsArgs& a = p.args;
   const float pivot = pivot_of<T, kAppend>(a, channel);
   const double offset = sum * p.per_position;
@@ -246,7 +158,7 @@ __device__ void finish_channel(const Launch& p, int channel, float sum, float sq
 }
 
 template <typename T, bool kAppend>
-__device__ void finish_statistics(const Launch& p, Scratch& scratch) {
+__device__ void finish_statistics(const StatsLaunch& p, Scratch& scratch) {
   const int in_tile = kLanes * p.sharing.units.tiling.width;
   const int thread = static_cast<int>(threadIdx.x);
   const float total = sum_cells(p.sharing, scratch);
@@ -263,7 +175,7 @@ __device__ void finish_statistics(const Launch& p, Scratch& scratch) {
 // The sum of x + conv_bias over this block's cell, from the sum of x - pivot. Only the first half
 // of the columns are sums; the others are squares.
 template <typename T, bool kAppend>
-__device__ void store_cell(const Launch& p, int column, float sum) {
+__device__ void store_cell(const StatsLaunch& p, int column, float sum) {
   const int in_tile = kLanes * p.sharing.units.tiling.width;
   const int channel = static_cast<int>(blockIdx.x) * in_tile + column;
   if (column >= in_tile || channel >= p.sharing.units.tiling.channels) return;
@@ -277,7 +189,7 @@ __device__ void store_cell(const Launch& p, int column, float sum) {
 
 template <typename T, bool kAligned, bool kAppend>
 __global__ void __launch_bounds__(kThreads, kAligned ? 4 : 2)
-    stats_kernel(const __grid_constant__ Launch p) {
+    stats_kernel(const __grid_constant__ StatsLaunch p) {
   __shared__ Scratch scratch;
   float sum[kSums] = {};
   const Lane lane = lane_of(p.sharing.units.tiling, static_cast<int>(blockIdx.x));
@@ -287,7 +199,9 @@ __global__ void __launch_bounds__(kThreads, kAligned ? 4 : 2)
   });
   if (!last) return;
   // The summary first: it reads the pivots, which a norm moves.
-  if (p.args.summary != nullptr) finish_summary<T, kAppend>(p, scratch);
+  if (p.args.summary != nullptr) {
+    finish_summary(p, scratch, [&](int channel) { return pivot_of<T, kAppend>(p.args, channel); });
+  }
   if (kAppend || p.args.weight != nullptr) finish_statistics<T, kAppend>(p, scratch);
 }
 
@@ -297,9 +211,9 @@ int largest_length(const plan::Axis& axis) {
   return static_cast<int>(largest);
 }
 
-Launch launch_of(const StatsArgs& args) {
+StatsLaunch launch_of(const StatsArgs& args) {
   const Map& map = args.map;
-  Launch out{args, {}, {}, {}, 0, 0, 0, pitch_or_channels(args.pitch, map), 0};
+  StatsLaunch out{args, {}, {}, {}, 0, 0, 0, pitch_or_channels(args.pitch, map), 0};
   out.copy_pitch = pitch_or_channels(args.copy_pitch, map);
   plan::Units units;
   if (!by_cells(args)) {
@@ -348,7 +262,7 @@ void norm_stats(const StatsArgs& args, Stream stream) {
                  args.weight != nullptr)) {
     throw Error("norm_stats: a copy goes with mean and variance, and without a norm");
   }
-  const Launch launch = launch_of(args);
+  const StatsLaunch launch = launch_of(args);
   const bool vectors =
       aligned(args.map.channels, {args.x, args.running_mean, args.conv_bias, args.copy}) &&
       launch.pitch % kLanes == 0 && launch.copy_pitch % kLanes == 0;
