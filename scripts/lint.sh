@@ -28,14 +28,14 @@ tidy() {
 
 case ${1:-} in
   check)
-    if ! log=$(sources '*.cpp' '*.h' '*.cu' | xargs -d '\n' clang-format --dry-run -Werror 2>&1); then
+    if ! log=$(sources '*.cpp' '*.h' '*.cu' '*.cuh' | xargs -d '\n' clang-format --dry-run -Werror 2>&1); then
       grep -E '^[^ ]+:[0-9]+:[0-9]+: error' <<<"$log" | cut -d: -f1 | sort | uniq -c |
         awk '{print $2 ": " $1 " places"}'
       echo "lint: not formatted; run make format"
       exit 1
     fi
     echo "lint: formatting: clean" ;;
-  format) sources '*.cpp' '*.h' '*.cu' | xargs -d '\n' clang-format -i ;;
+  format) sources '*.cpp' '*.h' '*.cu' '*.cuh' | xargs -d '\n' clang-format -i ;;
   tidy) tidy "${@:2}" ;;
   *) echo "usage: lint.sh check | format | tidy BUILD_FOLDER [JOBS]" >&2; exit 2 ;;
 esac
