@@ -12,6 +12,8 @@
 #include "adagp/core/stopped_time.h"
 #include "adagp/core/text.h"
 #include "adagp/step/fast_widths.h"
+#include "adagp/train/evaluate_together.h"
+#include "adagp/train/idle_settings.h"
 #include "adagp/train/layout_choice.h"
 #include "adagp/train/run_files.h"
 
@@ -72,7 +74,7 @@ Trainer::Trainer(const config::RunConfig& config, task::TaskPtr task,
 report::Summary Trainer::run(run::RunFolder* folder) {
   use_layouts(session_, *method_, folder);
   resume(folder);
-  warn_of_idle_settings();
+  warn_of_idle_settings(session_, *planner_, forecast());
   session_.net->train();
   session_.trained_seconds = [this] { return totals_.train_seconds + clock_.running(); };
   steps_->warm_up();
@@ -205,7 +207,8 @@ void Trainer::end_epoch(run::RunFolder* folder) {
     totals_.trace_seconds += tracing.seconds();
   }
   const metrics::Stopwatch watch;
-  const task::Evaluation found = evaluate();
+  const task::Evaluation found =
+      evaluate_together(session_, *steps_, *test_source_, progress_->done());
   totals_.eval_seconds += watch.seconds();
   note_stopped();
   if (!std::isfinite(found.loss)) {
@@ -232,27 +235,6 @@ void Trainer::end_epoch(run::RunFolder* folder) {
                     Recorder::Progress{progress_->share(), progress_->time_left()});
   }
   clock_.start();
-}
-
-// By the leader; every bit of it is told to the others: a rate that follows the loss must be the
-// same everywhere.
-task::Evaluation Trainer::evaluate() {
-  task::EvaluationRequest request;
-  request.thorough = progress_->done();
-  step::Team& team = *session_.team;
-  team.collect(session_);
-  task::Evaluation found;
-  if (team.leads()) found = steps_->evaluate(*test_source_, request);
-  if (team.solo()) return found;
-  team.wait_for_leader();
-  nlohmann::json told{{"loss", core::shortest(found.loss)}};
-  for (const auto& [name, value] : found.figures) told["figures"][name] = core::shortest(value);
-  told = nlohmann::json::parse(team.spread(told.dump()));
-  found.loss = std::stod(told.at("loss").get<std::string>());
-  for (const auto& [name, value] : told.at("figures").items()) {
-    found.figures[name] = std::stod(value.get<std::string>());
-  }
-  return found;
 }
 
 int Trainer::agreed_signal(bool end_of_epoch) {
@@ -287,24 +269,6 @@ void Trainer::resume(run::RunFolder* folder) {
   if (totals_.step == 0) begin_folder(*folder, session_);
   keep_layouts(*folder, session_);
   recorder_.open(*folder, totals_.step);
-}
-
-void Trainer::warn_of_idle_settings() const {
-  if (planner_->leaves_nothing_out()) {
-    core::log_warning(core::cat(session_.config.method, ": leaves out no example in ",
-                                session_.config.epochs,
-                                " epochs: the run is too short for "
-                                "select.anneal, or the rule is set to take all"));
-  }
-  const config::RunConfig& c = session_.config;
-  if (models::has_frozen_blocks(*session_.net) && c.weights.empty() &&
-      c.model.backbone_weights.empty() && session_.team->leads()) {
-    core::log_warning(core::cat(c.model.name, ": the frozen backbone (", c.model.duplex.backbone,
-                                ") has random weights; give model.backbone_weights the weights "
-                                "file of a trained one"));
-  }
-  const std::string no_gp = forecast().no_gp_batches();
-  if (!no_gp.empty() && session_.team->leads()) core::log_warning(no_gp);
 }
 
 void Trainer::save(run::RunFolder* folder) {

@@ -43,14 +43,12 @@ class Trainer {
 
  private:
   void resume(run::RunFolder* folder);
-  void warn_of_idle_settings() const;
 
   void one_batch();
   // Takes the batch at the present position, or passes over it; annotated, as the method shows it.
   data::Batch take_batch(const plan::BatchContext& context);
   void log_interval();
   void end_epoch(run::RunFolder* folder);
-  task::Evaluation evaluate();
   void save(run::RunFolder* folder);
   // What every process of a team does together, so that one's signal stops all of them.
   int agreed_signal(bool end_of_epoch);

@@ -1,0 +1,16 @@
+#pragma once
+// The evaluation at the end of an epoch, alone or in a team.
+
+#include "adagp/data/stream/batch.h"
+#include "adagp/step/session.h"
+#include "adagp/task/task.h"
+#include "adagp/train/step_runner.h"
+
+namespace adagp::train {
+
+// By the leader; every bit of it is told to the others: a rate that follows the loss must be the
+// same everywhere. `thorough`: as the task does it at the end of a run.
+task::Evaluation evaluate_together(step::Session& session, StepRunner& steps,
+                                   data::BatchSource& source, bool thorough);
+
+}  // namespace adagp::train
