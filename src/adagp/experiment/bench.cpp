@@ -41,6 +41,13 @@ std::string milliseconds(const step::Timing& timing) {
   return core::fixed(timing.median * 1e3, 3);
 }
 
+// So much that their median says little.
+bool times_vary(const StepTimes& times) {
+  const auto varies = [](const step::Timing& t) { return t.p90 > 3 * t.p10; };
+  return varies(times.forward) || varies(times.gp) || varies(times.bp) || varies(times.bp_train) ||
+         varies(times.method);
+}
+
 std::string spread(const step::Timing& timing) {
   return core::cat(core::fixed(timing.p10 * 1e3, 3), " .. ", core::fixed(timing.p90 * 1e3, 3));
 }
@@ -131,6 +138,11 @@ std::string BenchResult::text() const {
         core::cat("; at the memory's speed, with a pass of its own over the activations, it needs ",
                   core::fixed(1e3 * roofline, 3), " ms, a GP step ",
                   core::fixed(1 + roofline / times.forward.median, 3), " forward passes");
+  }
+  if (times_vary(times)) {
+    out +=
+        "\nequal steps took times that differ by more than a factor of 3: do other programs use "
+        "the machine? On a CPU OMP_WAIT_POLICY=passive helps then (docs/faq.md)";
   }
   const char* before = "\npeak memory: ";
   for (const auto& [name, bytes] :
