@@ -10,9 +10,9 @@
 namespace adagp::cuda {
 namespace {
 
-using depthwise::Bf16;
-using depthwise::Eight;
-using depthwise::kLanes;
+using eight::Bf16;
+using eight::Eight;
+using eight::kLanes;
 
 constexpr int kThreads = 256, kRows = 8;  // kRows: of a thread
 
@@ -33,6 +33,10 @@ struct Column {
   const T* in;  // of the image, at this thread's channels
   int x, height, width, channels;
 
+  // Positions that the mean at this place is divided by.
+  __device__ float window(int row, int at) const {
+    return p.args.count_padding ? 9.0F : static_cast<float>(near(row, height) * near(at, width));
+  }
   // The sum of three neighbours of a row, weighed as the gradient needs it.
   __device__ void row_sum(int row, float (&sum)[kLanes]) const {
 #pragma unroll
@@ -42,23 +46,16 @@ struct Column {
     for (int d = -1; d <= 1; ++d) {
       const int at = x + d;
       if (at < 0 || at >= width) continue;
-      const Eight<T> value =
-          depthwise::load(in + (static_cast<int64_t>(row) * width + at) * channels);
-      float weight = 1;
-      if (p.args.gradient) {
-        weight =
-            1.0F /
-            (p.args.count_padding ? 9.0F : static_cast<float>(near(row, height) * near(at, width)));
-      }
+      const Eight<T> value = eight::load(in + (static_cast<int64_t>(row) * width + at) * channels);
+      const float weight = p.args.gradient ? 1.0F / window(row, at) : 1.0F;
 #pragma unroll
       for (int k = 0; k < kLanes; ++k) {
-        sum[k] = fmaf(depthwise::element(value, k), weight, sum[k]);
+        sum[k] = fmaf(eight::element(value, k), weight, sum[k]);
       }
     }
   }
   __device__ float divisor(int row) const {
-    if (p.args.gradient) return 1;
-    return p.args.count_padding ? 9.0F : static_cast<float>(near(row, height) * near(x, width));
+    return p.args.gradient ? 1.0F : window(row, x);
   }
 };
 
@@ -96,8 +93,8 @@ __global__ void __launch_bounds__(kThreads) pool_kernel(const __grid_constant__ 
       here[k] = below[k];
     }
     Eight<T> packed;
-    depthwise::pack(value, packed);
-    depthwise::store(out + (static_cast<int64_t>(row) * width + x) * channels, packed);
+    eight::pack(value, packed);
+    eight::store(out + (static_cast<int64_t>(row) * width + x) * channels, packed);
   }
 }
 
@@ -108,9 +105,8 @@ void average_pool(const AveragePoolArgs& args, Stream stream) {
   if (map.count() == 0) return;
   const int64_t strips = (map.height + kRows - 1) / kRows;
   const int64_t threads = map.batch * strips * map.width * (map.channels / kLanes);
-  if (!average_pool_fits(map) || threads > int64_t{1} << 30) {
-    throw Error("average_pool: channels must be in vectors of eight, and at most 2^30 of them");
-  }
+  if (!average_pool_fits(map)) throw Error("average_pool: channels must be a multiple of eight");
+  if (threads > int64_t{1} << 30) throw Error("average_pool: the map is too large for one launch");
   const Launch launch{args, plan::divider(map.channels / kLanes), plan::divider(map.width),
                       plan::divider(strips), static_cast<uint32_t>(threads)};
   const auto blocks = static_cast<unsigned>((threads + kThreads - 1) / kThreads);

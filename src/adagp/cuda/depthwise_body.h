@@ -10,6 +10,8 @@
 
 namespace adagp::cuda::depthwise {
 
+using namespace eight;  // what a thread holds
+
 constexpr int kSide = 3, kHalf = 1;  // of a filter; its middle
 
 template <typename T>

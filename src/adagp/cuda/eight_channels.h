@@ -12,7 +12,7 @@
 #include <cuda_bf16.h>
 #endif
 
-namespace adagp::cuda::depthwise {
+namespace adagp::cuda::eight {
 
 using plan::kLanes;  // channels of a thread: 16 bytes of bf16
 
@@ -101,4 +101,4 @@ ADAGP_ON_BOTH_SIDES void store(T* to, const Eight<T>& value) {
 #endif
 }
 
-}  // namespace adagp::cuda::depthwise
+}  // namespace adagp::cuda::eight
