@@ -13,7 +13,7 @@ inline CLI::Validator above_zero() {
     const bool good = CLI::detail::lexical_cast(text, value) && value > 0;
     return good ? std::string() : "got '" + text + "', expected a number above 0";
   };
-  return CLI::Validator([check](std::string& text) { return check(text); }, "");
+  return CLI::Validator(check, "");
 }
 
 }  // namespace adagp::apps

@@ -9,14 +9,13 @@
 
 #include "adagp/core/error.h"
 #include "adagp/core/text.h"
+#include "adagp/cuda/eight_channels.h"
 #include "adagp/cuda/image_conv_plan.h"
 #include "adagp/cuda/mma.cuh"
 
 namespace adagp::cuda::image_conv {
 
-struct Bf16 {
-  uint16_t bits;
-};
+using eight::Bf16;
 
 __device__ inline float2 load_pair(const float* from) {
   return __ldg(reinterpret_cast<const float2*>(from));

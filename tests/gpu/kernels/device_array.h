@@ -55,6 +55,27 @@ class Device {
   size_t count_;
 };
 
+// Bytes that a kernel writes, and some behind them that it must leave alone.
+class MarkedBytes {
+ public:
+  explicit MarkedBytes(size_t bytes) : all_(std::vector<uint8_t>(bytes + kBehind, kMark)) {}
+
+  uint8_t* get() const { return all_.get(); }
+  std::vector<uint8_t> result() const {
+    std::vector<uint8_t> out = all_.host();
+    for (size_t i = out.size() - kBehind; i < out.size(); ++i) {
+      EXPECT_EQ(out[i], kMark) << "written behind the result";
+    }
+    out.resize(out.size() - kBehind);
+    return out;
+  }
+
+ private:
+  static constexpr size_t kBehind = 64;
+  static constexpr uint8_t kMark = 0xAB;
+  Device<uint8_t> all_;
+};
+
 inline uint16_t to_bf16(float value) {  // nearest, ties to even
   uint32_t bits;
   std::memcpy(&bits, &value, 4);

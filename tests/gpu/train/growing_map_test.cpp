@@ -6,75 +6,20 @@
 #include <gtest/gtest.h>
 
 #include "adagp/nn/conv_norm.h"
+#include "gpu/train/dense_block.h"
 #include "gpu/train/world.h"
 
 namespace adagp {
 namespace {
 
+using test::DenseBlock;
 using test::expect_close;
 using test::GpuTest;
-
-// Channels of the first map and of each layer.
-struct Sizes {
-  int64_t first, growth;
-  int64_t before(size_t layer) const { return first + static_cast<int64_t>(layer) * growth; }
-};
-constexpr int64_t kLayers = 4;
-constexpr Sizes kEven{16, 8}, kOdd{13, 5};  // with and without 16-byte vectors
-
-at::Tensor on_gpu(const at::Tensor& values, at::ScalarType type = at::kFloat) {
-  return values.to(at::kCUDA, type).contiguous(at::MemoryFormat::ChannelsLast).detach();
-}
-
-// Norm, ReLU, convolution, concat; four times, and a norm behind them.
-struct DenseBlock {
-  Sizes sizes;
-  std::vector<nn::BatchNorm2d> norms;
-  std::vector<nn::Conv2d> convs;
-  nn::GrowingMap map;
-
-  explicit DenseBlock(const Sizes& of) : sizes(of), map(of.before(kLayers)) {
-    for (size_t i = 0; i <= kLayers; ++i) {
-      norms.emplace_back(sizes.before(i));
-      if (i < kLayers) {
-        convs.emplace_back(nn::conv(sizes.before(i), sizes.growth, 3, 1, 1, false));
-      }
-      const at::NoGradGuard no_grad;
-      norms.back()->weight.uniform_(0.5, 1.5), norms.back()->bias.uniform_(-0.5, 0.5);
-    }
-  }
-  void copy(const DenseBlock& from) {
-    const at::NoGradGuard no_grad;
-    for (size_t i = 0; i < norms.size(); ++i) {
-      norms[i]->weight.copy_(from.norms[i]->weight), norms[i]->bias.copy_(from.norms[i]->bias);
-    }
-    for (size_t i = 0; i < convs.size(); ++i) convs[i]->weight.copy_(from.convs[i]->weight);
-  }
-  template <typename To>
-  void to(const To& where) {
-    for (auto& norm : norms) norm->to(where);
-    for (auto& conv : convs) conv->to(where);
-  }
-  void train(bool on) {
-    for (auto& norm : norms) norm->train(on);
-  }
-  at::Tensor layer(size_t i, const at::Tensor& x) {
-    const nn::NormBranch branch = map.norm_relu_branch(*norms[i], x);
-    return map.grow(branch.passed_on, *convs[i], branch.normed);
-  }
-  at::Tensor layer_by_steps(size_t i, const at::Tensor& x) {
-    return at::cat({x, convs[i]->forward(at::relu(norms[i]->forward(x)))}, 1);
-  }
-  // Layers [first, kLayers) and the norm behind them.
-  at::Tensor grown(at::Tensor x, size_t first = 0) {
-    for (size_t i = first; i < kLayers; ++i) x = layer(i, x);
-    return map.norm_relu(*norms[kLayers], x);
-  }
-  at::Tensor concatenated(at::Tensor x, size_t first = 0) {
-    for (size_t i = first; i < kLayers; ++i) x = layer_by_steps(i, x);
-    return at::relu(norms[kLayers]->forward(x));
-  }
-};
+using test::kEven;
+using test::kLayers;
+using test::kOdd;
+using test::on_gpu;
+using test::Sizes;
 
 // The same weights on the GPU in fp32 and on the CPU in fp64.
 struct Blocks {
@@ -304,89 +249,6 @@ TEST_F(GpuTest, GrowingMapInBf16) {
       expect_close(block.norms[i]->running_mean, values.mean({0, 2, 3}) * 0.1, "running mean");
       expect_close(block.norms[i]->running_var, values.var({0, 2, 3}, true) * 0.1 + 0.9,
                    "running variance");
-    }
-  }
-}
-
-// Gives rows for the layer's summary, or asks for the tensors.
-class OneTap : public nn::TapSink {
- public:
-  explicit OneTap(bool with_rows) : with_rows_(with_rows) {}
-  void on_output(const nn::WeightLayer&, const at::Tensor&, const at::Tensor& output) override {
-    seen.push_back(output.clone());
-  }
-  std::optional<SummaryTarget> summary_target(const nn::WeightLayer& layer) override {
-    if (!with_rows_) return {};
-    rows.push_back(at::full({layer.info().rows(), 64}, -1.0F, at::kCUDA));
-    return SummaryTarget{rows.back(), 8, 1, nullptr};
-  }
-  std::vector<at::Tensor> seen, rows;
-
- private:
-  bool with_rows_;
-};
-
-TEST_F(GpuTest, TheSummaryOfAGrowingMapRidesOnItsCopy) {
-  for (const Sizes& sizes : {kEven, kOdd}) {
-    SCOPED_TRACE(sizes.first);
-    at::manual_seed(46);
-    const at::NoGradGuard no_grad;
-    DenseBlock block(sizes);
-    block.to(at::kCUDA);
-    const at::Tensor x = on_gpu(at::randn({3, sizes.first, 12, 12}));
-    at::Tensor plain = x;
-    for (size_t i = 0; i < kLayers; ++i) plain = block.layer(i, plain);
-    for (const bool rows : {true, false}) {
-      OneTap tap(rows);
-      const nn::TapScope scope(tap);
-      at::Tensor tapped = x;
-      for (size_t i = 0; i < kLayers; ++i) tapped = block.layer(i, tapped);
-      // By cells the statistics are added up in another order.
-      expect_close(tapped, plain.cpu().to(at::kDouble), "with a tap");
-      ASSERT_EQ(std::ssize(tap.rows), rows ? kLayers : 0);
-      ASSERT_EQ(std::ssize(tap.seen), rows ? 0 : kLayers);
-      for (size_t i = 0; i < kLayers; ++i) {
-        const at::Tensor added = tapped.narrow(1, sizes.before(i), sizes.growth);
-        if (rows) {
-          const at::Tensor mean = added.cpu().to(at::kDouble).mean(0).unsqueeze(1);
-          expect_close(tap.rows[i], at::adaptive_avg_pool2d(mean, {8, 8}).flatten(1), "summary");
-        } else {
-          EXPECT_TRUE(at::equal(tap.seen[i], added)) << "output";
-        }
-      }
-    }
-    // In evaluation there are no statistics to ride on.
-    block.train(false);
-    OneTap tap(true);
-    const nn::TapScope scope(tap);
-    block.grown(x);
-    EXPECT_EQ(std::ssize(tap.seen), kLayers);
-  }
-}
-
-// The predictor's summaries of a whole DenseNet, beside those of ATen on the CPU.
-TEST_F(GpuTest, SummariesOfDenseNetEqualThoseOfAten) {
-  auto config = test::world("fp32");
-  config.model.name = "densenet121";
-  for (const int64_t divisor : {4, 8}) {  // layers of eight channels and of four
-    config.model.width_divisor = divisor;
-    config.device = "cuda";
-    step::Session s = test::session(config);
-    const auto batch = test::batch(config);
-    config.device = "cpu";
-    step::Session host = test::session(config);
-    const at::NoGradGuard no_grad;
-    for (step::Session* each : {&s, &host}) {
-      each->summaries->begin();
-      const nn::TapScope taps(*each->summaries);
-      each->net->forward(batch.images().to(each->device));
-      each->summaries->end();
-    }
-    for (size_t l = 0; l < s.layers.size(); ++l) {
-      const at::Tensor got = s.summaries->rows(l).cpu(), expected = host.summaries->rows(l);
-      // TF32 off: fp32 through up to 120 convolutions and norms, summed in another order.
-      EXPECT_LE((got - expected).norm().item<double>(), 1e-3 * expected.norm().item<double>())
-          << s.layers[l]->path();
     }
   }
 }
