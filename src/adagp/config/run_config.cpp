@@ -47,6 +47,9 @@ void bind_run(core::Binding& b, RunConfig& c) {
   b.bind("image_conv_kernels", &c.image_conv_kernels,
          "on a GPU in bf16, our own kernels for the first convolution of small images instead of "
          "cuDNN's");
+  b.bind("narrow_conv_kernels", &c.narrow_conv_kernels,
+         "on a GPU in bf16, our own kernels for 3x3 convolutions from 128 channels to 32 "
+         "(DenseNet's) instead of cuDNN's");
   b.bind("clip", &c.clip, "largest joint norm of the gradients of a BP batch; 0 = no clipping")
       .at_least(0);
   b.bind("accumulate", &c.accumulate, "micro-batches per batch; must divide batch").at_least(1);

@@ -86,6 +86,7 @@ struct RunConfig {
   } cpu;
   bool depthwise_kernels = true;
   bool image_conv_kernels = true;
+  bool narrow_conv_kernels = true;
 
   optim::Config optim;
   schedule::PolicyConfig policy;

@@ -55,6 +55,13 @@ double memory_bandwidth(int device) {
   return 2e3 * kilohertz * (bits / 8.0);  // double data rate
 }
 
+int64_t block_memory() {
+  int device = 0, bytes = 0;
+  cudaGetDevice(&device);
+  cudaDeviceGetAttribute(&bytes, cudaDevAttrMaxSharedMemoryPerBlockOptin, device);
+  return bytes;
+}
+
 void check_launch(const char* what) {
   const cudaError_t failed = cudaGetLastError();
   if (failed == cudaSuccess) return;

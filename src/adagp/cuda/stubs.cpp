@@ -10,6 +10,7 @@
 #include "adagp/cuda/dropback.h"
 #include "adagp/cuda/image_conv.h"
 #include "adagp/cuda/loss.h"
+#include "adagp/cuda/narrow_conv.h"
 #include "adagp/cuda/norm.h"
 #include "adagp/cuda/optim.h"
 #include "adagp/cuda/predictor.h"
@@ -39,6 +40,9 @@ std::string device_name(int) {
   return "";
 }
 double memory_bandwidth(int) {
+  return 0;
+}
+int64_t block_memory() {
   return 0;
 }
 void check_launch(const char*) {}
@@ -115,6 +119,12 @@ void image_conv_forward(const ImageConvArgs&, Stream) {
   missing();
 }
 void image_conv_weight_gradient(const ImageConvArgs&, Stream) {
+  missing();
+}
+void narrow_conv_forward(const NarrowConvArgs&, Stream) {
+  missing();
+}
+void narrow_conv_weight_gradient(const NarrowConvArgs&, Stream) {
   missing();
 }
 int64_t drop_workspace() {

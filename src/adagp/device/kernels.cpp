@@ -1,5 +1,6 @@
 #include "adagp/device/kernels.h"
 
+#include <cstdint>
 #include <map>
 #include <mutex>
 #include <optional>
@@ -123,6 +124,10 @@ cuda::Map map_of(const at::Tensor& x) {
 
 at::Tensor channels_last(const at::Tensor& x) {
   return x.contiguous(at::MemoryFormat::ChannelsLast);
+}
+
+at::Tensor on_whole_vectors(const at::Tensor& x) {
+  return reinterpret_cast<uintptr_t>(x.const_data_ptr()) % 16 == 0 ? x : x.clone();
 }
 
 int64_t pitch_of(const at::Tensor& x) {

@@ -32,6 +32,9 @@ cuda::Type type_of(const at::Tensor& x);  // throws Error for any other type
 cuda::Map map_of(const at::Tensor& x);
 // x itself when it is dense in channels-last order, else a copy that is.
 at::Tensor channels_last(const at::Tensor& x);
+// x itself when its memory begins at a multiple of 16 bytes, the vectors of some kernels, else a
+// copy that does.
+at::Tensor on_whole_vectors(const at::Tensor& x);
 
 // Elements from one position of x to the next, where x is the first channels (or some) of a wider
 // map in channels-last order, and the number of its channels where it is dense; 0: neither.

@@ -20,6 +20,8 @@ class ConvUnitImpl : public torch::nn::Module {
  public:
   ConvUnitImpl(nn::Conv2dOptions options, nn::NormAct act, const UnitStyle& style = {});
   at::Tensor forward(const at::Tensor& x) { return nn::conv_norm(*conv_, *norm_, x, act_); }
+  // For an x that others read after this: they are to read what x is then.
+  at::Tensor forward_shared(at::Tensor& x) { return nn::conv_norm_shared(*conv_, *norm_, x, act_); }
 
  private:
   nn::Conv2d conv_{nullptr};

@@ -68,14 +68,14 @@ MixedImpl::Run MixedImpl::build(const Step& step, int64_t& channels, const Optio
   const Unit& single = std::get<Unit>(step);
   auto module = build_unit(single, channels, options);
   channels = narrowed(single.out, options);
-  return [module](const at::Tensor& x) { return module->forward(x); };
+  return [module](at::Tensor& x) { return module->forward_shared(x); };
 }
 
-at::Tensor MixedImpl::forward(const at::Tensor& x) {
+at::Tensor MixedImpl::forward(at::Tensor x) {
   std::vector<at::Tensor> outputs;
   for (const auto& branch : branches_) {
-    at::Tensor y = x;
-    for (const Run& run : branch) y = run(y);
+    at::Tensor y = branch.front()(x);
+    for (size_t i = 1; i < branch.size(); ++i) y = branch[i](y);
     outputs.push_back(std::move(y));
   }
   return nn::concat(outputs);

@@ -45,11 +45,12 @@ class MixedImpl : public torch::nn::Module {
  public:
   // `in` is a true number of channels; those of the units are divided by options.width_divisor.
   MixedImpl(int64_t in, const Branches& branches, const Options& options);
-  at::Tensor forward(const at::Tensor& x);
+  at::Tensor forward(at::Tensor x);
   int64_t out() const { return out_; }
 
  private:
-  using Run = std::function<at::Tensor(const at::Tensor&)>;
+  // Others may read the input after it: they are to read what it is then.
+  using Run = std::function<at::Tensor(at::Tensor&)>;
   // Registers what the step needs; `channels` goes from its input to its output.
   Run build(const Step& step, int64_t& channels, const Options& options);
   std::shared_ptr<ConvUnitImpl> build_unit(const Unit& unit, int64_t in, const Options& options);

@@ -32,9 +32,9 @@ class InvertedResidualImpl : public torch::nn::Module {
     norm_ = group->register_module(std::to_string(index), nn::BatchNorm2d(out));
   }
 
-  at::Tensor forward(const at::Tensor& x) {
-    at::Tensor y = x;
-    for (const auto& unit : units_) y = unit->forward(y);
+  at::Tensor forward(at::Tensor x) {
+    at::Tensor y = adds_ ? units_[0]->forward_shared(x) : units_[0]->forward(x);
+    for (size_t i = 1; i < units_.size(); ++i) y = units_[i]->forward(y);
     nn::NormAct act;
     if (adds_) act.residual = [&x] { return x; };
     return nn::conv_norm(*last_, *norm_, y, act);

@@ -36,11 +36,10 @@ class ResidualImpl : public torch::nn::Module {
     if (shortcut) shortcut_ = register_module("downsample", shortcut);
   }
 
-  at::Tensor forward(const at::Tensor& x) {
-    at::Tensor y = x;
-    for (size_t i = 0; i < units_.size(); ++i) {
-      nn::NormAct act;
-      act.relu = true;
+  at::Tensor forward(at::Tensor x) {
+    at::Tensor y = nn::conv_norm_shared(*units_[0].conv, *units_[0].bn, x, nn::relu_act());
+    for (size_t i = 1; i < units_.size(); ++i) {
+      nn::NormAct act = nn::relu_act();
       if (i + 1 == units_.size()) {
         act.residual = [&] { return shortcut_ ? shortcut_->forward(x) : x; };
       }

@@ -22,10 +22,10 @@ bool fuses_pool(const Pool2d& pool, const at::Tensor& raw) {
          raw.size(3) % 2 == 0;
 }
 
-}  // namespace
-
-at::Tensor conv_norm(Conv2dImpl& conv, BatchNorm2dImpl& norm, const at::Tensor& x,
-                     const NormAct& act) {
+// product: the convolution's, of x.
+template <typename Product>
+at::Tensor conv_norm_with(const Product& product, Conv2dImpl& conv, BatchNorm2dImpl& norm,
+                          const at::Tensor& x, const NormAct& act) {
   if (!fusable(norm, x)) return step_by_step(conv, norm, x, act);
   std::optional<TapSink::SummaryTarget> summary;
   if (TapSink* sink = active_sink()) {
@@ -34,7 +34,7 @@ at::Tensor conv_norm(Conv2dImpl& conv, BatchNorm2dImpl& norm, const at::Tensor& 
     if (!summary) return step_by_step(conv, norm, x, act);
   }
 
-  const at::Tensor raw = device::channels_last(conv.product(x));
+  const at::Tensor raw = device::channels_last(product());
   FusedNorm plan;
   plan.relu = act.relu || act.relu6;
   plan.relu6 = act.relu6;
@@ -44,6 +44,18 @@ at::Tensor conv_norm(Conv2dImpl& conv, BatchNorm2dImpl& norm, const at::Tensor& 
   const at::Tensor residual = act.residual ? act.residual() : at::Tensor();
   const at::Tensor y = fused_norm(raw, conv.bias, norm, residual, plan);
   return act.pool && !plan.pool ? nn::max_pool2d(y, *act.pool) : y;
+}
+
+}  // namespace
+
+at::Tensor conv_norm(Conv2dImpl& conv, BatchNorm2dImpl& norm, const at::Tensor& x,
+                     const NormAct& act) {
+  return conv_norm_with([&] { return conv.product(x); }, conv, norm, x, act);
+}
+
+at::Tensor conv_norm_shared(Conv2dImpl& conv, BatchNorm2dImpl& norm, at::Tensor& x,
+                            const NormAct& act) {
+  return conv_norm_with([&] { return conv.shared_product(x); }, conv, norm, x, act);
 }
 
 at::Tensor norm_relu(BatchNorm2dImpl& norm, const at::Tensor& x) {

@@ -36,6 +36,12 @@ inline NormAct relu_act() {
 at::Tensor conv_norm(Conv2dImpl& conv, BatchNorm2dImpl& norm, const at::Tensor& x,
                      const NormAct& act);
 
+// The same for an x that others read after this: they are to read what x is then. Their gradients
+// for it are added inside the convolution's (nn/conv_branch.h), where that saves passes over
+// memory.
+at::Tensor conv_norm_shared(Conv2dImpl& conv, BatchNorm2dImpl& norm, at::Tensor& x,
+                            const NormAct& act);
+
 // relu(norm(x)), for networks that normalise before they convolve. Leaves x alone.
 at::Tensor norm_relu(BatchNorm2dImpl& norm, const at::Tensor& x);
 

@@ -1,7 +1,5 @@
 #include "adagp/nn/image_conv.h"
 
-#include <cstdint>
-
 #include <ATen/ATen.h>
 #include <ATen/record_function.h>
 #include <torch/csrc/autograd/custom_function.h>
@@ -21,12 +19,6 @@ cuda::ImageConvArgs image_conv_args(const at::Tensor& x, const at::Tensor& weigh
   return args;
 }
 
-// The kernels read and write vectors of 16 bytes.
-at::Tensor on_whole_vectors(const at::Tensor& map) {
-  const auto address = reinterpret_cast<uintptr_t>(map.const_data_ptr());
-  return address % 16 == 0 ? map : map.clone();
-}
-
 class ImageConvFunction : public torch::autograd::Function<ImageConvFunction> {
  public:
   static at::Tensor forward(torch::autograd::AutogradContext* ctx, const at::Tensor& x,
@@ -40,7 +32,7 @@ class ImageConvFunction : public torch::autograd::Function<ImageConvFunction> {
     const auto saved = ctx->get_saved_variables();
     at::Tensor of_weight;
     if (ctx->needs_input_grad(1)) {
-      const at::Tensor dy = on_whole_vectors(device::channels_last(gradients[0]));
+      const at::Tensor dy = device::on_whole_vectors(device::channels_last(gradients[0]));
       of_weight = image_conv_weight_gradient(dy, saved[0], saved[1]);
     }
     return {at::Tensor(), of_weight};
@@ -60,7 +52,7 @@ bool fits_image_conv(const LayerInfo& info, const at::Tensor& x, const at::Tenso
 }
 
 at::Tensor image_conv_product(const at::Tensor& x, const at::Tensor& weight) {
-  const at::Tensor map = on_whole_vectors(device::channels_last(x));
+  const at::Tensor map = device::on_whole_vectors(device::channels_last(x));
   if (!at::GradMode::is_enabled()) return image_conv_forward(map, weight);
   return ImageConvFunction::apply(map, weight);
 }

@@ -6,11 +6,13 @@
 
 #include "adagp/core/error.h"
 #include "adagp/core/text.h"
+#include "adagp/nn/conv_branch.h"
 #include "adagp/nn/deferred.h"
 #include "adagp/nn/depthwise.h"
 #include "adagp/nn/fast.h"
 #include "adagp/nn/image_conv.h"
 #include "adagp/nn/kept_errors.h"
+#include "adagp/nn/narrow_conv.h"
 #include "adagp/nn/products.h"
 
 namespace adagp::nn {
@@ -143,6 +145,14 @@ at::Tensor Conv2dImpl::forward(const at::Tensor& x) {
   return y;
 }
 
+at::Tensor Conv2dImpl::shared_product(at::Tensor& x) {
+  const bool plain = !fast && gradient_queue() == nullptr && kept_errors() == nullptr;
+  if (!plain || !fits_conv_branch(info(), x, used_weight())) return product(x);
+  ConvBranch branch = conv_branch(x, used_weight());
+  x = std::move(branch.passed_on);
+  return branch.product;
+}
+
 at::Tensor Conv2dImpl::convolve(const at::Tensor& x, const at::Tensor& added) const {
   const LayerInfo& c = info();
   if (x.dim() != 4 || x.size(1) != c.in) {
@@ -177,6 +187,9 @@ at::Tensor Conv2dImpl::convolve(const at::Tensor& x, const at::Tensor& added) co
   const at::Tensor given = in_precision(x);
   if (own_depthwise && !added.defined() && fits_depthwise(c, given, used_weight())) {
     return depthwise_product(given, used_weight(), c.stride[0]);
+  }
+  if (own_narrow_conv && !added.defined() && fits_narrow_conv(c, given, used_weight())) {
+    return narrow_conv_product(given, used_weight());
   }
   return differentiable_product(c, given, used_weight(), added);
 }

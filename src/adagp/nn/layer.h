@@ -72,6 +72,8 @@ class WeightLayer : public torch::nn::Module {
   bool own_depthwise = false;
   // 3x3 convolutions of images, with bf16 weights, by our own kernels (nn/image_conv.h).
   bool own_image_conv = false;
+  // 3x3 convolutions from 128 channels to 32 by our own kernels (nn/narrow_conv.h).
+  bool own_narrow_conv = false;
 
   // Its weights never move: no gradient, no prediction.
   bool frozen() const { return !weight.requires_grad(); }
@@ -129,6 +131,9 @@ class Conv2dImpl : public WeightLayer {
   at::Tensor forward(const at::Tensor& x);  // [B, in, H, W] -> [B, out, H', W']
   // The product alone: no bias is added, no tap is told. For conv_norm().
   at::Tensor product(const at::Tensor& x) { return convolve(x, {}); }
+  // The same for an input that others read after this layer: x becomes what they are to read. So
+  // the gradients that they have for it can be added inside this layer's (nn/conv_branch.h).
+  at::Tensor shared_product(at::Tensor& x);
 
  private:
   at::Tensor convolve(const at::Tensor& x, const at::Tensor& added) const;

@@ -97,6 +97,14 @@ inline std::vector<float> normal(size_t count, unsigned seed, float mean = 0, fl
   return out;
 }
 
+// -1, 0 or 1: sums of products are exact in fp32 and in any order.
+inline std::vector<float> whole_numbers(size_t count, unsigned seed) {
+  std::mt19937 random(seed);
+  std::vector<float> out(count);
+  for (float& value : out) value = static_cast<float>(random() % 3) - 1;
+  return out;
+}
+
 // Activations as bytes in either type.
 inline std::vector<uint8_t> packed(const std::vector<float>& values, cuda::Type type) {
   std::vector<uint8_t> out(values.size() * static_cast<size_t>(cuda::size_of(type)));

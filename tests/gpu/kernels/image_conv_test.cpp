@@ -17,14 +17,6 @@ using cuda::Type;
 
 class ImageConvKernel : public KernelTest {};
 
-// -1, 0 or 1: sums of products are exact in fp32 and in any order.
-std::vector<float> whole(size_t count, unsigned seed) {
-  std::mt19937 random(seed);
-  std::vector<float> out(count);
-  for (float& value : out) value = static_cast<float>(random() % 3) - 1;
-  return out;
-}
-
 struct ImageConvRun {
   std::vector<uint8_t> y, dweight;
 };
@@ -36,7 +28,7 @@ struct ImageConvProblem {
   ImageConvProblem(const Map& map, int filters, Type type, bool exact) {
     const auto draw = [&](int64_t count, unsigned seed) {
       const auto n = static_cast<size_t>(count);
-      return exact ? whole(n, seed) : normal(n, seed);
+      return exact ? whole_numbers(n, seed) : normal(n, seed);
     };
     args.map = map;
     args.filters = filters;

@@ -26,11 +26,6 @@ ImageConvInputs image_conv_inputs(int64_t batch, int64_t side, int64_t filters,
           random({batch, filters, side, side}, at::kBFloat16)};
 }
 
-// |found - expected| / |expected|.
-double image_conv_error(const at::Tensor& found, const at::Tensor& expected) {
-  return (found.to(at::kDouble) - expected).norm().item<double>() / expected.norm().item<double>();
-}
-
 TEST_F(GpuTest, ImageConvKernelsAreAtensConvolutionInFp64) {
   at::manual_seed(91);
   for (const auto type : {at::kFloat, at::kBFloat16}) {
@@ -43,11 +38,11 @@ TEST_F(GpuTest, ImageConvKernelsAreAtensConvolutionInFp64) {
             at::convolution_backward(wide(in.dy), x, weight, at::OptionalIntArrayRef(), {1, 1},
                                      {1, 1}, {1, 1}, false, {0, 0}, 1, {false, true, false});
         // Sums in fp32; a bf16 result is rounded once: up to 2^-9 of each element.
-        EXPECT_LE(image_conv_error(nn::image_conv_forward(in.x, in.weight),
-                                   at::conv2d(x, weight, {}, {1, 1}, {1, 1})),
+        EXPECT_LE(test::distance(nn::image_conv_forward(in.x, in.weight),
+                                 at::conv2d(x, weight, {}, {1, 1}, {1, 1})),
                   1.0 / 512)
             << side << " " << filters;
-        EXPECT_LE(image_conv_error(nn::image_conv_weight_gradient(in.dy, in.x, in.weight), dweight),
+        EXPECT_LE(test::distance(nn::image_conv_weight_gradient(in.dy, in.x, in.weight), dweight),
                   1.0 / 256)
             << side << " " << filters;
       }
@@ -109,8 +104,8 @@ TEST_F(GpuTest, VggsGradientsAreAsGoodWithOurFirstConvolution) {
   ASSERT_EQ(own.size(), exact.size());
   ASSERT_EQ(own.size(), theirs.size());
   for (size_t i = 0; i < own.size(); ++i) {
-    EXPECT_LE(image_conv_error(own[i], exact[i]), 1.5 * image_conv_error(theirs[i], exact[i])) << i;
-    EXPECT_LE(image_conv_error(own[i], exact[i]), 0.5) << i;
+    EXPECT_LE(test::distance(own[i], exact[i]), 1.5 * test::distance(theirs[i], exact[i])) << i;
+    EXPECT_LE(test::distance(own[i], exact[i]), 0.5) << i;
   }
   const auto again = vgg_gradients("bf16", true);
   for (size_t i = 0; i < own.size(); ++i) EXPECT_TRUE(at::equal(own[i], again[i])) << i;

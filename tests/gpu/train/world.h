@@ -34,6 +34,11 @@ inline void expect_close(const at::Tensor& found, const at::Tensor& expected, co
   EXPECT_LE((host - expected).norm().item<double>(), 1e-4 * expected.norm().item<double>()) << what;
 }
 
+// |found - expected| / |expected|.
+inline double distance(const at::Tensor& found, const at::Tensor& expected) {
+  return (found.to(at::kDouble) - expected).norm().item<double>() / expected.norm().item<double>();
+}
+
 inline config::RunConfig world(const std::string& precision) {
   config::RunConfig c;
   c.model.name = "vgg13_bn";
