@@ -29,7 +29,8 @@ KINDS = ("convolution", "linear", "norm", "elementwise", "optimizer", "predictor
 
 STEPS = (("fw_ms", "forward, no graph of autograd"), ("gp_ms", "GP"), ("bp_ms", "BP"),
          ("bp_train_ms", "BP + predictor training"), ("opt_ms", "optimizer alone"),
-         ("pred_ms", "predictor alone"), ("roofline_pred_ms", "predictor by roofline"),
+         ("pred_ms", "predictor alone"),
+         ("roofline_pred_ms", "predictor by roofline, with a pass of its own over the activations"),
          ("data_ms", "data of one batch"), ("eval_ms", "evaluation of one batch"))
 
 

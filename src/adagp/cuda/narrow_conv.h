@@ -8,7 +8,8 @@
 namespace adagp::cuda {
 
 struct NarrowConvArgs {
-  Map map;  // of x: 128 channels
+  Map map;                   // of x: 128 channels
+  int64_t block_memory = 0;  // of the device (types.h); the references need none
 
   const void* x = nullptr;       // bf16 [batch, H, W, 128]
   const void* weight = nullptr;  // bf16 [32, 3, 3, 128]: filter, row, column, channel; forward
@@ -19,8 +20,8 @@ struct NarrowConvArgs {
   float* workspace = nullptr;
 };
 
-// Whether the kernels take it on a device whose blocks may have so many bytes of shared memory.
-// Arrays must begin at addresses divisible by 16.
+// Whether the kernels take a map of this shape, on a device whose blocks may have so many bytes of
+// shared memory. Arrays must begin at addresses divisible by 16.
 bool narrow_conv_fits(const Map& map, int64_t filters, int64_t block_memory);
 
 // Equal input gives equal bits: the order of all additions depends on the shape alone.

@@ -138,9 +138,8 @@ void run_forward(const NarrowConvArgs& args, Stream stream) {
 
 void narrow_conv_forward(const NarrowConvArgs& args, Stream stream) {
   using namespace narrow_conv;
-  const int64_t memory = block_memory();
-  check_fits(args, memory);
-  switch (forward_tiles(args.map, memory)) {
+  check_fits(args);
+  switch (forward_tiles(args.map, args.block_memory)) {
     case 4:
       return run_forward<4>(args, stream);
     case 2:

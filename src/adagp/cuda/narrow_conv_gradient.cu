@@ -158,7 +158,7 @@ void run_reduce(const NarrowConvArgs& args, const Units& units, Stream stream) {
 
 void narrow_conv_weight_gradient(const NarrowConvArgs& args, Stream stream) {
   using namespace narrow_conv;
-  check_fits(args, block_memory());
+  check_fits(args);
   const Units units = gradient_units(args.map);
   if (gradient_slices(args.map) == 4) {
     run_reduce<4>(args, units, stream);

@@ -14,7 +14,7 @@ constexpr int kTile = 16;                                 // positions of a warp
 constexpr int kStages = 2;                                // one at work, the next on its way
 constexpr int kMultiprocessors = 132;                     // blocks of a wave: one on each
 
-// A unit of work is some positions in a row, whatever images they belong to. In shared memory
+// A unit of work is some consecutive positions, whatever images they belong to. In shared memory
 // width + 1 more are before and behind it: all that taps can reach. Taps outside the image are
 // found by the position's row and column, not by what lies there.
 struct Units {
@@ -50,9 +50,9 @@ ADAGP_ON_BOTH_SIDES inline int tap_offset(int tap, int width) {
   return tap / 3 * width + tap % 3;
 }
 
-// Where 16 bytes are that are number `part` of row `row`, in bytes: so eight rows in a row, read at
-// the same part, are in different banks. Rows of 64, 128 or 256 bytes. 16 rows further everything
-// is swizzled alike.
+// Where 16 bytes are that are number `part` of row `row`, in bytes: so eight consecutive rows, read
+// at the same part, are in different banks. Rows of 64, 128 or 256 bytes. 16 rows further
+// everything is swizzled alike.
 template <int kRowBytes>
 ADAGP_ON_BOTH_SIDES constexpr int swizzled(int row, int part) {
   static_assert(kRowBytes == 64 || kRowBytes == 128 || kRowBytes == 256);

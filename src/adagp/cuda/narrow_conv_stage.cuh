@@ -13,7 +13,7 @@
 namespace adagp::cuda::narrow_conv {
 
 // Begins to copy `count` positions of a map from `first` on, kRowBytes of each, `skipped` bytes
-// behind a position's first channel. Positions that there are not become zeros.
+// behind a position's first channel. Positions outside the map become zeros.
 template <int kRowBytes, int kPitchBytes>
 __device__ inline void stage_rows(uint32_t to, const void* map, uint32_t positions, int first,
                                   int count, int skipped) {
@@ -39,8 +39,8 @@ __device__ inline void clear_zeros(uint32_t at) {
   }
 }
 
-inline void check_fits(const NarrowConvArgs& args, int64_t memory) {
-  if (narrow_conv_fits(args.map, kFilters, memory)) return;
+inline void check_fits(const NarrowConvArgs& args) {
+  if (narrow_conv_fits(args.map, kFilters, args.block_memory)) return;
   throw Error(core::cat("narrow convolution: map of ", args.map.batch, "x", args.map.height, "x",
                         args.map.width, "x", args.map.channels,
                         ": not what the kernels take; use at::conv2d"));

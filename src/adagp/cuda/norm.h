@@ -86,14 +86,15 @@ struct ApplyArgs {
   const void* x = nullptr;
   Type type = Type::kFloat;
   Map map;            // of x
-  int64_t pitch = 0;  // as in StatsArgs; all but x are dense; not with pool
+  int64_t pitch = 0;  // as in StatsArgs; of x alone; not with pool
   const float* scale = nullptr;
   const float* shift = nullptr;
   const void* residual = nullptr;  // like x, or null
   bool relu = false;
-  float cap = kNoCap;  // with relu: no output is above it; 6 for ReLU6
-  bool pool = false;   // 2x2 max, stride 2; height and width must be even; not with a residual
-  void* y = nullptr;   // may be x itself when pool is off and x is dense
+  float cap = kNoCap;   // with relu: no output is above it; 6 for ReLU6
+  bool pool = false;    // 2x2 max, stride 2; height and width must be even; not with a residual
+  void* y = nullptr;    // may be x itself when pool is off and both are dense
+  int64_t y_pitch = 0;  // as in StatsArgs; not with pool
 };
 void norm_apply(const ApplyArgs& args, Stream stream);
 
@@ -113,16 +114,17 @@ struct NormBackwardArgs {
   const void* dy = nullptr;  // of y: pooled size with pool
   const void* y = nullptr;   // the output; needed with a residual and relu, else null: it is redone
   Type type = Type::kFloat;
-  Map map;            // of x
-  int64_t pitch = 0;  // as in StatsArgs; of x alone; not with pool
+  Map map;               // of x
+  int64_t pitch = 0;     // as in StatsArgs; of x alone; not with pool
+  int64_t dy_pitch = 0;  // as in StatsArgs; not with pool
   bool relu = false, pool = false;
   float cap = kNoCap;  // as in ApplyArgs; outputs that it cut off have no gradient
   const float *mean = nullptr, *inv_std = nullptr, *scale = nullptr, *shift = nullptr;
   float* dweight = nullptr;  // out [C]
   float* dbias = nullptr;    // out [C]
-  // Out like x: gradient of the residual; null without one. May be dy itself.
+  // Out like x: gradient of the residual; null without one. May be dy itself where that is dense.
   void* dz = nullptr;
-  // Out, dense; may be dy itself when pool is off.
+  // Out, dense; may be dy itself when pool is off and dy is dense.
   void* dx = nullptr;
   // Added to dx: the gradient of x by another way; null: nothing. Neither with pool nor with dz.
   const void* plus = nullptr;

@@ -12,7 +12,7 @@ struct Launch {
   ApplyArgs args;
   Walk walk;
   plan::Divider pooled_width;
-  uint32_t pitch;  // of x
+  uint32_t pitch, y_pitch;  // of x and of y
 };
 
 // NaN stays NaN, so that a diverged run is seen.
@@ -57,7 +57,7 @@ __global__ void __launch_bounds__(kThreads) apply_kernel(const __grid_constant__
       }
       Raw<T> out;
       pack(value, out);
-      if (place.valid(i)) store<kAligned>(y + offset_of(place[i], p.walk.tiling), out, lane.valid);
+      if (place.valid(i)) store<kAligned>(y + offset_of(place[i], p.y_pitch), out, lane.valid);
     }
   });
 }
@@ -111,19 +111,23 @@ void norm_apply(const ApplyArgs& args, Stream stream) {
   if (map.count() == 0) return;
   plan::check_map(map, "norm_apply");
   plan::check_pitch(args.pitch, map, "norm_apply");
-  Launch launch{args, walk_over(map, args.pool), {}, pitch_or_channels(args.pitch, map)};
-  const bool dense = launch.pitch == map.channels;
+  plan::check_pitch(args.y_pitch, map, "norm_apply");
+  Launch launch{args,
+                walk_over(map, args.pool),
+                {},
+                pitch_or_channels(args.pitch, map),
+                pitch_or_channels(args.y_pitch, map)};
+  const bool dense = launch.pitch == map.channels && launch.y_pitch == map.channels;
   if (args.pool &&
       (map.height % 2 != 0 || map.width % 2 != 0 || args.residual || args.y == args.x || !dense)) {
     throw Error(
-        "norm_apply: pooling needs even sides, a dense input, no residual and an output of its "
-        "own");
+        "norm_apply: pooling needs even sides, dense maps, no residual and an output of its own");
   }
-  if (!dense && args.y == args.x) throw Error("norm_apply: in place, but the input is not dense");
+  if (!dense && args.y == args.x) throw Error("norm_apply: in place, but the maps are not dense");
   if (args.pool) launch.pooled_width = plan::divider(map.width / 2);
   const bool vectors =
       aligned(map.channels, {args.x, args.residual, args.y, args.scale, args.shift}) &&
-      launch.pitch % kLanes == 0;
+      launch.pitch % kLanes == 0 && launch.y_pitch % kLanes == 0;
   auto* const on = static_cast<cudaStream_t>(stream);
   dispatch(args.type, vectors, [&]<typename T, bool kAligned>() {
     if (args.pool) {

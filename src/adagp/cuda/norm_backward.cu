@@ -23,7 +23,8 @@ __device__ void add_batch(const BackwardLaunch& p, const Lane& lane, const Param
     offset[i] = offset_of(at, tiling) + lane.channel;
     x[i] = load<kAligned>(static_cast<const T*>(p.args.x) + offset_of(at, p.pitch) + lane.channel,
                           lane.valid);
-    dy[i] = load<kAligned>(static_cast<const T*>(p.args.dy) + offset[i], lane.valid);
+    dy[i] = load<kAligned>(
+        static_cast<const T*>(p.args.dy) + offset_of(at, p.dy_pitch) + lane.channel, lane.valid);
     if constexpr (kMask == Mask::kOutput) {
       y[i] = load<kAligned>(static_cast<const T*>(p.args.y) + offset[i], lane.valid);
     }
@@ -145,6 +146,7 @@ BackwardLaunch launch_of(const NormBackwardArgs& args) {
   if (args.pool) out.pooled_width = plan::divider(map.width / 2);
   out.per_position = 1 / static_cast<float>(map.positions());
   out.pitch = pitch_or_channels(args.pitch, map);
+  out.dy_pitch = pitch_or_channels(args.dy_pitch, map);
   out.plus_pitch = pitch_or_channels(args.plus_pitch, map);
   return out;
 }
@@ -163,12 +165,17 @@ void norm_backward(const NormBackwardArgs& args, Stream stream) {
     throw Error("norm_backward: pooling needs even sides and no residual");
   }
   plan::check_pitch(args.pitch, map, "norm_backward");
+  plan::check_pitch(args.dy_pitch, map, "norm_backward");
   plan::check_pitch(args.plus_pitch, map, "norm_backward");
   if (args.plus != nullptr && (args.pool || args.dz != nullptr)) {
     throw Error("norm_backward: nothing can be added to dx with a pool or a residual");
   }
-  if (args.pool && pitch_or_channels(args.pitch, map) != map.channels) {
-    throw Error("norm_backward: pooling needs a dense input");
+  const bool dense_dy = pitch_or_channels(args.dy_pitch, map) == map.channels;
+  if (args.pool && (pitch_or_channels(args.pitch, map) != map.channels || !dense_dy)) {
+    throw Error("norm_backward: pooling needs dense maps");
+  }
+  if (!dense_dy && (args.dx == args.dy || args.dz == args.dy)) {
+    throw Error("norm_backward: in place, but dy is not dense");
   }
   if (args.dz != nullptr && args.relu && args.y == nullptr) {
     throw Error("norm_backward: with a residual, the mask of ReLU needs the output y");
@@ -177,7 +184,8 @@ void norm_backward(const NormBackwardArgs& args, Stream stream) {
   const bool vectors =
       aligned(map.channels, {args.x, args.dy, args.y, args.dz, args.dx, args.plus, args.mean,
                              args.inv_std, args.scale, args.shift, args.dweight, args.dbias}) &&
-      launch.pitch % kLanes == 0 && launch.plus_pitch % kLanes == 0;
+      launch.pitch % kLanes == 0 && launch.dy_pitch % kLanes == 0 &&
+      launch.plus_pitch % kLanes == 0;
   auto* const on = static_cast<cudaStream_t>(stream);
   const Mask redone = args.y != nullptr ? Mask::kOutput : Mask::kRedo;
   const Mask mask = args.relu ? redone : Mask::kNone;

@@ -17,7 +17,7 @@ struct BackwardLaunch {
   plan::Divider pooled_width;
   uint32_t positions;  // of dy
   float per_position;  // 1 / positions of x
-  uint32_t pitch, plus_pitch;
+  uint32_t pitch, dy_pitch, plus_pitch;
 };
 
 struct Params {

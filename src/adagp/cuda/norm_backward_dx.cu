@@ -37,18 +37,20 @@ __global__ void __launch_bounds__(kThreads, kAligned ? 3 : 1)
   if (lane.valid == 0) return;
   const Params params = params_of<kAligned>(p.args, lane);
   const Line line = line_of<kAligned>(p, lane, params);
-  const T* from = static_cast<const T*>(p.args.dz != nullptr ? p.args.dz : p.args.dy);
+  const bool kept = p.args.dz != nullptr;  // dz is dense
+  const T* from = static_cast<const T*>(kept ? p.args.dz : p.args.dy) + lane.channel;
+  const uint32_t from_pitch = kept ? static_cast<uint32_t>(p.walk.tiling.channels) : p.dy_pitch;
 
   walk<kAtOnce<T>>(p.walk, lane, [&](const auto& place) {
     Raw<T> x[kAtOnce<T>], dz[kAtOnce<T>], y[kAtOnce<T>];
     [[maybe_unused]] Raw<T> plus[kAtOnce<T>];
 #pragma unroll
     for (int i = 0; i < kAtOnce<T>; ++i) {
-      const uint64_t offset = offset_of(place[i], p.walk.tiling) + lane.channel;
+      [[maybe_unused]] const uint64_t offset = offset_of(place[i], p.walk.tiling) + lane.channel;
       x[i] = load<kAligned>(
           static_cast<const T*>(p.args.x) + offset_of(place[i], p.pitch) + lane.channel,
           lane.valid);
-      dz[i] = load<kAligned>(from + offset, lane.valid);
+      dz[i] = load<kAligned>(from + offset_of(place[i], from_pitch), lane.valid);
       if constexpr (kPlus) {
         const T* other = static_cast<const T*>(p.args.plus) + lane.channel;
         plus[i] = load<kAligned>(other + offset_of(place[i], p.plus_pitch), lane.valid);

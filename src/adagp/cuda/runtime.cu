@@ -55,11 +55,14 @@ double memory_bandwidth(int device) {
   return 2e3 * kilohertz * (bits / 8.0);  // double data rate
 }
 
-int64_t block_memory() {
-  int device = 0, bytes = 0;
-  cudaGetDevice(&device);
-  cudaDeviceGetAttribute(&bytes, cudaDevAttrMaxSharedMemoryPerBlockOptin, device);
-  return bytes;
+int64_t block_memory(int device) {
+  int bytes = 0;
+  if (cudaDeviceGetAttribute(&bytes, cudaDevAttrMaxSharedMemoryPerBlockOptin, device) ==
+      cudaSuccess) {
+    return bytes;
+  }
+  cudaGetLastError();
+  return 0;
 }
 
 void check_launch(const char* what) {

@@ -42,7 +42,7 @@ std::string device_name(int) {
 double memory_bandwidth(int) {
   return 0;
 }
-int64_t block_memory() {
+int64_t block_memory(int) {
   return 0;
 }
 void check_launch(const char*) {}

@@ -37,8 +37,8 @@ std::string unusable(int device);
 // "NVIDIA H200", and the bytes per second of its memory by its data sheet; "" and 0 when not known.
 std::string device_name(int device);
 double memory_bandwidth(int device);
-// The most bytes of shared memory that a block may have on the current device.
-int64_t block_memory();
+// The most bytes of shared memory that a block may have on the device; 0 when not known.
+int64_t block_memory(int device);
 
 // Throws Error with the CUDA message when the launch before failed. `what` names it.
 void check_launch(const char* what);

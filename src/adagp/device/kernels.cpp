@@ -48,6 +48,16 @@ bool has_kernels(const at::Device& device) {
   return device.is_cuda() && why_no_kernels(device).empty();
 }
 
+int64_t block_memory(const at::Device& device) {
+  if (!has_kernels(device)) return 0;
+  static std::mutex mutex;
+  static std::map<int, int64_t> known;
+  const std::lock_guard<std::mutex> lock(mutex);
+  const auto [at, fresh] = known.try_emplace(index_of(device));
+  if (fresh) at->second = cuda::block_memory(index_of(device));
+  return at->second;
+}
+
 #ifdef ADAGP_ON_GPU
 
 cuda::Stream stream(const at::Device& device) {
@@ -126,7 +136,7 @@ at::Tensor channels_last(const at::Tensor& x) {
   return x.contiguous(at::MemoryFormat::ChannelsLast);
 }
 
-at::Tensor on_whole_vectors(const at::Tensor& x) {
+at::Tensor aligned_to_16_bytes(const at::Tensor& x) {
   return reinterpret_cast<uintptr_t>(x.const_data_ptr()) % 16 == 0 ? x : x.clone();
 }
 

@@ -12,6 +12,9 @@ bool has_kernels(const at::Device& device);
 // Why not, in one line; empty when they can, and on a CPU.
 std::string why_no_kernels(const at::Device& device);
 
+// The most bytes of shared memory that a block of a kernel may have there; 0 on a CPU.
+int64_t block_memory(const at::Device& device);
+
 // The stream on which this thread's work for the device is queued.
 cuda::Stream stream(const at::Device& device);
 // Makes a stream of its own the current one of this thread: graphs cannot be recorded on the
@@ -32,9 +35,8 @@ cuda::Type type_of(const at::Tensor& x);  // throws Error for any other type
 cuda::Map map_of(const at::Tensor& x);
 // x itself when it is dense in channels-last order, else a copy that is.
 at::Tensor channels_last(const at::Tensor& x);
-// x itself when its memory begins at a multiple of 16 bytes, the vectors of some kernels, else a
-// copy that does.
-at::Tensor on_whole_vectors(const at::Tensor& x);
+// x itself when its memory begins at a multiple of 16 bytes, as some kernels want it, else a copy.
+at::Tensor aligned_to_16_bytes(const at::Tensor& x);
 
 // Elements from one position of x to the next, where x is the first channels (or some) of a wider
 // map in channels-last order, and the number of its channels where it is dense; 0: neither.

@@ -19,11 +19,22 @@ struct UnitStyle {
 class ConvUnitImpl : public torch::nn::Module {
  public:
   ConvUnitImpl(nn::Conv2dOptions options, nn::NormAct act, const UnitStyle& style = {});
-  at::Tensor forward(const at::Tensor& x) { return nn::conv_norm(*conv_, *norm_, x, act_); }
-  // For an x that others read after this: they are to read what x is then.
-  at::Tensor forward_shared(at::Tensor& x) { return nn::conv_norm_shared(*conv_, *norm_, x, act_); }
+  // The result belongs to `place`.
+  at::Tensor forward(const at::Tensor& x, const nn::MapPlace& place = {}) {
+    return nn::conv_norm(*conv_, *norm_, x, act_at(place));
+  }
+  // The same for an x that others read afterwards. Replaces x: they must read the new one.
+  at::Tensor forward_shared(at::Tensor& x, const nn::MapPlace& place = {}) {
+    return nn::conv_norm_shared(*conv_, *norm_, x, act_at(place));
+  }
 
  private:
+  nn::NormAct act_at(const nn::MapPlace& place) const {
+    nn::NormAct act = act_;
+    act.place = place;
+    return act;
+  }
+
   nn::Conv2d conv_{nullptr};
   nn::BatchNorm2d norm_{nullptr};
   nn::NormAct act_;

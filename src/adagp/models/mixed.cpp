@@ -23,8 +23,11 @@ UnitStyle inception_style() {
 MixedImpl::MixedImpl(int64_t in, const Branches& branches, const Options& options) {
   for (const Branch& branch : branches) {
     int64_t channels = in;
-    auto& runs = branches_.emplace_back();
-    for (const Step& step : branch) runs.push_back(build(step, channels, options));
+    BranchRun& run = branches_.emplace_back();
+    for (const Step& step : branch) {
+      run.steps.push_back(build(step, /*shared=*/run.steps.empty(), channels, options));
+    }
+    run.first = out_;
     out_ += channels;
   }
 }
@@ -49,36 +52,50 @@ std::shared_ptr<ConvUnitImpl> MixedImpl::build_unit(const Unit& unit, int64_t in
   return parent->register_module(last, ConvUnit(conv, nn::relu_act(), inception_style()));
 }
 
-MixedImpl::Run MixedImpl::build(const Step& step, int64_t& channels, const Options& options) {
+MixedImpl::Run MixedImpl::build(const Step& step, bool shared, int64_t& channels,
+                                const Options& options) {
   if (const auto* max = std::get_if<MaxPool>(&step)) {
-    return [pool = max->pool](const at::Tensor& x) { return nn::max_pool2d(x, pool); };
+    return [pool = max->pool](const at::Tensor& x, const nn::MapPlace&) {
+      return nn::max_pool2d(x, pool);
+    };
   }
   if (const auto* average = std::get_if<AvgPool>(&step)) {
-    return [pool = average->pool](const at::Tensor& x) { return nn::avg_pool2d(x, pool); };
+    return [pool = average->pool](const at::Tensor& x, const nn::MapPlace&) {
+      return nn::avg_pool2d(x, pool);
+    };
   }
   if (const auto* fork = std::get_if<Fork>(&step)) {
     auto first = build_unit(fork->first, channels, options);
     auto second = build_unit(fork->second, channels, options);
     channels = narrowed(fork->first.out + fork->second.out, options);
-    return [first, second](const at::Tensor& x) {
-      const at::Tensor left = first->forward(x);
-      return nn::concat({left, second->forward(x)});
+    const int64_t half = narrowed(fork->first.out, options);
+    return [first, second, half](at::Tensor& x, const nn::MapPlace& place) {
+      const at::Tensor left = first->forward_shared(x, place);
+      const at::Tensor right = second->forward(x, {place.map, place.first_channel + half});
+      return place.map != nullptr ? place.map->join(place.first_channel, {left, right})
+                                  : nn::concat({left, right});
     };
   }
   const Unit& single = std::get<Unit>(step);
   auto module = build_unit(single, channels, options);
   channels = narrowed(single.out, options);
-  return [module](at::Tensor& x) { return module->forward_shared(x); };
+  return [module, shared](at::Tensor& x, const nn::MapPlace& place) {
+    return shared ? module->forward_shared(x, place) : module->forward(x, place);
+  };
 }
 
 at::Tensor MixedImpl::forward(at::Tensor x) {
+  nn::JoinedMap joined(out_);
   std::vector<at::Tensor> outputs;
-  for (const auto& branch : branches_) {
-    at::Tensor y = branch.front()(x);
-    for (size_t i = 1; i < branch.size(); ++i) y = branch[i](y);
+  for (const auto& [steps, first] : branches_) {
+    at::Tensor y;
+    for (size_t i = 0; i < steps.size(); ++i) {
+      const bool last = i + 1 == steps.size();
+      y = steps[i](i == 0 ? x : y, last ? nn::MapPlace{&joined, first} : nn::MapPlace{});
+    }
     outputs.push_back(std::move(y));
   }
-  return nn::concat(outputs);
+  return joined.join(0, outputs);
 }
 
 }  // namespace adagp::models::inception

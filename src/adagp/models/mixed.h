@@ -49,13 +49,19 @@ class MixedImpl : public torch::nn::Module {
   int64_t out() const { return out_; }
 
  private:
-  // Others may read the input after it: they are to read what it is then.
-  using Run = std::function<at::Tensor(at::Tensor&)>;
+  // May replace the input: what reads it afterwards must read the new one. The result belongs to
+  // the place.
+  using Run = std::function<at::Tensor(at::Tensor&, const nn::MapPlace&)>;
   // Registers what the step needs; `channels` goes from its input to its output.
-  Run build(const Step& step, int64_t& channels, const Options& options);
+  // shared: other steps read the same input.
+  Run build(const Step& step, bool shared, int64_t& channels, const Options& options);
   std::shared_ptr<ConvUnitImpl> build_unit(const Unit& unit, int64_t in, const Options& options);
 
-  std::vector<std::vector<Run>> branches_;
+  struct BranchRun {
+    std::vector<Run> steps;
+    int64_t first = 0;  // channel of its result in the module's output
+  };
+  std::vector<BranchRun> branches_;
   int64_t out_ = 0;
 };
 TORCH_MODULE(Mixed);

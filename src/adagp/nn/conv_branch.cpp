@@ -18,7 +18,8 @@ at::Tensor as_rows(const at::Tensor& map) {
 
 // Whether nobody else will read the gradient or has a view of it.
 bool may_be_overwritten(const at::Tensor& gradient) {
-  return gradient.use_count() == 1 && gradient.storage().use_count() == 1;
+  return !at::GradMode::is_enabled() && gradient.use_count() == 1 &&
+         gradient.storage().use_count() == 1;
 }
 
 at::Tensor conv_1x1_gradient(const at::Tensor& dy, const at::Tensor& x, const at::Tensor& weight,
@@ -63,10 +64,10 @@ class ConvBranchFunction : public torch::autograd::Function<ConvBranchFunction> 
 bool fits_conv_branch(const LayerInfo& info, const at::Tensor& x, const at::Tensor& weight) {
   using Pair = std::array<int64_t, 2>;
   return info.kind == LayerKind::kConv2d && info.groups == 1 && info.kernel == Pair{1, 1} &&
-         info.stride == Pair{1, 1} && info.padding == Pair{0, 0} && x.is_cuda() &&
-         x.scalar_type() == at::kBFloat16 && weight.scalar_type() == at::kBFloat16 &&
-         in_channels_last_order(x) && in_channels_last_order(weight) &&
-         at::GradMode::is_enabled() && x.requires_grad();
+         info.stride == Pair{1, 1} && info.padding == Pair{0, 0} && x.is_cuda() && x.dim() == 4 &&
+         x.size(1) == info.in && x.scalar_type() == at::kBFloat16 &&
+         weight.scalar_type() == at::kBFloat16 && in_channels_last_order(x) &&
+         in_channels_last_order(weight) && at::GradMode::is_enabled() && x.requires_grad();
 }
 
 ConvBranch conv_branch(const at::Tensor& x, const at::Tensor& weight) {

@@ -13,7 +13,7 @@ namespace adagp::nn {
 bool fits_conv_branch(const LayerInfo& info, const at::Tensor& x, const at::Tensor& weight);
 
 // The convolution of x [B, C, H, W] and weight [filters, C, 1, 1], and x for all that read it
-// afterwards. x itself must not be read by them.
+// afterwards: they must read `passed_on`, and must not write to it.
 struct ConvBranch {
   at::Tensor product, passed_on;
 };

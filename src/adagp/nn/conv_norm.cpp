@@ -41,6 +41,9 @@ at::Tensor conv_norm_with(const Product& product, Conv2dImpl& conv, BatchNorm2dI
   plan.pool = act.pool && !act.residual && fuses_pool(*act.pool, raw);
   plan.overwrite = true;
   plan.summary = summary;
+  if (act.place.map != nullptr && !act.pool && !act.residual) {
+    plan.into = act.place.map->place(act.place.first_channel, raw);
+  }
   const at::Tensor residual = act.residual ? act.residual() : at::Tensor();
   const at::Tensor y = fused_norm(raw, conv.bias, norm, residual, plan);
   return act.pool && !plan.pool ? nn::max_pool2d(y, *act.pool) : y;

@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "adagp/nn/batch_norm.h"
+#include "adagp/nn/joined_map.h"
 #include "adagp/nn/layer.h"
 #include "adagp/nn/ops.h"
 
@@ -19,6 +20,8 @@ struct NormAct {
   bool relu = false;
   bool relu6 = false;  // instead of relu
   std::optional<Pool2d> pool;
+  // Where the result is written if it can be; neither with a residual nor with a pool.
+  MapPlace place;
 };
 
 // For steps that end in a ReLU.
@@ -36,9 +39,9 @@ inline NormAct relu_act() {
 at::Tensor conv_norm(Conv2dImpl& conv, BatchNorm2dImpl& norm, const at::Tensor& x,
                      const NormAct& act);
 
-// The same for an x that others read after this: they are to read what x is then. Their gradients
-// for it are added inside the convolution's (nn/conv_branch.h), where that saves passes over
-// memory.
+// The same for an x that others read afterwards. Replaces x: they must read the new one. Their
+// gradients for it are added inside the convolution's (nn/conv_branch.h), where that saves passes
+// over memory.
 at::Tensor conv_norm_shared(Conv2dImpl& conv, BatchNorm2dImpl& norm, at::Tensor& x,
                             const NormAct& act);
 

@@ -80,12 +80,19 @@ void take_statistics(const at::Tensor& raw, const at::Tensor& conv_bias, BatchNo
 
 at::Tensor apply_norm(const at::Tensor& raw, const at::Tensor& moments, const at::Tensor& residual,
                       const FusedNorm& plan, bool in_place) {
-  const int64_t shrink = plan.pool ? 2 : 1;
-  at::Tensor y =
-      in_place && !plan.pool
-          ? raw
-          : at::empty({raw.size(0), raw.size(1), raw.size(2) / shrink, raw.size(3) / shrink},
-                      raw.options(), at::MemoryFormat::ChannelsLast);
+  // With a residual the backward pass reads y, and its kernels want that dense.
+  if (plan.into.defined() &&
+      (plan.pool || residual.defined() || plan.into.sizes() != raw.sizes())) {
+    throw Error("fused_norm: the result cannot be written into a part of another map");
+  }
+  const auto output = [&] {
+    if (plan.into.defined()) return plan.into;
+    if (in_place && !plan.pool) return raw;
+    const int64_t shrink = plan.pool ? 2 : 1;
+    return at::empty({raw.size(0), raw.size(1), raw.size(2) / shrink, raw.size(3) / shrink},
+                     raw.options(), at::MemoryFormat::ChannelsLast);
+  };
+  const at::Tensor y = output();
   cuda::ApplyArgs a;
   a.x = raw.const_data_ptr();
   a.type = device::type_of(raw);
@@ -98,6 +105,7 @@ at::Tensor apply_norm(const at::Tensor& raw, const at::Tensor& moments, const at
   a.cap = cap_of(plan.relu6);
   a.pool = plan.pool;
   a.y = y.mutable_data_ptr();
+  a.y_pitch = plan.into.defined() ? device::pitch_of(y) : 0;
   cuda::norm_apply(a, device::stream(raw.device()));
   return y;
 }
@@ -121,6 +129,7 @@ NormGradients gradients_of(const at::Tensor& raw, const at::Tensor& moments, con
   cuda::NormBackwardArgs a;
   a.x = raw.const_data_ptr();
   a.dy = dy.const_data_ptr();
+  a.dy_pitch = plan.pool ? 0 : device::pitch_of(dy);
   a.y = y.defined() ? y.const_data_ptr() : nullptr;
   a.type = device::type_of(raw);
   a.map = device::map_of(raw);
@@ -150,7 +159,8 @@ class NormFunction : public torch::autograd::Function<NormFunction> {
   static at::Tensor forward(torch::autograd::AutogradContext* ctx, const at::Tensor& raw,
                             const at::Tensor& weight, const at::Tensor& bias,
                             const std::optional<at::Tensor>& added, const at::Tensor& moments,
-                            bool relu, bool relu6, bool pool) {
+                            const std::optional<at::Tensor>& into, bool relu, bool relu6,
+                            bool pool) {
     (void)weight;
     (void)bias;
     const at::Tensor residual = added.value_or(at::Tensor());
@@ -158,7 +168,9 @@ class NormFunction : public torch::autograd::Function<NormFunction> {
     plan.relu = relu;
     plan.relu6 = relu6;
     plan.pool = pool;
-    const at::Tensor y = apply_norm(raw, moments, residual, plan, /*in_place=*/false);
+    plan.into = into.value_or(at::Tensor());
+    at::Tensor y = apply_norm(raw, moments, residual, plan, /*in_place=*/false);
+    if (into) y = y.variable_data();  // an output must be no input
     // The mask of ReLU is redone from raw, except where something was added in between.
     const bool keep = relu && residual.defined();
     ctx->save_for_backward({raw, moments, keep ? y : at::Tensor()});
@@ -178,9 +190,10 @@ class NormFunction : public torch::autograd::Function<NormFunction> {
     plan.relu = ctx->saved_data["relu"].toBool();
     plan.relu6 = ctx->saved_data["relu6"].toBool();
     plan.pool = ctx->saved_data["pool"].toBool();
-    const auto [dx, terms, dz] = gradients_of(raw, moments, y, channels_last(gradients[0]), {},
-                                              plan, ctx->saved_data["residual"].toBool());
-    return {dx, terms[0], terms[1], dz, {}, {}, {}, {}};
+    const at::Tensor dy = plan.pool ? channels_last(gradients[0]) : device::pitched(gradients[0]);
+    const auto [dx, terms, dz] =
+        gradients_of(raw, moments, y, dy, {}, plan, ctx->saved_data["residual"].toBool());
+    return {dx, terms[0], terms[1], dz, {}, {}, {}, {}, {}};
   }
 };
 
@@ -252,9 +265,11 @@ at::Tensor fused_norm(const at::Tensor& raw, const at::Tensor& conv_bias, BatchN
   if (!at::GradMode::is_enabled()) return apply_norm(raw, moments, added, plan, plan.overwrite);
   give_zero_gradient(conv_bias, norm);
   // An undefined tensor must not reach the function: it would ask for its device.
-  const auto optional = added.defined() ? std::optional<at::Tensor>(added) : std::nullopt;
-  return NormFunction::apply(raw, norm.weight, norm.bias, optional, moments, plan.relu, plan.relu6,
-                             plan.pool);
+  const auto optional = [](const at::Tensor& x) {
+    return x.defined() ? std::optional<at::Tensor>(x) : std::nullopt;
+  };
+  return NormFunction::apply(raw, norm.weight, norm.bias, optional(added), moments,
+                             optional(plan.into), plan.relu, plan.relu6, plan.pool);
 }
 
 NormBranch fused_norm_branch(const at::Tensor& x, BatchNorm2dImpl& norm,

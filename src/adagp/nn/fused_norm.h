@@ -22,6 +22,9 @@ struct FusedNorm {
   bool overwrite = false;  // raw is nobody else's: without gradients the result may take its place
   std::optional<TapSink::SummaryTarget> summary;
   std::optional<ChannelStatistics> known;  // of raw: not taken again; not with a summary
+  // Pitched: the result is written there; undefined: new memory. Neither with a residual nor with
+  // a pool.
+  at::Tensor into;
 };
 
 // Whether fused_norm() can do what this norm does to x now.

@@ -6,9 +6,9 @@
 
 #include "adagp/core/error.h"
 #include "adagp/core/text.h"
-#include "adagp/cuda/copy_channels.h"
 #include "adagp/cuda/norm.h"
 #include "adagp/device/kernels.h"
+#include "adagp/nn/channel_parts.h"
 #include "adagp/nn/conv_norm.h"
 #include "adagp/nn/norm_sync.h"
 #include "adagp/nn/ops.h"
@@ -44,14 +44,6 @@ bool same_positions(const at::Tensor& x, const at::Tensor& y) {
          x.size(3) == y.size(3);
 }
 
-// Both are pitched. to_pitch is told apart, for a map of one position has none.
-void copy_by_kernel(const at::Tensor& from, const at::Tensor& to, int64_t to_pitch) {
-  RECORD_USER_SCOPE("adagp::elementwise");  // for experiment/kind_timer.h
-  cuda::copy_channels({device::type_of(from), device::map_of(from), from.const_data_ptr(),
-                       device::pitch_of(from), to.mutable_data_ptr(), to_pitch},
-                      device::stream(from.device()));
-}
-
 // The copy, the statistics and what the tap wants from one read of `from`.
 void append_channels(const at::Tensor& from, const at::Tensor& to, int64_t to_pitch,
                      const ChannelStatistics& statistics,
@@ -72,17 +64,6 @@ void append_channels(const at::Tensor& from, const at::Tensor& to, int64_t to_pi
   cuda::norm_stats(a, device::stream(from.device()));
 }
 
-// A part of a gradient without gaps.
-at::Tensor dense_part(const at::Tensor& part) {
-  if (part.is_contiguous(at::MemoryFormat::ChannelsLast) || device::pitch_of(part) == 0 ||
-      !device::has_kernels(part.device()) || !device::has_type(part)) {
-    return device::channels_last(part);
-  }
-  const at::Tensor out = at::empty(part.sizes(), part.options(), at::MemoryFormat::ChannelsLast);
-  copy_by_kernel(part, out, part.size(1));
-  return out;
-}
-
 // x for autograd, where its values were copied to `copy`.
 class MovedFunction : public torch::autograd::Function<MovedFunction> {
  public:
@@ -94,23 +75,6 @@ class MovedFunction : public torch::autograd::Function<MovedFunction> {
   static torch::autograd::variable_list backward(torch::autograd::AutogradContext*,
                                                  torch::autograd::variable_list gradients) {
     return {gradients[0], {}};
-  }
-};
-
-// The concat of x and `added` for autograd, where their values are in `whole`.
-class GrowFunction : public torch::autograd::Function<GrowFunction> {
- public:
-  static at::Tensor forward(torch::autograd::AutogradContext* ctx, const at::Tensor& x,
-                            const at::Tensor& added, const at::Tensor& whole) {
-    ctx->saved_data["old"] = x.size(1);
-    ctx->saved_data["more"] = added.size(1);
-    return whole.variable_data();
-  }
-
-  static torch::autograd::variable_list backward(torch::autograd::AutogradContext* ctx,
-                                                 torch::autograd::variable_list gradients) {
-    const int64_t old = ctx->saved_data["old"].toInt(), more = ctx->saved_data["more"].toInt();
-    return {gradients[0].narrow(1, 0, old), dense_part(gradients[0].narrow(1, old, more)), {}};
   }
 };
 
@@ -177,17 +141,19 @@ at::Tensor GrowingMap::grown(const at::Tensor& x, const at::Tensor& added,
   if (!has_room(x, room)) {
     whole = at::empty({x.size(0), room, x.size(2), x.size(3)}, x.options(),
                       at::MemoryFormat::ChannelsLast);
-    copy_by_kernel(device::pitched(x.variable_data()), whole, room);
+    copy_channels(device::pitched(x.variable_data()), whole, room);
   }
   const at::Tensor to = channels_of(whole, room, old, more);
   if (const auto statistics = buffer_.behind(x)) {
     append_channels(part, to, room, *statistics, summary);
     buffer_.set_known(x, old + more);
   } else {
-    copy_by_kernel(part, to, room);
+    copy_channels(part, to, room);
   }
   const at::Tensor both = channels_of(whole, room, 0, old + more);
-  return at::GradMode::is_enabled() ? GrowFunction::apply(x, part, both) : both;
+  if (!at::GradMode::is_enabled()) return both;
+  // Dense, because the convolution that made them is cuDNN's.
+  return joined_channels(x, part, both, AddedGradient::kDense);
 }
 
 at::Tensor dense(const at::Tensor& x) {

@@ -6,6 +6,7 @@
 
 #include "adagp/cuda/image_conv.h"
 #include "adagp/device/kernels.h"
+#include "adagp/nn/products.h"
 
 namespace adagp::nn {
 namespace {
@@ -32,7 +33,7 @@ class ImageConvFunction : public torch::autograd::Function<ImageConvFunction> {
     const auto saved = ctx->get_saved_variables();
     at::Tensor of_weight;
     if (ctx->needs_input_grad(1)) {
-      const at::Tensor dy = device::on_whole_vectors(device::channels_last(gradients[0]));
+      const at::Tensor dy = device::aligned_to_16_bytes(device::channels_last(gradients[0]));
       of_weight = image_conv_weight_gradient(dy, saved[0], saved[1]);
     }
     return {at::Tensor(), of_weight};
@@ -42,17 +43,14 @@ class ImageConvFunction : public torch::autograd::Function<ImageConvFunction> {
 }  // namespace
 
 bool fits_image_conv(const LayerInfo& info, const at::Tensor& x, const at::Tensor& weight) {
-  using Pair = std::array<int64_t, 2>;
-  return info.kind == LayerKind::kConv2d && info.groups == 1 && info.kernel == Pair{3, 3} &&
-         info.stride == Pair{1, 1} && info.padding == Pair{1, 1} && info.dilation == Pair{1, 1} &&
-         x.dim() == 4 && device::has_type(x) && !x.requires_grad() &&
+  return keeps_size_3x3(info) && x.dim() == 4 && device::has_type(x) && !x.requires_grad() &&
          weight.scalar_type() == at::kBFloat16 &&
          weight.is_contiguous(at::MemoryFormat::ChannelsLast) &&
          cuda::image_conv_fits(device::map_of(x), info.out);
 }
 
 at::Tensor image_conv_product(const at::Tensor& x, const at::Tensor& weight) {
-  const at::Tensor map = device::on_whole_vectors(device::channels_last(x));
+  const at::Tensor map = device::aligned_to_16_bytes(device::channels_last(x));
   if (!at::GradMode::is_enabled()) return image_conv_forward(map, weight);
   return ImageConvFunction::apply(map, weight);
 }

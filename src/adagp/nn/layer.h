@@ -131,7 +131,7 @@ class Conv2dImpl : public WeightLayer {
   at::Tensor forward(const at::Tensor& x);  // [B, in, H, W] -> [B, out, H', W']
   // The product alone: no bias is added, no tap is told. For conv_norm().
   at::Tensor product(const at::Tensor& x) { return convolve(x, {}); }
-  // The same for an input that others read after this layer: x becomes what they are to read. So
+  // The same for an input that others read afterwards. Replaces x: they must read the new one. So
   // the gradients that they have for it can be added inside this layer's (nn/conv_branch.h).
   at::Tensor shared_product(at::Tensor& x);
 

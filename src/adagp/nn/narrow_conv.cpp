@@ -8,6 +8,7 @@
 
 #include "adagp/cuda/narrow_conv.h"
 #include "adagp/device/kernels.h"
+#include "adagp/nn/products.h"
 
 namespace adagp::nn {
 namespace {
@@ -24,7 +25,7 @@ class NarrowConvFunction : public torch::autograd::Function<NarrowConvFunction> 
                                                  torch::autograd::variable_list gradients) {
     const auto saved = ctx->get_saved_variables();
     const at::Tensor &x = saved[0], &weight = saved[1];
-    const at::Tensor dy = device::on_whole_vectors(device::channels_last(gradients[0]));
+    const at::Tensor dy = device::aligned_to_16_bytes(device::channels_last(gradients[0]));
     at::Tensor of_x, of_weight;
     if (ctx->needs_input_grad(0)) {
       of_x = std::get<0>(at::convolution_backward(dy, x, weight, at::OptionalIntArrayRef(), {1, 1},
@@ -39,19 +40,17 @@ class NarrowConvFunction : public torch::autograd::Function<NarrowConvFunction> 
 }  // namespace
 
 bool fits_narrow_conv(const LayerInfo& info, const at::Tensor& x, const at::Tensor& weight) {
-  using Pair = std::array<int64_t, 2>;
-  const bool same = info.kind == LayerKind::kConv2d && info.groups == 1 &&
-                    info.kernel == Pair{3, 3} && info.stride == Pair{1, 1} &&
-                    info.padding == Pair{1, 1} && info.dilation == Pair{1, 1} && x.dim() == 4 &&
-                    x.scalar_type() == at::kBFloat16 && weight.scalar_type() == at::kBFloat16 &&
+  const bool same = keeps_size_3x3(info) && x.dim() == 4 && x.scalar_type() == at::kBFloat16 &&
+                    weight.scalar_type() == at::kBFloat16 &&
                     weight.is_contiguous(at::MemoryFormat::ChannelsLast);
   if (!same) return false;
-  const int64_t memory = x.is_cuda() ? cuda::block_memory() : std::numeric_limits<int64_t>::max();
+  const int64_t memory =
+      x.is_cuda() ? device::block_memory(x.device()) : std::numeric_limits<int64_t>::max();
   return cuda::narrow_conv_fits(device::map_of(x), info.out, memory);
 }
 
 at::Tensor narrow_conv_product(const at::Tensor& x, const at::Tensor& weight) {
-  const at::Tensor map = device::on_whole_vectors(device::channels_last(x));
+  const at::Tensor map = device::aligned_to_16_bytes(device::channels_last(x));
   if (!at::GradMode::is_enabled()) return narrow_conv_forward(map, weight);
   return NarrowConvFunction::apply(map, weight);
 }
@@ -62,6 +61,7 @@ at::Tensor narrow_conv_forward(const at::Tensor& x, const at::Tensor& weight) {
                            at::MemoryFormat::ChannelsLast);
   cuda::NarrowConvArgs args;
   args.map = device::map_of(x);
+  args.block_memory = device::block_memory(x.device());
   args.x = x.const_data_ptr();
   args.weight = weight.const_data_ptr();
   args.y = y.mutable_data_ptr();
@@ -80,6 +80,7 @@ at::Tensor narrow_conv_weight_gradient(const at::Tensor& dy, const at::Tensor& x
   at::Tensor dweight = at::empty_like(weight);
   cuda::NarrowConvArgs args;
   args.map = device::map_of(x);
+  args.block_memory = device::block_memory(x.device());
   args.x = x.const_data_ptr();
   args.dy = dy.const_data_ptr();
   args.dweight = dweight.mutable_data_ptr();

@@ -14,7 +14,8 @@ bool fits_narrow_conv(const LayerInfo& info, const at::Tensor& x, const at::Tens
 // x [B, 128, H, W], weight [32, 128, 3, 3]. The result is in channels-last order.
 at::Tensor narrow_conv_product(const at::Tensor& x, const at::Tensor& weight);
 
-// Its two products, without autograd. Maps are dense in channels-last order.
+// Its two products, without autograd. Maps are dense in channels-last order and begin at a multiple
+// of 16 bytes.
 at::Tensor narrow_conv_forward(const at::Tensor& x, const at::Tensor& weight);
 at::Tensor narrow_conv_weight_gradient(const at::Tensor& dy, const at::Tensor& x,
                                        const at::Tensor& weight);

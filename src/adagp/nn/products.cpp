@@ -70,6 +70,12 @@ struct ProductFunction : torch::autograd::Function<ProductFunction> {
 
 }  // namespace
 
+bool keeps_size_3x3(const LayerInfo& info) {
+  using Pair = std::array<int64_t, 2>;
+  return info.kind == LayerKind::kConv2d && info.groups == 1 && info.kernel == Pair{3, 3} &&
+         info.stride == Pair{1, 1} && info.padding == Pair{1, 1} && info.dilation == Pair{1, 1};
+}
+
 ConvolutionShape shape_of(const LayerInfo& info, const at::Tensor& x, const at::Tensor& weight) {
   return {x.size(1),   x.size(2),    x.size(3),     weight.size(0), info.kernel,
           info.stride, info.padding, info.dilation, info.groups};

@@ -1,7 +1,7 @@
 #pragma once
 // The three products of a weight layer: output, gradient of the input, gradient of the weight. All
-// convolutions of networks but those of nn/depthwise.h, nn/image_conv.h and nn/narrow_conv.h pass
-// through here, so that LayerInfo::layouts acts on each of them.
+// convolutions of networks but those of nn/depthwise.h, nn/image_conv.h, nn/narrow_conv.h and
+// nn/conv_branch.h pass through here, so that LayerInfo::layouts acts on each of them.
 
 #include <array>
 
@@ -20,6 +20,9 @@ using Gradients = std::array<at::Tensor, 3>;  // of input, weight, bias
 // Those that are `wanted`; the others are undefined. `gradient` is of the output.
 Gradients gradients_of(const LayerInfo& info, const at::Tensor& gradient, const at::Tensor& x,
                        const at::Tensor& weight, std::array<bool, 3> wanted);
+
+// Whether it is a plain 3x3 convolution that keeps the size: padding 1, no stride, no groups.
+bool keeps_size_3x3(const LayerInfo& info);
 
 // What a convolution of these tensors is in the table of layouts.
 ConvolutionShape shape_of(const LayerInfo& info, const at::Tensor& x, const at::Tensor& weight);

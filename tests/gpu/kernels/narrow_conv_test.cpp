@@ -56,6 +56,7 @@ struct NarrowConvProblem {
     const Device<float> workspace(std::vector<float>(floats, NAN));
     NarrowConvArgs a;
     a.map = map;
+    a.block_memory = cuda::block_memory(0);
     a.x = device_x.get();
     a.weight = device_weight.get();
     a.dy = device_dy.get();
@@ -112,8 +113,8 @@ TEST_F(NarrowConvKernel, IsItsReferenceAndRepeatsItsBits) {
 // Batches as in training: units of every size, blocks with several units; the reference of the
 // gradient would take long.
 TEST_F(NarrowConvKernel, ManyImagesAreTheSumOfFew) {
-  for (const auto& [side, times] : {std::pair(32, 128), std::pair(16, 256), std::pair(8, 256),
-                                    std::pair(4, 256), std::pair(40, 64)}) {
+  for (const auto& [side, times] : {std::pair(32, 128), std::pair(32, 32), std::pair(16, 256),
+                                    std::pair(8, 256), std::pair(4, 256), std::pair(40, 64)}) {
     SCOPED_TRACE(side);
     const NarrowConvProblem part({1, side, side, 128}, true);
     const NarrowConvRun one = part.by_reference();
@@ -142,18 +143,26 @@ TEST_F(NarrowConvKernel, InfinityStaysInItsWindows) {
   for (const size_t position : {size_t{11}, size_t{59}}) {
     std::memcpy(problem.x.data() + 2 * (128 * position + 17), &infinity, 2);
   }
-  const auto got = unpacked(problem.by_kernels().y, Type::kBFloat16);
-  const auto expected = unpacked(problem.by_reference().y, Type::kBFloat16);
-  for (size_t i = 0; i < got.size(); ++i) {
-    ASSERT_EQ(std::isfinite(got[i]), std::isfinite(expected[i])) << i;
-  }
+  const NarrowConvRun got = problem.by_kernels(), expected = problem.by_reference();
+  const auto expect_same = [](const std::vector<uint8_t>& found,
+                              const std::vector<uint8_t>& wanted) {
+    const auto a = unpacked(found, Type::kBFloat16), b = unpacked(wanted, Type::kBFloat16);
+    for (size_t i = 0; i < a.size(); ++i) {
+      ASSERT_EQ(std::isfinite(a[i]), std::isfinite(b[i])) << i;
+    }
+  };
+  expect_same(got.y, expected.y);
+  expect_same(got.dweight, expected.dweight);
 }
 
 TEST_F(NarrowConvKernel, RefusesOtherShapes) {
   NarrowConvArgs args;
   args.map = {1, 5, 5, 64};
+  args.block_memory = cuda::block_memory(0);
   EXPECT_THROW(cuda::narrow_conv_forward(args, nullptr), Error);
   EXPECT_THROW(cuda::narrow_conv_weight_gradient(args, nullptr), Error);
+  args.map.channels = 128, args.block_memory = 99 * 1024;  // too little for the weights
+  EXPECT_THROW(cuda::narrow_conv_forward(args, nullptr), Error);
 }
 
 }  // namespace

@@ -46,6 +46,18 @@ TEST_F(NormPitch, StatisticsAndOutputEqualThoseOfACopy) {
       cuda::norm_apply(a, nullptr);
       EXPECT_TRUE(y.device.host() == y.host);
 
+      // Into some channels of a wider map, from a wide and from a dense one; the others stay.
+      const std::vector<float> expected = unpacked(y.host, type);
+      for (const bool from_wide : {true, false}) {
+        const int64_t pitch = part.pitch + 8;
+        const std::vector<float> before(static_cast<size_t>(part.map.positions() * pitch), 7.0F);
+        const Device<uint8_t> to(packed(before, type));
+        if (!from_wide) a.x = layer.stats.x.device.get(), a.pitch = 0;
+        a.y = to.get(), a.y_pitch = pitch;
+        cuda::norm_apply(a, nullptr);
+        EXPECT_TRUE(to.host() == packed(widened(expected, part.map, pitch, 7.0F), type));
+      }
+
       const Workspace workspace(cuda::stats_workspace(part.map, 8));
       StatsCase fresh(part.map, type);
       for (const bool summary : {false, true}) {
@@ -84,6 +96,36 @@ TEST_F(NormPitch, GradientEqualsThatOfACopyAndAddsAnother) {
       }
     }
   }
+}
+
+// Where a branch's result lies in a concat, the gradient of the whole has its part's in it.
+TEST_F(NormPitch, ReadsTheGradientOutOfAWiderOne) {
+  for (const Part& part : kParts) {
+    for (const Type type : kTypes) {
+      for (const bool residual : {false, true}) {
+        SCOPED_TRACE(describe(part.map, type) + (residual ? " residual" : ""));
+        BackwardCase c(part.map, type, {true, residual, false});
+        const std::vector<float> dy = unpacked(c.dy.host, type);
+        Bytes wide(packed(widened(dy, part.map, part.pitch, 1e9F), type));
+        const Workspace workspace(cuda::backward_workspace(part.map));
+        for (const bool kernel : {false, true}) {
+          cuda::NormBackwardArgs a = c.args(kernel, kernel ? workspace.get() : nullptr);
+          a.dy = wide.at(kernel), a.dy_pitch = part.pitch;
+          kernel ? cuda::norm_backward(a, nullptr) : cuda::reference::norm_backward(a);
+        }
+        expect_equal_to_reference(c);
+      }
+    }
+  }
+}
+
+TEST_F(NormPitch, RefusesToReplaceAGradientThatIsNotDense) {
+  BackwardCase c({2, 4, 4, 8}, Type::kFloat, {true, false, false});
+  cuda::NormBackwardArgs args = c.args(true, nullptr);
+  args.dy_pitch = 16, args.dx = const_cast<void*>(args.dy);
+  EXPECT_THROW(cuda::norm_backward(args, nullptr), Error);
+  args.dx = c.dx.at(true), args.dy_pitch = 4;  // positions would overlap
+  EXPECT_THROW(cuda::norm_backward(args, nullptr), Error);
 }
 
 TEST_F(NormPitch, RefusesWhatItCannotAddOrPool) {

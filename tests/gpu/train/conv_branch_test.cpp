@@ -6,7 +6,6 @@
 #include <gtest/gtest.h>
 #include <torch/csrc/autograd/autograd.h>
 
-#include "adagp/device/graph.h"
 #include "adagp/nn/conv_norm.h"
 #include "gpu/train/world.h"
 
@@ -40,6 +39,9 @@ struct BranchBlock {
 
   // Of the input, then of the convolutions.
   std::vector<at::Tensor> gradients(const at::Tensor& input, const at::Tensor& dy, bool shared) {
+    // The statistics kernels take the running mean for the middle of the data, so equal bits need
+    // an equal one.
+    for (auto* norm : {&first_norm, &second_norm}) (*norm)->running_mean.zero_();
     const at::Tensor leaf = input.detach().requires_grad_();
     const at::Tensor y = forward(leaf.clone(), shared);
     return torch::autograd::grad({y}, {leaf, first->bf16_weight, second->bf16_weight}, {dy});
@@ -80,6 +82,28 @@ TEST_F(GpuTest, AResidualBlocksGradientsAreAsGoodWithTheSumInTheProduct) {
   const auto again = block.gradients(x, dy, true);
   for (size_t i = 0; i < exact.size(); ++i) EXPECT_TRUE(at::equal(shared[i], again[i])) << i;
   at::globalContext().setDeterministicCuDNN(false);
+}
+
+TEST_F(GpuTest, OtherConvolutionsAddTheirGradientsApart) {
+  const auto fits = [](const nn::Conv2dOptions& options, const at::Tensor& x) {
+    nn::Conv2d layer(options);
+    layer->to(at::kCUDA);
+    layer->weight.set_data(layer->weight.contiguous(at::MemoryFormat::ChannelsLast));
+    layer->make_bf16_copies();
+    return nn::fits_conv_branch(layer->info(), x, layer->bf16_weight);
+  };
+  const at::Tensor x = branch_map().requires_grad_();
+  EXPECT_TRUE(fits(nn::conv(64, 32, 1, 1, 0, false), x));
+  EXPECT_FALSE(fits(nn::conv(64, 32, 3, 1, 1, false), x)) << "3x3";
+  EXPECT_FALSE(fits(nn::conv(64, 32, 1, 2, 0, false), x)) << "stride 2";
+  EXPECT_FALSE(fits(nn::conv(64, 32, 1, 1, 0, false, 2), x)) << "groups";
+  EXPECT_FALSE(fits(nn::conv(32, 32, 1, 1, 0, false), x)) << "another number of channels";
+  const nn::Conv2dOptions plain = nn::conv(64, 32, 1, 1, 0, false);
+  EXPECT_FALSE(fits(plain, x.detach())) << "nobody wants the gradient";
+  EXPECT_FALSE(fits(plain, x.detach().to(at::kFloat).requires_grad_())) << "fp32";
+  EXPECT_FALSE(fits(plain, x.detach().contiguous().requires_grad_())) << "channels first";
+  const at::NoGradGuard no_grad;
+  EXPECT_FALSE(fits(plain, x)) << "no gradients";
 }
 
 TEST_F(GpuTest, TheSumInTheProductTakesNoMapOfItsOwn) {

@@ -87,6 +87,16 @@ TEST_F(GpuTest, ReplayedDenseNetIsBitIdenticalToEager) {
   }
 }
 
+// Blocks whose branches write into one map and add their gradients inside products.
+TEST_F(GpuTest, ReplayedInceptionAndResNetAreBitIdenticalToEager) {
+  for (const char* network : {"inception_v3", "resnet50"}) {
+    SCOPED_TRACE(network);
+    auto config = test::world("bf16");
+    config.model.name = network;
+    expect_replay_equals_eager(config, 18);
+  }
+}
+
 TEST_F(GpuTest, EveryMethodAndOptionCanBeReplayed) {
   const auto expect_for = [](const std::string& what, const auto& change) {
     SCOPED_TRACE(what);

@@ -300,12 +300,19 @@ TEST(NormReference, PartOfAWiderMapEqualsItsCopy) {
   apply_args.relu = true, apply_args.y = y.data_ptr();
   reference::norm_apply(apply_args);
   EXPECT_TRUE(at::equal(y, apply(dense, copy, {}, {true, false, false})));
+  const at::Tensor into = at::full_like(wide, 7);
+  apply_args.y = into.data_ptr(), apply_args.y_pitch = 10;
+  reference::norm_apply(apply_args);
+  EXPECT_TRUE(at::equal(into.narrow(1, 0, 6), y));
+  EXPECT_TRUE(at::equal(into.narrow(1, 6, 4), at::full_like(into.narrow(1, 6, 4), 7)));
 
+  const at::Tensor wide_dy = channels_last(at::cat({dy, other}, 1));
   const auto gradient = [&](bool pitched, bool plus) {
     const at::Tensor dx = at::zeros_like(copy), terms = at::zeros({2, 6});
     NormBackwardArgs a;
     a.x = pitched ? wide.data_ptr() : copy.data_ptr(), a.pitch = pitched ? 10 : 0;
     a.dy = dy.data_ptr(), a.map = map_of(copy), a.relu = true;
+    if (pitched) a.dy = wide_dy.data_ptr(), a.dy_pitch = 15;
     a.mean = floats(dense.mean), a.inv_std = floats(dense.inv_std);
     a.scale = floats(dense.scale), a.shift = floats(dense.shift);
     a.dweight = floats(terms), a.dbias = floats(terms) + 6, a.dx = dx.data_ptr();

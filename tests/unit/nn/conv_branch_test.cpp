@@ -45,7 +45,9 @@ TEST(ConvBranch, HasTheSumOfBothGradients) {
       const at::Tensor of_weight = torch::autograd::grad({loss(again.product, again.passed_on)},
                                                          {p.weight}, {}, {}, false, true)[0];
       EXPECT_EQ(of_weight.defined(), uses_product);
-      if (uses_product) EXPECT_TRUE(at::allclose(of_weight, expected[1]));
+      if (uses_product) {
+        EXPECT_TRUE(at::allclose(of_weight, expected[1]));
+      }
     }
   }
 }

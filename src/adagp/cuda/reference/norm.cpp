@@ -204,7 +204,9 @@ std::vector<float> unmasked(const NormBackwardArgs& a) {
       const int64_t from = at_pitch(i, a.map, a.pitch);
       const float out =
           a.y != nullptr ? y.get(i) : normalised(x, from, a.scale, a.shift, i % channels);
-      if (let_through(out, a)) dz[static_cast<size_t>(i)] = dy.get(i);
+      if (let_through(out, a)) {
+        dz[static_cast<size_t>(i)] = dy.get(at_pitch(i, a.map, a.dy_pitch));
+      }
     }
     return dz;
   }
@@ -259,7 +261,7 @@ void norm_apply(const ApplyArgs& args) {
     float value = normalised(x, at_pitch(i, args.map, args.pitch), args.scale, args.shift,
                              i % args.map.channels);
     if (args.residual != nullptr) value += residual.get(i);
-    y.set(i, clipped(value, args));
+    y.set(at_pitch(i, args.map, args.y_pitch), clipped(value, args));
   }
 }
 
