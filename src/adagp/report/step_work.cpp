@@ -212,6 +212,9 @@ class Counter {
       return;
     }
     if (o_.fused && row.op == "concat" && convolved_ > 0) return grown(row, s, op, backward);
+    // Branches that end in a norm write into one map. (Counted as if all did where the last one
+    // does.)
+    if (o_.fused && row.op == "concat" && std::exchange(norm_, 0) > 0) return;
     const bool known = std::exchange(grown_, false) && row.op == "batch_norm";
     auto [forward, back] = own_pass(row, s);
     if (known) forward -= s.in;  // of the statistics

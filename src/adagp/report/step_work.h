@@ -43,8 +43,8 @@ struct Work {
 struct WorkOptions {
   int64_t batch = 1;
   int64_t element_bytes = 4;  // of activations, their gradients and the weights of products
-  // As our GPU kernels do it: activation, addition and pool happen in the pass of the norm before
-  // them, and the summary in the pass of its statistics.
+  // As our GPU kernels do it: activation, addition, pool and concat happen in the pass of the norm
+  // before them, and the summary in the pass of its statistics.
   bool fused = false;
   optim::Config optim;
   predictor::Config predictor;

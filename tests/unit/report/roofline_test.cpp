@@ -167,6 +167,30 @@ TEST(Roofline, DenseBlocksCopyTheirNewChannelsAndTakeTheirStatisticsOnce) {
   EXPECT_EQ(bytes(Step::kGp, Kind::kSummaries), summaries - 4 * 128 * (4 + 2));
 }
 
+// Two branches of convolution, norm and ReLU, and their concat: with our kernels it costs nothing.
+TEST(Roofline, BranchesThatEndInANormAreJoinedInItsPass) {
+  layers::Table table{"branches", "8x8", {}};
+  for (const char* name : {"left", "right"}) {
+    layers::Row norm = roofline_row(name, "batch_norm", {4, 8, 8}, {4, 8, 8});
+    norm.weights = norm.bias = 4;
+    table.rows.push_back(roofline_row(name, "conv2d", {3, 8, 8}, {4, 8, 8}));
+    table.rows.push_back(norm);
+    table.rows.push_back(roofline_row(name, "activation", {4, 8, 8}, {4, 8, 8}));
+  }
+  table.rows.push_back(roofline_row("concat", "concat", {8, 8, 8}, {8, 8, 8}));
+  for (layers::Row& row : table.rows) complete(row);
+  WorkOptions o = two_examples();
+  const auto bytes = [&](Step step, Kind kind) {
+    return at_limit(step, step_work(table, o, step), {1, 1}).kinds[static_cast<size_t>(kind)].bytes;
+  };
+  // Two ReLUs and the concat, each a read and a write of 2 * 64 positions.
+  EXPECT_EQ(bytes(Step::kForward, Kind::kElementwise), 4 * 128 * (8 + 8 + 8 + 8));
+  o.fused = true;
+  EXPECT_EQ(bytes(Step::kForward, Kind::kElementwise), 0);
+  EXPECT_EQ(bytes(Step::kBp, Kind::kElementwise), 0);
+  EXPECT_EQ(bytes(Step::kForward, Kind::kNorm), 4 * 128 * 3 * 8);
+}
+
 TEST(Roofline, EachPieceTakesTheSlowerOfArithmeticAndMemory) {
   std::vector<Work> work(2);
   work[0] = {"a", "forward", Kind::kConvolution, 100, 10};  // 10 s of arithmetic, 2 s of memory
