@@ -27,7 +27,7 @@ MixedImpl::MixedImpl(int64_t in, const Branches& branches, const Options& option
     for (const Step& step : branch) {
       run.steps.push_back(build(step, /*shared=*/run.steps.empty(), channels, options));
     }
-    run.first = out_;
+    run.first_channel = out_;
     out_ += channels;
   }
 }
@@ -87,11 +87,12 @@ MixedImpl::Run MixedImpl::build(const Step& step, bool shared, int64_t& channels
 at::Tensor MixedImpl::forward(at::Tensor x) {
   nn::JoinedMap joined(out_);
   std::vector<at::Tensor> outputs;
-  for (const auto& [steps, first] : branches_) {
+  for (const auto& [steps, first_channel] : branches_) {
     at::Tensor y;
     for (size_t i = 0; i < steps.size(); ++i) {
       const bool last = i + 1 == steps.size();
-      y = steps[i](i == 0 ? x : y, last ? nn::MapPlace{&joined, first} : nn::MapPlace{});
+      const nn::MapPlace place = last ? nn::MapPlace{&joined, first_channel} : nn::MapPlace{};
+      y = steps[i](i == 0 ? x : y, place);
     }
     outputs.push_back(std::move(y));
   }

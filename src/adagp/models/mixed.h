@@ -59,7 +59,7 @@ class MixedImpl : public torch::nn::Module {
 
   struct BranchRun {
     std::vector<Run> steps;
-    int64_t first = 0;  // channel of its result in the module's output
+    int64_t first_channel = 0;  // of its result in the module's output
   };
   std::vector<BranchRun> branches_;
   int64_t out_ = 0;

@@ -13,6 +13,14 @@
 namespace adagp::nn {
 namespace {
 
+cuda::NarrowConvArgs narrow_conv_args(const at::Tensor& x) {
+  cuda::NarrowConvArgs args;
+  args.map = device::map_of(x);
+  args.block_memory = device::block_memory(x.device());
+  args.x = x.const_data_ptr();
+  return args;
+}
+
 class NarrowConvFunction : public torch::autograd::Function<NarrowConvFunction> {
  public:
   static at::Tensor forward(torch::autograd::AutogradContext* ctx, const at::Tensor& x,
@@ -59,10 +67,7 @@ at::Tensor narrow_conv_forward(const at::Tensor& x, const at::Tensor& weight) {
   RECORD_USER_SCOPE("adagp::convolution");  // for experiment/kind_timer.h
   at::Tensor y = at::empty({x.size(0), weight.size(0), x.size(2), x.size(3)}, x.options(),
                            at::MemoryFormat::ChannelsLast);
-  cuda::NarrowConvArgs args;
-  args.map = device::map_of(x);
-  args.block_memory = device::block_memory(x.device());
-  args.x = x.const_data_ptr();
+  cuda::NarrowConvArgs args = narrow_conv_args(x);
   args.weight = weight.const_data_ptr();
   args.y = y.mutable_data_ptr();
   if (x.is_cuda()) {
@@ -78,10 +83,7 @@ at::Tensor narrow_conv_weight_gradient(const at::Tensor& dy, const at::Tensor& x
   RECORD_USER_SCOPE("adagp::convolution");
   // Like the weight: the optimizer's kernels go by memory order.
   at::Tensor dweight = at::empty_like(weight);
-  cuda::NarrowConvArgs args;
-  args.map = device::map_of(x);
-  args.block_memory = device::block_memory(x.device());
-  args.x = x.const_data_ptr();
+  cuda::NarrowConvArgs args = narrow_conv_args(x);
   args.dy = dy.const_data_ptr();
   args.dweight = dweight.mutable_data_ptr();
   if (!x.is_cuda()) {

@@ -105,10 +105,10 @@ std::vector<at::Tensor> inception_gradients(const std::string& device, const at:
   return out;
 }
 
-// On a CPU its blocks end in a concat. Gradients of a network without training grow the rounding of
-// each layer: in plain PyTorch those in bf16 are 1.2 times their own length from those in fp32. So
-// fp32, and a bound far above its rounding (2^-24 grows to some 1e-4 in as many layers) and far
-// below 1, which a branch in the place of another one would give.
+// On a CPU its blocks end in a concat. A network without training multiplies the rounding of each
+// layer: in plain PyTorch (whole width, batch 8) its gradients in fp32 are 0.015 to 0.019 of their
+// length from those in fp64, and those in bf16 are 1.2 from those in fp32. So fp32, and a bound
+// five times as large; a branch in the place of another one gives about 1.
 TEST_F(GpuTest, InceptionsGradientsAreThoseOfACpu) {
   at::manual_seed(54);
   const at::Tensor images = at::randn({8, 3, 32, 32}), of_logits = at::randn({8, 10});
@@ -116,7 +116,7 @@ TEST_F(GpuTest, InceptionsGradientsAreThoseOfACpu) {
              found = inception_gradients("cuda", images, of_logits);
   ASSERT_EQ(expected.size(), found.size());
   for (size_t i = 0; i < expected.size(); ++i) {
-    EXPECT_LE(test::distance(found[i], expected[i]), 0.05) << i;
+    EXPECT_LE(test::distance(found[i], expected[i]), 0.1) << i;
   }
 }
 
