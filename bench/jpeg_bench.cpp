@@ -29,7 +29,11 @@ using adagp::core::fs::path;
 constexpr const char* kUsage =
     "jpeg_bench [threads] [folder with train/CLASS/*.jpg and test/CLASS/*.jpg]\n"
     "Images per second of the loader beside TurboJPEG alone; 2 threads unless told. Without a\n"
-    "folder it makes one: photograph-like textures of ImageNet's usual sizes.";
+    "folder it makes one: photograph-like textures of ImageNet's usual sizes.\n"
+    "\n"
+    "jpeg_bench --make FOLDER IMAGES\n"
+    "Such a folder to train on: so many files in train/, 64 in test/. From the 65th on they are\n"
+    "copies of earlier ones.";
 constexpr int kRounds = 7;
 constexpr int64_t kBatch = 16;
 
@@ -88,17 +92,24 @@ std::string make_jpeg(int width, int height, uint64_t seed) {
   return out;
 }
 
+constexpr int kTextures = 64;  // of each half; more files are copies
+
 // The last of the sizes is large enough to be decoded at half its size.
-void make_folder(const path& folder, bool with_large) {
+void make_folder(const path& folder, bool with_large, int64_t train_files = kTextures) {
   constexpr int kSizes[][2] = {{500, 375}, {500, 375}, {375, 500}, {500, 333}, {500, 375},
                                {500, 334}, {640, 480}, {400, 300}, {500, 375}, {1024, 768}};
   int64_t number = 0;
   for (const char* half : {"train", "test"}) {
-    for (int i = 0; i < 64; ++i, ++number) {
+    std::vector<std::string> textures;
+    for (int i = 0; i < kTextures; ++i, ++number) {
       const auto& size = kSizes[number % (std::ssize(kSizes) - (with_large ? 0 : 1))];
+      textures.push_back(make_jpeg(size[0], size[1], static_cast<uint64_t>(number)));
+    }
+    const int64_t files = half == std::string("train") ? train_files : kTextures;
+    for (int64_t i = 0; i < files; ++i) {
       const path file = folder / half / (i % 2 == 0 ? "a" : "b") / (std::to_string(i) + ".jpg");
       adagp::core::make_folder(file.parent_path());
-      adagp::core::write_file(file, make_jpeg(size[0], size[1], static_cast<uint64_t>(number)));
+      adagp::core::write_file(file, textures[static_cast<size_t>(i % kTextures)]);
     }
   }
 }
@@ -198,13 +209,14 @@ void compare_made(bool with_large, int threads) {
   compare_folder(folder, threads);
 }
 
-int threads_of(const std::string& text) {
-  int threads = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), threads);
-  if (error != std::errc() || end != text.data() + text.size() || threads < 1 || threads > 1024) {
-    throw adagp::UsageError("threads: '" + text + "', expected a number from 1 to 1024");
+int number_of(const char* what, const std::string& text, int most) {
+  int number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc() || end != text.data() + text.size() || number < 1 || number > most) {
+    throw adagp::UsageError(
+        adagp::core::cat(what, ": '", text, "', expected a number from 1 to ", most));
   }
-  return threads;
+  return number;
 }
 
 }  // namespace
@@ -215,8 +227,13 @@ int main(int argc, char** argv) try {
     std::puts(kUsage);
     return 0;
   }
+  if (!args.empty() && args[0] == "--make") {
+    if (args.size() != 3) throw adagp::UsageError("--make wants a folder and a number of images");
+    make_folder(args[1], true, number_of("images", args[2], 10'000'000));
+    return 0;
+  }
   if (args.size() > 2) throw adagp::UsageError("more than two arguments");
-  const int threads = args.empty() ? 2 : threads_of(args[0]);
+  const int threads = args.empty() ? 2 : number_of("threads", args[0], 1024);
   if (args.size() == 2) {
     compare_folder(args[1], threads);
     return 0;

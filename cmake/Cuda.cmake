@@ -20,7 +20,7 @@ if(ADAGP_TORCH AND NOT ADAGP_ASAN AND
   set(CMAKE_CUDA_HOST_COMPILER ${CMAKE_CXX_COMPILER} CACHE FILEPATH "" FORCE)
   if(NOT CMAKE_CUDA_ARCHITECTURES)
     # Tensor cores with bf16 begin with 8.0; machine code for these, and for later ones PTX.
-    set(CMAKE_CUDA_ARCHITECTURES 80-real 90 CACHE STRING "")
+    set(CMAKE_CUDA_ARCHITECTURES 80-real 90a-real 90-virtual CACHE STRING "")
   endif()
   include(CheckLanguage)
   check_language(CUDA)

@@ -18,6 +18,7 @@
 #include "adagp/cuda/norm.h"
 #include "adagp/cuda/optim.h"
 #include "adagp/cuda/predictor.h"
+#include "adagp/cuda/train_plan.h"
 
 namespace {
 
@@ -283,6 +284,14 @@ void predictor(Bench& bench, const std::vector<Layer>& shapes) {
   // Gradients twice, errors written once and read twice, all bf16; Adam on the FC.
   bench.line("predictor_train", 1, 10 * each + 30.0 * static_cast<double>(widest * kFeatures),
              [&](Stream to) { predictor_train(t, to); });
+  TrainPlan plan = train_plan(all.data(), count, widest, t.workspace);
+  const auto part = [&](const char* name, void (*go)(const TrainArgs&, TrainPlan&, Stream)) {
+    bench.line(name, 1, 0, [&, go](Stream to) { go(t, plan, to); });
+  };
+  part("train_squares", train_squares);
+  part("train_errors", train_errors);
+  part("train_products", train_products);
+  part("train_steps", train_steps);
   bench.line("features_train", 1, 10 * each + 30.0 * static_cast<double>(widest * kFeatures),
              [&](Stream to) {
                predictor_features(f, to);

@@ -45,6 +45,12 @@ struct Tile {
 };
 static_assert(Tile::shared_bytes(2) <= 98 * 1024, "more than some GPUs have");
 
+// What the products need of the net.
+struct Net {
+  const uint16_t *features, *weights;
+  const float* bias;
+};
+
 inline int64_t steps_of(int64_t rows, int64_t cols) {
   return ((rows + kRows - 1) / kRows) * ((cols + Tile::kCols - 1) / Tile::kCols);
 }

@@ -10,12 +10,6 @@ __device__ inline uint32_t own_quad(uint32_t place, int array, int i) {
   return place + static_cast<uint32_t>(array * Tile::kArrayBytes + i * kThreads * kQuadBytes);
 }
 
-// What the products need of the net.
-struct Net {
-  const uint16_t *features, *weights;
-  const float* bias;
-};
-
 // Work does something with every step:
 //   kArrays                       of four floats per quad, that it copies to shared memory
 //   ask(step, place)              begins the copies; those of the block's first steps before

@@ -55,6 +55,12 @@ __device__ inline void copy_async_half(uint32_t to, const void* from, bool valid
   asm volatile("cp.async.ca.shared.global [%0], [%1], 8, %2;\n" ::"r"(to), "l"(from), "r"(bytes)
                : "memory");
 }
+// 4 bytes.
+__device__ inline void copy_async_word(uint32_t to, const void* from, bool valid) {
+  const int bytes = valid ? 4 : 0;
+  asm volatile("cp.async.ca.shared.global [%0], [%1], 4, %2;\n" ::"r"(to), "l"(from), "r"(bytes)
+               : "memory");
+}
 // All copies since the last commit are a group; wait until at most `kPending` groups are under way.
 // A thread waits for its own copies only: others' need a __syncthreads() behind it.
 __device__ inline void copy_commit() {

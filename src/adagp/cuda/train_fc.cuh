@@ -4,20 +4,22 @@
 
 #include "adagp/cuda/launch.cuh"
 #include "adagp/cuda/rules.cuh"
+#include "adagp/cuda/train_line.cuh"
 #include "adagp/cuda/train_plan.h"
 #include "adagp/cuda/vec4.cuh"
 
 namespace adagp::cuda::train_fc {
 
 constexpr int kThreads = 512;
-constexpr int kTile = kProductRows * kFeatures;
+constexpr int kTile = kProductCols * kFeatures;
 constexpr int kBlocksOfTile = kTile / (4 * kThreads);
 
 struct FcArgs {
   ParamSlot weight, bias;
   uint16_t* low;
   bool quads;
-  int widest, segments;
+  int widest;
+  TrainShape shape;
   TrainSpace space;
   Rule rule;
   const float *lr, *scale;
@@ -33,7 +35,7 @@ inline FcArgs args_of(const TrainArgs& args, const TrainPlan& plan) {
   fc.quads = allows_quads(fc.weight.weight, 4) && allows_quads(fc.weight.first, 4) &&
              allows_quads(fc.weight.second, 4) && allows_quads(fc.low, 2);
   fc.widest = static_cast<int>(args.net.widest);
-  fc.segments = plan.shape.segments;
+  fc.shape = plan.shape;
   fc.space = plan.space;
   fc.rule = rule_of(args.rule);
   fc.lr = args.rule.lr;
@@ -76,10 +78,11 @@ __device__ inline void step_bias(const FcArgs& args, int at, float gradient) {
 }
 
 // Four weights of one output per thread; the weights are on their way while the products end.
-__device__ inline void step_block(const FcArgs& args, int block) {
+template <typename Table>
+__device__ inline void step_block(const Table& table, const FcArgs& args, int block) {
   const int tile = block / kBlocksOfTile, part = block % kBlocksOfTile;
   const int tid = static_cast<int>(threadIdx.x), inside = 4 * (part * kThreads + tid);
-  const int col = tile * kProductRows + inside / kFeatures;
+  const int col = tile * kProductCols + inside / kFeatures;
   const int64_t at = static_cast<int64_t>(col) * kFeatures + inside % kFeatures;
   const ParamSlot& weights = args.weight;
   const bool valid = col < args.widest, quads = args.quads;
@@ -89,15 +92,18 @@ __device__ inline void step_block(const FcArgs& args, int block) {
     if (weights.first != nullptr) load_quad(values.first, weights.first + at, 4, quads);
     if (weights.second != nullptr) load_quad(values.second, weights.second + at, 4, quads);
   }
+  const Runs& runs = args.shape.products;
+  const int line_begin = line_before(table, tile), line_end = line_before(table, tile + 1);
+  // None where no layer is as wide: gradient 0.
+  const int slots = line_begin < line_end ? runs.blocks_of(line_begin, line_end) : 0;
+  const int64_t slot = static_cast<int64_t>(runs.block_at(line_begin)) + tile;
   wait_for_before();
 
-  const int segments = args.space.segments[tile];  // none where no layer is as wide: gradient 0
-  const int64_t slot = static_cast<int64_t>(tile) * args.segments;
   if (valid) {
     const auto* from = reinterpret_cast<const float4*>(args.space.weights + slot * kTile + inside);
     float gradient[4] = {};
 #pragma unroll 4
-    for (int s = 0; s < segments; ++s) {
+    for (int s = 0; s < slots; ++s) {
       const float4 more = from[s * (kTile / 4)];
       gradient[0] += more.x, gradient[1] += more.y, gradient[2] += more.z, gradient[3] += more.w;
     }
@@ -108,11 +114,11 @@ __device__ inline void step_block(const FcArgs& args, int block) {
     store_low_quad(args.low + at, values.weight, 4, quads);
   }
 
-  const int output = tile * kProductRows + tid;
-  if (part != 0 || tid >= kProductRows || output >= args.widest) return;
+  const int output = tile * kProductCols + tid;
+  if (part != 0 || tid >= kProductCols || output >= args.widest) return;
   float gradient = 0;
-  for (int s = 0; s < segments; ++s) {
-    gradient += args.space.biases[(slot + s) * kProductRows + tid];
+  for (int s = 0; s < slots; ++s) {
+    gradient += args.space.biases[(slot + s) * kProductCols + tid];
   }
   step_bias(args, output, gradient);
 }

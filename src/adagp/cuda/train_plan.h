@@ -1,50 +1,80 @@
 #pragma once
-// How predictor_train shares its work out and what it keeps in the workspace. Host code.
+// How predictor_train shares its work out and what it keeps in the workspace. Host code, and what
+// the kernels ask of it.
 //
 // In order, one launch each, and each begins while the one before ends:
 //   squares    mean square of each layer's gradient -> scale
 //   errors     E = bf16(features . fc^T + bias - g / scale), all layers behind one another; the
-//   loss products   per layer   share * E . fc    -> gradient of the features, in slots (splits of
-//   cols)
-//              per columns share * E^T . X   -> gradient of fc, in slots (segments of rows)
+//              loss; and share * E . fc -> gradient of the features, in slots
+//   products   share * E^T . features -> gradient of fc, in slots
 //   steps      fc's slots added up, and Adam; beside it the features' slots added up, back through
 //              pool, ReLU and convolution, and Adam
 // A slot has one writer and slots are added up in their order: the result is the same in every run.
 
 #include <cstdint>
 
+#include "adagp/cuda/both_sides.h"
 #include "adagp/cuda/layer_table.h"
 #include "adagp/cuda/predictor.h"
 
 namespace adagp::cuda {
+
+// Products go along their sum in chunks. A tile is 128 rows of E with all of its layer's columns,
+// 64 a chunk (errors), or 128 columns of fc with the rows of all layers that have them, 32 a chunk
+// (products).
+constexpr int kErrorRows = 128, kErrorCols = 64, kProductCols = 128, kProductRows = 32;
+// The blocks that find a place on an H200 at once. They do not depend on the device, because the
+// order of the sums depends on them.
+constexpr int kTrainBlocks = 132;
+constexpr int kLeastRun = 2;         // chunks: fewer are not worth a block
+constexpr int kSquareChunk = 32768;  // elements of a block
+constexpr int kConvBlocks = 264, kConvParts = kChannels * 9 + kChannels;
+
+// The chunks of all tiles lie in a line, and blocks take runs of equal length of it. So a tile
+// belongs to the blocks whose runs it touches, in their order, and each has a slot for its part.
+struct Runs {
+  int total = 0, length = 1;
+
+  ADAGP_ON_BOTH_SIDES int blocks() const { return (total + length - 1) / length; }
+  ADAGP_ON_BOTH_SIDES int block_at(int chunk) const { return chunk / length; }
+  ADAGP_ON_BOTH_SIDES int blocks_of(int begin, int end) const {
+    return block_at(end - 1) - block_at(begin) + 1;
+  }
+};
 
 struct TrainLayer {
   const void* gradient = nullptr;
   int64_t error = 0;  // of its E in the workspace, in elements
   int first_row = 0, rows = 0, cols = 0;
   int error_cols = 0;     // cols, to a multiple of 8: what E's rows are long; the rest are zeros
-  int slot_row = 0;       // its first row of feature slots: [splits, rows]
-  int splits = 0;         // of its columns
+  int first_chunk = 0;    // in the line of the errors' chunks
+  int slot_row = 0;       // its first row of feature slots: [slots, rows]
   bool is_float = false;  // the gradient
   bool quads = false;     // the gradient, see vec4.cuh
   float share = 0;        // 2 / (layers * rows * cols)
+
+  ADAGP_ON_BOTH_SIDES int chunks_across() const { return (cols + kErrorCols - 1) / kErrorCols; }
+  ADAGP_ON_BOTH_SIDES int chunks_down() const { return (rows + kProductRows - 1) / kProductRows; }
+  ADAGP_ON_BOTH_SIDES int error_tiles() const { return (rows + kErrorRows - 1) / kErrorRows; }
+  ADAGP_ON_BOTH_SIDES int fc_tiles() const { return (cols + kProductCols - 1) / kProductCols; }
+  // The feature slots of a row.
+  ADAGP_ON_BOTH_SIDES int slots(const Runs& runs, int row) const {
+    const int begin = first_chunk + row / kErrorRows * chunks_across();
+    return runs.blocks_of(begin, begin + chunks_across());
+  }
 };
 
 using TrainTable = LayerTable<TrainLayer, kMostTrained>;
 
-// The products' tiles: kProductRows x all 256 features, in chunks of kChunk along the sum.
-constexpr int kProductRows = 64, kChunk = 32;
-// Long enough that all blocks of a network of ten layers find a place on an H200 at once.
-constexpr int kSplit = 48 * kChunk;  // columns of a feature slot
-constexpr int kMostSegments = 8;     // slots of a tile of fc
-constexpr int kSegmentChunks = 48;   // of a slot, if kMostSegments suffice
-constexpr int kSquareChunk = 16384;  // elements of a block
-constexpr int kConvBlocks = 264, kConvParts = kChannels * 9 + kChannels;
+// What a layer has of the products' chunks before fc's tile `tile`. The chunks of a tile are those
+// of its layers, one behind the other.
+ADAGP_ON_BOTH_SIDES inline int chunks_before(const TrainLayer& layer, int tile) {
+  return layer.chunks_down() * (tile < layer.fc_tiles() ? tile : layer.fc_tiles());
+}
 
 struct TrainShape {
-  int layers = 0;
-  int fc_tiles = 0;  // of kProductRows columns of fc
-  int segments = 0, segment_chunks = 0;
+  int fc_tiles = 0;
+  Runs errors, products;
 };
 
 // Places in the workspace.
@@ -53,9 +83,8 @@ struct TrainSpace {
   float* squares = nullptr;      // [blocks]
   float* losses = nullptr;       // [blocks]
   float* conv = nullptr;         // [kConvBlocks, kConvParts]
-  int* segments = nullptr;       // [fc_tiles]: how many are in use
-  float* biases = nullptr;       // [fc_tiles, segments, 64]
-  float* weights = nullptr;      // [fc_tiles, segments, 64, 256]
+  float* biases = nullptr;       // [slots of fc, 128]; block b has slot b + t for tile t
+  float* weights = nullptr;      // [slots of fc, 128, 256]
   float* inputs = nullptr;       // [slot rows, 256]
   uint16_t* errors = nullptr;    // [layer: rows, error_cols]
 };

@@ -1,45 +1,26 @@
-// The products of predictor_train: gradients of the features and of fc from the errors, in slots.
+// The third launch of predictor_train: the gradient of fc from the errors, in slots.
 
 #include "adagp/cuda/blocks.cuh"
 #include "adagp/cuda/launch.cuh"
-#include "adagp/cuda/product_tile.cuh"
+#include "adagp/cuda/stages.cuh"
+#include "adagp/cuda/tile_products.cuh"
+#include "adagp/cuda/train_line.cuh"
 #include "adagp/cuda/train_plan.h"
 
 namespace adagp::cuda {
 namespace {
 
-constexpr int kWarps = product::kThreads / 32;
+// A stage is 32 rows of features, then of E for 128 columns. Four warps have 64 of these columns.
+constexpr int kThreads = 256, kStages = 4, kLag = 1, kSteps = kProductRows / 16;
+constexpr int kBlock = kProductRows * tile::kRowBytes;
+constexpr int kErrorsAt = 4 * kBlock, kStageBytes = kErrorsAt + 2 * kBlock;
+static_assert(kThreads / 128 * 64 == kProductCols);
 
 struct ProductArgs {
-  const uint16_t *features, *fc_low;
+  const uint16_t* features;
   TrainShape shape;
   TrainSpace space;
 };
-
-// 64 rows of a layer's E times fc, over one split of the columns.
-__device__ inline void features_gradient(const TrainLayer& layer, int block,
-                                         const ProductArgs& args) {
-  const int split = block % layer.splits, row = block / layer.splits * kProductRows;
-  const int end = min(layer.cols, (split + 1) * kSplit);
-  const int rows = min(kProductRows, layer.rows - row);
-  const uint16_t* errors =
-      args.space.errors + layer.error + static_cast<int64_t>(row) * layer.error_cols;
-  product::Sums sums;
-  const product::Lanes lanes = product::lanes_of<false>();
-  int col = split * kSplit;
-  const int chunks = (end - col + kChunk - 1) / kChunk;
-  product::for_chunks(
-      chunks,
-      [&](uint32_t stage) {
-        product::copy_b(stage, args.fc_low + static_cast<int64_t>(col) * kFeatures, end - col);
-        product::copy_error<false>(stage, errors + col, layer.error_cols, rows,
-                                   layer.error_cols - col);
-        col += kChunk;
-      },
-      [&](uint32_t stage) { product::multiply<false>(sums, lanes, stage); });
-  const int64_t slot = layer.slot_row + static_cast<int64_t>(split) * layer.rows + row;
-  product::store(args.space.inputs + slot * kFeatures, sums, layer.share, rows);
-}
 
 // Chunks of rows of those layers that have column `col`, in the order of the layers.
 struct Walk {
@@ -54,134 +35,196 @@ __device__ inline void next_layer(const Table& table, int col, Walk& walk) {
 }
 template <typename Table>
 __device__ inline void next_chunk(const Table& table, int col, Walk& walk) {
-  walk.row += kChunk;
+  walk.row += kProductRows;
   if (walk.row >= table.layer[walk.layer].rows) next_layer(table, col, walk);
 }
 
-// The walk's place after `skipped` chunks, and the chunks of all layers.
-struct Start {
-  Walk walk;
-  int chunks = 0;
-};
 template <typename Table>
-__device__ inline Start start_of(const Table& table, int col, int skipped) {
-  Start start;
-  for (int l = 0; l < table.count; ++l) {
-    if (table.layer[l].cols <= col) continue;
-    const int chunks = (table.layer[l].rows + kChunk - 1) / kChunk;
-    if (skipped >= start.chunks && skipped < start.chunks + chunks) {
-      start.walk = {l, (skipped - start.chunks) * kChunk};
-    }
-    start.chunks += chunks;
+__device__ inline Walk walk_from(const Table& table, int col, int skipped) {
+  Walk walk;
+  for (next_layer(table, col, walk); skipped >= table.layer[walk.layer].chunks_down();) {
+    skipped -= table.layer[walk.layer].chunks_down();
+    next_layer(table, col, walk);
   }
-  return start;
+  walk.row = skipped * kProductRows;
+  return walk;
 }
 
-// Sums of E's columns: a lane has two columns, a warp four rows of each chunk.
+__device__ inline uint32_t place_error(int row, int piece) {
+  return kErrorsAt + tile::place_wide(row, piece, kBlock);
+}
+
+// Rows of features and of E, of which `rows` exist; E's have `cols` more elements.
+__device__ inline void copy_rows(uint32_t stage, const uint16_t* features, const uint16_t* errors,
+                                 int stride, int rows, int cols) {
+  const int tid = static_cast<int>(threadIdx.x), lane = tid % 32, warp = tid / 32;
+  const uint32_t to = stage + tile::place_wide(warp, lane, kBlock);
+  const uint16_t* from = features + warp * kFeatures + 8 * lane;
+#pragma unroll
+  for (int i = 0; i < kProductRows / 8; ++i) {
+    const bool valid = warp + 8 * i < rows;
+    copy_async(to + i * tile::kEightRows, valid ? from + 8 * i * kFeatures : features, valid);
+  }
+  const int row = tid / 16, piece = tid % 16;
+  const uint32_t to_error = stage + place_error(row, piece);
+#pragma unroll
+  for (int i = 0; i < kProductRows / 16; ++i) {
+    const bool valid = row + 16 * i < rows && 8 * piece < cols;
+    copy_async(to_error + i * tile::kSixteenRows,
+               errors + (valid ? static_cast<int64_t>(row + 16 * i) * stride + 8 * piece : 0),
+               valid);
+  }
+}
+
+// Sums of E's columns: a thread has two columns of eight rows of each chunk.
 struct BiasSums {
   float first = 0, second = 0;
 
   __device__ void add(uint32_t stage) {
-    const int lane = static_cast<int>(threadIdx.x % 32), warp = static_cast<int>(threadIdx.x / 32);
+    const int pair = static_cast<int>(threadIdx.x) % 64, part = static_cast<int>(threadIdx.x) / 64;
 #pragma unroll
-    for (int i = 0; i < kChunk / kWarps; ++i) {
-      const int row = warp * (kChunk / kWarps) + i;
-      const uint32_t at = product::place_error<true>(row, lane / 4) + lane % 4 * 4;
-      const uint32_t pair = load_shared(stage + at);
-      first += first_low(pair);
-      second += second_low(pair);
+    for (int i = 0; i < kProductRows / 4; ++i) {
+      const int row = part * (kProductRows / 4) + i;
+      const uint32_t both = load_shared(stage + place_error(row, pair / 4) + pair % 4 * 4);
+      first += first_low(both);
+      second += second_low(both);
     }
   }
-  __device__ void store(float* to, float share) const {
-    __shared__ float sums[kWarps][kProductRows];
-    const int tid = static_cast<int>(threadIdx.x), lane = tid % 32;
-    sums[tid / 32][2 * lane] = first;
-    sums[tid / 32][2 * lane + 1] = second;
+  __device__ void scale(float by) {
+    first *= by;
+    second *= by;
+  }
+  __device__ void store(float* to) const {
+    __shared__ float sums[4][kProductCols];
+    const int tid = static_cast<int>(threadIdx.x);
+    __syncthreads();  // all have read those of the piece before
+    sums[tid / 64][2 * (tid % 64)] = first;
+    sums[tid / 64][2 * (tid % 64) + 1] = second;
     __syncthreads();
-    if (tid >= kProductRows) return;
-    float sum = 0;
-    for (int warp = 0; warp < kWarps; ++warp) sum += sums[warp][tid];
-    to[tid] = share * sum;
+    if (tid >= kProductCols) return;
+    to[tid] = sums[0][tid] + sums[1][tid] + sums[2][tid] + sums[3][tid];
   }
 };
 
-// E^T times the features for 64 columns, over one segment of the rows that have them.
+using Ring = Stages<kStages, kLag, kStageBytes>;
+
+// Chunks of one tile that a block has. Its copies run ahead of its products.
 template <typename Table>
-__device__ inline void fc_gradient(const Table& table, int tile, int segment,
-                                   const ProductArgs& args) {
-  const TrainShape& shape = args.shape;
-  const int first_col = tile * kProductRows, skipped = segment * shape.segment_chunks;
-  const Start start = start_of(table, first_col, skipped);
-  if (segment == 0 && threadIdx.x == 0) {
-    args.space.segments[tile] = (start.chunks + shape.segment_chunks - 1) / shape.segment_chunks;
+struct Piece {
+  const Table* table;
+  const ProductArgs* args;
+  int col, chunks;  // the first column of the tile
+  int64_t slot;     // where the sums go
+  Walk load, use;
+
+  // `chunks` from `skipped` on of those that the tile's layers have.
+  __device__ Piece(const Table& table, const ProductArgs& args, int tile, int skipped, int chunks)
+      : table(&table),
+        args(&args),
+        col(tile * kProductCols),
+        chunks(chunks),
+        slot(static_cast<int64_t>(blockIdx.x) + tile),
+        load(walk_from(table, col, skipped)),
+        use(load) {}
+
+  __device__ float share() const { return table->layer[use.layer].share; }
+  __device__ void copy(uint32_t stage) {
+    const TrainLayer& layer = table->layer[load.layer];
+    const int64_t row = static_cast<int64_t>(layer.first_row) + load.row;
+    copy_rows(
+        stage, args->features + row * kFeatures,
+        args->space.errors + layer.error + static_cast<int64_t>(load.row) * layer.error_cols + col,
+        layer.error_cols, layer.rows - load.row, layer.error_cols - col);
+    next_chunk(*table, col, load);
   }
-  const int chunks = min(shape.segment_chunks, start.chunks - skipped);
-  if (chunks <= 0) return;
+  __device__ void begin(const Ring& ring) {
+    ring.begin(chunks, [&](int /*chunk*/, uint32_t stage) { copy(stage); });
+  }
+};
 
-  product::Sums sums;
+// E^T times the features for a piece's columns and rows.
+struct Sums {
+  float part[kFeatures / 8][4] = {};  // [8 features][fragment]: a warp has 16 columns of fc
   BiasSums biases;
-  const product::Lanes lanes = product::lanes_of<true>();
-  Walk load = start.walk, use = start.walk;
-  float share = table.layer[use.layer].share;
-  product::for_chunks(
-      chunks,
-      [&](uint32_t stage) {
-        const TrainLayer& layer = table.layer[load.layer];
-        const int rows = layer.rows - load.row;
-        const int64_t row = static_cast<int64_t>(layer.first_row) + load.row;
-        product::copy_b(stage, args.features + row * kFeatures, rows);
-        product::copy_error<true>(stage,
-                                  args.space.errors + layer.error +
-                                      static_cast<int64_t>(load.row) * layer.error_cols + first_col,
-                                  layer.error_cols, rows, layer.error_cols - first_col);
-        next_chunk(table, first_col, load);
-      },
-      [&](uint32_t stage) {
-        // The sums are in units of the layer's share: they change with it.
-        const float now = table.layer[use.layer].share;
-        if (now != share) {
-          const float by = share / now;
-          sums.scale(by);
-          biases.first *= by;
-          biases.second *= by;
-          share = now;
-        }
-        product::multiply<true>(sums, lanes, stage);
-        biases.add(stage);
-        next_chunk(table, first_col, use);
-      });
-  const int64_t slot = static_cast<int64_t>(tile) * shape.segments + segment;
-  product::store(args.space.weights + slot * kProductRows * kFeatures, sums, share, kProductRows);
-  biases.store(args.space.biases + slot * kProductRows, share);
-}
 
-// The longer ones, of fc, come first.
+  __device__ void scale(float by) {
+#pragma unroll
+    for (auto& fragment : part) {
+#pragma unroll
+      for (float& sum : fragment) sum *= by;
+    }
+    biases.scale(by);
+  }
+
+  template <typename Piece>
+  __device__ void add(const Ring& ring, Piece& from) {
+    const int group = static_cast<int>(threadIdx.x) / 128;
+    // The sums are in units of the layer's share: they change with it.
+    float share = from.share();
+    ring.run(
+        from.chunks, [&](int /*chunk*/, uint32_t stage) { from.copy(stage); },
+        [&](int /*chunk*/, uint32_t stage) {
+          const float now = from.share();
+          if (now != share) {
+            tile::wait_for_products<0>();
+            tile::hold(part);
+            scale(share / now);
+            share = now;
+          }
+          tile::begin_multiply_add_transposed<kSteps>(
+              part, stage + kErrorsAt + static_cast<uint32_t>(group * kBlock), {stage, kBlock});
+          biases.add(stage);
+          next_chunk(*from.table, from.col, from.use);
+          tile::wait_for_products<kLag>();
+        });
+    tile::wait_for_products<0>();
+    tile::hold(part);
+    scale(share);
+  }
+};
+
 template <typename Table>
-__global__ void __launch_bounds__(product::kThreads, 2)
+__global__ void __launch_bounds__(kThreads, 1)
     products_kernel(const __grid_constant__ Table table, const __grid_constant__ ProductArgs args) {
+  const Runs& runs = args.shape.products;
+  const int begin = static_cast<int>(blockIdx.x) * runs.length;
+  const int end = min(begin + runs.length, runs.total);
+  const int row = static_cast<int>(threadIdx.x / 32 * 16 + threadIdx.x % 32 / 4);
+  const Ring ring{shared_address(shared_memory())};
+  int tile = tile_at(table, args.shape.fc_tiles, begin);
+  int tile_begin = line_before(table, tile);
+  const auto piece_at = [&](int at) {
+    const int tile_end = line_before(table, tile + 1), skipped = at - tile_begin;
+    tile_begin = tile_end;
+    return Piece<Table>(table, args, tile++, skipped, min(end, tile_end) - at);
+  };
+  Piece<Table> piece = piece_at(begin);
   wait_for_before();
-  const int block = static_cast<int>(blockIdx.x);
-  const int of_fc = args.shape.fc_tiles * args.shape.segments;
-  if (block < of_fc) {
-    fc_gradient(table, block % args.shape.fc_tiles, block / args.shape.fc_tiles, args);
-  } else {
-    const int l = find_range(table.offset, table.count, block - of_fc);
-    features_gradient(table.layer[l], block - of_fc - table.offset[l], args);
+  piece.begin(ring);
+#pragma unroll 1
+  for (int at = begin; at < end;) {
+    Sums sums;
+    sums.add(ring, piece);
+    __syncthreads();  // all are done with the stages
+    const int64_t slot = piece.slot;
+    at += piece.chunks;
+    if (at < end) {
+      piece = piece_at(at);
+      piece.begin(ring);
+    }
+    tile::store(args.space.weights + slot * kProductCols * kFeatures, sums.part, 1.0F, row,
+                kProductCols);
+    sums.biases.store(args.space.biases + slot * kProductCols);
   }
 }
 
 }  // namespace
 
 void train_products(const TrainArgs& args, TrainPlan& plan, Stream stream) {
-  const int64_t of_features = set_offsets(plan.table, [](const TrainLayer& layer) {
-    return static_cast<int64_t>((layer.rows + kProductRows - 1) / kProductRows) * layer.splits;
-  });
-  const int64_t of_fc = static_cast<int64_t>(plan.shape.fc_tiles) * plan.shape.segments;
-  const ProductArgs products{static_cast<const uint16_t*>(args.features),
-                             static_cast<const uint16_t*>(args.net.fc_low), plan.shape, plan.space};
+  const ProductArgs products{static_cast<const uint16_t*>(args.features), plan.shape, plan.space};
   with_smallest(plan.table, [&]<typename Table>(const Table& table) {
-    launch(Begin::kEarly, products_kernel<Table>, of_fc + of_features, product::kThreads,
-           product::kSharedBytes, stream, "predictor_train: products", table, products);
+    launch(Begin::kEarly, products_kernel<Table>, plan.shape.products.blocks(), kThreads,
+           kStages * kStageBytes, stream, "predictor_train: products", table, products);
   });
 }
 

@@ -22,6 +22,7 @@ struct ConvArgs {
   int blocks;
   float *fc_weight_steps, *fc_bias_steps;
   uint8_t* seen;
+  Runs runs;
   TrainSpace space;
   Rule rule;
   const float *lr, *scale;
@@ -34,10 +35,11 @@ struct Gradients {
 
 // The pooled features' gradients of the lane's half image: two rows of four pixels.
 __device__ inline void add_slots(float (&to)[8], const float* slots, const TrainLayer& layer,
-                                 int row, int lane) {
+                                 const Runs& runs, int row, int lane) {
+  const int count = layer.slots(runs, row);
 #pragma unroll 2
-  for (int split = 0; split < layer.splits; ++split) {
-    const int64_t slot = layer.slot_row + static_cast<int64_t>(split) * layer.rows + row;
+  for (int i = 0; i < count; ++i) {
+    const int64_t slot = layer.slot_row + static_cast<int64_t>(i) * layer.rows + row;
     const auto* from = reinterpret_cast<const float4*>(slots + slot * kFeatures + 8 * lane);
     const float4 top = from[0], bottom = from[1];
     to[0] += top.x, to[1] += top.y, to[2] += top.z, to[3] += top.w;
@@ -167,7 +169,7 @@ __device__ inline void add_block(const Table& table, const ConvArgs& args) {
         args.summaries + (static_cast<int64_t>(layer.first_row) + row) * kPixels);
     const float2 pixels = summary[lane];
     float pooled[8] = {};
-    add_slots(pooled, args.space.inputs, layer, row, lane);
+    add_slots(pooled, args.space.inputs, layer, args.runs, row, lane);
     __syncwarp();  // all are done with the image before
     put_pixels(image, lane, pixels);
     __syncwarp();
@@ -185,7 +187,7 @@ __global__ void __launch_bounds__(kThreads, 2)
   if (block < conv.blocks) {
     add_block(table, conv);
   } else {
-    train_fc::step_block(fc, block - conv.blocks);
+    train_fc::step_block(table, fc, block - conv.blocks);
   }
   if (last_block(conv.space.counters + 2)) finish(conv);
 }
@@ -201,6 +203,7 @@ ConvArgs conv_of(const TrainArgs& args, const TrainPlan& plan, int64_t blocks) {
   conv.fc_weight_steps = args.fc_weight.steps;
   conv.fc_bias_steps = args.fc_bias.steps;
   conv.seen = args.seen;
+  conv.runs = plan.shape.errors;
   conv.space = plan.space;
   conv.rule = rule_of(args.rule);
   conv.lr = args.rule.lr;

@@ -9,13 +9,9 @@
 #include <cuda_runtime.h>
 
 #include "adagp/cuda/mma.cuh"
+#include "adagp/cuda/quads.h"
 
 namespace adagp::cuda {
-
-// Host: whether an array of `bytes`-sized elements allows quads; null does.
-inline bool allows_quads(const void* array, int64_t bytes) {
-  return reinterpret_cast<uintptr_t>(array) % static_cast<uintptr_t>(4 * bytes) == 0;
-}
 
 // .cs: read once and written once in a step, so it should not drive anything else out of L2.
 __device__ inline void load_quad(float (&to)[4], const float* from, int valid, bool vector) {

@@ -96,6 +96,7 @@ class Problem {
     args.seen = seen->get();
     args.loss = loss->get();
     args.behind_features = early;
+    args.little_memory = little_memory;
     if (!on_device_) return cuda::reference::predictor_train(args);
     if (!workspace) {
       const int64_t bytes =
@@ -134,6 +135,7 @@ class Problem {
   // How the kernels are called: `early` only right behind make_features(), as train() is.
   cuda::Stream stream = nullptr;
   bool early = false;
+  bool little_memory = false;
 
   int64_t rows = 0;
   cuda::PredictorNet net;

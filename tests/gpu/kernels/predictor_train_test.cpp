@@ -64,8 +64,10 @@ void expect_low(Problem& kernel) {
 // Steps of both on new gradients each time. A large eps makes Adam's step smooth: with a small one
 // a gradient near 0 moves its weight by +lr or -lr, whichever way it was rounded.
 void expect_training(const std::vector<LayerShape>& shapes, int steps = 1,
-                     double tolerance = kRoundings, bool normalise = true) {
+                     double tolerance = kRoundings, bool normalise = true,
+                     bool little_memory = false) {
   Problem reference(shapes, false), kernel(shapes, true);
+  kernel.little_memory = little_memory;
   cuda::UpdateRule rule;
   rule.kind = cuda::UpdateRule::Kind::kAdam;
   rule.eps = 0.1F;
@@ -107,13 +109,13 @@ TEST_F(PredictorTraining, OneRowAndThree) {
   expect_training({{3, 1}}, 1, kOneRounding);
 }
 
-// Three splits of the columns.
+// Several slots of the features.
 TEST_F(PredictorTraining, WideLayer) {
   expect_training({{512, 4608}, {700, 64}});
 }
 
-// Of the rows, for the columns that both have.
-TEST_F(PredictorTraining, TwoSegments) {
+// Rows of two layers, for the columns that both have.
+TEST_F(PredictorTraining, SharedColumns) {
   expect_training({{1000, 64}, {700, 147}});
 }
 
@@ -121,9 +123,25 @@ TEST_F(PredictorTraining, UnlikeLayersTogether) {
   expect_training({{512, 2304}, {64, 27}, {65, 129}, {31, 133, Type::kFloat}, {70, 64}}, 2);
 }
 
-// Columns beyond a multiple of the split by one, and tiles that end in the middle of everything.
-TEST_F(PredictorTraining, ColumnsJustBeyondASplit) {
+// Columns and rows beyond a multiple of the tiles by one.
+TEST_F(PredictorTraining, ColumnsJustBeyondATile) {
   expect_training({{65, 1537}, {129, 129}, {33, 65}});
+}
+
+// More chunks than blocks: runs that begin and end anywhere in a tile, over several layers.
+TEST_F(PredictorTraining, LongRuns) {
+  expect_training({{300, 4608}, {1000, 1160}, {130, 64}, {64, 576}, {129, 2304}, {512, 200}});
+}
+
+// What GPUs with less shared memory run.
+TEST_F(PredictorTraining, LittleMemory) {
+  for (const int64_t cols : {9, 64, 147, 576}) {
+    expect_training({{100, cols}}, 1, kRoundings, true, /*little_memory=*/true);
+  }
+  expect_training({{512, 2304}, {64, 27}, {65, 129}, {31, 133, Type::kFloat}, {70, 64}}, 2,
+                  kRoundings, true, /*little_memory=*/true);
+  expect_training({{300, 4608}, {1000, 1160}, {130, 64}}, 1, kRoundings, true,
+                  /*little_memory=*/true);
 }
 
 TEST_F(PredictorTraining, SeveralStepsOnMixedLayers) {
@@ -147,7 +165,7 @@ TEST_F(PredictorTraining, ManyLayers) {
   expect_training(shapes, 2);
 }
 
-// More rows than the most segments hold at their usual length.
+// Many more rows than columns.
 TEST_F(PredictorTraining, ManyRows) {
   expect_training({{9000, 9}, {1000, 70}, {100, 27}});
 }

@@ -96,6 +96,10 @@ std::vector<at::Tensor> inception_gradients(const std::string& device, const at:
   config.model.name = "inception_v3";
   config.device = device;
   step::Session s = test::session(config);
+  // The network itself evaluates, its blocks train: norms with the batch's statistics, but without
+  // the classifier's dropout, which every device draws by itself.
+  s.net->eval();
+  for (const auto& child : s.net->children()) child->train();
   const at::Tensor logits = s.net->forward(images.to(s.device));
   logits.backward(of_logits.to(s.device));
   std::vector<at::Tensor> out;
