@@ -280,6 +280,7 @@ void predictor(Bench& bench, const std::vector<Layer>& shapes) {
   t.rows = rows;
   t.seen = device_memory<uint8_t>(1);
   t.loss = device_memory<float>(1);
+  t.block_memory = block_memory(0);
   t.workspace = device_memory<uint8_t>(train_workspace(all.data(), count, rows, widest));
   // Gradients twice, errors written once and read twice, all bf16; Adam on the FC.
   bench.line("predictor_train", 1, 10 * each + 30.0 * static_cast<double>(widest * kFeatures),

@@ -31,8 +31,8 @@ struct Layout {
   using Ring = Stages<kStages, kLag, kStageBytes>;
 };
 using Large = Layout<kErrorCols, 4, 1>;
-using Small = Layout<kErrorCols / 2, 2, 0>;  // as much as all GPUs since 8.0 have
-static_assert(Small::kBytes + 1024 <= 99 * 1024);
+using Small = Layout<kErrorCols / 2, 2, 0>;
+static_assert(Small::kBytes + 1024 <= 99 * 1024, "all GPUs since 8.0 have that much");
 
 // A lane's rows of a tile: this one and the eighth behind it.
 __device__ inline int own_row() {

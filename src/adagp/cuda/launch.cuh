@@ -21,14 +21,6 @@ inline bool overlaps_launches() {
   return kOverlapLaunches && major == 9;  // tried there alone
 }
 
-// That a block may have here.
-inline int most_shared_bytes() {
-  int device = 0, bytes = 0;
-  cudaGetDevice(&device);
-  cudaDeviceGetAttribute(&bytes, cudaDevAttrMaxSharedMemoryPerBlockOptin, device);
-  return bytes;
-}
-
 enum class Begin {
   kAfter,  // when the launch before is done
   kEarly,  // when all its blocks have ended or gone past wait_for_before(): it must be one of ours

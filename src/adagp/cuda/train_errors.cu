@@ -160,7 +160,7 @@ void train_errors(const TrainArgs& args, TrainPlan& plan, Stream stream) {
       launch(begin, errors_kernel<Layout, Table>, runs.blocks(), kThreads, Layout::kBytes, stream,
              "predictor_train: errors", table, given);
     };
-    if (!args.little_memory && most_shared_bytes() >= Large::kBytes + 1024) {
+    if (args.block_memory >= Large::kBytes + 1024) {
       go(Large{});
     } else {
       go(Small{});

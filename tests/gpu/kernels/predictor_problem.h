@@ -96,7 +96,6 @@ class Problem {
     args.seen = seen->get();
     args.loss = loss->get();
     args.behind_features = early;
-    args.little_memory = little_memory;
     if (!on_device_) return cuda::reference::predictor_train(args);
     if (!workspace) {
       const int64_t bytes =
@@ -104,6 +103,7 @@ class Problem {
       workspace = std::make_unique<Device<uint8_t>>(static_cast<size_t>(bytes));
     }
     args.workspace = workspace->get();
+    args.block_memory = little_memory ? 99 * 1024 : cuda::block_memory(0);
     cuda::predictor_train(args, stream);
   }
 
@@ -135,7 +135,7 @@ class Problem {
   // How the kernels are called: `early` only right behind make_features(), as train() is.
   cuda::Stream stream = nullptr;
   bool early = false;
-  bool little_memory = false;
+  bool little_memory = false;  // as on a GPU whose blocks have less of it
 
   int64_t rows = 0;
   cuda::PredictorNet net;
