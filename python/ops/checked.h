@@ -68,9 +68,9 @@ struct OnCpu {
 
 #ifdef ADAGP_WITH_KERNELS
 struct OnCuda {
-  explicit OnCuda(const Tensor& x) : guard(x.get_device_index()) {
+  explicit OnCuda(const Tensor& x) : device(x.get_device_index()), guard(device) {
     STD_TORCH_CHECK(aoti_torch_get_current_cuda_stream != nullptr &&
-                        aoti_torch_get_current_cuda_stream(x.get_device_index(), &stream) == 0,
+                        aoti_torch_get_current_cuda_stream(device, &stream) == 0,
                     "adagp: this torch gives no CUDA stream");
   }
   // Zeroed, of torch's allocator: it may be captured in a graph and belongs to this stream.
@@ -81,7 +81,10 @@ struct OnCuda {
   void run(const cuda::StatsArgs& a) { cuda::norm_stats(a, stream); }
   void run(const cuda::FeaturesArgs& a) { cuda::predictor_features(a, stream); }
   void run(const cuda::PredictArgs& a) { cuda::predict_update(a, stream); }
-  void run(const cuda::TrainArgs& a) { cuda::predictor_train(a, stream); }
+  void run(cuda::TrainArgs a) {
+    a.block_memory = cuda::block_memory(device);
+    cuda::predictor_train(a, stream);
+  }
   static int64_t stats(int64_t channels) {
     // For a map of any size: it has no more cells than this one.
     return cuda::stats_workspace({1, 1 << 10, 1 << 10, channels}, cuda::kSummary);
@@ -90,6 +93,7 @@ struct OnCuda {
                        int64_t widest) {
     return cuda::train_workspace(layers.data(), static_cast<int64_t>(layers.size()), rows, widest);
   }
+  int device;
   torch::stable::accelerator::DeviceGuard guard;
   void* stream = nullptr;
   Tensors memory;

@@ -32,13 +32,9 @@ struct Layout {
 };
 using Large = Layout<kErrorCols, 4, 1>;
 using Small = Layout<kErrorCols / 2, 2, 0>;
-static_assert(Small::kBytes + 1024 <= 99 * 1024, "all GPUs since 8.0 have that much");
+static_assert(Small::kBytes + tile::kStaticBytes <= tile::kLeastMemory);
 
-// A lane's rows of a tile: this one and the eighth behind it.
-__device__ inline int own_row() {
-  return static_cast<int>(threadIdx.x / 32 * 16 + threadIdx.x % 32 / 4);
-}
-// Its columns of each 16: four from here on.
+// A lane's columns of each 16: four from here on.
 __device__ inline int own_col() {
   return static_cast<int>(4 * (threadIdx.x % 4));
 }
@@ -74,7 +70,7 @@ __device__ inline void copy_columns(uint32_t stage, const fc::Net& net, int col,
   }
 }
 
-// Of a chunk, as bf16: [16 columns][row, eighth row behind].
+// A lane's gradients of a chunk, as bf16: [16 columns][row, eighth row behind].
 template <int kSteps>
 struct Quads {
   uint2 quad[kSteps][2];
@@ -92,7 +88,7 @@ __device__ inline void prefetch_columns(const TrainLayer& layer, int top, int co
            col);
 }
 
-// A piece as a warp sees it.
+// A lane's two rows: their gradients and errors.
 struct Rows {
   const TrainLayer& layer;
   int row;        // of the lane
@@ -186,7 +182,7 @@ struct Products {
     if (Layout::kLag == 0) end();
   }
 
-  // The products are done.
+  // Runs the second product of the last chunk, and waits for it.
   __device__ void end() {
     begin_second();
     tile::wait_for_products<0>();

@@ -27,8 +27,7 @@ constexpr int kQuadBytes = 16;  // of a lane's quad of four floats, in its own p
 static_assert(kRowBytes == 32 * 16 && kThreads / 32 == 8, "a warp copies a row, eight warps eight");
 
 // `arrays`: of four floats per quad that the caller reads along with a step. Two blocks share a
-// multiprocessor. (128 columns, three stages and one block there were 5 % slower on an H200.) The
-// number of blocks is fixed, because sums depend on it.
+// multiprocessor. (128 columns, three stages and one block there were 5 % slower on an H200.)
 struct Tile {
   static constexpr int kCols = 64;
   static constexpr int kStages = 2;  // steps in shared memory, with the present one

@@ -49,12 +49,6 @@ __device__ inline void copy_async(uint32_t to, const void* from, bool valid, uin
                "l"(from), "r"(bytes), "l"(policy)
                : "memory");
 }
-// 8 bytes.
-__device__ inline void copy_async_half(uint32_t to, const void* from, bool valid) {
-  const int bytes = valid ? 8 : 0;
-  asm volatile("cp.async.ca.shared.global [%0], [%1], 8, %2;\n" ::"r"(to), "l"(from), "r"(bytes)
-               : "memory");
-}
 // 4 bytes.
 __device__ inline void copy_async_word(uint32_t to, const void* from, bool valid) {
   const int bytes = valid ? 4 : 0;

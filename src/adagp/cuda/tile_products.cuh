@@ -2,9 +2,10 @@
 // Products of bf16 tiles in shared memory, by groups of four warps with 64 rows of sums each: by
 // wgmma where the GPU has it, else by mma.
 //
-// A tile's rows are 64 elements, eight pieces of 16 bytes, which are exchanged among themselves so
-// that eight rows at the same place along them are in different banks. A wider matrix is several
-// such tiles, `block` bytes from one to the next. Tiles begin at multiples of 1024 bytes.
+// A tile's rows are 64 elements, eight pieces of 16 bytes. They are swizzled: piece p of row r lies
+// at p ^ (r % 8), so that eight rows at the same place along them are in different banks (the
+// 128-byte swizzle of wgmma). A wider matrix is several such tiles, `block` bytes from one to the
+// next. Tiles begin at multiples of 1024 bytes.
 //
 // Sums are as one warp of mma has them: [8 columns][fragment], warp w of the group rows 16 * w ...
 // A product that was begun may run until wait_for_products(); until then nobody touches its sums
@@ -17,12 +18,14 @@
 
 namespace adagp::cuda::tile {
 
+constexpr int kLeastMemory = 99 * 1024;  // of a block, on all GPUs since 8.0
+constexpr int kStaticBytes = 1024;       // of it at least, where a kernel has static arrays, too
 constexpr int kRowBytes = 128, kEightRows = 8 * kRowBytes, kSixteenRows = 16 * kRowBytes;
 
 __device__ inline uint32_t place(int row, int piece) {
   return static_cast<uint32_t>(row * kRowBytes + ((piece ^ (row % 8)) * 16));
 }
-// Of a matrix of 256 columns.
+// Of a matrix of several tiles.
 __device__ inline uint32_t place_wide(int row, int piece, int block) {
   return static_cast<uint32_t>(piece / 8 * block) + place(row, piece % 8);
 }
@@ -31,12 +34,18 @@ __device__ inline uint32_t place_wide(int row, int piece, int block) {
 struct Wide {
   uint32_t at, block;
 };
+// Of a matrix where nothing lies beside the first tile, or where wgmma does not look there.
+[[maybe_unused]] constexpr uint32_t kUnused = 16;
 
 __device__ inline int lane() {
   return static_cast<int>(threadIdx.x % 32);
 }
 __device__ inline int warp_of_group() {
   return static_cast<int>(threadIdx.x / 32 % 4);
+}
+// A lane's sums are of this row of the block, and of the eighth behind it.
+__device__ inline int own_row() {
+  return static_cast<int>(threadIdx.x / 32 * 16 + threadIdx.x % 32 / 4);
 }
 
 #ifndef ADAGP_HAS_WGMMA
@@ -62,8 +71,8 @@ __device__ inline void wait_for_products() {
 #endif
 }
 
-// Rows of 256 floats from the group's sums, of which this warp has rows `row` and row + 8 of each
-// lane: those below `rows`.
+// Sums, times `factor`, to rows of 256 floats: this lane has those of rows `row` and row + 8. Rows
+// from `rows` on are left out.
 __device__ inline void store(float* to, const float (&sums)[32][4], float factor, int row,
                              int rows) {
 #pragma unroll
@@ -105,8 +114,8 @@ __device__ inline void begin_multiply_rows(float (&sums)[kCols / 8][4], const Wi
 #pragma unroll
   for (int k = 0; k < 16; ++k) {
     const auto along = static_cast<uint32_t>(k % 4 * 32);
-    wgmma(sums, wgmma_matrix(a.at + k / 4 * a.block + along, 16),
-          wgmma_matrix(b.at + k / 4 * b.block + along, 16));
+    wgmma(sums, wgmma_matrix(a.at + k / 4 * a.block + along, kUnused),
+          wgmma_matrix(b.at + k / 4 * b.block + along, kUnused));
   }
   wgmma_end();
 #else
@@ -156,7 +165,7 @@ __device__ inline void begin_multiply_add_transposed(float (&sums)[32][4], uint3
   wgmma_begin();
 #pragma unroll
   for (int h = 0; h < kSteps; ++h) {
-    wgmma_transposed(sums, wgmma_matrix(a + h * kSixteenRows, 16),
+    wgmma_transposed(sums, wgmma_matrix(a + h * kSixteenRows, kUnused),
                      wgmma_matrix(b.at + h * kSixteenRows, b.block));
   }
   wgmma_end();

@@ -70,7 +70,7 @@ template <typename Layout, bool kQuads>
 __device__ inline void run(Products<Layout, kQuads>& products, const Piece& piece,
                            const ErrorArgs& args) {
   const TrainLayer& layer = *piece.layer;
-  const int row = piece.row + own_row();
+  const int row = piece.row + tile::own_row();
   const int group = static_cast<int>(threadIdx.x) / 128 * kGroupRows;  // its first row
   const float inverse = 1.0F / args.scale[piece.id];
   const Rows rows{layer, row, static_cast<int64_t>(row) * layer.cols,
@@ -102,8 +102,8 @@ __device__ inline float add(const Piece& piece, const Piece& next, bool more,
   if (more) begin_copies<Layout>(next, args.net);
   const TrainLayer& layer = *piece.layer;
   const int64_t slot = layer.slot_row + static_cast<int64_t>(piece.slot) * layer.rows;
-  tile::store(args.inputs + slot * kFeatures, products.sums, layer.share, piece.row + own_row(),
-              layer.rows);
+  tile::store(args.inputs + slot * kFeatures, products.sums, layer.share,
+              piece.row + tile::own_row(), layer.rows);
   return 0.5F * layer.share * products.loss;
 }
 
@@ -150,17 +150,15 @@ void train_errors(const TrainArgs& args, TrainPlan& plan, Stream stream) {
                         plan.space.losses,
                         args.loss,
                         plan.space.counters + 1};
-  // Behind the squares, which write neither gradients nor net.
+  // Behind the squares, which write the scales alone; these are read behind wait_for_before().
   const Begin begin = args.normalise ? Begin::kEarly : Begin::kAfter;
-  set_offsets(plan.table, [](const TrainLayer& layer) {
-    return int64_t{layer.error_tiles()} * layer.chunks_across();
-  });
+  set_offsets(plan.table, [](const TrainLayer& layer) { return layer.error_chunks(); });
   with_smallest(plan.table, [&]<typename Table>(const Table& table) {
     const auto go = [&]<typename Layout>(Layout /*layout*/) {
       launch(begin, errors_kernel<Layout, Table>, runs.blocks(), kThreads, Layout::kBytes, stream,
              "predictor_train: errors", table, given);
     };
-    if (args.block_memory >= Large::kBytes + 1024) {
+    if (args.block_memory >= Large::kBytes + tile::kStaticBytes) {
       go(Large{});
     } else {
       go(Small{});

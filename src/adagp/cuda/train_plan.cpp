@@ -72,7 +72,7 @@ TrainPlan train_plan(const PredictedLayer* layers, int64_t count, int64_t widest
   for (int64_t l = 0; l < count; ++l) {
     TrainLayer& layer = plan.table.layer[l] = layer_of(layers[l], count);
     layer.first_chunk = static_cast<int>(error_chunks);
-    error_chunks += int64_t{layer.error_tiles()} * layer.chunks_across();
+    error_chunks += layer.error_chunks();
     product_chunks += int64_t{layer.fc_tiles()} * layer.chunks_down();
   }
   TrainShape& shape = plan.shape;
@@ -87,14 +87,14 @@ TrainPlan train_plan(const PredictedLayer* layers, int64_t count, int64_t widest
     layer.slot_row = static_cast<int>(slot_rows);
     errors += layers[l].rows * layer.error_cols;
     slot_rows += layers[l].rows * most_slots(layer, shape.errors);
-    squares += parts_of(layers[l].rows * layers[l].cols, kSquareChunk);
+    squares += layer.square_blocks();
   }
   const int64_t slots = int64_t{shape.products.blocks()} + shape.fc_tiles;
   Space space(workspace);
   plan.space.counters = space.take<uint32_t>(4);
   plan.space.squares = space.take<float>(squares);
   plan.space.losses = space.take<float>(shape.errors.blocks());
-  plan.space.conv = space.take<float>(kConvBlocks * kConvParts);
+  plan.space.conv = space.take<float>(int64_t{kConvBlocks} * kConvParts);
   plan.space.biases = space.take<float>(slots * kProductCols);
   plan.space.weights = space.take<float>(slots * kProductCols * kFeatures);
   plan.space.inputs = space.take<float>(slot_rows * kFeatures);

@@ -9,6 +9,7 @@
 //   products   share * E^T . features -> gradient of fc, in slots
 //   steps      fc's slots added up, and Adam; beside it the features' slots added up, back through
 //              pool, ReLU and convolution, and Adam
+// A column of a layer, and of E, is a row of fc: fc's columns below are these.
 // A slot has one writer and slots are added up in their order: the result is the same in every run.
 
 #include <cstdint>
@@ -57,6 +58,12 @@ struct TrainLayer {
   ADAGP_ON_BOTH_SIDES int chunks_down() const { return (rows + kProductRows - 1) / kProductRows; }
   ADAGP_ON_BOTH_SIDES int error_tiles() const { return (rows + kErrorRows - 1) / kErrorRows; }
   ADAGP_ON_BOTH_SIDES int fc_tiles() const { return (cols + kProductCols - 1) / kProductCols; }
+  ADAGP_ON_BOTH_SIDES int64_t error_chunks() const {
+    return static_cast<int64_t>(error_tiles()) * chunks_across();
+  }
+  ADAGP_ON_BOTH_SIDES int64_t square_blocks() const {
+    return (static_cast<int64_t>(rows) * cols + kSquareChunk - 1) / kSquareChunk;
+  }
   // The feature slots of a row.
   ADAGP_ON_BOTH_SIDES int slots(const Runs& runs, int row) const {
     const int begin = first_chunk + row / kErrorRows * chunks_across();
@@ -92,13 +99,13 @@ struct TrainSpace {
 struct TrainPlan {
   TrainTable table;
   TrainShape shape;
-  TrainSpace space;   // relative to null where there is no workspace yet
+  TrainSpace space;   // null where there is no workspace yet
   int64_t bytes = 0;  // of the workspace
 };
 // Throws Error for more than kMostTrained layers.
 TrainPlan train_plan(const PredictedLayer* layers, int64_t count, int64_t widest, void* workspace);
 
-// The launches; each sets table.offset for itself.
+// The launches; those that need table.offset set it.
 void train_squares(const TrainArgs& args, TrainPlan& plan, Stream stream);
 void train_errors(const TrainArgs& args, TrainPlan& plan, Stream stream);
 void train_products(const TrainArgs& args, TrainPlan& plan, Stream stream);

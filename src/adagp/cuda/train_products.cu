@@ -1,7 +1,7 @@
 // The third launch of predictor_train: the gradient of fc from the errors, in slots.
 
-#include "adagp/cuda/blocks.cuh"
 #include "adagp/cuda/launch.cuh"
+#include "adagp/cuda/mma.cuh"
 #include "adagp/cuda/stages.cuh"
 #include "adagp/cuda/tile_products.cuh"
 #include "adagp/cuda/train_line.cuh"
@@ -15,6 +15,7 @@ constexpr int kThreads = 256, kStages = 4, kLag = 1, kSteps = kProductRows / 16;
 constexpr int kBlock = kProductRows * tile::kRowBytes;
 constexpr int kErrorsAt = 4 * kBlock, kStageBytes = kErrorsAt + 2 * kBlock;
 static_assert(kThreads / 128 * 64 == kProductCols);
+static_assert(kStages * kStageBytes + 2 * tile::kStaticBytes <= tile::kLeastMemory);
 
 struct ProductArgs {
   const uint16_t* features;
@@ -189,7 +190,6 @@ __global__ void __launch_bounds__(kThreads, 1)
   const Runs& runs = args.shape.products;
   const int begin = static_cast<int>(blockIdx.x) * runs.length;
   const int end = min(begin + runs.length, runs.total);
-  const int row = static_cast<int>(threadIdx.x / 32 * 16 + threadIdx.x % 32 / 4);
   const Ring ring{shared_address(shared_memory())};
   int tile = tile_at(table, args.shape.fc_tiles, begin);
   int tile_begin = line_before(table, tile);
@@ -212,8 +212,8 @@ __global__ void __launch_bounds__(kThreads, 1)
       piece = piece_at(at);
       piece.begin(ring);
     }
-    tile::store(args.space.weights + slot * kProductCols * kFeatures, sums.part, 1.0F, row,
-                kProductCols);
+    tile::store(args.space.weights + slot * kProductCols * kFeatures, sums.part, 1.0F,
+                tile::own_row(), kProductCols);
     sums.biases.store(args.space.biases + slot * kProductCols);
   }
 }

@@ -96,9 +96,8 @@ __global__ void __launch_bounds__(kSquareThreads)
 }  // namespace
 
 void train_squares(const TrainArgs& args, TrainPlan& plan, Stream stream) {
-  const int64_t blocks = set_offsets(plan.table, [](const TrainLayer& layer) {
-    return (static_cast<int64_t>(layer.rows) * layer.cols + kSquareChunk - 1) / kSquareChunk;
-  });
+  const int64_t blocks =
+      set_offsets(plan.table, [](const TrainLayer& layer) { return layer.square_blocks(); });
   const Scales scales{args.net.mean_square, args.net.scale, args.seen, args.rms_decay};
   const Begin begin = args.behind_features ? Begin::kEarly : Begin::kAfter;
   with_smallest(plan.table, [&]<typename Table>(const Table& table) {

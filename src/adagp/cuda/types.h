@@ -28,7 +28,7 @@ struct Map {
 };
 
 // Whether the kernels are in this program (they need nvcc when it is built), and for which
-// architectures, as CMake names them ("80-real 90").
+// architectures, as CMake names them ("80-real 90a-real 90-virtual").
 bool compiled();
 const char* architectures();
 // Why the kernels cannot run on this device, in one line; empty when they can.

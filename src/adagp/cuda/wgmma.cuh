@@ -29,14 +29,15 @@ __device__ inline uint64_t wgmma_matrix(uint32_t address, uint32_t block) {
          ((kEightRows >> 4) << 32) | kPieces128;
 }
 
-// Around products: registers are ready before; what was issued since is a group behind; and until
-// all groups but the last `kPending` are done.
+// Before products: other instructions are done with their registers.
 __device__ inline void wgmma_begin() {
   asm volatile("wgmma.fence.sync.aligned;\n" ::: "memory");
 }
+// The products since the last end are a group.
 __device__ inline void wgmma_end() {
   asm volatile("wgmma.commit_group.sync.aligned;\n" ::: "memory");
 }
+// Until all groups but the last `kPending` are done.
 template <int kPending>
 __device__ inline void wgmma_wait() {
   asm volatile("wgmma.wait_group.sync.aligned %0;\n" ::"n"(kPending) : "memory");
@@ -44,7 +45,7 @@ __device__ inline void wgmma_wait() {
 
 #define ADAGP_SUM(i) "+f"(sums[(i)][0]), "+f"(sums[(i)][1]), "+f"(sums[(i)][2]), "+f"(sums[(i)][3])
 
-// sums += a . b^T over 16 k: rows of both are what remains.
+// sums += a . b^T over 16 k, which lie along the rows of both.
 __device__ inline void wgmma(float (&sums)[8][4], uint64_t a, uint64_t b) {
   asm volatile(
       "wgmma.mma_async.sync.aligned.m64n64k16.f32.bf16.bf16 {"

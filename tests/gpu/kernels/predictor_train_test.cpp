@@ -136,6 +136,7 @@ TEST_F(PredictorTraining, LongRuns) {
 // What GPUs with less shared memory run.
 TEST_F(PredictorTraining, LittleMemory) {
   for (const int64_t cols : {9, 64, 147, 576}) {
+    SCOPED_TRACE(testing::Message() << cols << " columns");
     expect_training({{100, cols}}, 1, kRoundings, true, /*little_memory=*/true);
   }
   expect_training({{512, 2304}, {64, 27}, {65, 129}, {31, 133, Type::kFloat}, {70, 64}}, 2,

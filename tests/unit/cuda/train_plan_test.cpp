@@ -39,7 +39,14 @@ TrainPlan plan_of(const Shapes& shapes, void* workspace = nullptr) {
   return train_plan(layers.data(), std::ssize(layers), widest, workspace);
 }
 
-// One layer, many, wide ones, narrow ones, and the convolutions of VGG13.
+// The products' chunks of all tiles before this one.
+int line_before(const TrainPlan& plan, int tile) {
+  int chunks = 0;
+  for (int l = 0; l < plan.table.count; ++l) chunks += chunks_before(plan.table.layer[l], tile);
+  return chunks;
+}
+
+// One weight, narrow layers, wide ones, many, and VGG13.
 const Shapes kNetworks[] = {
     {{1, 1}},
     {{10, 512}, {3, 9}},
@@ -94,14 +101,9 @@ TEST(TrainPlan, TilesOfFcHaveSlotsOfTheirOwn) {
   for (const Shapes& shapes : kNetworks) {
     const TrainPlan plan = plan_of(shapes);
     const Runs& runs = plan.shape.products;
-    const auto line_before = [&](int tile) {
-      int chunks = 0;
-      for (int l = 0; l < plan.table.count; ++l) chunks += chunks_before(plan.table.layer[l], tile);
-      return chunks;
-    };
     std::set<int> slots;
     for (int tile = 0; tile < plan.shape.fc_tiles; ++tile) {
-      const int begin = line_before(tile), end = line_before(tile + 1);
+      const int begin = line_before(plan, tile), end = line_before(plan, tile + 1);
       ASSERT_LT(begin, end) << "the widest layer has all tiles";
       for (int block = runs.block_at(begin);
            block < runs.block_at(begin) + runs.blocks_of(begin, end); ++block) {
@@ -109,36 +111,60 @@ TEST(TrainPlan, TilesOfFcHaveSlotsOfTheirOwn) {
         EXPECT_LT(block + tile, runs.blocks() + plan.shape.fc_tiles);
       }
     }
-    EXPECT_EQ(line_before(plan.shape.fc_tiles), runs.total);
+    EXPECT_EQ(line_before(plan, plan.shape.fc_tiles), runs.total);
     EXPECT_LE(runs.blocks(), kTrainBlocks);
   }
 }
 
-// The arrays of the workspace lie behind one another, and the last one ends at its end.
+// The arrays of the workspace lie behind one another, and each is as long as what is in it.
 TEST(TrainPlan, TheWorkspaceHoldsAllSlots) {
   for (const Shapes& shapes : kNetworks) {
-    alignas(256) static unsigned char place[256];  // addresses only, nothing is written
-    const TrainPlan plan = plan_of(shapes, place);
-    int64_t rows = 0, errors = 0;
+    const uintptr_t place = 1 << 20;  // an address; nothing is written there
+    const TrainPlan plan = plan_of(shapes, reinterpret_cast<void*>(place));
+    int64_t rows = 0, errors = 0, squares = 0;
     for (int l = 0; l < plan.table.count; ++l) {
       const TrainLayer& layer = plan.table.layer[l];
       EXPECT_EQ(layer.error_cols % 8, 0);
       EXPECT_EQ(layer.error, errors);
       errors += int64_t{layer.rows} * layer.error_cols;
+      squares += layer.square_blocks();
+      EXPECT_GE(layer.square_blocks() * kSquareChunk, int64_t{layer.rows} * layer.cols);
       for (int row = 0; row < layer.rows; row += kErrorRows) {
         rows = std::max(rows,
                         layer.slot_row + int64_t{layer.slots(plan.shape.errors, row)} * layer.rows);
       }
     }
-    const auto at = [&](const void* array) {
-      return static_cast<const unsigned char*>(array) - place;
-    };
     const int64_t slots = plan.shape.products.blocks() + plan.shape.fc_tiles;
-    EXPECT_GE(at(plan.space.weights) - at(plan.space.biases), slots * kProductCols * 4);
-    EXPECT_GE(at(plan.space.inputs) - at(plan.space.weights), slots * kProductCols * kFeatures * 4);
-    EXPECT_GE(at(plan.space.errors) - at(plan.space.inputs), rows * kFeatures * 4);
-    EXPECT_GE(plan.bytes - at(plan.space.errors), errors * 2);
+    const std::pair<const void*, int64_t> arrays[] = {
+        // and the bytes of each
+        {plan.space.counters, 16},
+        {plan.space.squares, squares * 4},
+        {plan.space.losses, plan.shape.errors.blocks() * 4},
+        {plan.space.conv, kConvBlocks * kConvParts * 4},
+        {plan.space.biases, slots * kProductCols * 4},
+        {plan.space.weights, slots * kProductCols * kFeatures * 4},
+        {plan.space.inputs, rows * kFeatures * 4},
+        {plan.space.errors, errors * 2}};
+    uintptr_t free = place;
+    for (const auto& [array, bytes] : arrays) {
+      const auto at = reinterpret_cast<uintptr_t>(array);
+      EXPECT_GE(at, free);
+      EXPECT_EQ(at % 256, 0U);
+      free = at + static_cast<uintptr_t>(bytes);
+    }
+    EXPECT_LE(free, place + static_cast<uintptr_t>(plan.bytes));
+    EXPECT_LT(place + static_cast<uintptr_t>(plan.bytes), free + 256);
   }
+}
+
+// Outputs of fc that no layer has: only the last tiles are without chunks, and without slots.
+TEST(TrainPlan, WiderFcThanAnyLayer) {
+  const auto layers = layers_of({{64, 27}, {64, 300}});
+  const TrainPlan plan = train_plan(layers.data(), std::ssize(layers), 1000, nullptr);
+  EXPECT_EQ(plan.shape.fc_tiles, 8);
+  EXPECT_EQ(line_before(plan, 3), plan.shape.products.total);
+  EXPECT_EQ(line_before(plan, 8), plan.shape.products.total);
+  EXPECT_LT(line_before(plan, 2), plan.shape.products.total);
 }
 
 TEST(TrainPlan, RefusesMoreLayersThanTheKernelsTake) {
