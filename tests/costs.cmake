@@ -6,6 +6,7 @@ set(_costs
   unit.models 55
   cli.resume 45
   cli.macs 33
+  python_ops 30
   cli.copies_measured 30
   cli.parallel_stages 30
   cli.run_folder 26
