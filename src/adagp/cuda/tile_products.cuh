@@ -19,7 +19,7 @@
 namespace adagp::cuda::tile {
 
 constexpr int kLeastMemory = 99 * 1024;  // of a block, on all GPUs since 8.0
-constexpr int kStaticBytes = 1024;       // of it at least, where a kernel has static arrays, too
+constexpr int kStaticBytes = 1024;       // of it for small static arrays, with their alignment
 constexpr int kRowBytes = 128, kEightRows = 8 * kRowBytes, kSixteenRows = 16 * kRowBytes;
 
 __device__ inline uint32_t place(int row, int piece) {

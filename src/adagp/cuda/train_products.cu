@@ -15,7 +15,8 @@ constexpr int kThreads = 256, kStages = 4, kLag = 1, kSteps = kProductRows / 16;
 constexpr int kBlock = kProductRows * tile::kRowBytes;
 constexpr int kErrorsAt = 4 * kBlock, kStageBytes = kErrorsAt + 2 * kBlock;
 static_assert(kThreads / 128 * 64 == kProductCols);
-static_assert(kStages * kStageBytes + 2 * tile::kStaticBytes <= tile::kLeastMemory);
+static_assert(kStages * kStageBytes + 4 * kProductCols * sizeof(float) <= tile::kLeastMemory,
+              "with the sums of the biases");
 
 struct ProductArgs {
   const uint16_t* features;

@@ -152,7 +152,7 @@ at::Tensor GrowingMap::grown(const at::Tensor& x, const at::Tensor& added,
   }
   const at::Tensor both = channels_of(whole, room, 0, old + more);
   if (!at::GradMode::is_enabled()) return both;
-  // Dense, because the convolution that made them is cuDNN's.
+  // Dense, because cuDNN's input gradient of the convolution that made them reads no parts.
   return joined_channels(x, part, both, AddedGradient::kDense);
 }
 
