@@ -15,10 +15,11 @@ struct Launch {
   uint32_t pitch, y_pitch;  // of x and of y
 };
 
-// NaN stays NaN, so that a diverged run is seen.
-__device__ float clipped(float value, const ApplyArgs& args) {
-  if (!args.relu) return value;
-  return value < 0 ? 0.0F : value > args.cap ? args.cap : value;
+// NaN stays NaN, so that a diverged run is seen. (The options by value: of a reference to the
+// arguments the compiler makes a branch for each element.)
+__device__ float clipped(float value, bool relu, float cap) {
+  if (!relu) return value;
+  return value < 0 ? 0.0F : value > cap ? cap : value;
 }
 
 // 64 bytes on their way to each thread.
@@ -53,7 +54,7 @@ __global__ void __launch_bounds__(kThreads) apply_kernel(const __grid_constant__
       for (int k = 0; k < kLanes; ++k) {
         value[k] = fmaf(scale[k], element(in[i], k), shift[k]);
         if constexpr (kResidual) value[k] += element(added[i], k);
-        value[k] = clipped(value[k], p.args);
+        value[k] = clipped(value[k], p.args.relu, p.args.cap);
       }
       Raw<T> out;
       pack(value, out);
@@ -85,7 +86,8 @@ __global__ void __launch_bounds__(kThreads) pool_kernel(const __grid_constant__ 
       // Rounding keeps the order, so the largest may be rounded instead of all four.
 #pragma unroll
       for (int i = 0; i < 4; ++i) {
-        const float value = clipped(fmaf(scale[k], element(in[i], k), shift[k]), p.args);
+        const float value =
+            clipped(fmaf(scale[k], element(in[i], k), shift[k]), p.args.relu, p.args.cap);
         if (i == 0 || value > most[k] || value != value) most[k] = value;
       }
     }

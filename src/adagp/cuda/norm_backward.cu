@@ -101,10 +101,12 @@ __global__ void __launch_bounds__(kThreads, kResident<kAligned, kPool>)
   float sum[kSums] = {};
   const plan::Tiling& tiling = p.sharing.units.tiling;
   const Lane lane = lane_of(tiling, static_cast<int>(blockIdx.x));
+  prefetch_params(tiling, {p.args.inv_std});
   if (lane.valid > 0) add_positions<T, kAligned, kMask, kPool>(p, lane, sum);
-  if (!reduce_cells(p.sharing, sum, scratch)) return;
+  const Reduced reduced = reduce_cells(p.sharing, sum, scratch);
+  if (!reduced.last) return;
 
-  const float total = sum_cells(p.sharing, scratch);
+  const float total = sum_cells(p.sharing, reduced, scratch);
   const int in_tile = kLanes * tiling.width, thread = static_cast<int>(threadIdx.x);
   const int channel = static_cast<int>(blockIdx.x) * in_tile + thread % in_tile;
   if (thread >= 2 * in_tile || channel >= tiling.channels) return;

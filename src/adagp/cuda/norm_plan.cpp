@@ -91,7 +91,9 @@ Units cell_units(int64_t channels, int64_t cells, int64_t largest_cell) {
   out.tiling = tiling(channels, kSumWidth);
   out.cells = static_cast<int>(cells);
   const int64_t steps = ceil_div(largest_cell, out.tiling.rows);
-  const int64_t each = steps_of_a_block(steps, out.tiling.tiles * cells);
+  // A second chunk costs more than the steps that it takes over.
+  const int64_t each = std::max(steps_of_a_block(steps, out.tiling.tiles * cells),
+                                std::min(steps, 2 * kLeastPositions));
   out.chunks = static_cast<int>(ceil_div(steps, each));
   out.piece = static_cast<uint32_t>(each * out.tiling.rows);
   return out;

@@ -158,10 +158,10 @@ __device__ void finish_channel(const StatsLaunch& p, int channel, float sum, flo
 }
 
 template <typename T, bool kAppend>
-__device__ void finish_statistics(const StatsLaunch& p, Scratch& scratch) {
+__device__ void finish_statistics(const StatsLaunch& p, const Reduced& reduced, Scratch& scratch) {
   const int in_tile = kLanes * p.sharing.units.tiling.width;
   const int thread = static_cast<int>(threadIdx.x);
-  const float total = sum_cells(p.sharing, scratch);
+  const float total = sum_cells(p.sharing, reduced, scratch);
   if (thread < 2 * in_tile) scratch.floats[thread] = total;
   __syncthreads();
   const int channel = static_cast<int>(blockIdx.x) * in_tile + thread;
@@ -193,16 +193,21 @@ __global__ void __launch_bounds__(kThreads, kAligned ? 4 : 2)
   __shared__ Scratch scratch;
   float sum[kSums] = {};
   const Lane lane = lane_of(p.sharing.units.tiling, static_cast<int>(blockIdx.x));
+  if (!kAppend && p.args.weight != nullptr) {
+    prefetch_params(p.sharing.units.tiling, {p.args.weight, p.args.bias, p.args.running_var});
+  }
   if (lane.valid > 0) add_positions<T, kAligned, kAppend>(p, lane, sum);
-  const bool last = reduce_cells(p.sharing, sum, scratch, [&](int column, float total) {
+  const Reduced reduced = reduce_cells(p.sharing, sum, scratch, [&](int column, float total) {
     if (p.args.cells != nullptr) store_cell<T, kAppend>(p, column, total);
   });
-  if (!last) return;
+  if (!reduced.last) return;
   // The summary first: it reads the pivots, which a norm moves.
   if (p.args.summary != nullptr) {
     finish_summary(p, scratch, [&](int channel) { return pivot_of<T, kAppend>(p.args, channel); });
   }
-  if (kAppend || p.args.weight != nullptr) finish_statistics<T, kAppend>(p, scratch);
+  if (kAppend || p.args.weight != nullptr) {
+    finish_statistics<T, kAppend>(p, reduced, scratch);
+  }
 }
 
 int largest_length(const plan::Axis& axis) {

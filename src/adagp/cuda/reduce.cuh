@@ -2,6 +2,7 @@
 // Sums over positions, per channel, in a fixed order: two sums for each of a thread's channels go
 // from threads to blocks, from blocks to cells, from cells to whoever comes last. See plan::Units.
 
+#include "adagp/cuda/mma.cuh"
 #include "adagp/cuda/vector.cuh"
 
 namespace adagp::cuda::norm {
@@ -134,39 +135,65 @@ __device__ inline bool last_done(unsigned* counter, int count, Scratch& scratch)
   return scratch.last;
 }
 
-// The threads' sums to the rows of cells. on_cell(column, sum) is called for each column of a cell,
-// once that is complete. True in the one block of each tile that comes last: then all rows are
-// complete. All threads must call it.
-template <typename OnCell>
-__device__ inline bool reduce_cells(const Sharing& s, const float (&sum)[kSums], Scratch& scratch,
-                                    OnCell&& on_cell) {
-  const plan::Tiling& tiling = s.units.tiling;
-  const int cell = static_cast<int>(blockIdx.y), columns = kSums * tiling.width;
-  float* row = cell_row(s, cell);
-  block_sums(sum, tiling, scratch, row + static_cast<int64_t>(blockIdx.z) * columns);
-  if (s.units.chunks > 1) {
-    unsigned* counter = s.cell_counters + blockIdx.x * gridDim.y + blockIdx.y;
-    if (!last_done(counter, s.units.chunks, scratch)) return false;
-    const float total = sum_rows(row, s.units.chunks, columns, tiling, scratch);
-    if (static_cast<int>(threadIdx.x) < columns) {
-      row[threadIdx.x] = total;
-      on_cell(static_cast<int>(threadIdx.x), total);
-    }
-  } else {
-    __syncthreads();  // the row is this block's own
-    if (static_cast<int>(threadIdx.x) < columns) {
-      on_cell(static_cast<int>(threadIdx.x), row[threadIdx.x]);
-    }
+// Brings parameters of a tile's channels to L2 for the block that comes last, which would have to
+// wait for memory.
+template <int kArrays>
+__device__ inline void prefetch_params(const plan::Tiling& tiling,
+                                       const float* const (&arrays)[kArrays]) {
+  constexpr int kLine = 128 / sizeof(float);
+  if (blockIdx.y != 0 || blockIdx.z != 0) return;
+  const int in_tile = kLanes * tiling.width, first = static_cast<int>(threadIdx.x) * kLine;
+  const int channel = static_cast<int>(blockIdx.x) * in_tile + first;
+  if (first >= in_tile || channel >= tiling.channels) return;
+#pragma unroll
+  for (const float* const array : arrays) {
+    if (array != nullptr) prefetch(array + channel);
   }
-  return last_done(s.tile_counters + blockIdx.x, s.units.cells, scratch);
 }
 
-__device__ inline bool reduce_cells(const Sharing& s, const float (&sum)[kSums], Scratch& scratch) {
+// What reduce_cells() gives.
+struct Reduced {
+  bool last = false;  // in one block of each tile, the last to come: all rows are complete
+  float cell = 0;     // of this block's cell, column threadIdx.x; where the cell is complete
+};
+
+// The threads' sums to the rows of cells. on_cell(column, sum) is called for each column of a cell,
+// once that is complete. All threads must call it. A cell of one chunk, and a tile of one cell, do
+// not wait for memory.
+template <typename OnCell>
+__device__ inline Reduced reduce_cells(const Sharing& s, const float (&sum)[kSums],
+                                       Scratch& scratch, OnCell&& on_cell) {
+  const plan::Tiling& tiling = s.units.tiling;
+  const int thread = static_cast<int>(threadIdx.x), columns = kSums * tiling.width;
+  float* row = cell_row(s, static_cast<int>(blockIdx.y));
+  Reduced out;
+  if (s.units.chunks > 1) {
+    block_sums(sum, tiling, scratch, row + static_cast<int64_t>(blockIdx.z) * columns);
+    unsigned* counter = s.cell_counters + blockIdx.x * gridDim.y + blockIdx.y;
+    if (!last_done(counter, s.units.chunks, scratch)) return out;
+    out.cell = sum_rows(row, s.units.chunks, columns, tiling, scratch);
+  } else {
+    float* const own = scratch.floats + kThreads;
+    block_sums(sum, tiling, scratch, own);
+    __syncthreads();
+    if (thread < columns) out.cell = own[thread];
+  }
+  if (thread < columns) {
+    row[thread] = out.cell;
+    on_cell(thread, out.cell);
+  }
+  out.last = last_done(s.tile_counters + blockIdx.x, s.units.cells, scratch);
+  return out;
+}
+
+__device__ inline Reduced reduce_cells(const Sharing& s, const float (&sum)[kSums],
+                                       Scratch& scratch) {
   return reduce_cells(s, sum, scratch, [](int, float) {});
 }
 
 // After reduce_cells(), in the last block: the sum of all cells in column threadIdx.x.
-__device__ inline float sum_cells(const Sharing& s, Scratch& scratch) {
+__device__ inline float sum_cells(const Sharing& s, const Reduced& reduced, Scratch& scratch) {
+  if (s.units.cells == 1) return reduced.cell;
   const int64_t stride = static_cast<int64_t>(s.units.chunks) * kSums * s.units.tiling.width;
   return sum_rows(cell_row(s, 0), s.units.cells, stride, s.units.tiling, scratch);
 }

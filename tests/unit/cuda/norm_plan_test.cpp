@@ -106,7 +106,7 @@ TEST(NormPlan, WorkIsSharedOut) {
                                                    {2048, 256, 7, kMost},
                                                    {64, 256, 112, kMost},
                                                    {512, 256, 28, kMost},
-                                                   {512, 256, 2, 64},
+                                                   {512, 256, 2, 32},
                                                    {10, 256, 1, 1}}) {
     const Axis axis = windows(c.side, 8);
     int64_t longest = 0;
