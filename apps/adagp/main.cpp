@@ -38,6 +38,16 @@ std::vector<std::string> known_words(const CLI::App& app, bool flags) {
   return words;
 }
 
+// What the first argument that is missing may be, as its help text says; empty: no argument is.
+std::string missing_argument(const CLI::App& command) {
+  for (const CLI::Option* option : command.get_options()) {
+    if (option->get_required() && option->get_positional() && option->count() == 0) {
+      return option->get_description();
+    }
+  }
+  return "";
+}
+
 int usage_error(const CLI::App& app, const CLI::ParseError& error) {
   const CLI::App* at = &app;
   std::string command = "adagp";
@@ -59,6 +69,9 @@ int usage_error(const CLI::App& app, const CLI::ParseError& error) {
               word + "'";
     const std::string near = core::closest(word, words);
     if (!near.empty()) message += "; did you mean '" + near + "'?";
+  } else if (dynamic_cast<const CLI::RequiredError*>(&error) != nullptr) {
+    const std::string choices = missing_argument(*at);
+    if (!choices.empty()) message += ": " + choices;
   }
   core::log_error(message + " (see '" + command + " --help')");
   return kUsage;

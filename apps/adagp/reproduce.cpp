@@ -83,10 +83,19 @@ void refuse_own_keys(const TrainFlags& flags) {
   }
 }
 
+// The review reads what the other targets left beside its folder.
+void refuse_all_keys(const TrainFlags& flags) {
+  const auto given = flags.given();
+  if (given.empty()) return;
+  throw UsageError(given.front().where +
+                   ": reproduce review trains nothing; give it to the targets whose runs it reads");
+}
+
 int run_reproduce(ReproduceArguments& arguments) {
   core::catch_signals();
   const Target& target = find_target(arguments.target);
   refuse_own_keys(arguments.flags);
+  if (target.run == experiment::reproduce_review) refuse_all_keys(arguments.flags);
   experiment::ReproduceOptions& options = arguments.options;
   RunListFlags& list = arguments.list;
   if (options.quick && !arguments.seeds_given) list.seeds = 1;

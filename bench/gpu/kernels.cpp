@@ -285,7 +285,7 @@ void predictor(Bench& bench, const std::vector<Layer>& shapes) {
   t.seen = device_memory<uint8_t>(1);
   t.loss = device_memory<float>(1);
   t.block_memory = block_memory(0);
-  t.workspace = device_memory<uint8_t>(train_workspace(all.data(), count, rows, widest));
+  t.workspace = device_memory<uint8_t>(train_workspace(all.data(), count, widest));
   // Gradients twice, errors written and read once, all bf16; Adam on the FC.
   bench.line("predictor_train", 1, 8 * each + 30.0 * static_cast<double>(widest * kFeatures),
              [&](Stream to) { predictor_train(t, to); });

@@ -1,17 +1,17 @@
 #!/usr/bin/env python3
-"""pytorch_bench.py's mode compile-graph, with the search for the best kernels shared out to processes.
+"""pytorch_bench.py's mode compile-graph, its search for the best kernels shared out to processes.
 
 torch.compile with max-autotune spends most of its time on coordinate descent: it compiles and times
-every pointwise and reduction kernel in many forms, one after the other. densenet121 has 650 of them.
+every pointwise and reduction kernel in many forms, one after the other. densenet121 has about 650.
 Here each network goes through three kinds of processes, which meet in inductor's caches on disk:
 
   tune     one: everything but coordinate descent
   share    several: coordinate descent, each of some of the kernels; only one measures at a time
   measure  one: the step as pytorch_bench.py times it; every choice comes from the caches
 
-The search is inductor's own. JSON like pytorch_bench.py's on stdout, with the
-seconds of each kind. A run that was cut short goes on where it stopped when --cache is the same
-folder. Uses inner parts of inductor (torch 2.11) and says so when they are not there.
+The search is inductor's own. Prints JSON like pytorch_bench.py, and how many seconds each kind
+took. With --cache, a run that was cut short goes on where it stopped. Uses inner parts of inductor
+(torch 2.11) and says so when they are not there.
 """
 
 import argparse
@@ -19,16 +19,19 @@ import fcntl
 import hashlib
 import json
 import os
+import signal
 import subprocess
 import sys
 import tempfile
 import time
+from contextlib import suppress
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE))
 KINDS = ("tune", "share", "measure")
 NOT_IN_CACHE = 7  # exit status
+MOST_PROCESSES = 12  # each has a whole training step on the GPU
 
 
 def owner(source, processes):
@@ -136,6 +139,8 @@ def work(args):
     mode = "compile-graph"
     options = pytorch_bench.arguments(["--models", args.model, "--modes", mode, "--batch",
                                        str(args.batch), "--steps", str(args.steps), "--no-forward"])
+    if args.kind != "tune":
+        inductor.insist_on_cache()
     if args.kind == "measure":
         result = {"model": args.model, "input": "cifar", "batch": args.batch, "mode": mode}
         pytorch_bench.measure(args.model, mode, options, result.update)
@@ -147,7 +152,6 @@ def work(args):
         with open(args.to + ".lock", "a", encoding="utf-8") as lock:
             inductor.measure_alone(os.dup(lock.fileno()))
         inductor.take_share(args.process, args.processes)
-        inductor.insist_on_cache()
     torch.backends.cudnn.benchmark = True
     torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = True
     step = pytorch_bench.Work(args.model, mode, options).step
@@ -157,56 +161,77 @@ def work(args):
     os._exit(0)
 
 
+def log_of(args, model, kind, process):
+    return args.cache / f"{model}-{kind}-{process}.txt"
+
+
 def start(args, model, kind, to, process=0):
     command = [sys.executable, str(HERE / "pytorch_tuned.py"), "--kind", kind, "--model", model,
                "--to", str(to), "--process", str(process), "--processes", str(args.processes),
                "--batch", str(args.batch), "--steps", str(args.steps)]
-    log = open(args.cache / f"{model}-{kind}-{process}.txt", "w", encoding="utf-8")
-    with log:
-        return subprocess.Popen(command, stdout=log, stderr=log)
+    with open(log_of(args, model, kind, process), "w", encoding="utf-8") as log:
+        # With the compiler's own workers it can be ended as one group.
+        return subprocess.Popen(command, stdout=log, stderr=log, start_new_session=True)
+
+
+def what_went_wrong(args, model, kind, process, code):
+    if code == NOT_IN_CACHE:
+        return f"{kind}: the graph is not in the cache {args.cache}; use an empty folder"
+    text = ""
+    with suppress(OSError):
+        lines = log_of(args, model, kind, process).read_text(errors="replace").split("\n")
+        text = next((line.strip() for line in reversed(lines) if line.strip()), "")
+    return f"{kind} ended with exit code {code}: {text[:300] or '(no message)'}"
 
 
 def run_kind(args, model, kind, to, until):
     """'' or what went wrong."""
-    count = args.processes if kind == "share" else 1
-    jobs = [start(args, model, kind, to, process) for process in range(count)]
+    jobs = []
     try:
-        for process, job in enumerate(jobs):
-            if job.wait(max(0.1, until - time.monotonic())) != 0:
-                return (f"{kind} ended with exit code {job.returncode}, see "
-                        f"{args.cache / f'{model}-{kind}-{process}.txt'}")
-    except subprocess.TimeoutExpired:
-        return f"not done after {args.time_limit:g} s (--time-limit), in {kind}"
+        for process in range(args.processes if kind == "share" else 1):
+            jobs.append(start(args, model, kind, to, process))
+        while True:
+            codes = [job.poll() for job in jobs]
+            for process, code in enumerate(codes):
+                if code:
+                    return what_went_wrong(args, model, kind, process, code)
+            if all(code == 0 for code in codes):
+                return ""
+            if time.monotonic() > until:
+                return f"not done after {args.time_limit:g} s (--time-limit), in {kind}"
+            time.sleep(0.1)
     finally:
         for job in jobs:
-            if job.poll() is None:
-                job.kill()
-                job.wait()
-    return ""
+            with suppress(ProcessLookupError):
+                os.killpg(job.pid, signal.SIGKILL)
+            job.wait()
 
 
-def tuned(args, model):
+def tuned(args, model, version=""):
     result = {"model": model, "input": "cifar", "batch": args.batch, "mode": "compile-graph"}
     to = args.cache / f"{model}.json"
     until = time.monotonic() + args.time_limit
     for kind in KINDS:
-        done = args.cache / f"{model}.{kind}-done"
-        if kind != "measure" and done.exists():
+        done = args.cache / f"{model}-b{args.batch}-torch{version}.{kind}-done"
+        if done.exists():
             continue
         begin = time.monotonic()
         if wrong := run_kind(args, model, kind, to, until):
             return {**result, "error": wrong}
         result[f"{kind}_s"] = round(time.monotonic() - begin, 1)
         say(f"pytorch_tuned: {model} {kind}: {result[f'{kind}_s']} s")
-        done.touch()
+        if kind != "measure":  # which is quick, and the reason for the call
+            done.touch()
     return {**result, **json.loads(to.read_text(encoding="utf-8"))}
 
 
 def arguments(argv=None):
     parser = argparse.ArgumentParser(description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--models", type=lambda text: text.split(","), default=["densenet121"])
-    parser.add_argument("--processes", type=int, default=max(1, (os.cpu_count() or 4) * 3 // 4),
+    words = lambda text: [word for word in text.split(",") if word]  # noqa: E731
+    many = min(MOST_PROCESSES, max(1, (os.cpu_count() or 4) * 3 // 4))
+    parser.add_argument("--models", type=words, default=["densenet121"])
+    parser.add_argument("--processes", type=int, default=many,
                         help="that share coordinate descent (default %(default)s)")
     parser.add_argument("--batch", type=int, default=256)
     parser.add_argument("--steps", type=int, default=100, help="timed steps")
@@ -222,32 +247,61 @@ def arguments(argv=None):
     return args
 
 
+def refusal(args):
+    """Why the run cannot begin; '': it can. Better now than after minutes of tuning."""
+    import torch
+
+    import pytorch_bench
+    if not torch.cuda.is_available():
+        return "no GPU that torch can use"
+    for model in args.models:
+        try:
+            pytorch_bench.build(model, "cifar")
+        except Exception as error:  # noqa: BLE001: torchvision's own text says most
+            return f"{model}: {error}"
+    try:
+        args.cache.mkdir(parents=True, exist_ok=True)
+        (args.cache / "writable").touch()
+        if args.json:
+            open(args.json, "a", encoding="utf-8").close()
+    except OSError as error:
+        return str(error)
+    return ""
+
+
+def measure_all(args):
+    import torch
+    os.environ["TORCHINDUCTOR_CACHE_DIR"] = str(args.cache / "inductor")
+    os.environ["TRITON_CACHE_DIR"] = str(args.cache / "triton")
+    # Kernels are found in triton's own cache; in the graphs they would be stored twice.
+    os.environ["TORCHINDUCTOR_BUNDLE_TRITON_INTO_FX_GRAPH_CACHE"] = "0"
+    report = {"torch": torch.__version__, "gpu": torch.cuda.get_device_name(), "results": []}
+    for model in args.models:
+        result = tuned(args, model, torch.__version__)
+        result.pop("gpu", None)
+        report["results"].append(result)
+        say(f"pytorch_tuned: {model}: "
+            + (f"FAILED: {result['error']}" if "error" in result else f"{result['bp_ms']} ms"))
+        if args.json:
+            Path(args.json).write_text(json.dumps(report, indent=2), encoding="utf-8")
+    print(json.dumps(report, indent=2), flush=True)
+    return 0 if all("bp_ms" in result for result in report["results"]) else 1
+
+
 def main():
     args = arguments()
     if args.kind:
         return work(args)
-    import torch
-    if not torch.cuda.is_available():
-        say("pytorch_tuned: no GPU that torch can use")
-        return 1
-    with tempfile.TemporaryDirectory() as temporary:
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))  # through `finally`
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as temporary:
         args.cache = (args.cache or Path(temporary)).resolve()
-        args.cache.mkdir(parents=True, exist_ok=True)
-        os.environ["TORCHINDUCTOR_CACHE_DIR"] = str(args.cache / "inductor")
-        os.environ["TRITON_CACHE_DIR"] = str(args.cache / "triton")
-        # Kernels are found in triton's own cache; in the graphs they would be stored twice.
-        os.environ["TORCHINDUCTOR_BUNDLE_TRITON_INTO_FX_GRAPH_CACHE"] = "0"
-        report = {"torch": torch.__version__, "gpu": torch.cuda.get_device_name(), "results": []}
-        for model in args.models:
-            result = tuned(args, model)
-            result.pop("gpu", None)
-            report["results"].append(result)
-            say(f"pytorch_tuned: {model}: "
-                + (f"FAILED: {result['error']}" if "error" in result else f"{result['bp_ms']} ms"))
-            if args.json:
-                Path(args.json).write_text(json.dumps(report, indent=2), encoding="utf-8")
-    print(json.dumps(report, indent=2))
-    return 0 if all("bp_ms" in result for result in report["results"]) else 1
+        if wrong := refusal(args):
+            say(f"pytorch_tuned: {wrong}")
+            return 1
+        try:
+            return measure_all(args)
+        except KeyboardInterrupt:
+            return 128 + signal.SIGINT
 
 
 if __name__ == "__main__":

@@ -63,7 +63,7 @@ struct OnCpu {
   void run(const cuda::PredictArgs& a) { cuda::reference::predict_update(a); }
   void run(const cuda::TrainArgs& a) { cuda::reference::predictor_train(a); }
   static int64_t stats(int64_t) { return 0; }
-  static int64_t train(const std::vector<cuda::PredictedLayer>&, int64_t, int64_t) { return 0; }
+  static int64_t train(const std::vector<cuda::PredictedLayer>&, int64_t) { return 0; }
 };
 
 #ifdef ADAGP_WITH_KERNELS
@@ -89,9 +89,8 @@ struct OnCuda {
     // For a map of any size: it has no more cells than this one.
     return cuda::stats_workspace({1, 1 << 10, 1 << 10, channels}, cuda::kSummary);
   }
-  static int64_t train(const std::vector<cuda::PredictedLayer>& layers, int64_t rows,
-                       int64_t widest) {
-    return cuda::train_workspace(layers.data(), static_cast<int64_t>(layers.size()), rows, widest);
+  static int64_t train(const std::vector<cuda::PredictedLayer>& layers, int64_t widest) {
+    return cuda::train_workspace(layers.data(), static_cast<int64_t>(layers.size()), widest);
   }
   int device;
   torch::stable::accelerator::DeviceGuard guard;

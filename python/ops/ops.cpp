@@ -240,7 +240,7 @@ void learn(const Tensor& rows, const Tensor& features, Ints first_rows, Tensors 
   for (size_t i = 0; i < 4; ++i) *slots[i] = slot_of(net[i], first, second, steps, i);
   a.rule = rule_of(1, {0.9, 0.999, 1e-8}, rate);
   a.rms_decay = static_cast<float>(rms_decay);
-  a.workspace = where.workspace(rows, Where::train(layers, a.rows, a.net.widest));
+  a.workspace = where.workspace(rows, Where::train(layers, a.net.widest));
   where.run(a);
 }
 

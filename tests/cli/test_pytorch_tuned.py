@@ -1,4 +1,4 @@
-"""bench/gpu/pytorch_tuned.py without a GPU: how its processes are started and what is made of them."""
+"""bench/gpu/pytorch_tuned.py without a GPU: how its processes run, and what is made of them."""
 
 import json
 import subprocess
@@ -15,16 +15,18 @@ import pytorch_tuned  # noqa: E402
 
 @pytest.fixture(name="started")
 def _started(monkeypatch):
-    """Processes that do nothing but what the test says; (model, kind, process) of each."""
+    """Processes that do nothing but what the test says; (kind, process, Popen) of each."""
     out, codes = [], {}
 
     def start(args, model, kind, to, process=0):
-        out.append((model, kind, process))
         code = codes.get(kind, "pass")
         if kind == "measure":
             result = json.dumps({"bp_ms": 1.5, "gpu": "some GPU"})
             code = f"open({str(to)!r}, 'w').write({result!r})"
-        return subprocess.Popen([sys.executable, "-c", code])
+        with open(pytorch_tuned.log_of(args, model, kind, process), "w", encoding="utf-8") as log:
+            job = subprocess.Popen([sys.executable, "-c", code], stderr=log, start_new_session=True)
+        out.append((kind, process, job))
+        return job
 
     monkeypatch.setattr(pytorch_tuned, "start", start)
     return out, codes
@@ -46,28 +48,61 @@ def test_every_kernel_has_one_process():
 def test_kinds_follow_one_another_and_are_not_repeated(started, tmp_path):
     result = pytorch_tuned.tuned(options(tmp_path), "resnet18")
     assert result["bp_ms"] == 1.5 and "error" not in result
-    kinds = [kind for _, kind, _ in started[0]]
+    kinds = [kind for kind, _, _ in started[0]]
     assert kinds == ["tune", "share", "share", "share", "measure"]
-    assert [process for _, kind, process in started[0] if kind == "share"] == [0, 1, 2]
+    assert [process for kind, process, _ in started[0] if kind == "share"] == [0, 1, 2]
     started[0].clear()
     assert pytorch_tuned.tuned(options(tmp_path), "resnet18")["bp_ms"] == 1.5
-    assert [kind for _, kind, _ in started[0]] == ["measure"]
+    assert [kind for kind, _, _ in started[0]] == ["measure"]
+    started[0].clear()  # another batch size, other kernels
+    pytorch_tuned.tuned(options(tmp_path, "--batch", "64"), "resnet18")
+    assert [kind for kind, _, _ in started[0]][0] == "tune"
 
 
 def test_a_failed_process_is_named(started, tmp_path):
-    started[1]["share"] = "raise SystemExit(7)"
+    started[1]["share"] = "raise SystemExit('no such thing')"
     result = pytorch_tuned.tuned(options(tmp_path), "resnet18")
-    assert "bp_ms" not in result and result["error"].startswith("share ended with exit code 7")
+    assert "bp_ms" not in result
+    assert result["error"] == "share ended with exit code 1: no such thing"
+    started[1]["share"] = f"raise SystemExit({pytorch_tuned.NOT_IN_CACHE})"
+    assert "not in the cache" in pytorch_tuned.tuned(options(tmp_path), "resnet18")["error"]
     started[1]["share"] = "pass"  # goes on where it stopped
     started[0].clear()
     assert "error" not in pytorch_tuned.tuned(options(tmp_path), "resnet18")
-    assert [kind for _, kind, _ in started[0]][0] == "share"
+    assert [kind for kind, _, _ in started[0]][0] == "share"
 
 
 def test_the_time_limit_ends_all_processes(started, tmp_path):
     started[1]["share"] = "import time; time.sleep(600)"
     result = pytorch_tuned.tuned(options(tmp_path, "--time-limit", "3"), "resnet18")
     assert result["error"].startswith("not done after 3 s (--time-limit), in ")
+    assert all(job.poll() is not None for _, _, job in started[0])
+
+
+def test_one_failed_process_ends_the_others(started, tmp_path):
+    started[1]["share"] = f"""
+import sys, time
+try:
+    open({str(tmp_path / "first")!r}, "x")
+except FileExistsError:
+    time.sleep(600)
+sys.exit(5)"""
+    result = pytorch_tuned.tuned(options(tmp_path), "resnet18")
+    assert result["error"].startswith("share ended with exit code 5")
+    assert all(job.poll() is not None for _, _, job in started[0])
+
+
+def test_what_cannot_work_is_refused_at_once(monkeypatch, tmp_path):
+    torch = pytest.importorskip("torch")
+    pytest.importorskip("torchvision")
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    assert pytorch_tuned.refusal(options(tmp_path)) == "no GPU that torch can use"
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    assert "nosuchnet" in pytorch_tuned.refusal(options(tmp_path, "--models", "nosuchnet"))
+    (tmp_path / "file").touch()
+    assert "file" in pytorch_tuned.refusal(options(tmp_path / "file/cache", "--models", "resnet18"))
+    bad = options(tmp_path, "--models", "resnet18,", "--json", str(tmp_path / "no/where.json"))
+    assert bad.models == ["resnet18"] and "where.json" in pytorch_tuned.refusal(bad)
 
 
 def test_bad_options_are_refused(capsys):

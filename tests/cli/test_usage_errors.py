@@ -120,3 +120,19 @@ def test_help_and_version_are_not_errors():
     for command in commands:
         assert "--help" in adagp(command, "--help").stdout
     assert re.fullmatch(r"adagp \d+\.\d+\.\d+\n", adagp("--version").stdout)
+
+
+@pytest.mark.parametrize("args, choices", [
+    (["list"], ("models", "methods", "accelerators")),
+    (["reproduce"], ("paper-table1", "term-project", "review")),
+])
+def test_a_missing_argument_comes_with_its_choices(args, choices):
+    done = adagp(*args, code=2)
+    assert "is required: " in done.stderr and all(word in done.stderr for word in choices)
+
+
+def test_review_takes_no_option_of_training(tmp_path):
+    for wrong in (["--data-dir", str(tmp_path)], ["--epochs", "3"], sets(batch=32)):
+        done = adagp("reproduce", "review", *wrong, "-o", tmp_path / "review", code=2)
+        assert "reproduce review trains nothing" in done.stderr
+    assert not (tmp_path / "review").exists()

@@ -14,11 +14,11 @@ class Variables {
  public:
   std::string text(const char* name) {
     const char* value = std::getenv(name);
-    seen_.push_back(core::cat(name, value == nullptr ? " not set" : core::cat("='", value, "'")));
     if (value == nullptr) {
       complain(core::cat(name, " is not set"));
-    } else if (*value == '\0') {
-      complain(core::cat(name, " is empty"));
+    } else {
+      set_.push_back(core::cat(name, "='", value, "'"));
+      if (*value == '\0') complain(core::cat(name, " is empty"));
     }
     return value == nullptr ? "" : value;
   }
@@ -41,13 +41,14 @@ class Variables {
   void check() const {
     if (complaints_.empty()) return;
     throw UsageError(core::cat(
-        "parallel: ", core::join(complaints_, "; "), " (", core::join(seen_, ", "),
-        "). A launcher sets these: 'torchrun --no-python --nproc-per-node=4 adagp train ...'; or "
+        "parallel: ", core::join(complaints_, "; "),
+        set_.empty() ? "" : " (" + core::join(set_, ", ") + ")",
+        ". A launcher sets these: 'torchrun --no-python --nproc-per-node=4 adagp train ...'; or "
         "let this program start the processes: '--parallel local=4,...'"));
   }
 
  private:
-  std::vector<std::string> seen_, complaints_;
+  std::vector<std::string> set_, complaints_;
 };
 
 std::string secret_from_environment() {

@@ -1,6 +1,6 @@
 #pragma once
-// The instructions behind the predictor's products: bf16 tensor cores with fp32 sums, and copies
-// into shared memory that do not pass through registers.
+// Instructions that CUDA C++ has no words for: bf16 tensor cores with fp32 sums, copies into shared
+// memory that do not pass through registers, prefetches.
 
 #include <cstdint>
 

@@ -15,7 +15,7 @@ struct Launch {
   uint32_t pitch, y_pitch;  // of x and of y
 };
 
-// NaN stays NaN, so that a diverged run is seen. (The options by value: of a reference to the
+// NaN stays NaN, so that a diverged run is seen. (Options by value: from a reference to the
 // arguments the compiler makes a branch for each element.)
 __device__ float clipped(float value, bool relu, float cap) {
   if (!relu) return value;

@@ -91,7 +91,8 @@ Units cell_units(int64_t channels, int64_t cells, int64_t largest_cell) {
   out.tiling = tiling(channels, kSumWidth);
   out.cells = static_cast<int>(cells);
   const int64_t steps = ceil_div(largest_cell, out.tiling.rows);
-  // A second chunk costs more than the steps that it takes over.
+  // At least eight steps: a second chunk costs more than the few steps that it takes over (timed
+  // for summaries of 8x8).
   const int64_t each = std::max(steps_of_a_block(steps, out.tiling.tiles * cells),
                                 std::min(steps, 2 * kLeastPositions));
   out.chunks = static_cast<int>(ceil_div(steps, each));

@@ -78,7 +78,7 @@ struct TrainArgs {
   bool behind_features = false;  // as in PredictArgs
   int64_t block_memory = 0;      // of the device (types.h); small stages where it is 0
 };
-int64_t train_workspace(const PredictedLayer* layers, int64_t count, int64_t rows, int64_t widest);
+int64_t train_workspace(const PredictedLayer* layers, int64_t count, int64_t widest);
 void predictor_train(const TrainArgs& args, Stream stream);
 
 namespace reference {

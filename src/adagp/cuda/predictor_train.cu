@@ -3,8 +3,7 @@
 
 namespace adagp::cuda {
 
-int64_t train_workspace(const PredictedLayer* layers, int64_t count, int64_t /*rows*/,
-                        int64_t widest) {
+int64_t train_workspace(const PredictedLayer* layers, int64_t count, int64_t widest) {
   return train_plan(layers, count, widest, nullptr).bytes;
 }
 

@@ -142,7 +142,7 @@ void predictor_features(const FeaturesArgs&, Stream) {
 void predict_update(const PredictArgs&, Stream) {
   missing();
 }
-int64_t train_workspace(const PredictedLayer*, int64_t, int64_t, int64_t) {
+int64_t train_workspace(const PredictedLayer*, int64_t, int64_t) {
   return 0;
 }
 void predictor_train(const TrainArgs&, Stream) {

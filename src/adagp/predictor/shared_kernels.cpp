@@ -190,7 +190,7 @@ bool SharedKernels::learn(const Summaries& summaries, const std::vector<at::Tens
   a.behind_features = true;
   a.block_memory = device::block_memory(features_.device());
   a.workspace = device::scratch(device::Scratch::kTrain, features_.device(),
-                                cuda::train_workspace(all.data(), a.count, a.rows, net_.widest));
+                                cuda::train_workspace(all.data(), a.count, net_.widest));
   cuda::predictor_train(a, device::stream(features_.device()));
   rms_->mark_seen();
   loss = loss_.reshape({});

@@ -98,8 +98,7 @@ class Problem {
     args.behind_features = early;
     if (!on_device_) return cuda::reference::predictor_train(args);
     if (!workspace) {
-      const int64_t bytes =
-          cuda::train_workspace(args.layers, args.count, args.rows, args.net.widest);
+      const int64_t bytes = cuda::train_workspace(args.layers, args.count, args.net.widest);
       workspace = std::make_unique<Device<uint8_t>>(static_cast<size_t>(bytes));
     }
     args.workspace = workspace->get();

@@ -95,7 +95,7 @@ TEST(NormPlan, TilesHoldAllChannels) {
 }
 
 // The last block reads few rows, and big maps give most of the blocks that were aimed at (less,
-// because a block makes a multiple of four steps).
+// because a block makes a multiple of four steps, or all of a short cell).
 TEST(NormPlan, WorkIsSharedOut) {
   struct Case {
     int64_t channels, batch, side, least_blocks;
@@ -120,6 +120,18 @@ TEST(NormPlan, WorkIsSharedOut) {
     const Units flat = flat_units(c.channels, c.batch * c.side * c.side);
     EXPECT_LE(flat.cells + flat.chunks, 128) << c.side;
   }
+}
+
+// 64 channels: 32 positions a step.
+TEST(NormPlan, ShortCellsHaveOneChunk) {
+  for (const int64_t steps : {1, 5, 8}) {
+    for (const int64_t cells : {1, 4, 64}) {
+      EXPECT_EQ(cell_units(64, cells, 32 * steps).chunks, 1) << steps << " steps, " << cells;
+    }
+  }
+  EXPECT_EQ(cell_units(64, 4, 32 * 9).chunks, 2);
+  EXPECT_EQ(cell_units(64, 4, 32 * 9).piece, 32 * 8U);
+  EXPECT_EQ(cell_units(512, 4, 256).chunks, 1);  // 2x2 maps of VGG, batch 256
 }
 
 TEST(NormPlan, RefusesWhatTheIndexesCannotHold) {
