@@ -40,7 +40,7 @@ int run_eval(const EvalArguments& arguments) {
 void add_eval(CLI::App& app, Action& action) {
   auto arguments = std::make_shared<EvalArguments>();
   auto* command = app.add_subcommand("eval", "Accuracy of a run or of a weights file");
-  command->add_option("what", arguments->what, "Run folder or safetensors file")
+  command->add_option("run", arguments->what, "Run folder or safetensors file")
       ->required()
       ->type_name("RUN|FILE");
   arguments->flags.declare(*command, false);

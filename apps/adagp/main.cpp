@@ -38,14 +38,18 @@ std::vector<std::string> known_words(const CLI::App& app, bool flags) {
   return words;
 }
 
-// What the first argument that is missing may be, as its help text says; empty: no argument is.
+// What the first argument or the subcommand that is missing may be; empty: neither is.
 std::string missing_argument(const CLI::App& command) {
   for (const CLI::Option* option : command.get_options()) {
     if (option->get_required() && option->get_positional() && option->count() == 0) {
       return option->get_description();
     }
   }
-  return "";
+  std::vector<std::string> names;
+  for (const CLI::App* subcommand : command.get_subcommands({})) {
+    names.push_back(subcommand->get_name());
+  }
+  return core::join(names, ", ");
 }
 
 int usage_error(const CLI::App& app, const CLI::ParseError& error) {
