@@ -230,7 +230,8 @@ int main(int argc, char** argv) try {
   if (!args.empty() && args[0] == "--make") {
     if (args.size() != 3) throw adagp::UsageError("--make wants a folder and a number of images");
     if (adagp::core::fs::exists(args[1]) && !adagp::core::fs::is_empty(args[1])) {
-      throw adagp::UsageError(args[1] + ": is there and not empty");
+      throw adagp::UsageError(args[1] +
+                              ": is there and not empty; delete it or name another folder");
     }
     make_folder(args[1], true, number_of("images", args[2], 10'000'000));
     return 0;

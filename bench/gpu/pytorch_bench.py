@@ -77,6 +77,12 @@ def small_form(name, net):
     return net
 
 
+def use_tensor_cores():
+    """cuDNN's search and TF32, as someone who wants speed sets them."""
+    torch.backends.cudnn.benchmark = True
+    torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = True
+
+
 class Work:
     """One network with its batch: step() trains on it, forward() only runs it."""
 
@@ -205,8 +211,7 @@ def spread(prefix, times):
 def measure(name, mode, args, report):
     """Calls report() with each part of the result as it is known."""
     start = time.perf_counter()
-    torch.backends.cudnn.benchmark = True
-    torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = True
+    use_tensor_cores()
     work = Work(name, mode, args)
     if work.device.type == "cuda":
         report({"gpu": torch.cuda.get_device_name(work.device)})

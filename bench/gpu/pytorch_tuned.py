@@ -56,12 +56,12 @@ class Inductor:
             self.compile_fx = compile_fx
             self.choices = select_algorithm.AlgorithmSelectorCache
             self.tuner = triton_heuristics.CachingAutotuner
-            for owner_of, name in ((self.compiler, "use_process_pool"), (self.compiler, "wait"),
-                                   (self.compiler, "triton"), (self.tuner, "bench"),
-                                   (self.choices, "make_precompile_fn"),
-                                   (self.tuner, "coordinate_descent_tuning"),
-                                   (self.compile_fx, "fx_codegen_and_compile")):
-                getattr(owner_of, name)
+            for owning, name in ((self.compiler, "use_process_pool"), (self.compiler, "wait"),
+                                 (self.compiler, "triton"), (self.tuner, "bench"),
+                                 (self.choices, "make_precompile_fn"),
+                                 (self.tuner, "coordinate_descent_tuning"),
+                                 (self.compile_fx, "fx_codegen_and_compile")):
+                getattr(owning, name)
         except (ImportError, AttributeError) as error:
             raise SystemExit(f"pytorch_tuned: this torch has another inductor ({error}); "
                              "use pytorch_bench.py --modes compile-graph")
@@ -152,8 +152,7 @@ def work(args):
         with open(args.to + ".lock", "a", encoding="utf-8") as lock:
             inductor.measure_alone(os.dup(lock.fileno()))
         inductor.take_share(args.process, args.processes)
-    torch.backends.cudnn.benchmark = True
-    torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = True
+    pytorch_bench.use_tensor_cores()
     step = pytorch_bench.Work(args.model, mode, options).step
     with torch.cuda.stream(torch.cuda.Stream()):
         step()
@@ -208,7 +207,8 @@ def run_kind(args, model, kind, to, until):
 
 
 def tuned(args, model, version=""):
-    result = {"model": model, "input": "cifar", "batch": args.batch, "mode": "compile-graph"}
+    result = {"model": model, "input": "cifar", "batch": args.batch, "mode": "compile-graph",
+              "processes": args.processes}
     to = args.cache / f"{model}.json"
     until = time.monotonic() + args.time_limit
     for kind in KINDS:
@@ -261,11 +261,10 @@ def refusal(args):
             return f"{model}: {error}"
     try:
         args.cache.mkdir(parents=True, exist_ok=True)
-        (args.cache / "writable").touch()
-        if args.json:
-            open(args.json, "a", encoding="utf-8").close()
+        for folder in [args.cache] + ([Path(args.json).resolve().parent] if args.json else []):
+            tempfile.TemporaryFile(dir=folder).close()
     except OSError as error:
-        return str(error)
+        return f"cannot be written: {error}"
     return ""
 
 
@@ -276,15 +275,17 @@ def measure_all(args):
     # Kernels are found in triton's own cache; in the graphs they would be stored twice.
     os.environ["TORCHINDUCTOR_BUNDLE_TRITON_INTO_FX_GRAPH_CACHE"] = "0"
     report = {"torch": torch.__version__, "gpu": torch.cuda.get_device_name(), "results": []}
-    for model in args.models:
-        result = tuned(args, model, torch.__version__)
-        result.pop("gpu", None)
-        report["results"].append(result)
-        say(f"pytorch_tuned: {model}: "
-            + (f"FAILED: {result['error']}" if "error" in result else f"{result['bp_ms']} ms"))
-        if args.json:
-            Path(args.json).write_text(json.dumps(report, indent=2), encoding="utf-8")
-    print(json.dumps(report, indent=2), flush=True)
+    try:
+        for model in args.models:
+            result = tuned(args, model, torch.__version__)
+            result.pop("gpu", None)
+            report["results"].append(result)
+            say(f"pytorch_tuned: {model}: "
+                + (f"FAILED: {result['error']}" if "error" in result else f"{result['bp_ms']} ms"))
+            if args.json:
+                Path(args.json).write_text(json.dumps(report, indent=2), encoding="utf-8")
+    finally:  # after Ctrl-C, too: what was measured
+        print(json.dumps(report, indent=2), flush=True)
     return 0 if all("bp_ms" in result for result in report["results"]) else 1
 
 

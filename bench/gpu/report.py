@@ -153,6 +153,8 @@ def pytorch_table(pytorch):
     for result in pytorch.get("results", []):
         error, skips = result.get("error"), result.get("cudagraph_skips")
         note = f"{skips} parts ran outside CUDA graphs" if skips else ""
+        if "processes" in result:  # of pytorch_tuned.py
+            note = "set-up of the last process alone"
         if error:
             note = "failed: " + error.splitlines()[0][:160]
         rows.append([result.get("model", "?"), result.get("mode", "?"), cell(result, "bp"),

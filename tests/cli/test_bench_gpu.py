@@ -206,3 +206,9 @@ def test_pytorch_side_reports_a_failed_mode_and_goes_on(tmp_path):
     assert failed["mode"] == "eager-graph" and failed["error"].endswith("needs a GPU")
     assert 0 < eager["fw_p10"] <= eager["fw_ms"] <= eager["fw_p90"]
     assert eager["fw_p10"] < eager["bp_p90"]
+
+
+def test_a_shared_search_is_marked_on_the_page():
+    result = {"model": "vgg13_bn", "mode": "compile-graph", "bp_ms": 2.5, "bp_setup_s": 6.7,
+              "processes": 8}
+    assert "set-up of the last process alone" in report.pytorch_table({"results": [result]})

@@ -102,7 +102,30 @@ def test_what_cannot_work_is_refused_at_once(monkeypatch, tmp_path):
     (tmp_path / "file").touch()
     assert "file" in pytorch_tuned.refusal(options(tmp_path / "file/cache", "--models", "resnet18"))
     bad = options(tmp_path, "--models", "resnet18,", "--json", str(tmp_path / "no/where.json"))
-    assert bad.models == ["resnet18"] and "where.json" in pytorch_tuned.refusal(bad)
+    assert bad.models == ["resnet18"] and "/no" in pytorch_tuned.refusal(bad)
+    fine = options(tmp_path, "--models", "resnet18", "--json", str(tmp_path / "out.json"))
+    assert pytorch_tuned.refusal(fine) == "" and not (tmp_path / "out.json").exists()
+
+
+def test_ctrl_c_loses_no_network_that_was_measured(started, monkeypatch, tmp_path, capsys):
+    torch = pytest.importorskip("torch")
+    monkeypatch.setattr(torch.cuda, "get_device_name", lambda: "some GPU")
+    for name in ("TORCHINDUCTOR_CACHE_DIR", "TRITON_CACHE_DIR",
+                 "TORCHINDUCTOR_BUNDLE_TRITON_INTO_FX_GRAPH_CACHE"):
+        monkeypatch.setenv(name, "")  # so that they are as before afterwards
+    begin = pytorch_tuned.start
+
+    def interrupted(args, model, kind, to, process=0):
+        if model == "resnet50" and kind == "share" and process == 1:
+            raise KeyboardInterrupt
+        return begin(args, model, kind, to, process)
+
+    monkeypatch.setattr(pytorch_tuned, "start", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        pytorch_tuned.measure_all(options(tmp_path, "--models", "resnet18,resnet50"))
+    results = json.loads(capsys.readouterr().out)["results"]
+    assert [(one["model"], one["bp_ms"]) for one in results] == [("resnet18", 1.5)]
+    assert all(job.poll() is not None for _, _, job in started[0])
 
 
 def test_bad_options_are_refused(capsys):

@@ -205,9 +205,7 @@ __global__ void __launch_bounds__(kThreads, kAligned ? 4 : 2)
   if (p.args.summary != nullptr) {
     finish_summary(p, scratch, [&](int channel) { return pivot_of<T, kAppend>(p.args, channel); });
   }
-  if (kAppend || p.args.weight != nullptr) {
-    finish_statistics<T, kAppend>(p, reduced, scratch);
-  }
+  if (kAppend || p.args.weight != nullptr) finish_statistics<T, kAppend>(p, reduced, scratch);
 }
 
 int largest_length(const plan::Axis& axis) {
