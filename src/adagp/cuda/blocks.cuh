@@ -45,13 +45,13 @@ __device__ inline T block_sum(T value) {
   return total;
 }
 
-// Whether this block is the last of the grid to come here; then all others' writes are visible to
+// Whether this block is the last of `blocks` to come here; then all others' writes are visible to
 // it (read them with __ldcg). The counter is back at 0 for the next launch.
-__device__ inline bool last_block(uint32_t* counter) {
+__device__ inline bool last_block(uint32_t* counter, uint32_t blocks = gridDim.x) {
   __shared__ bool last;
   __threadfence();
   __syncthreads();
-  if (threadIdx.x == 0) last = atomicInc(counter, gridDim.x - 1) == gridDim.x - 1;
+  if (threadIdx.x == 0) last = atomicInc(counter, blocks - 1) == blocks - 1;
   __syncthreads();
   if (last) __threadfence();
   return last;

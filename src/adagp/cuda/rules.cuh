@@ -31,12 +31,9 @@ __device__ inline Corrections corrections_after(const Rule& rule, float steps) {
 __device__ inline void apply_sgd(const Rule& rule, float lr, float decay, bool has_first,
                                  float gradient, float& weight, float& first) {
   gradient += decay * weight;
-  float step = gradient;
-  if (has_first) {
-    first = rule.momentum * first + gradient;
-    step = rule.nesterov ? gradient + rule.momentum * first : first;
-  }
-  weight -= lr * step;
+  first = has_first ? rule.momentum * first + gradient : gradient;
+  const float ahead = gradient + rule.momentum * first;
+  weight -= lr * (has_first && rule.nesterov ? ahead : first);
 }
 
 // kAdam adds decay * weight to the gradient, kAdamW shrinks the weight instead.

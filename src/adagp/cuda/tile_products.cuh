@@ -71,18 +71,39 @@ __device__ inline void wait_for_products() {
 #endif
 }
 
-// Sums, times `factor`, to rows of 256 floats: this lane has those of rows `row` and row + 8. Rows
-// from `rows` on are left out.
-__device__ inline void store(float* to, const float (&sums)[32][4], float factor, int row,
+__device__ inline void exchange(uint32_t& first, uint32_t& second, int distance) {
+  const bool upper = (lane() & distance) != 0;
+  const uint32_t other = __shfl_xor_sync(0xFFFFFFFFU, upper ? first : second, distance);
+  first = upper ? other : first;
+  second = upper ? second : other;
+}
+// Word w of lane l, of four lanes beside each other, becomes word l of lane w. By the whole warp.
+__device__ inline void transpose_words(uint32_t (&word)[4]) {
+  exchange(word[0], word[1], 1);
+  exchange(word[2], word[3], 1);
+  exchange(word[0], word[2], 2);
+  exchange(word[1], word[3], 2);
+}
+
+// Sums, times `factor`, to rows of 256 bf16: this lane has those of rows `row` and row + 8. Rows
+// from `rows` on are left out. By the whole warp.
+__device__ inline void store(uint16_t* to, const float (&sums)[32][4], float factor, int row,
                              int rows) {
 #pragma unroll
   for (int half = 0; half < 2; ++half) {
-    if (row + 8 * half >= rows) continue;
-    float* const own = to + static_cast<int64_t>(row + 8 * half) * 256 + 2 * (lane() % 4);
+    const int64_t begin = static_cast<int64_t>(row + 8 * half) * 256 + 8 * (lane() % 4);
 #pragma unroll
-    for (int n = 0; n < 32; ++n) {
-      *reinterpret_cast<float2*>(own + 8 * n) =
-          make_float2(factor * sums[n][2 * half], factor * sums[n][2 * half + 1]);
+    for (int group = 0; group < 8; ++group) {
+      uint32_t word[4];
+#pragma unroll
+      for (int n = 0; n < 4; ++n) {
+        const float(&sum)[4] = sums[4 * group + n];
+        word[n] = pack_low(factor * sum[2 * half], factor * sum[2 * half + 1]);
+      }
+      transpose_words(word);
+      if (row + 8 * half >= rows) continue;
+      *reinterpret_cast<uint4*>(to + begin + 32 * group) =
+          make_uint4(word[0], word[1], word[2], word[3]);
     }
   }
 }

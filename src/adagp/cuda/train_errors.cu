@@ -1,4 +1,4 @@
-// The second launch of predictor_train: the errors, the loss, and the gradient of the features. A
+// The second launch of predictor_train: the errors, their loss, and the gradient of the features. A
 // block goes through its run of chunks: 64 columns of a tile after 64.
 
 #include "adagp/cuda/blocks.cuh"
@@ -15,9 +15,8 @@ struct ErrorArgs {
   fc::Net net;
   const float* scale;
   Runs runs;
-  uint16_t* errors;
-  float *inputs, *losses, *loss;
-  uint32_t* counter;
+  uint16_t *errors, *inputs;
+  float* losses;
 };
 
 // Chunks of one tile that a block has: columns 64 * first and on, of rows `row` and on.
@@ -128,13 +127,6 @@ __global__ void __launch_bounds__(kThreads, 1)
 
   loss = block_sum<kThreads>(loss);
   if (threadIdx.x == 0) args.losses[blockIdx.x] = loss;
-  if (!last_block(args.counter)) return;
-  double sum = 0;
-  for (unsigned i = threadIdx.x; i < gridDim.x; i += kThreads) {
-    sum += static_cast<double>(__ldcg(args.losses + i));
-  }
-  sum = block_sum<kThreads>(sum);
-  if (threadIdx.x == 0) *args.loss = static_cast<float>(sum);
 }
 
 }  // namespace
@@ -147,9 +139,7 @@ void train_errors(const TrainArgs& args, TrainPlan& plan, Stream stream) {
                         runs,
                         plan.space.errors,
                         plan.space.inputs,
-                        plan.space.losses,
-                        args.loss,
-                        plan.space.counters + 1};
+                        plan.space.losses};
   // Behind the squares, which write the scales alone; these are read behind wait_for_before().
   const Begin begin = args.normalise ? Begin::kEarly : Begin::kAfter;
   set_offsets(plan.table, [](const TrainLayer& layer) { return layer.error_chunks(); });

@@ -10,9 +10,10 @@
 
 namespace adagp::cuda::train_fc {
 
-constexpr int kThreads = 512;
+constexpr int kThreads = 512, kQuads = 2;  // of weights, of a thread
 constexpr int kTile = kProductCols * kFeatures;
-constexpr int kBlocksOfTile = kTile / (4 * kThreads);
+constexpr int kBlocksOfTile = kTile / (4 * kQuads * kThreads);
+constexpr int kRowsOfQuad = 4 * kThreads / kFeatures;
 
 struct FcArgs {
   ParamSlot weight, bias;
@@ -46,6 +47,10 @@ inline int64_t blocks_of(const TrainPlan& plan) {
   return static_cast<int64_t>(plan.shape.fc_tiles) * kBlocksOfTile;
 }
 
+__device__ inline void count_step(float* steps) {
+  if (steps != nullptr) *steps += 1.0F;
+}
+
 // kCount parameters in registers, their step, and back.
 template <int kCount>
 struct Values {
@@ -77,20 +82,24 @@ __device__ inline void step_bias(const FcArgs& args, int at, float gradient) {
   if (slot.second != nullptr) slot.second[at] = values.second[0];
 }
 
-// Four weights of one output per thread; the weights are on their way while the products end.
+// A part of a tile; its weights are on their way while the products end.
 template <typename Table>
 __device__ inline void step_block(const Table& table, const FcArgs& args, int block) {
   const int tile = block / kBlocksOfTile, part = block % kBlocksOfTile;
-  const int tid = static_cast<int>(threadIdx.x), inside = 4 * (part * kThreads + tid);
+  const int tid = static_cast<int>(threadIdx.x), inside = 4 * (part * kQuads * kThreads + tid);
   const int col = tile * kProductCols + inside / kFeatures;
   const int64_t at = static_cast<int64_t>(col) * kFeatures + inside % kFeatures;
   const ParamSlot& weights = args.weight;
-  const bool valid = col < args.widest, quads = args.quads;
-  Values<4> values;
-  if (valid) {
-    load_quad(values.weight, weights.weight + at, 4, quads);
-    if (weights.first != nullptr) load_quad(values.first, weights.first + at, 4, quads);
-    if (weights.second != nullptr) load_quad(values.second, weights.second + at, 4, quads);
+  const bool quads = args.quads;
+  const auto valid = [&](int q) { return col + q * kRowsOfQuad < args.widest; };
+  Values<4> values[kQuads];
+#pragma unroll
+  for (int q = 0; q < kQuads; ++q) {
+    if (!valid(q)) continue;
+    const int64_t own = at + q * 4 * kThreads;
+    load_quad(values[q].weight, weights.weight + own, 4, quads);
+    if (weights.first != nullptr) load_quad(values[q].first, weights.first + own, 4, quads);
+    if (weights.second != nullptr) load_quad(values[q].second, weights.second + own, 4, quads);
   }
   const Runs& runs = args.shape.products;
   const int line_begin = line_before(table, tile), line_end = line_before(table, tile + 1);
@@ -99,19 +108,26 @@ __device__ inline void step_block(const Table& table, const FcArgs& args, int bl
   const int64_t slot = static_cast<int64_t>(runs.block_at(line_begin)) + tile;
   wait_for_before();
 
-  if (valid) {
-    const auto* from = reinterpret_cast<const float4*>(args.space.weights + slot * kTile + inside);
-    float gradient[4] = {};
+  const auto* from = reinterpret_cast<const uint2*>(args.space.weights + slot * kTile + inside);
+  float sums[kQuads][4] = {};
 #pragma unroll 4
-    for (int s = 0; s < slots; ++s) {
-      const float4 more = from[s * (kTile / 4)];
-      gradient[0] += more.x, gradient[1] += more.y, gradient[2] += more.z, gradient[3] += more.w;
+  for (int s = 0; s < slots; ++s) {
+#pragma unroll
+    for (int q = 0; q < kQuads; ++q) {
+      const uint2 more = from[s * (kTile / 4) + q * kThreads];
+      sums[q][0] += first_low(more.x), sums[q][1] += second_low(more.x);
+      sums[q][2] += first_low(more.y), sums[q][3] += second_low(more.y);
     }
-    values.step(args, weights, gradient);
-    store_quad(weights.weight + at, values.weight, 4, quads);
-    if (weights.first != nullptr) store_quad(weights.first + at, values.first, 4, quads);
-    if (weights.second != nullptr) store_quad(weights.second + at, values.second, 4, quads);
-    store_low_quad(args.low + at, values.weight, 4, quads);
+  }
+#pragma unroll
+  for (int q = 0; q < kQuads; ++q) {
+    if (!valid(q)) continue;
+    const int64_t own = at + q * 4 * kThreads;
+    values[q].step(args, weights, sums[q]);
+    store_quad(weights.weight + own, values[q].weight, 4, quads);
+    if (weights.first != nullptr) store_quad(weights.first + own, values[q].first, 4, quads);
+    if (weights.second != nullptr) store_quad(weights.second + own, values[q].second, 4, quads);
+    store_low_quad(args.low + own, values[q].weight, 4, quads);
   }
 
   const int output = tile * kProductCols + tid;
@@ -121,6 +137,13 @@ __device__ inline void step_block(const Table& table, const FcArgs& args, int bl
     gradient += args.space.biases[(slot + s) * kProductCols + tid];
   }
   step_bias(args, output, gradient);
+}
+
+// By fc's last block: all have read the counts.
+__device__ inline void finish(const FcArgs& args) {
+  if (threadIdx.x != 0 || args.rule.kind == UpdateRule::Kind::kSgd) return;
+  count_step(args.weight.steps);
+  count_step(args.bias.steps);
 }
 
 }  // namespace adagp::cuda::train_fc

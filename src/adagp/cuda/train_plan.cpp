@@ -91,13 +91,13 @@ TrainPlan train_plan(const PredictedLayer* layers, int64_t count, int64_t widest
   }
   const int64_t slots = int64_t{shape.products.blocks()} + shape.fc_tiles;
   Space space(workspace);
-  plan.space.counters = space.take<uint32_t>(4);
+  plan.space.counters = space.take<uint32_t>(3);
   plan.space.squares = space.take<float>(squares);
   plan.space.losses = space.take<float>(shape.errors.blocks());
   plan.space.conv = space.take<float>(int64_t{kConvBlocks} * kConvParts);
   plan.space.biases = space.take<float>(slots * kProductCols);
-  plan.space.weights = space.take<float>(slots * kProductCols * kFeatures);
-  plan.space.inputs = space.take<float>(slot_rows * kFeatures);
+  plan.space.weights = space.take<uint16_t>(slots * kProductCols * kFeatures);
+  plan.space.inputs = space.take<uint16_t>(slot_rows * kFeatures);
   plan.space.errors = space.take<uint16_t>(errors);
   plan.bytes = space.bytes();
   return plan;

@@ -4,13 +4,14 @@
 //
 // In order, one launch each, and each begins while the one before ends:
 //   squares    mean square of each layer's gradient -> scale
-//   errors     E = bf16(features . fc^T + bias - g / scale), all layers behind one another; the
-//              loss; and share * E . fc -> gradient of the features, in slots
+//   errors     E = bf16(features . fc^T + bias - g / scale), all layers behind one another; each
+//              block's loss; and share * E . fc -> gradient of the features, in slots
 //   products   share * E^T . features -> gradient of fc, in slots
 //   steps      fc's slots added up, and Adam; beside it the features' slots added up, back through
 //              pool, ReLU and convolution, and Adam
 // A column of a layer, and of E, is a row of fc: fc's columns below are these.
 // A slot has one writer and slots are added up in their order: the result is the same in every run.
+// Slots of the large gradients are bf16, like the operands of the products that they come from.
 
 #include <cstdint>
 
@@ -29,7 +30,8 @@ constexpr int kErrorRows = 128, kErrorCols = 64, kProductCols = 128, kProductRow
 constexpr int kTrainBlocks = 132;
 constexpr int kLeastRun = 2;         // chunks: fewer are not worth a block
 constexpr int kSquareChunk = 32768;  // elements of a block
-constexpr int kConvBlocks = 264, kConvParts = kChannels * 9 + kChannels;
+// With the 288 blocks of an fc of 4608 outputs, an H200 is filled twice.
+constexpr int kConvBlocks = 240, kConvParts = kChannels * 9 + kChannels;
 
 // The chunks of all tiles lie in a line, and blocks take runs of equal length of it. So a tile
 // belongs to the blocks whose runs it touches, in their order, and each has a slot for its part.
@@ -86,13 +88,13 @@ struct TrainShape {
 
 // Places in the workspace.
 struct TrainSpace {
-  uint32_t* counters = nullptr;  // [4], zero between launches
+  uint32_t* counters = nullptr;  // [3], zero between launches
   float* squares = nullptr;      // [blocks]
   float* losses = nullptr;       // [blocks]
   float* conv = nullptr;         // [kConvBlocks, kConvParts]
   float* biases = nullptr;       // [slots of fc, 128]; block b has slot b + t for tile t
-  float* weights = nullptr;      // [slots of fc, 128, 256]
-  float* inputs = nullptr;       // [slot rows, 256]
+  uint16_t* weights = nullptr;   // [slots of fc, 128, 256]
+  uint16_t* inputs = nullptr;    // [slot rows, 256]
   uint16_t* errors = nullptr;    // [layer: rows, error_cols]
 };
 

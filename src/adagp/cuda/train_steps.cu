@@ -20,7 +20,7 @@ struct ConvArgs {
   const float* summaries;
   ParamSlot weight, bias;
   int blocks;
-  float *fc_weight_steps, *fc_bias_steps;
+  float* loss;
   uint8_t* seen;
   Runs runs;
   TrainSpace space;
@@ -34,16 +34,17 @@ struct Gradients {
 };
 
 // The pooled features' gradients of the lane's half image: two rows of four pixels.
-__device__ inline void add_slots(float (&to)[8], const float* slots, const TrainLayer& layer,
+__device__ inline void add_slots(float (&to)[8], const uint16_t* slots, const TrainLayer& layer,
                                  const Runs& runs, int row, int lane) {
   const int count = layer.slots(runs, row);
 #pragma unroll 2
   for (int i = 0; i < count; ++i) {
     const int64_t slot = layer.slot_row + static_cast<int64_t>(i) * layer.rows + row;
-    const auto* from = reinterpret_cast<const float4*>(slots + slot * kFeatures + 8 * lane);
-    const float4 top = from[0], bottom = from[1];
-    to[0] += top.x, to[1] += top.y, to[2] += top.z, to[3] += top.w;
-    to[4] += bottom.x, to[5] += bottom.y, to[6] += bottom.z, to[7] += bottom.w;
+    const uint4 more = *reinterpret_cast<const uint4*>(slots + slot * kFeatures + 8 * lane);
+    to[0] += first_low(more.x), to[1] += second_low(more.x);
+    to[2] += first_low(more.y), to[3] += second_low(more.y);
+    to[4] += first_low(more.z), to[5] += second_low(more.z);
+    to[6] += first_low(more.w), to[7] += second_low(more.w);
   }
 }
 
@@ -109,11 +110,7 @@ __device__ inline void step_one(const ConvArgs& args, const ParamSlot& slot, int
   if (slot.second != nullptr) slot.second[at] = second;
 }
 
-__device__ inline void count_step(float* steps) {
-  if (steps != nullptr) *steps += 1.0F;
-}
-
-// The last block: all blocks' sums, the convolution's step, and what ends the whole training step.
+// The convolution's last block: all its blocks' sums, its step, and the loss.
 __device__ inline void finish(const ConvArgs& args) {
   __shared__ float4 parts[kGroups][kConvParts / 4];
   const int tid = static_cast<int>(threadIdx.x);
@@ -136,14 +133,17 @@ __device__ inline void finish(const ConvArgs& args) {
     const bool of_weight = tid < kChannels * 9;
     step_one(args, of_weight ? args.weight : args.bias, of_weight ? tid : tid - kChannels * 9, sum);
   }
-  __syncthreads();
+  double loss = 0;
+  for (int i = tid; i < args.runs.blocks(); i += kThreads) {
+    loss += static_cast<double>(args.space.losses[i]);
+  }
+  loss = block_sum<kThreads>(loss);
   if (tid != 0) return;
+  *args.loss = static_cast<float>(loss);
   if (args.seen != nullptr) *args.seen = 1;
   if (args.rule.kind == UpdateRule::Kind::kSgd) return;
-  count_step(args.weight.steps);
-  count_step(args.bias.steps);
-  count_step(args.fc_weight_steps);
-  count_step(args.fc_bias_steps);
+  train_fc::count_step(args.weight.steps);
+  train_fc::count_step(args.bias.steps);
 }
 
 template <typename Table>
@@ -178,7 +178,8 @@ __device__ inline void add_block(const Table& table, const ConvArgs& args) {
   store_parts(sums, args.space.conv + static_cast<int64_t>(blockIdx.x) * kConvParts);
 }
 
-// The convolution's blocks first: they compute while the others wait for memory.
+// The convolution's blocks first: they compute while the others wait for memory, and the last of
+// them finishes before the others do.
 template <typename Table>
 __global__ void __launch_bounds__(kThreads, 2)
     steps_kernel(const __grid_constant__ Table table, const __grid_constant__ ConvArgs conv,
@@ -186,10 +187,13 @@ __global__ void __launch_bounds__(kThreads, 2)
   const int block = static_cast<int>(blockIdx.x);
   if (block < conv.blocks) {
     add_block(table, conv);
+    if (last_block(conv.space.counters + 1, static_cast<uint32_t>(conv.blocks))) finish(conv);
   } else {
     train_fc::step_block(table, fc, block - conv.blocks);
+    if (last_block(conv.space.counters + 2, gridDim.x - static_cast<uint32_t>(conv.blocks))) {
+      train_fc::finish(fc);
+    }
   }
-  if (last_block(conv.space.counters + 2)) finish(conv);
 }
 
 ConvArgs conv_of(const TrainArgs& args, const TrainPlan& plan, int64_t blocks) {
@@ -200,8 +204,7 @@ ConvArgs conv_of(const TrainArgs& args, const TrainPlan& plan, int64_t blocks) {
   conv.weight.weight = args.net.conv_weight;
   conv.bias = args.conv_bias;
   conv.bias.weight = args.net.conv_bias;
-  conv.fc_weight_steps = args.fc_weight.steps;
-  conv.fc_bias_steps = args.fc_bias.steps;
+  conv.loss = args.loss;
   conv.seen = args.seen;
   conv.runs = plan.shape.errors;
   conv.space = plan.space;

@@ -27,6 +27,9 @@ double relative(const float* got, const float* expected, size_t count) {
 constexpr double kRoundings = 1e-3;
 // What hangs on a single error can move by the whole step, and by more where few sum up to little.
 constexpr double kOneRounding = 1.0 / 128, kFewRoundings = 1.0 / 32;
+// Partial sums of gradients (not of fc's bias) are rounded to bf16, each by 2^-9 of itself at most.
+// Twice that, because those of different signs add up to less than each is.
+constexpr double kSlots = 1.0 / 256;
 
 // Row by row: rows of fc are columns of layers of their own, and differ in size by much. A wrong
 // index is an error of 1, not of a few roundings.
@@ -45,10 +48,11 @@ void expect_moments(Problem& kernel, Problem& reference, double tolerance) {
   for (int i = 0; i < 4; ++i) {
     const auto got = kernel.params[i].first->values(),
                expected = reference.params[i].first->values();
-    EXPECT_LE(relative(got.data(), expected.data(), got.size()), tolerance) << names[i];
+    const double bound = i == 3 ? tolerance : tolerance + kSlots;
+    EXPECT_LE(relative(got.data(), expected.data(), got.size()), bound) << names[i];
     const auto square = kernel.params[i].second->values(),
                wanted = reference.params[i].second->values();
-    EXPECT_LE(relative(square.data(), wanted.data(), square.size()), 3 * tolerance) << names[i];
+    EXPECT_LE(relative(square.data(), wanted.data(), square.size()), 3 * bound) << names[i];
     EXPECT_EQ(kernel.params[i].steps->values(), reference.params[i].steps->values()) << names[i];
   }
   expect_rows(kernel.params[2].first->values(), reference.params[2].first->values(), 256,
@@ -86,10 +90,10 @@ void expect_training(const std::vector<LayerShape>& shapes, int steps = 1,
     if (step == 0) expect_moments(kernel, reference, tolerance);
     expect_low(kernel);
   }
-  expect_close(kernel.conv_weight->values(), reference.conv_weight->values(), tolerance,
-               "conv weight");
-  expect_close(kernel.conv_bias->values(), reference.conv_bias->values(), tolerance, "conv bias");
-  expect_close(kernel.fc_weight->values(), reference.fc_weight->values(), tolerance, "fc weight");
+  const double bound = tolerance + kSlots;
+  expect_close(kernel.conv_weight->values(), reference.conv_weight->values(), bound, "conv weight");
+  expect_close(kernel.conv_bias->values(), reference.conv_bias->values(), bound, "conv bias");
+  expect_close(kernel.fc_weight->values(), reference.fc_weight->values(), bound, "fc weight");
   expect_close(kernel.fc_bias->values(), reference.fc_bias->values(), tolerance, "fc bias");
 }
 

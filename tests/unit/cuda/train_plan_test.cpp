@@ -137,13 +137,13 @@ TEST(TrainPlan, TheWorkspaceHoldsAllSlots) {
     const int64_t slots = plan.shape.products.blocks() + plan.shape.fc_tiles;
     const std::pair<const void*, int64_t> arrays[] = {
         // and the bytes of each
-        {plan.space.counters, 16},
+        {plan.space.counters, 12},
         {plan.space.squares, squares * 4},
         {plan.space.losses, plan.shape.errors.blocks() * 4},
         {plan.space.conv, kConvBlocks * kConvParts * 4},
         {plan.space.biases, slots * kProductCols * 4},
-        {plan.space.weights, slots * kProductCols * kFeatures * 4},
-        {plan.space.inputs, rows * kFeatures * 4},
+        {plan.space.weights, slots * kProductCols * kFeatures * 2},
+        {plan.space.inputs, rows * kFeatures * 2},
         {plan.space.errors, errors * 2}};
     uintptr_t free = place;
     for (const auto& [array, bytes] : arrays) {
