@@ -3,10 +3,12 @@
 (<date>-<device>-imagenet-b<batch>.md with --input=imagenet).
 
 The raw JSON goes to --raw, and the page is written again after every part: a run cut short leaves
-what it had. --only measures one side (of some --models, in some --modes) and takes what else there
-is from --raw; --only none makes the page alone. --only all adds the roofline of all networks and
-mobilenet_v2's depthwise convolutions by cuDNN and by our kernels. Needs adagp built with CUDA (make
-bench-gpu does that) and a python3 with torch and torchvision.
+what it had, and --resume measures what is missing or failed. --only measures one side (of some
+--models, in some --modes) and takes what else there is from --raw; --only none makes the page
+alone. --only all adds the roofline of all networks and mobilenet_v2's depthwise convolutions by
+cuDNN and by our kernels. --models targets measures PyTorch on the networks that have a target
+against it. Needs adagp built with CUDA (make bench-gpu does that) and a python3 with torch and
+torchvision.
 """
 
 import argparse
@@ -32,6 +34,7 @@ ADAGP_LIMIT = 300  # seconds for the bench of one network
 # Measured a second time with this key: columns of their own, "NAME KEY".
 VARIANTS = {"mobilenet_v2": "depthwise_kernels=false"}
 PARTS = ("adagp", "pytorch", "roofline", "depthwise")
+MODES = ("eager", "eager-graph", "compile", "compile-graph")  # pytorch_bench.py says what they are
 
 
 def said(*command):
@@ -58,18 +61,22 @@ def torch_version():
         return ""
 
 
-def machine(args):
-    """What the numbers belong to: date, device, versions."""
-    name, _, driver = said("nvidia-smi", "--query-gpu=name,driver_version",
-                           "--format=csv,noheader").partition("\n")[0].partition(", ")
+def machine(args, before):
+    """What the numbers belong to: date, device, versions. `before`: that of the part before, of a
+    run in several parts."""
+    first = said("nvidia-smi", "--query-gpu=name,driver_version,uuid",
+                 "--format=csv,noheader").partition("\n")[0]
+    name, driver, uuid = (*first.split(", "), "", "", "")[:3]
+    gpus = sorted({*before.get("gpus", []), uuid} - {""})
     nvcc = said("nvcc", "--version") or said("/usr/local/cuda/bin/nvcc", "--version")
     release = [line for line in nvcc.splitlines() if "release" in line]
     torch = torch_version()
     return {
         "date": datetime.date.today().isoformat(),
         "device": name,
+        "gpus": gpus,
         "versions": {
-            "GPU": name or "unknown",
+            "GPU": (name or "unknown") + (f", {len(gpus)} different ones" if len(gpus) > 1 else ""),
             "driver": driver or "unknown",
             "torch": torch or "unknown",
             "nvcc": release[0].partition("release ")[2] if release else "unknown",
@@ -125,16 +132,33 @@ def raw_file(args, column):
     return args.raw / f"adagp-{column.replace(' ', '-')}.json"
 
 
+def pytorch_command(args, mode, models):
+    words = ["--models", ",".join(models), "--batch", str(args.batch), "--steps", str(args.steps),
+              "--time-limit", str(args.time_limit)]
+    if args.tuned and mode == "compile-graph":
+        return ["pytorch_tuned.py", *words, "--cache", str(args.raw / "tuned")]
+    return ["pytorch_bench.py", *words, "--input", args.input, "--modes", mode]
+
+
+def pytorch_commands(args, measured):
+    """One for each mode, the quick ones first; `measured`: results there are already."""
+    done = {(result["model"], result["mode"]) for result in measured if "bp_ms" in result
+            and (result.get("input"), result.get("batch")) == (args.input, args.batch)}
+    for mode in args.modes.split(",") if args.modes else MODES:
+        models = [model for model in args.pytorch_models if (model, mode) not in done]
+        if models:
+            yield pytorch_command(args, mode, models)
+
+
 def run_pytorch(args):
-    """Into a file of its own: modes measured before, one by one perhaps, stay."""
-    file = args.raw / f"pytorch-{len(list(args.raw.glob('pytorch-*.json'))) + 1:03}.json"
-    command = [sys.executable, str(HERE / "pytorch_bench.py"), "--models", ",".join(args.models),
-               "--input", args.input, "--batch", str(args.batch), "--steps", str(args.steps),
-               "--time-limit", str(args.time_limit), "--json", str(file)]
-    if args.modes:
-        command += ["--modes", args.modes]
-    # It writes `file` after every mode; its exit code says no more than that.
-    subprocess.run(command, stdout=subprocess.DEVNULL, check=False)
+    """Each mode into a file of its own: those measured before stay."""
+    measured = load_pytorch(args.raw).get("results", []) if args.resume else []
+    for script, *words in pytorch_commands(args, measured):
+        file = args.raw / f"pytorch-{len(list(args.raw.glob('pytorch-*.json'))) + 1:03}.json"
+        # It writes `file` after every network; its exit code says no more than that.
+        subprocess.run([sys.executable, str(HERE / script), *words, "--json", str(file)],
+                       stdout=subprocess.DEVNULL, check=False)
+        write_page(args)
 
 
 def load(file):
@@ -185,7 +209,7 @@ def again(parser, args):
     """The command that measures the same, wherever this one put its files."""
     keys = ("models", "input", "batch", "steps", "modes")
     words = [f"--{key}={getattr(args, key)}" for key in keys
-             if getattr(args, key) != parser.get_default(key)]
+             if getattr(args, key) != parser.get_default(key)] + ["--tuned"] * args.tuned
     return "make bench-gpu" + (f" BENCH_ARGS={shlex.quote(shlex.join(words))}" if words else "")
 
 
@@ -202,6 +226,11 @@ def arguments(argv):
     parser.add_argument("--modes", default="", help="of pytorch_bench.py; all of them by default")
     parser.add_argument("--time-limit", type=float, default=600,
                         help="seconds for one PyTorch mode of one model")
+    parser.add_argument("--tuned", action="store_true",
+                        help="PyTorch's compile-graph by pytorch_tuned.py: several processes share "
+                             "the search for kernels")
+    parser.add_argument("--resume", action="store_true",
+                        help="measure only what --raw has not, or what failed")
     parser.add_argument("--only", default="adagp,pytorch",
                         help="some of adagp, pytorch, roofline and depthwise (default "
                              "adagp,pytorch), all or none")
@@ -211,7 +240,12 @@ def arguments(argv):
     args = parser.parse_args(argv)
     args.command = again(parser, args)
     names = {"zoo": ZOO, "targets": ",".join(report.TARGET_MODELS)}.get(args.models, args.models)
+    of_targets = args.models == "targets"
     args.models = [model for model in names.split(",") if model]
+    args.pytorch_models = [model for model in args.models
+                           if not of_targets or model in report.TARGETS["pytorch"][1]]
+    if args.tuned and args.input != "cifar":
+        parser.error("--tuned: for --input=cifar alone")
     wanted = ",".join(PARTS) if args.only == "all" else args.only
     args.only = [part for part in wanted.split(",") if part not in ("", "none")]
     if unknown := set(args.only) - set(PARTS):
@@ -226,20 +260,25 @@ def main(argv):
               file=sys.stderr)
         return 1
     args.raw.mkdir(parents=True, exist_ok=True)
-    if {"adagp", "pytorch"} <= set(args.only):  # a whole run: no number on the page is older
+    # A whole run: no number on the page is older.
+    if {"adagp", "pytorch"} <= set(args.only) and not args.resume:
         for ours in ("adagp-*.json", "pytorch-*.json", "roofline.json", "depthwise.json"):
             for file in args.raw.glob(ours):
                 file.unlink()
     if args.only:
-        (args.raw / "machine.json").write_text(json.dumps(machine(args)), encoding="utf-8")
+        file = args.raw / "machine.json"
+        about = machine(args, load(file) if args.resume else {})
+        file.write_text(json.dumps(about), encoding="utf-8")
     for column in columns_of(args.models) if "adagp" in args.only else ():
+        if args.resume and usable(load(raw_file(args, column))):
+            continue
         result = run_adagp(column, args)
         raw_file(args, column).write_text(json.dumps(result), encoding="utf-8")
         print(f"adagp: {column}: {result.get('error') or 'measured'}", file=sys.stderr, flush=True)
         write_page(args)
     extra_failed = []
     for part, measure in (("depthwise", run_depthwise), ("roofline", run_roofline)):
-        if part not in args.only:
+        if part not in args.only or (args.resume and usable(load(args.raw / f"{part}.json"))):
             continue
         result = measure(args)
         (args.raw / f"{part}.json").write_text(json.dumps(result), encoding="utf-8")

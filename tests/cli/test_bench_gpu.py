@@ -12,6 +12,7 @@ from harness import PATIENCE, ROOT
 
 sys.path.insert(0, str(ROOT / "bench/gpu"))
 import report  # noqa: E402
+import run  # noqa: E402
 
 OURS = {"fw_ms": 1.0, "gp_ms": 1.1, "bp_ms": 3.0, "bp_train_ms": 3.3, "ratio_gp_fw": 1.1,
         "ratio_bptrain_bp": 1.1, "speedup": 1.4, "ceiling": 1.5, "share_of_ceiling": 0.9333,
@@ -156,6 +157,67 @@ esac
     assert pytorch_page("001", [first]) == ["0.750 (eager; <= 0.75: met)"]
     assert pytorch_page("002", [second]) == ["1.200 (compile-graph; <= 0.75: MISSED)"]
     assert pytorch_page("003", [{**second, "bp_ms": 3.0}])[0].startswith("1.000 (compile-graph")
+
+
+def test_resume_measures_what_is_missing_or_failed(tmp_path):
+    """The stand-in counts its calls and fails on resnet50 the first time."""
+    program, calls = tmp_path / "adagp", tmp_path / "calls"
+    program.write_text(f"""#!/bin/sh
+case "$*" in *--version*) exit 0 ;; esac
+echo "$*" >> {calls}
+[ "$(grep -c resnet50 {calls})" = 1 ] && exit 1
+cat <<'X'
+{json.dumps(OURS)}
+X
+""")
+    program.chmod(program.stat().st_mode | stat.S_IXUSR)
+
+    def measured(*more):
+        before = calls.read_text().count("\n") if calls.exists() else 0
+        done = subprocess.run(
+            [sys.executable, str(ROOT / "bench/gpu/run.py"), "--adagp", str(program), "--models",
+             "vgg13_bn,resnet50", "--raw", str(tmp_path / "raw"), "--results",
+             str(tmp_path / "results"), "--only", "adagp", *more], capture_output=True, text=True)
+        return done.returncode, [line.split()[2] for line in calls.read_text().splitlines()[before:]]
+
+    assert measured() == (1, ["vgg13_bn", "resnet50"])
+    assert measured("--resume") == (0, ["resnet50"])
+    file = tmp_path / "raw/machine.json"  # the rest on another GPU: the page says so
+    file.write_text(json.dumps({**json.loads(file.read_text()), "gpus": ["GPU-a", "GPU-b"]}))
+    (tmp_path / "raw/adagp-resnet50.json").unlink()
+    assert measured("--resume") == (0, ["resnet50"])
+    (page,) = (tmp_path / "results").iterdir()
+    assert ", 2 different ones" in page.read_text() or ", 3 different ones" in page.read_text()
+
+
+def commands_of(*words, measured=()):
+    args = run.arguments(["--models=targets", *words])
+    return [(script, dict(zip(more[::2], more[1::2])))
+            for script, *more in run.pytorch_commands(args, measured)]
+
+
+def test_pytorch_is_measured_where_it_is_missing():
+    all_five = "vgg13_bn,resnet18,resnet50,mobilenet_v2,densenet121"
+    commands = commands_of()
+    assert [options["--modes"] for _, options in commands] == list(run.MODES)
+    assert {options["--models"] for _, options in commands} == {all_five}
+
+    there = {"input": "cifar", "batch": 256, "mode": "eager-graph"}
+    measured = [{**there, "model": "resnet18", "bp_ms": 1.0},
+                {**there, "model": "resnet50", "error": "killed"},
+                {**there, "model": "vgg13_bn", "bp_ms": 1.0, "batch": 64}]
+    eager, tuned = commands_of("--tuned", "--modes=eager-graph,compile-graph", "--raw=/r",
+                               measured=measured)
+    assert eager[0] == "pytorch_bench.py"
+    assert eager[1]["--models"] == "vgg13_bn,resnet50,mobilenet_v2,densenet121"
+    assert tuned[0] == "pytorch_tuned.py" and tuned[1]["--models"] == all_five
+    assert tuned[1]["--cache"] == "/r/tuned" and "--modes" not in tuned[1]
+
+
+def test_modes_are_those_of_pytorch_bench():
+    pytest.importorskip("torch")
+    import pytorch_bench
+    assert run.MODES == pytorch_bench.MODES
 
 
 def test_a_missing_program_writes_no_page(tmp_path):
