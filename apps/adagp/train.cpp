@@ -28,6 +28,13 @@ struct TrainArguments {
   bool dry_run = false, indices = false, overwrite = false, json = false;
 };
 
+// A bare `adagp train` trains the defaults: say which.
+std::string what_begins(const config::RunConfig& config, const std::string& folder) {
+  return core::cat("training ", config.model.name, " on ", config.data.name, " by ", config.method,
+                   ", ", config.epochs, config.epochs == 1 ? " epoch" : " epochs", ", seed ",
+                   config.seed, ", run folder ", folder);
+}
+
 int run_train(const TrainArguments& arguments) {
   config::RunConfig config = arguments.flags.resolve_run();
   if (!arguments.method.empty()) config.method = arguments.method;
@@ -54,10 +61,11 @@ int run_train(const TrainArguments& arguments) {
                                              config.method, "-seed", config.seed)
                                  : arguments.output;
   if (!arguments.parallel.empty()) {
-    return train_parallel(config,
-                          {arguments.parallel, folder, arguments.overwrite, arguments.json});
+    return train_parallel(config, {arguments.parallel, folder, what_begins(config, folder),
+                                   arguments.overwrite, arguments.json});
   }
   core::catch_signals();
+  core::log_info(what_begins(config, folder));
   const report::Summary summary = with_resume_advice(arguments.overwrite, kWithoutOverwrite, [&] {
     return train::train(config, folder, arguments.overwrite);
   });

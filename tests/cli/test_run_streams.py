@@ -20,6 +20,13 @@ def test_a_run_is_finished_though_its_line_cannot_be_printed(tmp_path):
     assert (tmp_path / "run/summary.json").exists()
 
 
+def test_the_first_line_says_what_is_trained(tmp_path):
+    done = adagp("train", *TINY, "--epochs", "1", "-o", tmp_path / "run")
+    first = done.stderr.splitlines()[0]
+    assert first.startswith("I training ") and "1 epoch, seed 0" in first
+    assert first.endswith(f"run folder {tmp_path / 'run'}")
+
+
 def test_a_run_without_streams_writes_its_records_alone(tmp_path):
     args = ["train", *TINY, "--epochs", "2", "--set", "log_every=1ba"]
     adagp(*args, "-o", tmp_path / "plain")

@@ -133,6 +133,11 @@ def test_a_missing_argument_comes_with_its_choices(args, choices):
     assert "is required: " in done.stderr and all(word in done.stderr for word in choices)
 
 
+def test_a_flag_without_its_value():
+    assert "--model: expected a value (see 'adagp bench --help')" in adagp("bench", "--model",
+                                                                           code=2).stderr
+
+
 def test_review_takes_no_option_of_training(tmp_path):
     for wrong in (["--data-dir", str(tmp_path)], ["--epochs", "3"], sets(batch=32)):
         done = adagp("reproduce", "review", *wrong, "-o", tmp_path / "review", code=2)

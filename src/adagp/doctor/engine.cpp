@@ -89,7 +89,7 @@ void add_kernel_checks(std::vector<Check>& checks, int usable) {
 
 Check cpu_check() {
   const std::string value =
-      core::cat(at::get_num_threads(), " threads of ", std::thread::hardware_concurrency(),
+      core::cat(at::get_num_threads(), " of ", std::thread::hardware_concurrency(),
                 " hardware threads, ", at::get_cpu_capability());
   return {"CPU", Health::kOk, value, ""};
 }

@@ -33,8 +33,8 @@ std::vector<Check> file_format_checks() {
   return {
       library_check("JPEG (TurboJPEG)", io::have_jpeg(), "no .jpg images in data sets",
                     "libturbojpeg0-dev"),
-      library_check("parts of JPEG files (libjpeg-turbo)", io::have_jpeg_parts(),
-                    "image folders load slower", "libjpeg-dev"),
+      library_check("JPEG, parts (libjpeg)", io::have_jpeg_parts(), "image folders load slower",
+                    "libjpeg-dev"),
       library_check("PNG (libpng)", io::have_png(), "no .png images in data sets", "libpng-dev"),
       library_check("archives (libarchive)", io::have_archive(),
                     "no data sets inside .tar, .tar.gz, .tar.xz, .zip; unpack them",
