@@ -73,8 +73,8 @@ int usage_error(const CLI::App& app, const CLI::ParseError& error) {
               word + "'";
     const std::string near = core::closest(word, words);
     if (!near.empty()) message += "; did you mean '" + near + "'?";
-  } else if (message.ends_with(": 1 required  missing")) {  // CLI11 has no name for such values
-    message = message.substr(0, message.find(':')) + ": expected a value";
+  } else if (const size_t end = message.find(": 1 required "); end != std::string::npos) {
+    message = message.substr(0, end) + ": expected a value";
   } else if (dynamic_cast<const CLI::RequiredError*>(&error) != nullptr) {
     const std::string choices = missing_argument(*at);
     if (!choices.empty()) message += ": " + choices;

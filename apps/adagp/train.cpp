@@ -10,6 +10,7 @@
 #include "adagp/core/text.h"
 #include "adagp/experiment/dry_run.h"
 #include "adagp/experiment/index_lists.h"
+#include "adagp/experiment/runs.h"
 #include "adagp/method/table.h"
 #include "adagp/train/build.h"
 #include "commands.h"
@@ -28,8 +29,10 @@ struct TrainArguments {
   bool dry_run = false, indices = false, overwrite = false, json = false;
 };
 
-// A bare `adagp train` trains the defaults: say which.
-std::string what_begins(const config::RunConfig& config, const std::string& folder) {
+// A bare `adagp train` trains the defaults: say which. "": it seems to be done already.
+std::string what_begins(const config::RunConfig& config, const std::string& folder,
+                        bool overwrite) {
+  if (experiment::is_finished(folder, overwrite)) return "";
   return core::cat("training ", config.model.name, " on ", config.data.name, " by ", config.method,
                    ", ", config.epochs, config.epochs == 1 ? " epoch" : " epochs", ", seed ",
                    config.seed, ", run folder ", folder);
@@ -61,11 +64,14 @@ int run_train(const TrainArguments& arguments) {
                                              config.method, "-seed", config.seed)
                                  : arguments.output;
   if (!arguments.parallel.empty()) {
-    return train_parallel(config, {arguments.parallel, folder, what_begins(config, folder),
-                                   arguments.overwrite, arguments.json});
+    return train_parallel(
+        config, {arguments.parallel, folder, what_begins(config, folder, arguments.overwrite),
+                 arguments.overwrite, arguments.json});
   }
   core::catch_signals();
-  core::log_info(what_begins(config, folder));
+  if (const std::string line = what_begins(config, folder, arguments.overwrite); !line.empty()) {
+    core::log_info(line);
+  }
   const report::Summary summary = with_resume_advice(arguments.overwrite, kWithoutOverwrite, [&] {
     return train::train(config, folder, arguments.overwrite);
   });

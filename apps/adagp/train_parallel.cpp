@@ -74,7 +74,7 @@ int train_parallel(config::RunConfig config, const ParallelRun& run) {
                          const std::shared_ptr<models::Net>& net) -> std::shared_ptr<step::Team> {
     return std::make_shared<parallel::ProcessTeam>(std::move(world), spec, resolved, task, *net);
   };
-  if (info.rank == 0) core::log_info(run.first_line);
+  if (info.rank == 0 && !run.first_line.empty()) core::log_info(run.first_line);
   const report::Summary summary = with_resume_advice(run.overwrite, kWithoutOverwrite, [&] {
     return train::train_together(config, run.folder, run.overwrite, maker);
   });

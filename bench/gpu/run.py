@@ -3,7 +3,8 @@
 (<date>-<device>-imagenet-b<batch>.md with --input=imagenet).
 
 The raw JSON goes to --raw, and the page is written again after every part: a run cut short leaves
-what it had, and --resume measures what is missing or failed. --only measures one side (of some
+what it had, and --resume measures what is missing or failed, with the same settings and program.
+--only measures one side (of some
 --models, in some --modes) and takes what else there is from --raw; --only none makes the page
 alone. --only all adds the roofline of all networks and mobilenet_v2's depthwise convolutions by
 cuDNN and by our kernels. --models targets measures PyTorch on the networks that have a target
@@ -72,9 +73,10 @@ def machine(args, before):
     release = [line for line in nvcc.splitlines() if "release" in line]
     torch = torch_version()
     return {
-        "date": datetime.date.today().isoformat(),
+        "date": args.resume and before.get("date") or datetime.date.today().isoformat(),
         "device": name,
         "gpus": gpus,
+        "settings": {key: getattr(args, key) for key in ("input", "batch", "steps")},
         "versions": {
             "GPU": (name or "unknown") + (f", {len(gpus)} different ones" if len(gpus) > 1 else ""),
             "driver": driver or "unknown",
@@ -110,13 +112,20 @@ def run_adagp(column, args):
 
 
 def run_roofline(args):
-    """All networks in one process: the machine's limits are measured once."""
-    command = [args.adagp, "bench", "--roofline", "--models", ",".join(args.models), *common(args),
+    """Networks in one process: the machine's limits are measured once."""
+    before = (usable(load(args.raw / "roofline.json")) or []) if args.resume else []
+    models = [model for model in args.models if model not in {one["model"] for one in before}]
+    if not models:
+        return before
+    command = [args.adagp, "bench", "--roofline", "--models", ",".join(models), *common(args),
                "--repeats", "20"]
-    return printed_json(command, ADAGP_LIMIT * len(args.models))
+    found = printed_json(command, ADAGP_LIMIT * len(models))
+    return found if isinstance(found, dict) else before + found
 
 
 def run_depthwise(args):
+    if args.resume and (before := usable(load(args.raw / "depthwise.json"))):
+        return before
     command = [args.adagp, "bench", "--depthwise", "--model", "mobilenet_v2", *common(args),
                "--repeats", "50"]
     return printed_json(command, ADAGP_LIMIT)
@@ -142,9 +151,9 @@ def pytorch_command(args, mode, models):
 
 def pytorch_commands(args, measured):
     """One for each mode, the quick ones first; `measured`: results there are already."""
-    done = {(result["model"], result["mode"]) for result in measured if "bp_ms" in result
-            and (result.get("input"), result.get("batch")) == (args.input, args.batch)}
-    for mode in args.modes.split(",") if args.modes else MODES:
+    done = {(result["model"], result["mode"]) for result in of_this_kind(args, measured)
+            if "bp_ms" in result and "error" not in result}
+    for mode in args.mode_list:
         models = [model for model in args.pytorch_models if (model, mode) not in done]
         if models:
             yield pytorch_command(args, mode, models)
@@ -162,10 +171,22 @@ def run_pytorch(args):
 
 
 def load(file):
+    """{}: not there, or cut short by a kill."""
     try:
         return json.loads(file.read_text(encoding="utf-8"))
-    except FileNotFoundError:
+    except (FileNotFoundError, ValueError):
         return {}
+
+
+def write(file, data):
+    part = file.with_suffix(".part")
+    part.write_text(json.dumps(data), encoding="utf-8")
+    part.replace(file)
+
+
+def of_this_kind(args, results):
+    return [result for result in results if result.get("input", args.input) == args.input
+            and result.get("batch") == args.batch]
 
 
 def load_pytorch(raw):
@@ -191,6 +212,8 @@ def write_page(args):
     ours = {column: load(raw_file(args, column)) for column in columns_of(args.models)}
     ours = {model: result for model, result in ours.items() if result}
     pytorch = load_pytorch(args.raw)
+    if pytorch:
+        pytorch["results"] = of_this_kind(args, pytorch["results"])
     device = (about.get("device") or pytorch.get("gpu")
               or next((o["device"] for o in ours.values() if o.get("device")), "unknown device"))
     text = report.page({"date": about.get("date", ""), "device": device, "batch": args.batch,
@@ -207,8 +230,8 @@ def write_page(args):
 
 def again(parser, args):
     """The command that measures the same, wherever this one put its files."""
-    keys = ("models", "input", "batch", "steps", "modes")
-    words = [f"--{key}={getattr(args, key)}" for key in keys
+    keys = ("models", "input", "batch", "steps", "modes", "time_limit")
+    words = [f"--{key.replace('_', '-')}={getattr(args, key)}" for key in keys
              if getattr(args, key) != parser.get_default(key)] + ["--tuned"] * args.tuned
     return "make bench-gpu" + (f" BENCH_ARGS={shlex.quote(shlex.join(words))}" if words else "")
 
@@ -244,13 +267,28 @@ def arguments(argv):
     args.models = [model for model in names.split(",") if model]
     args.pytorch_models = [model for model in args.models
                            if not of_targets or model in report.TARGETS["pytorch"][1]]
-    if args.tuned and args.input != "cifar":
-        parser.error("--tuned: for --input=cifar alone")
+    args.mode_list = [mode for mode in args.modes.split(",") if mode] or list(MODES)
+    if unknown := set(args.mode_list) - set(MODES):
+        parser.error(f"--modes: unknown mode '{unknown.pop()}'; there are {', '.join(MODES)}")
+    if args.tuned and (args.input != "cifar" or "compile-graph" not in args.mode_list):
+        parser.error("--tuned: for --input=cifar and the mode compile-graph alone")
     wanted = ",".join(PARTS) if args.only == "all" else args.only
     args.only = [part for part in wanted.split(",") if part not in ("", "none")]
     if unknown := set(args.only) - set(PARTS):
         parser.error(f"--only: unknown part '{unknown.pop()}'; there are {', '.join(PARTS)}")
     return args
+
+
+def refusal(about, before):
+    """Why --resume cannot go on with what was measured before; '': it can."""
+    def kept(one):
+        versions = one.get("versions", {})
+        return {**one.get("settings", {}), **{key: versions.get(key) for key in
+                                              ("torch", "adagp", "commit")}}
+
+    now, then = kept(about), kept(before)
+    other = [f"{key} {then.get(key)} (now {now[key]})" for key in now if now[key] != then.get(key)]
+    return f"--resume: --raw was measured with {', '.join(other)}" if before and other else ""
 
 
 def main(argv):
@@ -260,28 +298,33 @@ def main(argv):
               file=sys.stderr)
         return 1
     args.raw.mkdir(parents=True, exist_ok=True)
+    about = args.raw / "machine.json"
+    before = load(about)
     # A whole run: no number on the page is older.
     if {"adagp", "pytorch"} <= set(args.only) and not args.resume:
+        before = {}
         for ours in ("adagp-*.json", "pytorch-*.json", "roofline.json", "depthwise.json"):
             for file in args.raw.glob(ours):
                 file.unlink()
     if args.only:
-        file = args.raw / "machine.json"
-        about = machine(args, load(file) if args.resume else {})
-        file.write_text(json.dumps(about), encoding="utf-8")
+        now = machine(args, before)
+        if args.resume and (wrong := refusal(now, before)):
+            print(f"run.py: {wrong}", file=sys.stderr)
+            return 1
+        write(about, now)
     for column in columns_of(args.models) if "adagp" in args.only else ():
         if args.resume and usable(load(raw_file(args, column))):
             continue
         result = run_adagp(column, args)
-        raw_file(args, column).write_text(json.dumps(result), encoding="utf-8")
+        write(raw_file(args, column), result)
         print(f"adagp: {column}: {result.get('error') or 'measured'}", file=sys.stderr, flush=True)
         write_page(args)
     extra_failed = []
     for part, measure in (("depthwise", run_depthwise), ("roofline", run_roofline)):
-        if part not in args.only or (args.resume and usable(load(args.raw / f"{part}.json"))):
+        if part not in args.only:
             continue
         result = measure(args)
-        (args.raw / f"{part}.json").write_text(json.dumps(result), encoding="utf-8")
+        write(args.raw / f"{part}.json", result)
         error = result.get("error") if isinstance(result, dict) else None
         print(f"{part}: {error or 'measured'}", file=sys.stderr, flush=True)
         extra_failed += [part] if error else []

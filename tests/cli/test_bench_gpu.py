@@ -178,16 +178,45 @@ X
             [sys.executable, str(ROOT / "bench/gpu/run.py"), "--adagp", str(program), "--models",
              "vgg13_bn,resnet50", "--raw", str(tmp_path / "raw"), "--results",
              str(tmp_path / "results"), "--only", "adagp", *more], capture_output=True, text=True)
-        return done.returncode, [line.split()[2] for line in calls.read_text().splitlines()[before:]]
+        lines = calls.read_text().splitlines()[before:]
+        return done.returncode, [line.split()[2] for line in lines], done.stderr
 
-    assert measured() == (1, ["vgg13_bn", "resnet50"])
-    assert measured("--resume") == (0, ["resnet50"])
-    file = tmp_path / "raw/machine.json"  # the rest on another GPU: the page says so
-    file.write_text(json.dumps({**json.loads(file.read_text()), "gpus": ["GPU-a", "GPU-b"]}))
-    (tmp_path / "raw/adagp-resnet50.json").unlink()
-    assert measured("--resume") == (0, ["resnet50"])
+    assert measured()[:2] == (1, ["vgg13_bn", "resnet50"])
+    assert measured("--resume")[:2] == (0, ["resnet50"])
+    assert measured("--resume")[:2] == (0, [])
+    (tmp_path / "raw/adagp-vgg13_bn.json").write_text('{"fw_ms": 1.')  # cut short
+    assert measured("--resume")[:2] == (0, ["vgg13_bn"])
     (page,) = (tmp_path / "results").iterdir()
-    assert ", 2 different ones" in page.read_text() or ", 3 different ones" in page.read_text()
+    text = page.read_text()
+    code, calls_made, error = measured("--resume", "--batch", "64")
+    assert (code, calls_made) == (1, []) and "--raw was measured with batch 256 (now 64)" in error
+    code, calls_made, error = measured("--resume", "--commit", "abc")
+    assert (code, calls_made) == (1, []) and "(now abc)" in error
+    assert [page] == list((tmp_path / "results").iterdir()) and page.read_text() == text
+
+
+def test_a_run_in_parts_counts_its_gpus(monkeypatch):
+    monkeypatch.setattr(run, "said", lambda *_: "NVIDIA H200, 580.1, GPU-b")
+    args = run.arguments(["--commit=abc"])
+    assert run.machine(args, {})["versions"]["GPU"] == "NVIDIA H200"
+    assert run.machine(args, {"gpus": ["GPU-b"]})["versions"]["GPU"] == "NVIDIA H200"
+    both = run.machine(args, {"gpus": ["GPU-a"], "date": "2026-01-02"})
+    assert both["gpus"] == ["GPU-a", "GPU-b"] and both["date"] != "2026-01-02"
+    assert both["versions"]["GPU"] == "NVIDIA H200, 2 different ones"
+    args = run.arguments(["--commit=abc", "--resume"])
+    assert run.machine(args, {"date": "2026-01-02"})["date"] == "2026-01-02"
+
+
+@pytest.mark.parametrize("words, message", [
+    (["--modes=eager,compiled"], "unknown mode 'compiled'"),
+    (["--tuned", "--modes=eager"], "--tuned: for --input=cifar and the mode compile-graph"),
+    (["--tuned", "--input=imagenet"], "--tuned: for --input=cifar"),
+    (["--only=ours"], "unknown part 'ours'"),
+])
+def test_wrong_words_are_refused_before_anything_is_measured(words, message, capsys):
+    with pytest.raises(SystemExit) as ended:
+        run.arguments(words)
+    assert ended.value.code == 2 and message in capsys.readouterr().err
 
 
 def commands_of(*words, measured=()):
@@ -204,7 +233,7 @@ def test_pytorch_is_measured_where_it_is_missing():
 
     there = {"input": "cifar", "batch": 256, "mode": "eager-graph"}
     measured = [{**there, "model": "resnet18", "bp_ms": 1.0},
-                {**there, "model": "resnet50", "error": "killed"},
+                {**there, "model": "resnet50", "bp_ms": 1.0, "error": "killed"},
                 {**there, "model": "vgg13_bn", "bp_ms": 1.0, "batch": 64}]
     eager, tuned = commands_of("--tuned", "--modes=eager-graph,compile-graph", "--raw=/r",
                                measured=measured)

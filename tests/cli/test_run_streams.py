@@ -23,7 +23,7 @@ def test_a_run_is_finished_though_its_line_cannot_be_printed(tmp_path):
 def test_the_first_line_says_what_is_trained(tmp_path):
     done = adagp("train", *TINY, "--epochs", "1", "-o", tmp_path / "run")
     first = done.stderr.splitlines()[0]
-    assert first.startswith("I training ") and "1 epoch, seed 0" in first
+    assert first.startswith("I training ") and " on synthetic by " in first and ", 1 epoch, seed 0" in first
     assert first.endswith(f"run folder {tmp_path / 'run'}")
 
 

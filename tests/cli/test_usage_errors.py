@@ -133,9 +133,10 @@ def test_a_missing_argument_comes_with_its_choices(args, choices):
     assert "is required: " in done.stderr and all(word in done.stderr for word in choices)
 
 
-def test_a_flag_without_its_value():
-    assert "--model: expected a value (see 'adagp bench --help')" in adagp("bench", "--model",
-                                                                           code=2).stderr
+@pytest.mark.parametrize("flag", ["--model", "--epochs", "--output"])
+def test_a_flag_without_its_value(flag):
+    done = adagp("train", flag, code=2)
+    assert f"{flag}: expected a value (see 'adagp train --help')" in done.stderr
 
 
 def test_review_takes_no_option_of_training(tmp_path):

@@ -27,7 +27,7 @@ __device__ inline Corrections corrections_after(const Rule& rule, float steps) {
 }
 
 // gradient: already multiplied by the rule's scale. has_first: false is SGD without momentum, then
-// `first` is not used.
+// `first` is overwritten, and its value does not matter.
 __device__ inline void apply_sgd(const Rule& rule, float lr, float decay, bool has_first,
                                  float gradient, float& weight, float& first) {
   gradient += decay * weight;

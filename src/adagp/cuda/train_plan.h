@@ -8,7 +8,7 @@
 //              block's loss; and share * E . fc -> gradient of the features, in slots
 //   products   share * E^T . features -> gradient of fc, in slots
 //   steps      fc's slots added up, and Adam; beside it the features' slots added up, back through
-//              pool, ReLU and convolution, and Adam
+//              pool, ReLU and convolution, and Adam; and the loss
 // A column of a layer, and of E, is a row of fc: fc's columns below are these.
 // A slot has one writer and slots are added up in their order: the result is the same in every run.
 // Slots of the large gradients are bf16, like the operands of the products that they come from.

@@ -27,8 +27,8 @@ double relative(const float* got, const float* expected, size_t count) {
 constexpr double kRoundings = 1e-3;
 // What hangs on a single error can move by the whole step, and by more where few sum up to little.
 constexpr double kOneRounding = 1.0 / 128, kFewRoundings = 1.0 / 32;
-// Partial sums of gradients (not of fc's bias) are rounded to bf16, each by 2^-9 of itself at most.
-// Twice that, because those of different signs add up to less than each is.
+// Partial sums of gradients (not of fc's bias) are rounded to bf16: each by 2^-8 of itself at most,
+// the root mean square is below half of that. The rest is for sums that are less than their parts.
 constexpr double kSlots = 1.0 / 256;
 
 // Row by row: rows of fc are columns of layers of their own, and differ in size by much. A wrong
@@ -53,7 +53,6 @@ void expect_moments(Problem& kernel, Problem& reference, double tolerance) {
     const auto square = kernel.params[i].second->values(),
                wanted = reference.params[i].second->values();
     EXPECT_LE(relative(square.data(), wanted.data(), square.size()), 3 * bound) << names[i];
-    EXPECT_EQ(kernel.params[i].steps->values(), reference.params[i].steps->values()) << names[i];
   }
   expect_rows(kernel.params[2].first->values(), reference.params[2].first->values(), 256,
               kFewRoundings, "fc weight");
@@ -88,6 +87,9 @@ void expect_training(const std::vector<LayerShape>& shapes, int steps = 1,
     expect_close(kernel.loss->values(), reference.loss->values(), 1e-5 * (1 + 10 * step), "loss");
     EXPECT_EQ(kernel.seen->values(), std::vector<uint8_t>{1});
     if (step == 0) expect_moments(kernel, reference, tolerance);
+    for (int i = 0; i < 4; ++i) {
+      EXPECT_EQ(kernel.params[i].steps->values(), reference.params[i].steps->values()) << i;
+    }
     expect_low(kernel);
   }
   const double bound = tolerance + kSlots;
