@@ -1,9 +1,6 @@
 // What the others say when a process of a group dies, stops, hangs or fails. Real processes.
 
-#include <arpa/inet.h>
 #include <gtest/gtest.h>
-#include <netinet/in.h>
-#include <sys/socket.h>
 
 #include <algorithm>
 #include <cstdlib>
@@ -13,11 +10,13 @@
 #include "adagp/comm/store_server.h"
 #include "adagp/core/error.h"
 #include "adagp/core/text.h"
+#include "unit/comm/port.h"
 #include "unit/comm/processes.h"
 
 namespace adagp::comm {
 namespace {
 
+using testing::Port;
 using testing::Process;
 using Clock = std::chrono::steady_clock;
 
@@ -183,28 +182,6 @@ std::string refusal(const RankInfo& place,
   }
   return "joined nobody";
 }
-
-// A port of 127.0.0.1: bound, so that nobody else gets it.
-class Port {
- public:
-  Port() : socket_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
-    sockaddr_in address{};
-    address.sin_family = AF_INET;
-    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    socklen_t size = sizeof address;
-    auto* generic = reinterpret_cast<sockaddr*>(&address);
-    EXPECT_EQ(bind(socket_.get(), generic, size), 0);
-    EXPECT_EQ(getsockname(socket_.get(), generic, &size), 0);
-    number_ = ntohs(address.sin_port);
-  }
-  int number() const { return number_; }
-  // From now on it takes connections and never answers.
-  void take_connections() const { EXPECT_EQ(listen(socket_.get(), 8), 0); }
-
- private:
-  Descriptor socket_;
-  int number_ = 0;
-};
 
 TEST(Unreachable, TheMessageHasTheAddressAndWhatIsThere) {
   if (backends().empty()) GTEST_SKIP() << "built without gloo's headers";

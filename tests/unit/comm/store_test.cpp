@@ -19,6 +19,7 @@
 #include "adagp/core/error.h"
 #include "adagp/core/sha256.h"
 #include "adagp/core/text.h"
+#include "unit/comm/port.h"
 
 namespace adagp::comm {
 namespace {
@@ -30,19 +31,6 @@ constexpr milliseconds kPatience{600000};  // a defect, not a slow machine
 
 Endpoint new_socket() {
   return {"adagp-test-" + core::hex(core::random_bytes(8)), "", 0};
-}
-
-// A port of 127.0.0.1 that was free a moment ago.
-int free_port() {
-  const int probe = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  socklen_t size = sizeof address;
-  EXPECT_EQ(bind(probe, reinterpret_cast<sockaddr*>(&address), size), 0);
-  EXPECT_EQ(getsockname(probe, reinterpret_cast<sockaddr*>(&address), &size), 0);
-  close(probe);
-  return ntohs(address.sin_port);
 }
 
 // A store and those who disturb it.
@@ -167,7 +155,7 @@ TEST_F(Stores, AreGoneWithTheirObject) {
 
 TEST_F(Stores, SilentConnectionsEndAndHinderNobody) {
   StoreLimits limits;
-  limits.greeting = milliseconds(100);
+  limits.greeting = milliseconds(1000);
   start(limits);
   const Descriptor silent = stranger();
   const Descriptor slow = stranger(std::string(kMagic.substr(0, 3)));
@@ -254,7 +242,7 @@ TEST_F(Stores, DropWhatIsMalformed) {
 
 TEST_F(Stores, GiveUpAMessageThatDoesNotEnd) {
   StoreLimits limits;
-  limits.message = milliseconds(100);
+  limits.message = milliseconds(1000);  // also for the greeting, which must succeed
   start(limits);
   const Descriptor slow = member(length_prefix(100) + "abc");
   EXPECT_TRUE(closed(slow));
@@ -326,16 +314,23 @@ TEST(StoreSockets, OneListensAtAName) {
 TEST(StoreSockets, OverTcpToo) {
   // On a machine without a network there is the loopback interface alone, which listen_at takes
   // for a host's private name for itself; "anywhere" includes it.
-  const Endpoint endpoint{"", "127.0.0.1", free_port()};
+  Endpoint endpoint{"", "127.0.0.1", testing::Port().number()};
   EXPECT_NE(refusal([&] { listen_at(endpoint, false); }).find("loopback"), std::string::npos);
-  const StoreServer server(listen_at(endpoint, true), "a secret for this test");
+  Descriptor listening;
+  for (int tries = 0; tries < 20 && !listening.open(); ++tries) {  // others may take the port first
+    endpoint.port = testing::Port().number();
+    refusal([&] { listening = listen_at(endpoint, true); });
+  }
+  ASSERT_TRUE(listening.open());
+  const StoreServer server(std::move(listening), "a secret for this test");
   StoreClient store(endpoint, "a secret for this test", kPatience);
   store.set("a", "1", kPatience);
   EXPECT_TRUE(store.check({"a"}, kPatience));
 }
 
 TEST(StoreSockets, NobodyThereIsSaidSo) {
-  for (const Endpoint& endpoint : {new_socket(), Endpoint{"", "127.0.0.1", free_port()}}) {
+  const testing::Port port;
+  for (const Endpoint& endpoint : {new_socket(), Endpoint{"", "127.0.0.1", port.number()}}) {
     const std::string said = refusal([&] { StoreClient(endpoint, "s", milliseconds(50)); });
     EXPECT_NE(said.find("nobody answers there"), std::string::npos) << said;
     EXPECT_EQ(said.find("something listens"), std::string::npos) << said;
