@@ -1,6 +1,7 @@
 // adagp train: one run.
 
 #include <memory>
+#include <optional>
 
 #include "adagp/comm/rank_info.h"
 #include "adagp/core/error.h"
@@ -38,6 +39,13 @@ std::string what_begins(const config::RunConfig& config, const std::string& fold
                    config.seed, ", run folder ", folder);
 }
 
+// When a run in the folder ended.
+std::optional<core::fs::file_time_type> last_written(const core::fs::path& folder) {
+  std::error_code none;
+  const auto time = core::fs::last_write_time(folder / "summary.json", none);
+  return none ? std::nullopt : std::optional(time);
+}
+
 int run_train(const TrainArguments& arguments) {
   config::RunConfig config = arguments.flags.resolve_run();
   if (!arguments.method.empty()) config.method = arguments.method;
@@ -69,16 +77,19 @@ int run_train(const TrainArguments& arguments) {
                  arguments.overwrite, arguments.json});
   }
   core::catch_signals();
-  if (const std::string line = what_begins(config, folder, arguments.overwrite); !line.empty()) {
-    core::log_info(line);
-  }
+  const std::string line = what_begins(config, folder, arguments.overwrite);
+  if (!line.empty()) core::log_info(line);
+  const auto written = last_written(folder);
   const report::Summary summary = with_resume_advice(arguments.overwrite, kWithoutOverwrite, [&] {
     return train::train(config, folder, arguments.overwrite);
   });
   core::print_result(
       (arguments.json ? summary.to_json().dump(2) : report::one_line(summary)) + "\n",
       arguments.json);
-  core::log_info("run folder: " + folder);
+  core::log_info("run folder: " + folder +
+                 (line.empty() && last_written(folder) == written
+                      ? " (finished before; --overwrite trains again)"
+                      : ""));
   return 0;
 }
 

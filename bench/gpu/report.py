@@ -7,6 +7,7 @@ import json
 import re
 
 # The networks that have targets, in the order of the table.
+MADE_BY = "Made again by: "  # of a page that nobody has edited
 TARGET_MODELS = ("vgg13_bn", "vgg19_bn", "resnet18", "resnet50", "mobilenet_v2", "densenet121",
                  "inception_v3")
 # At batch 256 and CIFAR's size: row -> (most or least, value per network; "" is for all others of
@@ -204,7 +205,7 @@ def page(run):
         f"Date: {run['date']}. bf16, batch {run['batch']}, input {run['input']}, channels-last; "
         "medians, in brackets the 10th and 90th percentile. Forward = training-mode batch norm "
         "without autograd.",
-        "Made again by: `" + run["command"] + "`",
+        MADE_BY + "`" + run["command"] + "`",
         table(["what", "version"], [[k, v] for k, v in run["versions"].items()]),
     ]
     if measured:

@@ -4,9 +4,8 @@
 
 The raw JSON goes to --raw, and the page is written again after every part: a run cut short leaves
 what it had, and --resume measures what is missing or failed, with the same settings and program.
---only measures one side (of some
---models, in some --modes) and takes what else there is from --raw; --only none makes the page
-alone. --only all adds the roofline of all networks and mobilenet_v2's depthwise convolutions by
+--only measures one side (of some --models, in some --modes) and takes what else there is from
+--raw; --only none makes the page alone. --only all adds the roofline of all networks and mobilenet_v2's depthwise convolutions by
 cuDNN and by our kernels. --models targets measures PyTorch on the networks that have a target
 against it. Needs adagp built with CUDA (make bench-gpu does that) and a python3 with torch and
 torchvision.
@@ -15,6 +14,7 @@ torchvision.
 import argparse
 import datetime
 import importlib.util
+import itertools
 import json
 import os
 import runpy
@@ -49,7 +49,9 @@ def said(*command):
 
 def commit():
     name = said("git", "rev-parse", "--short", "HEAD")
-    changed = said("git", "status", "--porcelain", "--untracked-files=no")
+    # Pages do not count: this script writes them.
+    changed = said("git", "status", "--porcelain", "--untracked-files=no", "--", ".",
+                   ":!docs/results")
     return (name + (" with local changes" if changed else "")) if name else "unknown"
 
 
@@ -206,6 +208,14 @@ def usable(result):
     return None if not result or "error" in result else result
 
 
+def page_path(folder, name):
+    """Not that of a page which somebody has edited."""
+    for number in itertools.count(1):
+        page = folder / (name + (f"-{number}" if number > 1 else "") + ".md")
+        if not page.exists() or report.MADE_BY in page.read_text(encoding="utf-8"):
+            return page
+
+
 def write_page(args):
     """From what is in the raw folder; returns the page's path and the networks that failed."""
     about = load(args.raw / "machine.json")
@@ -222,7 +232,7 @@ def write_page(args):
                         **{part: usable(load(args.raw / f"{part}.json"))
                            for part in ("roofline", "depthwise")}})
     apart = "" if args.input == "cifar" else f"-{args.input}-b{args.batch}"
-    page = args.results / f"{about.get('date', 'undated')}-{report.slug(device)}{apart}.md"
+    page = page_path(args.results, f"{about.get('date', 'undated')}-{report.slug(device)}{apart}")
     page.parent.mkdir(parents=True, exist_ok=True)
     page.write_text(text, encoding="utf-8")
     return page, [model for model, result in ours.items() if "error" in result]
@@ -230,9 +240,10 @@ def write_page(args):
 
 def again(parser, args):
     """The command that measures the same, wherever this one put its files."""
-    keys = ("models", "input", "batch", "steps", "modes", "time_limit")
+    keys = ("models", "input", "batch", "steps", "modes", "time_limit", "only")
     words = [f"--{key.replace('_', '-')}={getattr(args, key)}" for key in keys
-             if getattr(args, key) != parser.get_default(key)] + ["--tuned"] * args.tuned
+             if getattr(args, key) not in (parser.get_default(key), "none")]
+    words += ["--tuned"] * args.tuned
     return "make bench-gpu" + (f" BENCH_ARGS={shlex.quote(shlex.join(words))}" if words else "")
 
 
@@ -241,8 +252,8 @@ def arguments(argv):
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--adagp", default=str(ROOT / "build/cuda/bin/adagp"), help="the program")
     parser.add_argument("--models", default=MODELS,
-                        help=f"default {MODELS}; targets = {','.join(report.TARGET_MODELS)}; "
-                             f"zoo = {ZOO}")
+                        help=f"default {MODELS}; targets = {', '.join(report.TARGET_MODELS)}; "
+                             f"zoo = {ZOO.replace(',', ', ')}")
     parser.add_argument("--input", choices=("cifar", "imagenet"), default="cifar")
     parser.add_argument("--batch", type=int, default=256)
     parser.add_argument("--steps", type=int, default=100, help="timed steps of each kind")
@@ -265,13 +276,15 @@ def arguments(argv):
     names = {"zoo": ZOO, "targets": ",".join(report.TARGET_MODELS)}.get(args.models, args.models)
     of_targets = args.models == "targets"
     args.models = [model for model in names.split(",") if model]
+    if unknown := [model for model in args.models if model not in ZOO.split(",")]:
+        parser.error(f"--models: unknown network '{unknown[0]}'; there are {ZOO}")
     args.pytorch_models = [model for model in args.models
                            if not of_targets or model in report.TARGETS["pytorch"][1]]
     args.mode_list = [mode for mode in args.modes.split(",") if mode] or list(MODES)
     if unknown := set(args.mode_list) - set(MODES):
         parser.error(f"--modes: unknown mode '{unknown.pop()}'; there are {', '.join(MODES)}")
     if args.tuned and (args.input != "cifar" or "compile-graph" not in args.mode_list):
-        parser.error("--tuned: for --input=cifar and the mode compile-graph alone")
+        parser.error("--tuned: it needs --input=cifar, and compile-graph among --modes")
     wanted = ",".join(PARTS) if args.only == "all" else args.only
     args.only = [part for part in wanted.split(",") if part not in ("", "none")]
     if unknown := set(args.only) - set(PARTS):
@@ -287,8 +300,10 @@ def refusal(about, before):
                                               ("torch", "adagp", "commit")}}
 
     now, then = kept(about), kept(before)
-    other = [f"{key} {then.get(key)} (now {now[key]})" for key in now if now[key] != then.get(key)]
-    return f"--resume: --raw was measured with {', '.join(other)}" if before and other else ""
+    other = [f"{key} was {then.get(key)} and is {now[key]} now" for key in now
+             if now[key] != then.get(key)]
+    return (f"--resume: {', '.join(other)}; without --resume all is measured anew"
+            if before and other else "")
 
 
 def main(argv):

@@ -145,7 +145,7 @@ esac
     text = page.read_text()
     assert "1.100 (<= 1.12: met)" in text and "resnet50 failed: exit code 1: out of memory" in text
     assert "| adagp | adagp 9.9 |" in text and "| commit | abc |" in text
-    assert "`make bench-gpu BENCH_ARGS=--models=vgg13_bn,resnet50`" in text
+    assert "`make bench-gpu BENCH_ARGS='--models=vgg13_bn,resnet50 --only=adagp'`" in text
 
     # The other side measured later, in parts: the page is made from all, the last of each counts.
     def pytorch_page(number, results):
@@ -189,10 +189,19 @@ X
     (page,) = (tmp_path / "results").iterdir()
     text = page.read_text()
     code, calls_made, error = measured("--resume", "--batch", "64")
-    assert (code, calls_made) == (1, []) and "--raw was measured with batch 256 (now 64)" in error
+    assert (code, calls_made) == (1, []) and "--resume: batch was 256 and is 64 now" in error
     code, calls_made, error = measured("--resume", "--commit", "abc")
-    assert (code, calls_made) == (1, []) and "(now abc)" in error
+    assert (code, calls_made) == (1, []) and "and is abc now" in error
     assert [page] == list((tmp_path / "results").iterdir()) and page.read_text() == text
+
+
+def test_an_edited_page_is_left_alone(tmp_path):
+    made = run.page_path(tmp_path, "day")
+    assert made == tmp_path / "day.md"
+    made.write_text(report.page(a_run()))
+    assert run.page_path(tmp_path, "day") == made  # made again
+    made.write_text("# By hand\n")
+    assert run.page_path(tmp_path, "day") == tmp_path / "day-2.md"
 
 
 def test_a_run_in_parts_counts_its_gpus(monkeypatch):
@@ -209,8 +218,9 @@ def test_a_run_in_parts_counts_its_gpus(monkeypatch):
 
 @pytest.mark.parametrize("words, message", [
     (["--modes=eager,compiled"], "unknown mode 'compiled'"),
-    (["--tuned", "--modes=eager"], "--tuned: for --input=cifar and the mode compile-graph"),
-    (["--tuned", "--input=imagenet"], "--tuned: for --input=cifar"),
+    (["--tuned", "--modes=eager"], "compile-graph among --modes"),
+    (["--tuned", "--input=imagenet"], "--tuned: it needs --input=cifar"),
+    (["--models=vgg13"], "unknown network 'vgg13'"),
     (["--only=ours"], "unknown part 'ours'"),
 ])
 def test_wrong_words_are_refused_before_anything_is_measured(words, message, capsys):

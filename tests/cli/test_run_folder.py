@@ -44,7 +44,7 @@ def test_finished_folder_prints_its_summary_and_trains_nothing(finished):
     before = contents(finished)
     again = adagp("train", *SHORT, "-o", finished, "--json")
     assert json.loads(again.stdout) == summary(finished)
-    assert "epoch" not in again.stderr
+    assert "epoch" not in again.stderr and "finished before; --overwrite" in again.stderr
     assert contents(finished) == before
 
 
