@@ -60,6 +60,7 @@ struct Comparison {
   Metric metric;
   std::vector<MethodRow> methods;  // in order of first appearance
   std::vector<PairedRow> pairs;    // against bp first, then against skip; without bp against skip
+  double uneven_seconds = 0;       // by how much equal-time's differ from adagp's, the worst seed
 };
 
 // Throws Error when a method has a seed twice.

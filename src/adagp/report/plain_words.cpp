@@ -7,6 +7,8 @@
 namespace adagp::report {
 namespace {
 
+constexpr double kUneven = 0.2;  // of the seconds: no longer "after the same seconds"
+
 const MethodRow* scored_row(const Comparison& comparison, const std::string& method) {
   for (const MethodRow& row : comparison.methods) {
     if (row.method == method && std::isfinite(row.score_mean)) return &row;
@@ -45,6 +47,11 @@ std::string in_plain_words(const Comparison& comparison) {
                      judgement(comparison, "equal-time", "here predicting gradients pays",
                                "here predicting gradients does not pay"),
                      ".");
+    if (comparison.uneven_seconds > kUneven) {
+      out += core::cat(" But the seconds of the two differ by up to ",
+                       core::fixed(100 * comparison.uneven_seconds, 0),
+                       " % in one seed, as they do in short runs and where other programs run.");
+    }
   } else if (const MethodRow* skip = scored_row(comparison, "skip")) {
     out += core::cat(" Just leaving those batches out (skip) reached ", score(*skip), ": ",
                      judgement(comparison, "skip", "here predicting does more than leaving out",

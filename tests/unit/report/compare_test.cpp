@@ -75,6 +75,7 @@ TEST(Compare, TablesForPeopleAndMachines) {
   const auto c = compare(two_seeds());
   EXPECT_TRUE(says(to_markdown(c), "| bp | 90.50 ± 0.71 | 2 | 120.0 | 1.00x | 1000 | 0 | - |\n"));
   EXPECT_TRUE(says(to_markdown(c), verdict(c)));
+  EXPECT_TRUE(says(to_console(c), "mean ± standard deviation of n seeds"));
   EXPECT_TRUE(says(to_console(c), "bp      90.50 ± 0.71"));
   EXPECT_TRUE(says(to_csv(c),
                    "method,top1_mean,top1_sd,n,seconds_mean,speedup,bp_batches,gp_batches,"
@@ -157,8 +158,8 @@ TEST(PlainWords, TellATimeAScoreAndWhetherItPays) {
     std::vector<RunRecord> runs;
     add_runs(runs, "bp", {90, 91, 92});
     add_runs(runs, "adagp", {82.0, 83.1, 83.9});
-    for (auto& run : runs) run.seconds = run.method == "bp" ? 120 : 90;
     if (!same_time.empty()) add_runs(runs, "equal-time", same_time);
+    for (auto& run : runs) run.seconds = run.method == "bp" ? 120 : 90;
     return runs;
   };
   const auto text = [](const std::vector<RunRecord>& runs) {
@@ -171,6 +172,10 @@ TEST(PlainWords, TellATimeAScoreAndWhetherItPays) {
       "stops after adagp's seconds (equal-time) reached 86.00 %: here predicting gradients "
       "does not pay.");
   EXPECT_TRUE(says(text(with({80.0, 81.1, 81.9})), ": here predicting gradients pays."));
+  auto late = with({85.0, 86.1, 86.9});
+  late.back().seconds *= 1.3;  // equal-time's last seed
+  EXPECT_TRUE(says(text(late), "the seconds of the two differ by up to 30 % in one seed"))
+      << text(late);
   EXPECT_TRUE(says(text(with({70.0, 95.0, 84.0})), "cannot tell")) << "an interval with zero in it";
   EXPECT_TRUE(says(text(with({85.0})), "cannot tell")) << "one seed";
   auto runs = with({});
