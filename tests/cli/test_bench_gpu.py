@@ -11,6 +11,7 @@ import pytest
 from harness import PATIENCE, ROOT
 
 sys.path.insert(0, str(ROOT / "bench/gpu"))
+import machine  # noqa: E402
 import report  # noqa: E402
 import run  # noqa: E402
 
@@ -195,6 +196,43 @@ X
     assert [page] == list((tmp_path / "results").iterdir()) and page.read_text() == text
 
 
+def test_a_failed_part_does_not_replace_what_was_measured(tmp_path, monkeypatch):
+    file = tmp_path / "roofline.json"
+    file.write_text(json.dumps(ROOFLINE))
+    command = ["--models=mobilenet_v2,resnet18", "--only=roofline", "--resume", "--commit=abc",
+               f"--adagp={sys.executable}", f"--raw={tmp_path}", f"--results={tmp_path}"]
+    monkeypatch.setattr(run, "printed_json", lambda *_: {"error": "out of memory"})
+    assert run.main(command) == 1 and json.loads(file.read_text()) == ROOFLINE
+    found = [{**ROOFLINE[0], "model": "resnet18"}]
+    monkeypatch.setattr(run, "printed_json", lambda *_: found)
+    assert run.main(command) == 0 and json.loads(file.read_text()) == ROOFLINE + found
+
+
+def test_a_folder_that_cannot_be_made_is_named(tmp_path):
+    (tmp_path / "file").write_text("")
+    done = subprocess.run(
+        [sys.executable, str(ROOT / "bench/gpu/run.py"), "--only=none", "--raw",
+         str(tmp_path / "file/raw")], capture_output=True, text=True)
+    assert done.returncode == 1 and done.stderr.startswith("run.py: ")
+    assert str(tmp_path / "file/raw") in done.stderr and "Traceback" not in done.stderr
+
+
+def test_ctrl_c_leaves_what_was_measured(tmp_path):
+    program = tmp_path / "adagp"
+    program.write_text(f"""#!/bin/sh
+case "$*" in *--version*) exit 0 ;; *resnet50*) kill -INT $PPID; sleep 60 ;; esac
+echo '{json.dumps(OURS)}'
+""")
+    program.chmod(program.stat().st_mode | stat.S_IXUSR)
+    done = subprocess.run(
+        [sys.executable, str(ROOT / "bench/gpu/run.py"), "--adagp", str(program), "--only=adagp",
+         "--models=vgg13_bn,resnet50", "--raw", str(tmp_path / "raw"), "--results",
+         str(tmp_path / "results")], capture_output=True, text=True, timeout=PATIENCE)
+    assert done.returncode == 130 and "--resume goes on from here" in done.stderr
+    assert json.loads((tmp_path / "raw/adagp-vgg13_bn.json").read_text()) == OURS
+    assert not (tmp_path / "raw/adagp-resnet50.json").exists()
+
+
 def test_an_edited_page_is_left_alone(tmp_path):
     made = run.page_path(tmp_path, "day")
     assert made == tmp_path / "day.md"
@@ -205,15 +243,15 @@ def test_an_edited_page_is_left_alone(tmp_path):
 
 
 def test_a_run_in_parts_counts_its_gpus(monkeypatch):
-    monkeypatch.setattr(run, "said", lambda *_: "NVIDIA H200, 580.1, GPU-b")
+    monkeypatch.setattr(machine, "said", lambda *_: "NVIDIA H200, 580.1, GPU-b")
     args = run.arguments(["--commit=abc"])
-    assert run.machine(args, {})["versions"]["GPU"] == "NVIDIA H200"
-    assert run.machine(args, {"gpus": ["GPU-b"]})["versions"]["GPU"] == "NVIDIA H200"
-    both = run.machine(args, {"gpus": ["GPU-a"], "date": "2026-01-02"})
+    assert machine.describe(args, {})["versions"]["GPU"] == "NVIDIA H200"
+    assert machine.describe(args, {"gpus": ["GPU-b"]})["versions"]["GPU"] == "NVIDIA H200"
+    both = machine.describe(args, {"gpus": ["GPU-a"], "date": "2026-01-02"})
     assert both["gpus"] == ["GPU-a", "GPU-b"] and both["date"] != "2026-01-02"
     assert both["versions"]["GPU"] == "NVIDIA H200, 2 different ones"
     args = run.arguments(["--commit=abc", "--resume"])
-    assert run.machine(args, {"date": "2026-01-02"})["date"] == "2026-01-02"
+    assert machine.describe(args, {"date": "2026-01-02"})["date"] == "2026-01-02"
 
 
 @pytest.mark.parametrize("words, message", [
