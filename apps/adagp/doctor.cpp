@@ -1,5 +1,6 @@
 // adagp doctor: what this build can do on this machine, and what to do about what it cannot.
 
+#include <algorithm>
 #include <iomanip>
 #include <memory>
 #include <sstream>
@@ -18,11 +19,13 @@ namespace adagp::apps {
 namespace {
 
 void print_checks(const std::vector<doctor::Check>& checks, bool possible) {
+  size_t width = 0;
+  for (const doctor::Check& check : checks) width = std::max(width, check.name.size());
   for (const doctor::Check& check : checks) {
     std::ostringstream line;
-    line << std::left << std::setw(5) << doctor::health_name(check.health) << " " << std::setw(22)
-         << check.name << " " << check.value << "\n";
-    if (!check.advice.empty()) line << std::string(29, ' ') << check.advice << "\n";
+    line << std::left << std::setw(5) << doctor::health_name(check.health) << " "
+         << std::setw(static_cast<int>(width)) << check.name << "  " << check.value << "\n";
+    if (!check.advice.empty()) line << std::string(width + 8, ' ') << check.advice << "\n";
     core::print(line.str());
   }
   core::print(possible ? "Training is possible.\n" : "Training is NOT possible: see FAIL above.\n");

@@ -73,6 +73,7 @@ int usage_error(const CLI::App& app, const CLI::ParseError& error) {
               word + "'";
     const std::string near = core::closest(word, words);
     if (!near.empty()) message += "; did you mean '" + near + "'?";
+    // CLI11's words for a flag at the end of the line: "--model: 1 required TYPE missing".
   } else if (const size_t end = message.find(": 1 required "); end != std::string::npos) {
     message = message.substr(0, end) + ": expected a value";
   } else if (dynamic_cast<const CLI::RequiredError*>(&error) != nullptr) {

@@ -1,7 +1,6 @@
 // adagp train: one run.
 
 #include <memory>
-#include <optional>
 
 #include "adagp/comm/rank_info.h"
 #include "adagp/core/error.h"
@@ -11,11 +10,11 @@
 #include "adagp/core/text.h"
 #include "adagp/experiment/dry_run.h"
 #include "adagp/experiment/index_lists.h"
-#include "adagp/experiment/runs.h"
 #include "adagp/method/table.h"
 #include "adagp/train/build.h"
 #include "commands.h"
 #include "resume_advice.h"
+#include "run_lines.h"
 #include "train_flags.h"
 #include "train_parallel.h"
 
@@ -29,22 +28,6 @@ struct TrainArguments {
   std::string losses;  // a file, for --indices
   bool dry_run = false, indices = false, overwrite = false, json = false;
 };
-
-// A bare `adagp train` trains the defaults: say which. "": it seems to be done already.
-std::string what_begins(const config::RunConfig& config, const std::string& folder,
-                        bool overwrite) {
-  if (experiment::is_finished(folder, overwrite)) return "";
-  return core::cat("training ", config.model.name, " on ", config.data.name, " by ", config.method,
-                   ", ", config.epochs, config.epochs == 1 ? " epoch" : " epochs", ", seed ",
-                   config.seed, ", run folder ", folder);
-}
-
-// When a run in the folder ended.
-std::optional<core::fs::file_time_type> last_written(const core::fs::path& folder) {
-  std::error_code none;
-  const auto time = core::fs::last_write_time(folder / "summary.json", none);
-  return none ? std::nullopt : std::optional(time);
-}
 
 int run_train(const TrainArguments& arguments) {
   config::RunConfig config = arguments.flags.resolve_run();
@@ -72,24 +55,19 @@ int run_train(const TrainArguments& arguments) {
                                              config.method, "-seed", config.seed)
                                  : arguments.output;
   if (!arguments.parallel.empty()) {
-    return train_parallel(
-        config, {arguments.parallel, folder, what_begins(config, folder, arguments.overwrite),
-                 arguments.overwrite, arguments.json});
+    return train_parallel(config,
+                          {arguments.parallel, folder, arguments.overwrite, arguments.json});
   }
   core::catch_signals();
-  const std::string line = what_begins(config, folder, arguments.overwrite);
-  if (!line.empty()) core::log_info(line);
-  const auto written = last_written(folder);
+  const RunLines lines(folder, arguments.overwrite);
+  lines.begin(config);
   const report::Summary summary = with_resume_advice(arguments.overwrite, kWithoutOverwrite, [&] {
     return train::train(config, folder, arguments.overwrite);
   });
   core::print_result(
       (arguments.json ? summary.to_json().dump(2) : report::one_line(summary)) + "\n",
       arguments.json);
-  core::log_info("run folder: " + folder +
-                 (line.empty() && last_written(folder) == written
-                      ? " (finished before; --overwrite trains again)"
-                      : ""));
+  lines.end();
   return 0;
 }
 

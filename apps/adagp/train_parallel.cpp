@@ -16,6 +16,7 @@
 #include "adagp/run/precision.h"
 #include "adagp/train/build.h"
 #include "resume_advice.h"
+#include "run_lines.h"
 
 namespace adagp::apps {
 namespace {
@@ -74,14 +75,15 @@ int train_parallel(config::RunConfig config, const ParallelRun& run) {
                          const std::shared_ptr<models::Net>& net) -> std::shared_ptr<step::Team> {
     return std::make_shared<parallel::ProcessTeam>(std::move(world), spec, resolved, task, *net);
   };
-  if (info.rank == 0 && !run.first_line.empty()) core::log_info(run.first_line);
+  const RunLines lines(run.folder, run.overwrite);
+  if (info.rank == 0) lines.begin(config);
   const report::Summary summary = with_resume_advice(run.overwrite, kWithoutOverwrite, [&] {
     return train::train_together(config, run.folder, run.overwrite, maker);
   });
   if (info.rank > 0) return 0;
   core::print_result((run.json ? summary.to_json().dump(2) : report::one_line(summary)) + "\n",
                      run.json);
-  core::log_info("run folder: " + run.folder);
+  lines.end();
   return 0;
 }
 

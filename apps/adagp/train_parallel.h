@@ -9,7 +9,6 @@ namespace adagp::apps {
 
 struct ParallelRun {
   std::string spec, folder;
-  std::string first_line;  // what is trained, or ""
   bool overwrite = false, json = false;
 };
 int train_parallel(config::RunConfig config, const ParallelRun& run);

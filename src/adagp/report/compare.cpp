@@ -93,8 +93,7 @@ Difference paired_scores(const SeedRuns& runs, const SeedRuns& reference) {
 std::string words_below(const Comparison& comparison) {
   const std::string plain = in_plain_words(comparison);
   return "\nmean ± standard deviation of n seeds; speed-up: bp's seconds over this method's; "
-         "cosine: of "
-         "predicted and true gradients\n\n" +
+         "cosine: of predicted and true gradients\n\n" +
          verdict(comparison) + "\n" + (plain.empty() ? "" : "\n" + plain + "\n");
 }
 
