@@ -10,8 +10,8 @@
 #include "adagp/comm/store_server.h"
 #include "adagp/core/error.h"
 #include "adagp/core/text.h"
-#include "unit/comm/port.h"
 #include "unit/comm/processes.h"
+#include "unit/comm/sockets.h"
 
 namespace adagp::comm {
 namespace {

@@ -2,36 +2,29 @@
 // wait here ends: by the store's own deadlines, which are short where they are tested, or after
 // kPatience.
 
-#include <arpa/inet.h>
 #include <gtest/gtest.h>
-#include <netinet/in.h>
 #include <poll.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include <fstream>
-#include <functional>
 #include <thread>
 
-#include "adagp/comm/rank_info.h"
 #include "adagp/comm/store_client.h"
 #include "adagp/comm/store_server.h"
 #include "adagp/core/error.h"
 #include "adagp/core/sha256.h"
 #include "adagp/core/text.h"
-#include "unit/comm/port.h"
+#include "unit/comm/sockets.h"
 
 namespace adagp::comm {
 namespace {
 
 using std::chrono::milliseconds;
+using testing::new_socket;
 using Clock = std::chrono::steady_clock;
 
 constexpr milliseconds kPatience{600000};  // a defect, not a slow machine
-
-Endpoint new_socket() {
-  return {"adagp-test-" + core::hex(core::random_bytes(8)), "", 0};
-}
 
 // A store and those who disturb it.
 class Stores : public ::testing::Test {
@@ -274,83 +267,6 @@ TEST_F(Stores, HoldABoundedAmount) {
   EXPECT_TRUE(store.remove("a", kPatience));
   store.set("b", std::string(900, 'b'), kPatience);
   EXPECT_THROW(store.set("c", "", kPatience), Error);  // empty values take room, too
-}
-
-std::string refusal(const std::function<void()>& action) {
-  try {
-    action();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "done";
-}
-
-TEST(StoreSockets, AnImpostorIsFoundOut) {
-  // It listens where the run's store should and takes every proof, but has none of its own.
-  const Endpoint endpoint = new_socket();
-  const Descriptor listener = listen_at(endpoint, false);
-  std::thread impostor([&] {
-    ASSERT_TRUE(wait_ready(listener.get(), POLLIN, Clock::now() + kPatience));
-    const Descriptor client(accept(listener.get(), nullptr, nullptr));
-    std::string bytes(kMagic.size() + kNonceBytes + kProofBytes, '\0');
-    const std::string greeting = std::string(kMagic) + std::string(kNonceBytes, 'n');
-    EXPECT_GT(recv(client.get(), bytes.data(), kMagic.size() + kNonceBytes, MSG_WAITALL), 0);
-    EXPECT_GT(send(client.get(), greeting.data(), greeting.size(), MSG_NOSIGNAL), 0);
-    EXPECT_GT(recv(client.get(), bytes.data(), kProofBytes, MSG_WAITALL), 0);
-    EXPECT_GT(send(client.get(), bytes.data(), kProofBytes, MSG_NOSIGNAL), 0);
-    EXPECT_EQ(recv(client.get(), bytes.data(), 1, MSG_WAITALL), 0);  // no question comes
-  });
-  const std::string said = refusal([&] { StoreClient(endpoint, "a secret", kPatience); });
-  EXPECT_NE(said.find("does not know this run's secret"), std::string::npos) << said;
-  impostor.join();
-}
-
-TEST(StoreSockets, OneListensAtAName) {
-  const Endpoint endpoint = new_socket();
-  const Descriptor first = listen_at(endpoint, false);
-  EXPECT_NE(refusal([&] { listen_at(endpoint, false); }).find("in use"), std::string::npos);
-}
-
-TEST(StoreSockets, OverTcpToo) {
-  // On a machine without a network there is the loopback interface alone, which listen_at takes
-  // for a host's private name for itself; "anywhere" includes it.
-  Endpoint endpoint{"", "127.0.0.1", testing::Port().number()};
-  EXPECT_NE(refusal([&] { listen_at(endpoint, false); }).find("loopback"), std::string::npos);
-  Descriptor listening;
-  for (int tries = 0; tries < 20 && !listening.open(); ++tries) {  // others may take the port first
-    endpoint.port = testing::Port().number();
-    refusal([&] { listening = listen_at(endpoint, true); });
-  }
-  ASSERT_TRUE(listening.open());
-  const StoreServer server(std::move(listening), "a secret for this test");
-  StoreClient store(endpoint, "a secret for this test", kPatience);
-  store.set("a", "1", kPatience);
-  EXPECT_TRUE(store.check({"a"}, kPatience));
-}
-
-TEST(StoreSockets, NobodyThereIsSaidSo) {
-  const testing::Port port;
-  for (const Endpoint& endpoint : {new_socket(), Endpoint{"", "127.0.0.1", port.number()}}) {
-    const std::string said = refusal([&] { StoreClient(endpoint, "s", milliseconds(50)); });
-    EXPECT_NE(said.find("nobody answers there"), std::string::npos) << said;
-    EXPECT_EQ(said.find("something listens"), std::string::npos) << said;
-  }
-}
-
-TEST(StoreSockets, SomebodyElseIsSaidSo) {
-  const Endpoint endpoint = new_socket();
-  const Descriptor deaf = listen_at(endpoint, false);
-  const std::string said = refusal([&] { StoreClient(endpoint, "s", milliseconds(50)); });
-  EXPECT_NE(said.find("something listens there"), std::string::npos) << said;
-}
-
-TEST(StoreSockets, LoopbackNames) {
-  for (const char* name : {"localhost", "127.0.0.1", "127.0.1.1", "::1"}) {
-    EXPECT_TRUE(on_this_machine(name)) << name;
-  }
-  for (const char* name : {"node7", "10.0.0.1", "127.0.0.1.example.org", ""}) {
-    EXPECT_FALSE(on_this_machine(name)) << name;
-  }
 }
 
 }  // namespace

@@ -6,8 +6,15 @@
 #include <sys/socket.h>
 
 #include "adagp/comm/socket.h"
+#include "adagp/core/sha256.h"
+#include "adagp/core/text.h"
 
 namespace adagp::testing {
+
+// A name that nobody has.
+inline comm::Endpoint new_socket() {
+  return {"adagp-test-" + core::hex(core::random_bytes(8)), "", 0};
+}
 
 // A port of 127.0.0.1: bound, so that nobody else gets it while this is alive.
 class Port {
