@@ -26,6 +26,11 @@ __device__ inline Corrections corrections_after(const Rule& rule, float steps) {
   return {-expm1f(t * logf(rule.beta1)), sqrtf(-expm1f(t * logf(rule.beta2)))};
 }
 
+// Once every thread that reads the count for this step has read it.
+__device__ inline void count_step(float* steps) {
+  if (steps != nullptr) *steps += 1.0F;
+}
+
 // gradient: already multiplied by the rule's scale. has_first: false is SGD without momentum, then
 // `first` is overwritten, and its value does not matter.
 __device__ inline void apply_sgd(const Rule& rule, float lr, float decay, bool has_first,

@@ -47,10 +47,6 @@ inline int64_t blocks_of(const TrainPlan& plan) {
   return static_cast<int64_t>(plan.shape.fc_tiles) * kBlocksOfTile;
 }
 
-__device__ inline void count_step(float* steps) {
-  if (steps != nullptr) *steps += 1.0F;
-}
-
 // kCount parameters in registers, their step, and back.
 template <int kCount>
 struct Values {

@@ -142,8 +142,8 @@ __device__ inline void finish(const ConvArgs& args) {
   *args.loss = static_cast<float>(loss);
   if (args.seen != nullptr) *args.seen = 1;
   if (args.rule.kind == UpdateRule::Kind::kSgd) return;
-  train_fc::count_step(args.weight.steps);
-  train_fc::count_step(args.bias.steps);
+  count_step(args.weight.steps);
+  count_step(args.bias.steps);
 }
 
 template <typename Table>
