@@ -47,21 +47,30 @@ inline int64_t blocks_of(const TrainPlan& plan) {
   return static_cast<int64_t>(plan.shape.fc_tiles) * kBlocksOfTile;
 }
 
+// What all weights of an array have in common.
+struct Factors {
+  float lr, scale;
+  Corrections corrections;
+};
+__device__ inline Factors factors_of(const FcArgs& args, const ParamSlot& slot) {
+  Factors out{*args.lr, args.scale != nullptr ? *args.scale : 1.0F, {}};
+  if (args.rule.kind != UpdateRule::Kind::kSgd) {
+    out.corrections = corrections_after(args.rule, *slot.steps);
+  }
+  return out;
+}
+
 // kCount parameters in registers, their step, and back.
 template <int kCount>
 struct Values {
   float weight[kCount], first[kCount] = {}, second[kCount] = {};
 
-  __device__ void step(const FcArgs& args, const ParamSlot& slot, const float (&gradient)[kCount]) {
-    const float scale = args.scale != nullptr ? *args.scale : 1.0F;
-    Corrections corrections;
-    if (args.rule.kind != UpdateRule::Kind::kSgd) {
-      corrections = corrections_after(args.rule, *slot.steps);
-    }
+  __device__ void step(const Rule& rule, const Factors& factors, const ParamSlot& slot,
+                       const float (&gradient)[kCount]) {
 #pragma unroll
     for (int i = 0; i < kCount; ++i) {
-      apply_rule(args.rule, *args.lr, slot.decay, slot.first != nullptr, corrections,
-                 scale * gradient[i], weight[i], first[i], second[i]);
+      apply_rule(rule, factors.lr, slot.decay, slot.first != nullptr, factors.corrections,
+                 factors.scale * gradient[i], weight[i], first[i], second[i]);
     }
   }
 };
@@ -72,7 +81,7 @@ __device__ inline void step_bias(const FcArgs& args, int at, float gradient) {
   values.weight[0] = slot.weight[at];
   if (slot.first != nullptr) values.first[0] = slot.first[at];
   if (slot.second != nullptr) values.second[0] = slot.second[at];
-  values.step(args, slot, {gradient});
+  values.step(args.rule, factors_of(args, slot), slot, {gradient});
   slot.weight[at] = values.weight[0];
   if (slot.first != nullptr) slot.first[at] = values.first[0];
   if (slot.second != nullptr) slot.second[at] = values.second[0];
@@ -102,6 +111,7 @@ __device__ inline void step_block(const Table& table, const FcArgs& args, int bl
   // None where no layer is as wide: gradient 0.
   const int slots = line_begin < line_end ? runs.blocks_of(line_begin, line_end) : 0;
   const int64_t slot = static_cast<int64_t>(runs.block_at(line_begin)) + tile;
+  const Factors factors = factors_of(args, weights);
   wait_for_before();
 
   const auto* from = reinterpret_cast<const uint2*>(args.space.weights + slot * kTile + inside);
@@ -119,7 +129,7 @@ __device__ inline void step_block(const Table& table, const FcArgs& args, int bl
   for (int q = 0; q < kQuads; ++q) {
     if (!valid(q)) continue;
     const int64_t own = at + q * 4 * kThreads;
-    values[q].step(args, weights, sums[q]);
+    values[q].step(args.rule, factors, weights, sums[q]);
     store_quad(weights.weight + own, values[q].weight, 4, quads);
     if (weights.first != nullptr) store_quad(weights.first + own, values[q].first, 4, quads);
     if (weights.second != nullptr) store_quad(weights.second + own, values[q].second, 4, quads);
