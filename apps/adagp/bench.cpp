@@ -1,6 +1,7 @@
 // adagp bench: step times per phase against the limit.
 
 #include <memory>
+#include <optional>
 
 #include "above_zero.h"
 #include "adagp/core/error.h"
@@ -22,7 +23,8 @@ struct BenchArguments {
   std::string input, method, only;
   int repeats = 20;
   bool json = false, roofline = false, depthwise = false, csv = false, markdown = false;
-  std::string models, plot;
+  std::optional<std::string> models;
+  std::string plot;
   double peak_gflops = 0, peak_bandwidth = 0;  // 0: measured
 };
 
@@ -34,14 +36,15 @@ report::MachineLimits given_limits(const BenchArguments& arguments) {
 }
 
 std::vector<std::string> models_of(const BenchArguments& arguments) {
-  if (core::trim(arguments.models) == "all") return experiment::roofline_models();
+  if (!arguments.models) return {};
+  if (core::trim(*arguments.models) == "all") return experiment::roofline_models();
   std::vector<std::string> models;
-  for (const std::string& part : core::split(arguments.models, ',')) {
+  for (const std::string& part : core::split(*arguments.models, ',')) {
     if (!core::trim(part).empty()) models.push_back(core::trim(part));
   }
-  if (models.empty() && !arguments.models.empty()) {
-    throw UsageError("--models " + arguments.models +
-                     ": names no network; expected names with commas (vgg13_bn,resnet18) or all");
+  if (models.empty()) {
+    throw UsageError("--models '" + *arguments.models +
+                     "': names no network; expected names with commas (vgg13_bn,resnet18) or all");
   }
   return models;
 }
@@ -109,7 +112,8 @@ void add_roofline_flags(CLI::App& command, BenchArguments& arguments) {
     return command.add_option(name, value, about)->needs(roofline)->type_name("");
   };
   add("--models", arguments.models,
-      "--roofline: several networks, vgg13_bn,resnet18,...; all: every classification network");
+      "--roofline: several networks, vgg13_bn,resnet18,...; all: every classification network")
+      ->excludes(command.get_option("--model"));
   auto* csv = command.add_flag("--csv", arguments.csv,
                                "--roofline: CSV, a line for each network, step and kind");
   auto* markdown =

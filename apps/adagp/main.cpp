@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cctype>
 #include <exception>
+#include <set>
 #include <sstream>
 
 #include "adagp/core/error.h"
@@ -36,6 +37,18 @@ std::vector<std::string> known_words(const CLI::App& app, bool flags) {
     }
   }
   return words;
+}
+
+// Commands that are in other builds of the program.
+bool in_other_builds(const std::string& command) {
+#ifdef ADAGP_WITH_TORCH
+  (void)command;
+  return false;
+#else
+  static const std::set<std::string> commands = {"train", "compare", "rerun", "sweep",  "reproduce",
+                                                 "eval",  "bench",   "data",  "export", "doctor"};
+  return commands.contains(command);
+#endif
 }
 
 // What the first argument or the subcommand that is missing may be; empty: neither is.
@@ -72,7 +85,11 @@ int usage_error(const CLI::App& app, const CLI::ParseError& error) {
                                : "unknown command '") +
               word + "'";
     const std::string near = core::closest(word, words);
-    if (!near.empty()) message += "; did you mean '" + near + "'?";
+    if (at == &app && in_other_builds(word)) {
+      message = "'" + word + "' needs LibTorch, and this build has none: see docs/install.md";
+    } else if (!near.empty()) {
+      message += "; did you mean '" + near + "'?";
+    }
     // CLI11's words for a flag at the end of the line: "--model: 1 required TYPE missing".
   } else if (const size_t end = message.find(": 1 required "); end != std::string::npos) {
     message = message.substr(0, end) + ": expected a value";

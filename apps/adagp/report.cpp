@@ -48,6 +48,23 @@ bool write_report(const ReportArgs& args, bool reload, std::vector<std::string>&
   return inputs.unfinished();
 }
 
+// The command may begin before the first run has a folder.
+void wait_for_a_run(const ReportArgs& args) {
+  const bool may_come = std::any_of(args.paths.begin(), args.paths.end(), [](const auto& path) {
+    return !core::fs::exists(path) || core::fs::is_directory(path);
+  });
+  for (bool told = false;; told = true) {
+    try {
+      page::read_inputs(args.paths);
+      return;
+    } catch (const DataError& error) {
+      if (!may_come) throw;
+      if (!told) core::log_info(std::string("waiting for the first run: ") + error.what());
+    }
+    wait_or_stop(1, "report: stopped; no run has begun, and nothing is written");
+  }
+}
+
 int run_report(const ReportArgs& args) {
   std::vector<std::string> told;
   if (!args.follow) {
@@ -56,6 +73,7 @@ int run_report(const ReportArgs& args) {
     return 0;
   }
   core::catch_signals();
+  wait_for_a_run(args);
   // Between two runs of a comparison there is a moment in which all that are there are finished:
   // only when nothing has begun by the next look is it over.
   for (int finished = 0; finished < 2;) {

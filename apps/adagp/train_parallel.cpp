@@ -52,8 +52,11 @@ std::string parallel_help() {
 int train_parallel(config::RunConfig config, const ParallelRun& run) {
   const parallel::Spec spec = parallel::parse_spec(run.spec);
   if (spec.local > 0 && !comm::launched()) {
-    train::check_names(config);  // one message, not one from every process
-    parallel::shape_of(spec, static_cast<int>(spec.local));
+    // One message, not one from every process.
+    train::check_names(config);
+    const parallel::Shape shape = parallel::shape_of(spec, static_cast<int>(spec.local));
+    choose_micro_batches(config, spec, shape.stages * static_cast<int>(spec.chunks));
+    parallel::check_together(spec, shape, config);
     return comm::launch_local(command_line(), static_cast<int>(spec.local), spec.timeout + 5);
   }
   core::catch_signals();

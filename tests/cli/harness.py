@@ -109,12 +109,14 @@ def wait_until(condition, process):
     return True
 
 
-def interrupt(folder, *args, at=1, how=signal.SIGTERM):
-    """Trains until a checkpoint of batch `at` or later is there, then sends a signal."""
+def interrupt(folder, *args, at=1, how=signal.SIGTERM, times=1):
+    """Trains until a checkpoint of batch `at` or later is there, then sends a signal; `times` in a row."""
     process = start("train", *args, "-o", folder)
     reached = wait_until(lambda: newest_step(folder) >= at, process)
     assert reached, f"ended before batch {at}: {finish(process)}"
-    process.send_signal(how)
+    for time_left in reversed(range(times)):
+        process.send_signal(how)
+        time.sleep(0.02 if time_left else 0)
     out, err = finish(process)
     return process.returncode, out, err
 

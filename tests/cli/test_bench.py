@@ -46,6 +46,16 @@ def test_bench_roofline(tmp_path):
     assert "10.0 GFLOP/s (a product as given)" in text and "share of the limit" in text and "not counted" in text
 
 
+def test_bench_roofline_wants_names():
+    tiny = ["bench", "--roofline", "--input", "8x8", "--batch", "2", "--repeats", "1", "--threads", "1"]
+    for none in ("", " , "):
+        assert "names no network" in adagp(*tiny, "--models", none, code=2).stderr
+    assert "--models" in adagp(*tiny, "--model", "vgg8s", "--models", "resnet8", code=2).stderr
+    done = adagp(*tiny, "--peak-gflops", "10", "--peak-bandwidth", "1", "--models", "resnet8,vgg8s")
+    assert "network 1 of 2: resnet8" in done.stderr and "network 2 of 2: vgg8s" in done.stderr
+    assert "CPU, 1 thread" in done.stdout and "1 threads" not in done.stdout
+
+
 def test_bench_roofline_names_what_a_network_computes_twice():
     tiny = ["bench", "--roofline", "--input", "8x8", "--batch", "2", "--repeats", "1", "--threads",
             "1", "--peak-bandwidth", "1", "--models", "resnet8,revnet18s"]

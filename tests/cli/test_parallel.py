@@ -330,6 +330,8 @@ def test_ctrl_c_saves_once_for_all(tmp_path, sixty_batches):
 def test_what_cannot_be_is_refused_with_the_numbers(tmp_path, spec, message):
     done = adagp("train", *NORMS, "--parallel", spec, "-o", tmp_path / "run", code=2)
     assert message in done.stderr, done.stderr
+    if "divided" in done.stderr:  # before any process begins
+        assert done.stderr.count("E ") == 1 and not (tmp_path / "run").exists()
 
 
 def test_without_a_launcher_it_is_said_how(tmp_path):

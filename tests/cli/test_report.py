@@ -5,6 +5,7 @@ import os
 import re
 import signal
 import subprocess
+import time
 
 import pytest
 
@@ -148,6 +149,32 @@ def test_follow_writes_until_the_runs_are_finished(tmp_path):
     _, err = finish(process)
     assert process.returncode == 0 and "all runs are finished" in err
     assert "data-reload" not in out.read_text()
+
+
+def test_follow_waits_for_the_first_run(tmp_path):
+    runs, out = tmp_path / "runs", tmp_path / "r.html"
+    process = start("report", runs, "-o", out, "--follow", "--every", 1)
+    time.sleep(0.5)
+    runs.mkdir()  # as 'compare' makes it before its first run
+    time.sleep(0.5)
+    assert process.poll() is None and not out.exists()
+    write_run(tmp_path / "other")
+    os.rename(tmp_path / "other", runs / "bp-seed0")
+    _, err = finish(process)
+    assert process.returncode == 0 and "all runs are finished" in err and "</html>" in out.read_text()
+    assert err.count("waiting for the first run") == 1
+    # Nothing will come of a file.
+    (tmp_path / "x.json").write_text("rubbish")
+    adagp("report", tmp_path / "x.json", "--follow", "-o", tmp_path / "x.html", code=3)
+
+
+def test_ctrl_c_ends_waiting_for_the_first_run(tmp_path):
+    process = start("report", tmp_path / "none", "-o", tmp_path / "r.html", "--follow")
+    assert "waiting" in process.stderr.readline()
+    process.send_signal(signal.SIGINT)
+    _, err = finish(process)
+    assert process.returncode == 130 and "no run has begun" in err
+    assert os.listdir(tmp_path) == []
 
 
 def test_ctrl_c_ends_following(tmp_path):

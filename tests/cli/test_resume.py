@@ -88,11 +88,12 @@ def test_stop_with_other_options(options, tmp_path):
     assert_same_run(tmp_path / "run", tmp_path / "whole")
 
 
-@pytest.mark.parametrize("how, code", [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
-def test_signal_saves_and_the_same_command_goes_on(how, code, tmp_path, long_run, uninterrupted):
+# Twice: wrappers send a signal to the process and to its group.
+@pytest.mark.parametrize("how, times, code", [(signal.SIGINT, 1, 130), (signal.SIGINT, 2, 130), (signal.SIGTERM, 2, 143)])
+def test_signal_saves_and_the_same_command_goes_on(how, times, code, tmp_path, long_run, uninterrupted):
     folder = tmp_path / "run"
     command = [*long_run, "--method", "adagp"]  # a checkpoint per epoch: the signal makes one more
-    got, out, err = interrupt(folder, *command, at=100, how=how)
+    got, out, err = interrupt(folder, *command, at=100, how=how, times=times)
     assert got == code, err
     saved = newest_step(folder)
     (folder / "checkpoint/step-0000000099.safetensors.0123abcd.tmp").touch()  # of a process killed before

@@ -2,11 +2,12 @@
 same."""
 
 import os
+import re
 import subprocess
 
 import pytest
 
-from harness import PATIENCE, adagp, environment
+from harness import BIN, PATIENCE, adagp, environment
 from simulator import write_table
 
 SIM = os.environ.get("ADAGP_SIM_BIN")
@@ -33,3 +34,19 @@ def test_errors_are_the_same(tmp_path):
     assert_same("simulate", "--model", "resnet81", code=2)
     assert_same("scalesim", "-c", tmp_path / "none.cfg", "-t", tmp_path / "none.csv", code=3)
     assert_same("layers", "--pt2", tmp_path / "none.pt2", code=3)
+
+
+def commands(program):
+    """Those of `--help`: the words at the beginning of the lines below SUBCOMMANDS."""
+    text = subprocess.run([program, "--help"], env=environment(), text=True, capture_output=True, check=True,
+                          timeout=PATIENCE).stdout
+    below = re.split(r"(?im)^subcommands:\n", text)[1]
+    return set(re.findall(r"(?m)^  ([a-z]+) ", below))
+
+
+def test_commands_of_the_whole_program_are_named():
+    missing = commands(BIN) - commands(SIM)
+    assert {"train", "compare", "bench"} <= missing
+    for command in missing:
+        done = subprocess.run([SIM, command], env=environment(), text=True, capture_output=True, timeout=PATIENCE)
+        assert done.returncode == 2 and f"'{command}' needs LibTorch" in done.stderr, done.stderr

@@ -1,7 +1,11 @@
 #include "adagp/core/interrupt.h"
 
+#include <time.h>
+
+#include <atomic>
 #include <chrono>
 #include <csignal>
+#include <cstdint>
 #include <optional>
 
 namespace adagp::core {
@@ -12,9 +16,25 @@ using Clock = std::chrono::steady_clock;
 volatile std::sig_atomic_t pending = 0;
 std::optional<Clock::time_point> time_limit;
 
+// Wrappers (timeout, a shell's job) send a signal twice: to the process and to its group.
+constexpr int64_t kSameSignalNs = 1'000'000'000;
+std::atomic<int64_t> first_at{0};
+static_assert(std::atomic<int64_t>::is_always_lock_free);  // so that a signal handler may use it
+
+int64_t now_ns() {
+  timespec now{};
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return int64_t{1'000'000'000} * now.tv_sec + now.tv_nsec;
+}
+
 void remember(int signal) {
-  pending = signal;
-  std::signal(signal, SIG_DFL);
+  if (pending != signal) {
+    pending = signal;
+    first_at = now_ns();
+  } else if (now_ns() - first_at >= kSameSignalNs) {
+    std::signal(signal, SIG_DFL);
+    std::raise(signal);
+  }
 }
 
 }  // namespace

@@ -4,7 +4,7 @@
 
 namespace adagp::core {
 
-// Installs the handlers; a second signal of the same kind ends the process at once.
+// Installs the handlers. The same signal a second later or more ends the process at once.
 void catch_signals();
 // The signal that arrived, SIGALRM once the time of stop_after() is up, or 0.
 int pending_signal();

@@ -30,7 +30,8 @@ double peak_in_child(const std::function<void()>& work) {
 
 std::string device_name(const at::Device& device) {
   if (device.is_cuda()) return cuda::device_name(device.has_index() ? device.index() : 0);
-  return core::cat("CPU, ", at::get_num_threads(), " threads");
+  const int threads = at::get_num_threads();
+  return core::cat("CPU, ", threads, threads == 1 ? " thread" : " threads");
 }
 
 double memory_bandwidth(const at::Device& device) {

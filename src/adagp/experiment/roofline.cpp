@@ -142,12 +142,11 @@ std::vector<report::Roofline> roofline(const config::RunConfig& config, const st
   const auto type = first.precision == "bf16" ? at::kBFloat16 : at::kFloat;
   const report::MachineLimits limits = machine_limits(device, type, given);
   std::vector<report::Roofline> out;
-  constexpr double kSecondsBetweenLines = 5;
-  core::Progress progress(kSecondsBetweenLines);
+  core::Progress progress;
   for (size_t i = 0; i < all.size(); ++i) {
     const std::string& name = all[i].config.model.name;
     progress.show(core::cat("network ", i + 1, " of ", all.size(), ": ", name),
-                  static_cast<double>(i) / static_cast<double>(all.size()));
+                  static_cast<double>(i) / static_cast<double>(all.size()), /*force=*/true);
     try {
       out.push_back(measure(all[i], device, limits, repeats));
     } catch (const c10::Error& error) {  // out of memory, above all

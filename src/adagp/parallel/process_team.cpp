@@ -44,7 +44,9 @@ pipeline::Layout layout_for(const Spec& spec, const Shape& shape, const config::
   return pipeline::make_layout(request);
 }
 
-void refuse_what_cannot_be(const Spec& spec, const Shape& shape, const config::RunConfig& config) {
+}  // namespace
+
+void check_together(const Spec& spec, const Shape& shape, const config::RunConfig& config) {
   const int64_t parts = shape.copies * config.accumulate;
   if (config.batch % parts != 0) {
     throw UsageError(cat("batch = ", config.batch, " cannot be divided by ", shape.copies,
@@ -60,13 +62,11 @@ void refuse_what_cannot_be(const Spec& spec, const Shape& shape, const config::R
   }
 }
 
-}  // namespace
-
 ProcessTeam::ProcessTeam(std::unique_ptr<comm::Group> world, const Spec& spec,
                          const config::RunConfig& config, const task::Task& task, models::Net& net)
     : spec_(spec), shape_(shape_of(spec, world->size())), world_(std::move(world)) {
   shake_hands(config, task, net);
-  refuse_what_cannot_be(spec_, shape_, config);
+  check_together(spec_, shape_, config);
   layout_ = layout_for(spec_, shape_, config);
   if (layout_.stages > 1 && models::has_frozen_blocks(net)) {
     throw UsageError(cat("--parallel: ", config.model.name,

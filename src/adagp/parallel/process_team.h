@@ -15,6 +15,9 @@
 
 namespace adagp::parallel {
 
+// Refuses what no network and no data could make possible (UsageError with the numbers).
+void check_together(const Spec& spec, const Shape& shape, const config::RunConfig& config);
+
 class ProcessTeam : public step::Team {
  public:
   // Refuses what cannot work (UsageError with the numbers), and members with another network, data

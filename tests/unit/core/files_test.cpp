@@ -156,16 +156,20 @@ TEST(FileLock, SecondProcessIsRefusedUntilTheFirstDies) {
   close(ready[1]);
 }
 
-TEST(Interrupt, FirstSignalIsRememberedSecondEnds) {
-  EXPECT_EQ(in_child([] {
-              catch_signals();
-              if (pending_signal() != 0) return 1;
-              raise(SIGTERM);
-              if (pending_signal() != SIGTERM) return 2;
-              raise(SIGTERM);
-              return 3;
-            }),
-            128 + SIGTERM);
+TEST(Interrupt, FirstSignalIsRememberedAndALaterOneEnds) {
+  const auto signals = [](std::chrono::milliseconds between) {
+    return in_child([between] {
+      catch_signals();
+      if (pending_signal() != 0) return 1;
+      raise(SIGTERM);
+      if (pending_signal() != SIGTERM) return 2;
+      std::this_thread::sleep_for(between);
+      raise(SIGTERM);
+      return 3;
+    });
+  };
+  EXPECT_EQ(signals(std::chrono::milliseconds(20)), 3) << "the same signal, sent twice";
+  EXPECT_EQ(signals(std::chrono::milliseconds(1050)), 128 + SIGTERM);
 }
 
 }  // namespace
