@@ -108,7 +108,10 @@ def test_a_pipeline_is_one_process(tmp_path, alone, processes, schedule, method)
 def test_two_copies_are_one_process_with_the_whole_batch(tmp_path, alone, method):
     folder = tmp_path / "run"
     adagp("train", *PLAIN, "--method", method, "--parallel", "data,local=2", "-o", folder)
-    assert_alike(folder, alone(*PLAIN, "--method", method))
+    reference = alone(*PLAIN, "--method", method)
+    assert_alike(folder, reference)
+    # The cost is that of both copies.
+    assert summary(folder)["cost_epochs"] == pytest.approx(summary(reference)["cost_epochs"])
 
 
 def test_copies_may_share_the_statistics_of_their_norms(tmp_path, alone):

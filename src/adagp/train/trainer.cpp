@@ -141,7 +141,9 @@ void Trainer::one_batch() {
   (context.cheap() ? totals_.parts.cheap : totals_.parts.exact) += watch.seconds();
 
   ++(context.cheap() ? totals_.gp_batches : totals_.bp_batches);
-  const int64_t examples = batch.empty() ? session_.config.batch : batch.size();
+  // Of all copies of the network together.
+  const int64_t examples =
+      batch.empty() ? session_.config.batch : batch.size() * session_.team->copies();
   totals_.examples += batch.empty() ? 0.0 : static_cast<double>(examples);
   const double macs = method_->cost(session_, *costs_, context, examples);
   if (policy != nullptr) policy->end(session_, macs);
