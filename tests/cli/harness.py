@@ -114,9 +114,10 @@ def interrupt(folder, *args, at=1, how=signal.SIGTERM, times=1):
     process = start("train", *args, "-o", folder)
     reached = wait_until(lambda: newest_step(folder) >= at, process)
     assert reached, f"ended before batch {at}: {finish(process)}"
-    for time_left in reversed(range(times)):
+    process.send_signal(how)
+    for _ in range(times - 1):
+        time.sleep(0.02)
         process.send_signal(how)
-        time.sleep(0.02 if time_left else 0)
     out, err = finish(process)
     return process.returncode, out, err
 

@@ -17,6 +17,7 @@
 #include "adagp/comm/process_state.h"
 #include "adagp/comm/store_server.h"
 #include "adagp/core/error.h"
+#include "adagp/core/interrupt.h"
 #include "adagp/core/log.h"
 #include "adagp/core/text.h"
 
@@ -33,7 +34,10 @@ volatile std::sig_atomic_t g_asked_to_end = 0;
 
 void on_signal(int signal) {
   const int saved = errno;
-  if (signal != SIGCHLD) g_asked_to_end = g_asked_to_end + 1;
+  if (signal != SIGCHLD) {
+    if (core::sent_twice(signal)) return;
+    g_asked_to_end = g_asked_to_end + 1;
+  }
   if (g_asked_to_end > 2) _exit(128 + signal);
   const auto byte = static_cast<unsigned char>(signal);
   [[maybe_unused]] const auto written = write(g_signal_pipe[1], &byte, 1);

@@ -16,28 +16,32 @@ using Clock = std::chrono::steady_clock;
 volatile std::sig_atomic_t pending = 0;
 std::optional<Clock::time_point> time_limit;
 
-// Wrappers (timeout, a shell's job) send a signal twice: to the process and to its group.
-constexpr int64_t kSameSignalNs = 1'000'000'000;
-std::atomic<int64_t> first_at{0};
+// Of sent_twice().
+std::atomic<int> last_signal{0};
+std::atomic<int64_t> last_at{0};
 static_assert(std::atomic<int64_t>::is_always_lock_free);  // so that a signal handler may use it
 
-int64_t now_ns() {
-  timespec now{};
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  return int64_t{1'000'000'000} * now.tv_sec + now.tv_nsec;
-}
-
 void remember(int signal) {
-  if (pending != signal) {
-    pending = signal;
-    first_at = now_ns();
-  } else if (now_ns() - first_at >= kSameSignalNs) {
+  if (sent_twice(signal)) return;
+  if (pending == signal) {
     std::signal(signal, SIG_DFL);
     std::raise(signal);
   }
+  pending = signal;
 }
 
 }  // namespace
+
+bool sent_twice(int signal) {
+  constexpr int64_t kSecond = 1'000'000'000;
+  timespec time{};
+  clock_gettime(CLOCK_MONOTONIC, &time);
+  const int64_t now = kSecond * time.tv_sec + time.tv_nsec;
+  if (last_signal == signal && now - last_at < kSecond) return true;
+  last_signal = signal;
+  last_at = now;
+  return false;
+}
 
 void catch_signals() {
   std::signal(SIGINT, remember);

@@ -6,6 +6,9 @@ namespace adagp::core {
 
 // Installs the handlers. The same signal a second later or more ends the process at once.
 void catch_signals();
+// For signal handlers: whether the same signal came less than a second ago. `timeout` sends one to
+// the process and again to its group.
+bool sent_twice(int signal);
 // The signal that arrived, SIGALRM once the time of stop_after() is up, or 0.
 int pending_signal();
 
