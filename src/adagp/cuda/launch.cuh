@@ -48,10 +48,11 @@ void launch(Begin begin, void (*kernel)(Parameters...), int64_t blocks, int thre
   check_launch(what);
 }
 
-// Every thread of a kernel that begins early calls this once. Before the call it writes nothing and
-// reads nothing that the launch before writes; after it that launch is done and its writes are
-// seen. The order inside, first wait and then let the next one begin, keeps that promise short:
-// whoever begins early has only the one launch before it to think of, all others are done.
+// Every thread of a kernel that begins early, or behind which another one does, calls this once.
+// Before the call it writes nothing and reads nothing that the launch before writes; after it that
+// launch is done and its writes are seen. The order inside, first wait and then let the next one
+// begin, keeps that promise short: whoever begins early has only the one launch before it to think
+// of, all others are done.
 __device__ inline void wait_for_before() {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
   asm volatile("griddepcontrol.wait;\n" ::: "memory");

@@ -56,6 +56,7 @@ template <typename Table>
 __global__ void __launch_bounds__(kThreads)
     pool_cells_kernel(const __grid_constant__ Table table, int size) {
   __shared__ float pooled[kOutputs][kFilters + 1];
+  wait_for_before();  // lets predictor_features begin
   const int block = static_cast<int>(blockIdx.x), thread = static_cast<int>(threadIdx.x);
   const int l = find_range(table.offset, table.count, block);
   const Layer& layer = table.layer[l];

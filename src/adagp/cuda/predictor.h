@@ -37,6 +37,8 @@ struct FeaturesArgs {
   int64_t rows = 0;
   const PredictorNet* net = nullptr;
   void* features = nullptr;  // out bf16 [rows, 256]
+  // The launch before on this stream is that of pool_cells(): this one may begin while it ends.
+  bool behind_pool = false;
 };
 void predictor_features(const FeaturesArgs& args, Stream stream);
 

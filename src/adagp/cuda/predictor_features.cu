@@ -82,8 +82,9 @@ __global__ void __launch_bounds__(kThreads)
 
 void predictor_features(const FeaturesArgs& args, Stream stream) {
   const int64_t blocks = std::min(kMostBlocks, (args.rows + kWarps - 1) / kWarps);
-  launch(Begin::kAfter, features_kernel, blocks, kThreads, 0, stream, "predictor_features",
-         args.summaries, args.rows, args.net->conv_weight, args.net->conv_bias,
+  const Begin begin = args.behind_pool ? Begin::kEarly : Begin::kAfter;
+  launch(begin, features_kernel, blocks, kThreads, 0, stream, "predictor_features", args.summaries,
+         args.rows, args.net->conv_weight, args.net->conv_bias,
          static_cast<uint16_t*>(args.features));
 }
 

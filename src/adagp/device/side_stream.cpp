@@ -10,7 +10,6 @@
 
 #if defined(ADAGP_WITH_CUDA) && defined(ADAGP_WITH_KERNELS)
 #define ADAGP_ON_GPU 1
-#include <ATen/cuda/CUDAEvent.h>
 #include <c10/cuda/CUDAGuard.h>
 #endif
 
@@ -42,24 +41,31 @@ c10::cuda::CUDAStream beside(const c10::cuda::CUDAStream& stream) {
   return out;
 }
 
-// `second` begins what it is given from now on after what `first` has now.
-void order(const c10::cuda::CUDAStream& first, const c10::cuda::CUDAStream& second) {
-  at::cuda::CUDAEvent event;
-  event.record(first);
-  event.block(second);
+c10::Event event_at_end_of(const c10::Stream& stream) {
+  c10::Event event(stream.device_type());
+  event.record(stream);
+  return event;
 }
 
 }  // namespace
 
+void SideStream::set_start() {
+  if (!possible(device_)) return;
+  start_ = event_at_end_of(c10::cuda::getCurrentCUDAStream(device_.index()));
+}
+
 void SideStream::run(const std::function<void()>& work) {
   if (!possible(device_)) {
+    start_.reset();
     work();
     return;
   }
   const auto now = c10::cuda::getCurrentCUDAStream(device_.index());
   if (from_ && *from_ != now.unwrap()) join();
   const auto side = beside(now);
-  order(now, side);
+  if (!start_) set_start();
+  start_->block(side);
+  start_.reset();
   from_ = now.unwrap();
   const c10::cuda::CUDAStreamGuard guard(side);
   work();
@@ -69,11 +75,12 @@ void SideStream::join() {
   if (!from_) return;
   const c10::cuda::CUDAStream from(*from_);
   from_.reset();
-  order(beside(from), from);
+  event_at_end_of(beside(from)).block(from);
 }
 
 #else
 
+void SideStream::set_start() {}
 void SideStream::run(const std::function<void()>& work) {
   work();
 }

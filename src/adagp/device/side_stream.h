@@ -4,6 +4,7 @@
 #include <functional>
 #include <optional>
 
+#include <c10/core/Event.h>
 #include <c10/core/Stream.h>
 #include <torch/types.h>
 
@@ -23,8 +24,13 @@ class SideStream {
   SideStream(const SideStream&) = delete;
   SideStream& operator=(const SideStream&) = delete;
 
-  // What `work` queues begins when all that is queued so far is done, and does not delay what is
-  // queued behind it on the present stream. Can be recorded in a CUDA graph together with join().
+  // The next run() waits for what is queued by now, and not for what is queued until it is called.
+  // Until then the present stream must not write what the work reads or writes, nor read what it
+  // writes.
+  void set_start();
+  // What `work` queues begins when all that is queued so far (or was at set_start()) is done, and
+  // does not delay what is queued behind it on the present stream. Can be recorded in a CUDA graph
+  // together with join().
   void run(const std::function<void()>& work);
   // What the stream that was present at run() queues from now on begins when its work is done.
   void join();
@@ -32,6 +38,7 @@ class SideStream {
  private:
   at::Device device_;
   std::optional<c10::Stream> from_;  // of a run() that is not joined
+  std::optional<c10::Event> start_;
 };
 
 }  // namespace adagp::device

@@ -28,7 +28,8 @@ at::Tensor conv_norm_with(const Product& product, Conv2dImpl& conv, BatchNorm2dI
                           const at::Tensor& x, const NormAct& act) {
   if (!fusable(norm, x)) return step_by_step(conv, norm, x, act);
   std::optional<TapSink::SummaryTarget> summary;
-  if (TapSink* sink = active_sink()) {
+  TapSink* sink = active_sink();
+  if (sink != nullptr) {
     // The tap's wish decides whether the convolution may keep its output to itself.
     summary = norm.is_training() ? sink->summary_target(conv) : std::nullopt;
     if (!summary) return step_by_step(conv, norm, x, act);
@@ -46,6 +47,7 @@ at::Tensor conv_norm_with(const Product& product, Conv2dImpl& conv, BatchNorm2dI
   }
   const at::Tensor residual = act.residual ? act.residual() : at::Tensor();
   const at::Tensor y = fused_norm(raw, conv.bias, norm, residual, plan);
+  if (summary) sink->on_summary(conv);
   return act.pool && !plan.pool ? nn::max_pool2d(y, *act.pool) : y;
 }
 

@@ -115,7 +115,9 @@ at::Tensor GrowingMap::grow(const at::Tensor& x, Conv2dImpl& conv, const at::Ten
   if (!rides) return grow(x, conv.forward(input));
   const auto summary = sink->summary_target(conv);
   if (!summary) return grow(x, conv.forward(input));
-  return grown(x, conv.product(input), summary);
+  at::Tensor both = grown(x, conv.product(input), summary);
+  sink->on_summary(conv);
+  return both;
 }
 
 at::Tensor GrowingMap::grow(const at::Tensor& x, const at::Tensor& added) {

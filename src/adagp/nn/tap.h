@@ -40,6 +40,8 @@ class TapSink {
     (void)layer;
     return {};
   }
+  // Called once for each target given, when the kernels that fill it are queued.
+  virtual void on_summary(const WeightLayer& layer) { (void)layer; }
 
   // An operation that is not a weight layer's product, told on meta tensors alone: for those who
   // count the work of a network from its shapes. `op` is one of batch_norm, layer_norm, softmax,

@@ -46,6 +46,7 @@ class GradientSink {
     optim::Optimizer* optimizer;
     const std::vector<size_t>* slots;  // of each layer's weight in the optimizer
     bool beside = false;               // the work shares the device with a forward pass
+    bool behind_pool = false;          // the launch before is that of Summaries::make_rows()
   };
   virtual std::optional<Direct> direct() const { return {}; }
 };

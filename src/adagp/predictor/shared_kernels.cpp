@@ -111,12 +111,14 @@ void SharedKernels::replace_in(std::map<std::string, at::Tensor>& state) const {
   for_each(state, [](const at::Tensor& own, at::Tensor& other) { other = own.contiguous(); });
 }
 
-void SharedKernels::take_features(const Summaries& summaries, int64_t first_row, int64_t rows) {
+void SharedKernels::take_features(const Summaries& summaries, int64_t first_row, int64_t rows,
+                                  bool behind_pool) {
   cuda::FeaturesArgs a;
   a.summaries = summaries.rows().narrow(0, first_row, rows).const_data_ptr<float>();
   a.rows = rows;
   a.net = &net_;
   a.features = features_.narrow(0, first_row, rows).mutable_data_ptr();
+  a.behind_pool = behind_pool;
   cuda::predictor_features(a, device::stream(features_.device()));
 }
 
@@ -144,8 +146,9 @@ bool SharedKernels::predict(const Summaries& summaries, const GradientSink& sink
   for (size_t i = 0; i < wanted.size();) {
     const int64_t first = wanted[i].first_row;
     int64_t end = first;
+    const bool behind_pool = i == 0 && direct->behind_pool;
     for (; i < wanted.size() && wanted[i].first_row == end; ++i) end += wanted[i].rows;
-    take_features(summaries, first, end - first);
+    take_features(summaries, first, end - first, behind_pool);
   }
   cuda::PredictArgs a;
   a.layers = wanted.data();
@@ -170,7 +173,7 @@ bool SharedKernels::learn(const Summaries& summaries, const std::vector<at::Tens
     all.back().slot.gradient_type = device::type_of(gradients[l]);
     all.back().slot.count = gradients[l].numel();
   }
-  take_features(summaries, 0, summaries.rows().size(0));
+  take_features(summaries, 0, summaries.rows().size(0), /*behind_pool=*/false);
   cuda::TrainArgs a;
   a.layers = all.data();
   a.count = static_cast<int64_t>(all.size());

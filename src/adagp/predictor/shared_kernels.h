@@ -48,7 +48,7 @@ class SharedKernels {
   template <typename Visit>
   void for_each(std::map<std::string, at::Tensor>& state, const Visit& visit) const;
 
-  void take_features(const Summaries& summaries, int64_t first_row, int64_t rows);
+  void take_features(const Summaries& summaries, int64_t first_row, int64_t rows, bool behind_pool);
   cuda::PredictedLayer place(const Summaries& summaries, size_t layer) const;
 
   std::vector<nn::WeightLayer*> layers_;

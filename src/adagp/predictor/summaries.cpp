@@ -71,7 +71,6 @@ size_t Summaries::checked_index(const nn::WeightLayer& layer) const {
 
 std::optional<nn::TapSink::SummaryTarget> Summaries::summary_target(const nn::WeightLayer& layer) {
   if (layer.frozen()) return {};
-  if (watch_) watch_();
   const size_t index = checked_index(layer);
   if (kept_inputs_.contains(index) || rows_.scalar_type() != at::kFloat) return {};
   SummaryTarget target{rows(index), static_cast<int>(size_), static_cast<int>(++seen_[index])};
@@ -80,35 +79,47 @@ std::optional<nn::TapSink::SummaryTarget> Summaries::summary_target(const nn::We
     target.cells = &cells_[index];
     pending_.push_back(index);
   } else {
-    complete_rows();
+    make_all_rows();
   }
   return target;
 }
 
+void Summaries::on_summary(const nn::WeightLayer&) {
+  if (watch_) watch_();
+}
+
 void Summaries::end() {
-  complete_rows();
+  make_all_rows();
   each_used_once_ = parts_ == 1 && parts_seen_.empty() &&
                     std::all_of(seen_.begin(), seen_.end(), [](int64_t n) { return n == 1; });
 }
 
-void Summaries::complete_rows() {
-  std::vector<size_t> later;
-  std::vector<cuda::PoolArgs> layers;
+std::vector<size_t> Summaries::take_rows(const std::vector<char>& which) {
+  std::vector<size_t> taken, later;
   for (const size_t index : pending_) {
-    if (!cells_[index].queued) {
-      later.push_back(index);
-      continue;
-    }
+    const bool ready = which[index] != 0 && cells_[index].queued;
+    (ready ? taken : later).push_back(index);
+  }
+  pending_ = std::move(later);
+  return taken;
+}
+
+void Summaries::make_rows(const std::vector<size_t>& layers) {
+  std::vector<cuda::PoolArgs> args;
+  for (const size_t index : layers) {
     cuda::PoolArgs a;
     a.cells = cells_[index].sums.const_data_ptr<float>();
     a.map = cells_[index].map;
     a.summary = rows(index).mutable_data_ptr<float>();
-    layers.push_back(a);
+    args.push_back(a);
   }
-  pending_ = std::move(later);
-  if (layers.empty()) return;
-  cuda::pool_cells(layers.data(), static_cast<int64_t>(layers.size()), static_cast<int>(size_),
+  if (args.empty()) return;
+  cuda::pool_cells(args.data(), static_cast<int64_t>(args.size()), static_cast<int>(size_),
                    device::stream(rows_.device()));
+}
+
+void Summaries::make_all_rows() {
+  make_rows(take_rows(std::vector<char>(layers_.size(), 1)));
 }
 
 bool Summaries::summarise_by_kernel(const at::Tensor& output, nn::LayerKind kind,
@@ -164,7 +175,6 @@ void Summaries::on_part(const nn::WeightLayer& layer, int64_t first, const at::T
 void Summaries::on_output(const nn::WeightLayer& layer, const at::Tensor& input,
                           const at::Tensor& output) {
   if (layer.frozen()) return;
-  if (watch_) watch_();
   const at::NoGradGuard no_grad;
   const size_t index = checked_index(layer);
   // A layer used twice in one pass, or in several micro-batches, contributes the mean of its uses.
@@ -174,6 +184,7 @@ void Summaries::on_output(const nn::WeightLayer& layer, const at::Tensor& input,
     at::Tensor& all = kept->second;
     all = all.defined() && parts_ > 1 ? at::cat({all, input.detach()}) : input.detach();
   }
+  if (watch_) watch_();
 }
 
 }  // namespace adagp::predictor

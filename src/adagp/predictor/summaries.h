@@ -28,15 +28,18 @@ class Summaries : public nn::TapSink {
 
   // Starts a batch whose forward pass runs in `parts` micro-batches, whose means are averaged.
   void begin(int64_t parts = 1);
-  // Ends the forward pass: rows() are then complete.
+  // Ends the forward pass: rows() are then complete, but for those that take_rows() gave away.
   void end();
-  // `before` is called when a layer begins to report, perhaps inside another layer that has begun
-  // and is not done: a convolution whose output is added to that of a shortcut. Empty: nobody.
-  void watch(std::function<void()> before) { watch_ = std::move(before); }
+  // `after` is called when a layer has reported, perhaps inside another layer that has begun and is
+  // not done: a convolution whose output is added to that of a shortcut. Empty: nobody.
+  void watch(std::function<void()> after) { watch_ = std::move(after); }
   // Whether all that the layer's summary needs is queued.
   bool has_reported(size_t index) const { return reported_[index] != 0 || cells_[index].queued; }
-  // Completes the rows of the layers that have reported, on the current stream.
-  void complete_rows();
+  // Rows that wait for their layer's cells: takes away those of the layers of `which` that have
+  // reported. The caller must make them, by make_rows().
+  std::vector<size_t> take_rows(const std::vector<char>& which);
+  // Makes the rows of these layers, on the current stream.
+  void make_rows(const std::vector<size_t>& layers);
   // Of the last batch that came to its end().
   bool each_used_once() const { return each_used_once_; }
   void on_output(const nn::WeightLayer& layer, const at::Tensor& input,
@@ -44,6 +47,7 @@ class Summaries : public nn::TapSink {
   void on_part(const nn::WeightLayer& layer, int64_t first, const at::Tensor& input,
                const at::Tensor& output) override;
   std::optional<SummaryTarget> summary_target(const nn::WeightLayer& layer) override;
+  void on_summary(const nn::WeightLayer& layer) override;
 
   size_t count() const { return layers_.size(); }
   const nn::WeightLayer& layer(size_t index) const { return *layers_[index]; }
@@ -62,6 +66,7 @@ class Summaries : public nn::TapSink {
 
  private:
   size_t checked_index(const nn::WeightLayer& layer) const;
+  void make_all_rows();
   // Puts the summary of `output` into these rows, or into the mean of their uses.
   void summarise(const at::Tensor& output, nn::LayerKind kind, const at::Tensor& to, int64_t use);
   // By our kernel, when it can; false: not done.
@@ -75,7 +80,8 @@ class Summaries : public nn::TapSink {
   std::map<std::pair<size_t, int64_t>, int64_t> parts_seen_;  // by layer and first row
   int64_t size_;
   std::vector<nn::SummaryCells> cells_;  // by layer
-  std::vector<size_t> pending_;          // layers whose rows are still to be made from cells
+  // Layers whose rows are still to be made from cells, and that nobody has taken.
+  std::vector<size_t> pending_;
   int64_t parts_ = 1;
   bool each_used_once_ = false;
   std::function<void()> watch_;

@@ -1,6 +1,7 @@
 #include "adagp/step/early_updates.h"
 
 #include <set>
+#include <utility>
 
 #include "adagp/step/team.h"
 
@@ -18,7 +19,9 @@ bool distinct(const std::vector<size_t>& slots) {
 
 std::optional<predictor::GradientSink::Direct> EarlyUpdates::Part::direct() const {
   auto out = from_.direct();
-  if (out) out->beside = beside_;
+  if (!out) return out;
+  out->beside = launches_.beside;
+  out->behind_pool = launches_.behind_pool;
   return out;
 }
 
@@ -32,7 +35,7 @@ EarlyUpdates::EarlyUpdates(Session& session, predictor::GradientSink& sink, Earl
     : s_(session),
       sink_(sink),
       side_(session.device),
-      rest_(sink, std::vector<char>(session.layers.size(), 1), false) {
+      rest_(sink, std::vector<char>(session.layers.size(), 1), {}) {
   if (early == Early::kNo || !possible(session, sink)) return;
   session.summaries->watch([this] { look(); });
 }
@@ -41,7 +44,27 @@ EarlyUpdates::~EarlyUpdates() {
   if (s_.summaries) s_.summaries->watch({});
 }
 
+predictor::GradientSink& EarlyUpdates::rest() {
+  queue_updates();
+  return rest_;
+}
+
+void EarlyUpdates::queue_updates() {
+  if (next_layers_.empty()) return;
+  const std::vector<size_t> rows = std::exchange(rows_to_make_, {});
+  Part part(sink_, std::exchange(next_layers_, {}), {.beside = true, .behind_pool = !rows.empty()});
+  side_.run([&] {
+    const at::NoGradGuard no_grad;
+    s_.summaries->make_rows(rows);
+    s_.predictor->predict(*s_.summaries, {}, part);
+  });
+}
+
+// In a CUDA graph, the first kernel queued behind another one continues its branch, and the second
+// one is a fork that begins later. So the next layer of the forward pass is queued before the
+// updates: these wait for its report.
 void EarlyUpdates::look() {
+  queue_updates();
   std::vector<char> ready(s_.layers.size(), 0);
   int64_t weights = 0;
   for (size_t l = 0; l < ready.size(); ++l) {
@@ -54,12 +77,9 @@ void EarlyUpdates::look() {
   for (size_t l = 0; l < ready.size(); ++l) {
     if (ready[l] != 0) rest_.leave_out(l);
   }
-  Part part(sink_, std::move(ready), true);
-  side_.run([&] {
-    const at::NoGradGuard no_grad;
-    s_.summaries->complete_rows();
-    s_.predictor->predict(*s_.summaries, {}, part);
-  });
+  side_.set_start();
+  rows_to_make_ = s_.summaries->take_rows(ready);
+  next_layers_ = std::move(ready);
 }
 
 }  // namespace adagp::step

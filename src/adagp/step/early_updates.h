@@ -15,7 +15,7 @@ enum class Early { kNo, kAllowed };
 // of convolutions have their summaries, the predictor moves them on a stream of their own. A weight
 // must not move before its last use in the pass, so nothing is done early unless the pass before
 // used each layer once, and no two layers share a weight. An exception in the pass leaves the
-// weights moved that were early.
+// weights moved that were early. One object is for one forward pass.
 class EarlyUpdates {
  public:
   EarlyUpdates(Session& session, predictor::GradientSink& sink, Early early);
@@ -23,8 +23,9 @@ class EarlyUpdates {
   EarlyUpdates(const EarlyUpdates&) = delete;
   EarlyUpdates& operator=(const EarlyUpdates&) = delete;
 
-  // The sink for what is left when the pass is over.
-  predictor::GradientSink& rest() { return rest_; }
+  // To be called when the pass is over: queues the last early updates, and is the sink for the
+  // layers that are left.
+  predictor::GradientSink& rest();
   // What is queued from now on begins when the early updates are done.
   void join() { side_.join(); }
 
@@ -32,8 +33,11 @@ class EarlyUpdates {
   // The layers of `from` with `which[l]`.
   class Part : public predictor::GradientSink {
    public:
-    Part(predictor::GradientSink& from, std::vector<char> which, bool beside)
-        : from_(from), which_(std::move(which)), beside_(beside) {}
+    struct Launches {
+      bool beside = false, behind_pool = false;  // as in Direct
+    };
+    Part(predictor::GradientSink& from, std::vector<char> which, Launches launches)
+        : from_(from), which_(std::move(which)), launches_(launches) {}
     bool wants(size_t layer) const override { return which_[layer] != 0 && from_.wants(layer); }
     void accept(size_t layer, const at::Tensor& gradient) override {
       from_.accept(layer, gradient);
@@ -44,15 +48,19 @@ class EarlyUpdates {
    private:
     predictor::GradientSink& from_;
     std::vector<char> which_;
-    bool beside_;
+    Launches launches_;
   };
 
   static bool possible(const Session& s, const predictor::GradientSink& sink);
+  // After a layer's report: fixes where the updates of the layers that are ready begin.
   void look();
+  void queue_updates();
 
   Session& s_;
   predictor::GradientSink& sink_;
   device::SideStream side_;
+  std::vector<char> next_layers_;     // of queue_updates(); empty: none
+  std::vector<size_t> rows_to_make_;  // those of them whose summaries wait for cells
   Part rest_;
 };
 

@@ -22,7 +22,7 @@ class Taps {
     session.activations->clear();
     keep_.emplace();  // gradients of outputs are wanted
   }
-  // After the last part: what was summarised is then complete.
+  // After the last part: what was summarised is then complete, but for what somebody took.
   void end() { summaries_.end(); }
 
  private:

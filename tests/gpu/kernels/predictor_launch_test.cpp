@@ -1,6 +1,9 @@
 // Launches that begin while the one before ends, and launches replayed from a graph: the same bits
 // as one after the other.
 
+#include <functional>
+
+#include "adagp/cuda/norm.h"
 #include "gpu/kernels/predictor_problem.h"
 
 namespace adagp::test {
@@ -99,6 +102,50 @@ TEST_F(PredictorLaunches, EarlyUpdatesAreTheSame) {
   for (int i = 0; i < kSteps; ++i) predict_together(early);
   must(cudaStreamSynchronize(stream.get()));
   expect_same(early, apart);
+}
+
+// The summaries are pooled from other cells in each step.
+class PooledSteps {
+ public:
+  explicit PooledSteps(int64_t rows) : map_{1, 8, 8, rows} {
+    for (unsigned i = 0; i < kSteps; ++i) {
+      cells_.push_back(
+          std::make_unique<Device<float>>(normal(static_cast<size_t>(rows * 64), 20 + i, 0.3F)));
+    }
+  }
+
+  void run(Problem& problem, const std::function<void()>& between) const {
+    for (const auto& cells : cells_) {
+      const cuda::PoolArgs pool{cells->get(), map_, problem.summaries->get()};
+      cuda::pool_cells(&pool, 1, 8, problem.stream);
+      between();
+      problem.make_features();
+      between();
+      problem.predict(cuda::UpdateRule{});
+      between();
+    }
+  }
+
+ private:
+  cuda::Map map_;
+  std::vector<std::unique_ptr<Device<float>>> cells_;
+};
+
+TEST_F(PredictorLaunches, FeaturesThatBeginWhileTheirPoolEndsAreTheSame) {
+  const Stream stream;
+  Problem apart(kShapes, true), early(kShapes, true), replayed(kShapes, true);
+  ASSERT_EQ(cuda::summary_cells({1, 8, 8, early.rows}, 8), 64);
+  const PooledSteps steps(early.rows);
+  for (Problem* problem : {&early, &replayed}) {
+    problem->early = problem->behind_pool = true;
+    problem->stream = stream.get();
+  }
+  steps.run(apart, [] { must(cudaDeviceSynchronize()); });
+  steps.run(early, [] {});
+  must(cudaStreamSynchronize(stream.get()));
+  expect_same(early, apart);
+  replay(stream, 1, [&] { steps.run(replayed, [] {}); });
+  expect_same(replayed, apart);
 }
 
 TEST_F(PredictorLaunches, EarlyTrainingIsTheSame) {

@@ -55,7 +55,7 @@ class Problem {
   }
 
   void make_features() {
-    const cuda::FeaturesArgs args{summaries->get(), rows, &net, features->get()};
+    const cuda::FeaturesArgs args{summaries->get(), rows, &net, features->get(), behind_pool};
     if (on_device_) {
       cuda::predictor_features(args, stream);
     } else {
@@ -134,6 +134,7 @@ class Problem {
   // How the kernels are called: `early` only right behind make_features(), as train() is.
   cuda::Stream stream = nullptr;
   bool early = false;
+  bool behind_pool = false;    // make_features(): only right behind pool_cells()
   bool little_memory = false;  // as on a GPU whose blocks have less of it
 
   int64_t rows = 0;

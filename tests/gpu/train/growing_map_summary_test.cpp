@@ -31,7 +31,9 @@ class OneTap : public nn::TapSink {
     rows.push_back(at::full({layer.info().rows(), 64}, -1.0F, at::kCUDA));
     return SummaryTarget{rows.back(), 8, 1, nullptr};
   }
+  void on_summary(const nn::WeightLayer&) override { filled.push_back(rows.size()); }
   std::vector<at::Tensor> seen, rows;
+  std::vector<size_t> filled;  // how many targets there were when one was filled
 
  private:
   bool with_rows_;
@@ -56,6 +58,8 @@ TEST_F(GpuTest, TheSummaryOfAGrowingMapRidesOnItsCopy) {
       expect_close(tapped, plain.cpu().to(at::kDouble), "with a tap");
       ASSERT_EQ(std::ssize(tap.rows), rows ? kLayers : 0);
       ASSERT_EQ(std::ssize(tap.seen), rows ? 0 : kLayers);
+      ASSERT_EQ(tap.filled.size(), tap.rows.size());
+      for (size_t i = 0; i < tap.filled.size(); ++i) EXPECT_EQ(tap.filled[i], i + 1);
       for (size_t i = 0; i < kLayers; ++i) {
         const at::Tensor added = tapped.narrow(1, sizes.before(i), sizes.growth);
         if (rows) {

@@ -1,7 +1,12 @@
 // Work beside a step's own stream changes when things happen, and not what.
 
 #include <ATen/record_function.h>
+#include <c10/cuda/CUDAGuard.h>
 #include <gtest/gtest.h>
+
+#include <algorithm>
+#include <functional>
+#include <set>
 
 #include "adagp/device/side_stream.h"
 #include "adagp/step/step_graph.h"
@@ -112,7 +117,7 @@ TEST_F(GpuTest, EarlyUpdatesGiveTheSameBits) {
 }
 
 // The second convolution of a block asks for its summary before its shortcut's convolution runs,
-// and has none yet when that one begins.
+// and has none yet when that one has reported.
 TEST_F(GpuTest, EarlyUpdatesOfResidualBlocksGiveTheSameBits) {
   config::RunConfig config = test::world("bf16");
   config.model.name = "resnet18";
@@ -120,21 +125,38 @@ TEST_F(GpuTest, EarlyUpdatesOfResidualBlocksGiveTheSameBits) {
   for (const char* head : {"predicted", "exact", "frozen"}) {
     SCOPED_TRACE(head);
     config.head = head;
-    const Trained beside = train(config, false);
+    const Trained beside = train(config, false), replayed = train(config, true);
     EXPECT_GT(beside.predictions, 1);
     const OneStream observed;
-    expect_equal(beside, train(config, false));
+    const Trained alone = train(config, false);
+    expect_equal(beside, alone);
+    expect_equal(replayed, alone);
   }
+}
+
+// Summaries that ride on the copy into a block's map.
+TEST_F(GpuTest, EarlyUpdatesOfDenseBlocksGiveTheSameBits) {
+  config::RunConfig config = test::world("bf16");
+  config.model.name = "densenet121";
+  config.model.width_divisor = 1;
+  const Trained beside = train(config, false), replayed = train(config, true);
+  EXPECT_GT(beside.predictions, 1);
+  const OneStream observed;
+  const Trained alone = train(config, false);
+  expect_equal(beside, alone);
+  expect_equal(replayed, alone);
 }
 
 TEST_F(GpuTest, EarlyUpdatesCountTheStepsOfAdam) {
   config::RunConfig config = wide();
   config.optim.name = "adam";
   config.optim.lr = 1e-3;
-  const Trained beside = train(config, false);
+  const Trained beside = train(config, false), replayed = train(config, true);
   EXPECT_GT(beside.predictions, 1);
   const OneStream observed;
-  expect_equal(beside, train(config, false));
+  const Trained alone = train(config, false);
+  expect_equal(beside, alone);
+  expect_equal(replayed, alone);
 }
 
 TEST_F(GpuTest, WithoutItsOwnSummariesNothingIsEarly) {
@@ -161,6 +183,89 @@ TEST_F(GpuTest, ASideStreamIsJoined) {
     side.join();
     EXPECT_EQ(copy.sum().item<double>(), double{1 << 24} * i);
   }
+}
+
+std::vector<cudaGraphNode_t> nodes_before(cudaGraphNode_t node) {
+  const auto get = [&](cudaGraphNode_t* to, size_t* count) {
+#if CUDART_VERSION >= 13000
+    C10_CUDA_CHECK(cudaGraphNodeGetDependencies(node, to, nullptr, count));
+#else
+    C10_CUDA_CHECK(cudaGraphNodeGetDependencies(node, to, count));
+#endif
+  };
+  size_t count = 0;
+  get(nullptr, &count);
+  std::vector<cudaGraphNode_t> out(count);
+  get(out.data(), &count);
+  return out;
+}
+
+// For each kernel of a recorded graph how many others must end before it, in ascending order.
+std::vector<size_t> numbers_of_waits(const std::function<void()>& record) {
+  const auto stream = c10::cuda::getStreamFromPool(true, 0);
+  const c10::cuda::CUDAStreamGuard guard(stream);
+  cudaGraph_t graph = nullptr;
+  C10_CUDA_CHECK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
+  record();
+  C10_CUDA_CHECK(cudaStreamEndCapture(stream, &graph));
+  size_t nodes = 0;
+  C10_CUDA_CHECK(cudaGraphGetNodes(graph, nullptr, &nodes));
+  std::vector<cudaGraphNode_t> all(nodes);
+  C10_CUDA_CHECK(cudaGraphGetNodes(graph, all.data(), &nodes));
+  std::vector<size_t> out;
+  for (cudaGraphNode_t node : all) {
+    std::set<cudaGraphNode_t> before;
+    std::vector<cudaGraphNode_t> open{node};
+    while (!open.empty()) {
+      const std::vector<cudaGraphNode_t> found = nodes_before(open.back());
+      open.pop_back();
+      for (cudaGraphNode_t other : found) {
+        if (before.insert(other).second) open.push_back(other);
+      }
+    }
+    out.push_back(before.size());
+  }
+  C10_CUDA_CHECK(cudaGraphDestroy(graph));
+  std::sort(out.begin(), out.end());
+  return out;
+}
+
+// Three fills on the stream, work beside that is queued behind the second one, and a last fill.
+TEST_F(GpuTest, WorkBeginsWhereItsStartWasSet) {
+  const at::Device device(at::kCUDA, 0);
+  const at::Tensor x = at::zeros({64}, at::TensorOptions(device)), y = at::zeros_like(x);
+  const auto recorded = [&](bool set_start) {
+    return numbers_of_waits([&] {
+      device::SideStream side(device);
+      x.fill_(1);
+      if (set_start) side.set_start();
+      x.fill_(2);
+      side.run([&] { y.fill_(3); });
+      x.fill_(4);
+      side.join();
+      x.fill_(5);
+    });
+  };
+  EXPECT_EQ(recorded(true), (std::vector<size_t>{0, 1, 1, 2, 4}));
+  EXPECT_EQ(recorded(false), (std::vector<size_t>{0, 1, 2, 2, 4}));
+}
+
+// A start that was set while nobody observed, and work that runs while somebody does.
+TEST_F(GpuTest, AStartIsForTheNextWorkAlone) {
+  const at::Device device(at::kCUDA, 0);
+  const at::Tensor x = at::zeros({64}, at::TensorOptions(device)), y = at::zeros_like(x);
+  const auto waits = numbers_of_waits([&] {
+    device::SideStream side(device);
+    x.fill_(1);
+    side.set_start();
+    {
+      const OneStream observed;
+      side.run([&] { x.fill_(2); });
+    }
+    side.run([&] { y.fill_(3); });
+    side.join();
+  });
+  EXPECT_EQ(waits, (std::vector<size_t>{0, 1, 2}));
 }
 
 }  // namespace

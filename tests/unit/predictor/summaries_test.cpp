@@ -29,13 +29,23 @@ TEST(Summaries, ALayerHasReportedWhenItsCellsAreQueued) {
   ASSERT_TRUE(outer && outer->cells != nullptr);
   // A layer inside the other one: that has begun, and its kernel is not queued.
   show(summaries, *net.layers[2], 6);
-  summaries.complete_rows();  // nothing that could be pooled
+  const std::vector<char> all(summaries.count(), 1);
+  EXPECT_TRUE(summaries.take_rows(all).empty());
   outer->cells->queued = true;
+  summaries.on_summary(*net.layers[1]);
+  std::vector<char> others = all;
+  others[1] = 0;
+  EXPECT_TRUE(summaries.take_rows(others).empty());
+  EXPECT_EQ(summaries.take_rows(all), (std::vector<size_t>{1}));
+  EXPECT_TRUE(summaries.take_rows(all).empty()) << "nobody makes them twice";
   show(summaries, *net.layers[3], 5);
-  EXPECT_EQ(seen, (std::vector<std::vector<size_t>>{{}, {0}, {0}, {0, 1, 2}}));
+  EXPECT_EQ(seen, (std::vector<std::vector<size_t>>{{0}, {0, 2}, {0, 1, 2}, {0, 1, 2, 3}}));
+
+  summaries.end();  // without kernels it would throw if there were rows left to make
 
   summaries.begin();
   for (size_t l = 0; l < summaries.count(); ++l) EXPECT_FALSE(summaries.has_reported(l)) << l;
+  EXPECT_TRUE(summaries.take_rows(all).empty());
 }
 
 TEST(Summaries, KnowWhetherEachLayerWasUsedOnce) {
