@@ -8,6 +8,7 @@
 #include "adagp/cuda/copy_channels.h"
 #include "adagp/cuda/depthwise.h"
 #include "adagp/cuda/dropback.h"
+#include "adagp/cuda/halving_pool.h"
 #include "adagp/cuda/image_conv.h"
 #include "adagp/cuda/loss.h"
 #include "adagp/cuda/narrow_conv.h"
@@ -62,6 +63,9 @@ void pool_cells(const PoolArgs*, int64_t, int, Stream) {
   missing();
 }
 void average_pool(const AveragePoolArgs&, Stream) {
+  missing();
+}
+void halving_pool(const HalvingPoolArgs&, Stream) {
   missing();
 }
 void copy_channels(const CopyChannelsArgs&, Stream) {

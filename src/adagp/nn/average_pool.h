@@ -1,12 +1,13 @@
 #pragma once
-// Average pool of 3x3, stride 1, padding 1 by our kernel, with its gradient.
+// Average pools by our kernels, with their gradients: 3x3 with stride 1 and a padding of 1, and 2x2
+// with stride 2.
 
 #include "adagp/nn/ops.h"
 
 namespace adagp::nn {
 
-// Whether our kernel can do this pool of x.
+// Whether one of our kernels can do this pool of x.
 bool fits_average_pool(const Pool2d& pool, const at::Tensor& x);
-at::Tensor fused_average_pool(const at::Tensor& x, bool count_padding);
+at::Tensor own_average_pool(const at::Tensor& x, const Pool2d& pool);
 
 }  // namespace adagp::nn

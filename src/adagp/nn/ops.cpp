@@ -95,7 +95,7 @@ at::Tensor max_pool2d(const at::Tensor& x, const Pool2d& pool) {
 at::Tensor avg_pool2d(const at::Tensor& x, const Pool2d& pool) {
   const auto [height, width] = pooled_size(x, pool);
   if (x.is_meta()) return meta_pool(x, height, width);
-  if (fits_average_pool(pool, x)) return fused_average_pool(x, pool.count_padding);
+  if (fits_average_pool(pool, x)) return own_average_pool(x, pool);
   return at::avg_pool2d(x, {pool.kernel, pool.kernel}, {pool.stride, pool.stride},
                         {pool.padding, pool.padding}, /*ceil_mode=*/false, pool.count_padding);
 }
