@@ -99,9 +99,8 @@ extern "C" int InitializeInjection() {
   }
   std::fprintf(out, "launch,start_ns,end_ns,stream,blocks,threads,shared_bytes,name\n");
   check(cuptiActivityRegisterCallbacks(give_buffer, take_buffer), "callbacks");
-  for (const CUpti_ActivityKind kind :
-       {CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL, CUPTI_ACTIVITY_KIND_MEMCPY,
-        CUPTI_ACTIVITY_KIND_MEMSET}) {
+  for (const CUpti_ActivityKind kind : {CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL,
+                                        CUPTI_ACTIVITY_KIND_MEMCPY, CUPTI_ACTIVITY_KIND_MEMSET}) {
     check(cuptiActivityEnable(kind), "enable");
   }
   std::atexit(finish);
