@@ -1,7 +1,7 @@
 """Where the time of a step goes, kernel by kernel, from the CSV of kernel_trace.cpp.
 
-A step is one launch of a CUDA graph: of the kind of launch that takes the most time in the file, the
-one of median length is shown. Without graphs use --whole, which takes the file as one step.
+A step is one launch of a CUDA graph: of the graph that takes the most time in the file, the launch of
+median length is shown. Without graphs use --whole, which takes the file as one step.
 """
 
 import argparse
@@ -46,6 +46,8 @@ def median_step(kernels):
     kinds = defaultdict(list)  # launches of as many kernels
     for launch in launches.values():
         kinds[len(launch)].append(launch)
+    if len(kinds) > 1:
+        kinds.pop(1, None)  # no graphs: the steps that warm up launch kernel by kernel
     longest = max(kinds.values(), key=lambda kind: sum(span(launch) for launch in kind))
     middle = statistics.median_low(span(launch) for launch in longest)
     step = next(launch for launch in longest if span(launch) == middle)

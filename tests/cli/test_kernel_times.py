@@ -34,7 +34,7 @@ def step(launch, start, conv):
 def test_the_median_launch_of_the_longest_kind_is_shown(tmp_path):
     # In the file a launch ends before the next one begins; the order of the lines is another one.
     lines = step(3, 200000, 30000) + step(1, 0, 20000) + step(2, 100000, 25000)
-    lines += [line(number, 10**6 + number, 10**6 + number + 500, "fill") for number in range(10, 40)]
+    lines += [line(number, 10**6 * number, 10**6 * number + 20000, "fill") for number in range(10, 40)]
     done = run(write(tmp_path / "t.csv", lines))
     assert done.returncode == 0, done.stderr
     head, _, first, second, third = done.stdout.splitlines()

@@ -10,6 +10,8 @@
 #if defined(ADAGP_WITH_CUDA) && defined(ADAGP_WITH_KERNELS)
 #define ADAGP_ON_GPU 1
 #include <ATen/cuda/CUDAGraph.h>
+#include <c10/cuda/CUDAGraphsC10Utils.h>
+#include <c10/cuda/CUDAGuard.h>
 #endif
 
 namespace adagp::device {
@@ -141,6 +143,12 @@ void Graph::replay() {
   impl_->graph->replay();
 }
 
+bool recording(const at::Device& device) {
+  if (!device.is_cuda()) return false;
+  const c10::cuda::CUDAGuard guard(device);
+  return c10::cuda::currentStreamCaptureStatusMayInitCtx() != c10::cuda::CaptureStatus::None;
+}
+
 #else
 
 struct Graph::Impl {};
@@ -155,6 +163,10 @@ bool Graph::captured() const {
   return false;
 }
 void Graph::replay() {}
+
+bool recording(const at::Device&) {
+  return false;
+}
 
 #endif
 

@@ -31,4 +31,7 @@ class Graph {
   std::unique_ptr<Impl> impl_;
 };
 
+// Whether what is queued on the device's current stream is recorded by now, and not run.
+bool recording(const at::Device& device);
+
 }  // namespace adagp::device

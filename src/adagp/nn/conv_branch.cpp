@@ -4,6 +4,8 @@
 #include <ATen/record_function.h>
 #include <torch/csrc/autograd/custom_function.h>
 
+#include "adagp/nn/gradient_queue.h"
+
 namespace adagp::nn {
 namespace {
 
@@ -32,9 +34,11 @@ at::Tensor conv_1x1_gradient(const at::Tensor& dy, const at::Tensor& x, const at
 class ConvBranchFunction : public torch::autograd::Function<ConvBranchFunction> {
  public:
   static torch::autograd::variable_list forward(torch::autograd::AutogradContext* ctx,
-                                                const at::Tensor& x, const at::Tensor& weight) {
+                                                const at::Tensor& x, const at::Tensor& weight,
+                                                GradientQueue* queue) {
     ctx->set_materialize_grads(false);
     ctx->save_for_backward({x, weight});
+    ctx->saved_data["queue"] = kept_queue(queue);
     return {at::conv2d(x, weight), x.variable_data()};
   }
 
@@ -42,20 +46,33 @@ class ConvBranchFunction : public torch::autograd::Function<ConvBranchFunction> 
   static torch::autograd::variable_list backward(torch::autograd::AutogradContext* ctx,
                                                  const torch::autograd::variable_list& gradients) {
     const at::Tensor &dy = gradients[0], &rest = gradients[1];
-    if (!dy.defined()) return {rest, at::Tensor()};
+    if (!dy.defined()) return {rest, at::Tensor(), at::Tensor()};
     RECORD_USER_SCOPE("adagp::convolution");  // for experiment/kind_timer.h
     const auto saved = ctx->get_saved_variables();
-    const at::Tensor &x = saved[0], &weight = saved[1];
-    at::Tensor of_weight;
-    if (ctx->needs_input_grad(1)) of_weight = conv_1x1_gradient(dy, x, weight, /*of_x=*/false);
-    if (!ctx->needs_input_grad(0)) return {at::Tensor(), of_weight};
+    const at::Tensor x = saved[0], weight = saved[1];
+    GradientQueue* queue = ctx->needs_input_grad(1) ? queue_of(ctx->saved_data["queue"]) : nullptr;
+    if (queue != nullptr) queue->set_start();
+    at::Tensor of_x, of_weight;
+    if (ctx->needs_input_grad(0)) of_x = input_gradient(dy, rest, x, weight);
+    if (ctx->needs_input_grad(1)) {
+      of_weight = weight_gradient(queue, weight, dy, x, [dy, x, weight] {
+        return conv_1x1_gradient(dy, x, weight, /*of_x=*/false);
+      });
+    }
+    return {of_x, of_weight, at::Tensor()};
+  }
+
+ private:
+  // With what the others have given.
+  static at::Tensor input_gradient(const at::Tensor& dy, const at::Tensor& rest,
+                                   const at::Tensor& x, const at::Tensor& weight) {
     if (rest.defined() && in_channels_last_order(rest) && in_channels_last_order(dy) &&
         rest.scalar_type() == dy.scalar_type() && may_be_overwritten(rest)) {
       as_rows(rest).addmm_(as_rows(dy), as_rows(weight));
-      return {rest, of_weight};
+      return rest;
     }
     const at::Tensor of_x = conv_1x1_gradient(dy, x, weight, /*of_x=*/true);
-    return {rest.defined() ? of_x + rest : of_x, of_weight};
+    return rest.defined() ? of_x + rest : of_x;
   }
 };
 
@@ -71,7 +88,7 @@ bool fits_conv_branch(const LayerInfo& info, const at::Tensor& x, const at::Tens
 }
 
 ConvBranch conv_branch(const at::Tensor& x, const at::Tensor& weight) {
-  auto both = ConvBranchFunction::apply(x, weight);
+  auto both = ConvBranchFunction::apply(x, weight, gradient_queue(x, weight));
   return {both[0], both[1]};
 }
 

@@ -6,6 +6,7 @@
 
 #include "adagp/cuda/depthwise.h"
 #include "adagp/device/kernels.h"
+#include "adagp/nn/gradient_queue.h"
 
 namespace adagp::nn {
 namespace {
@@ -21,8 +22,9 @@ cuda::DepthwiseArgs depthwise_args(const at::Tensor& x, int64_t stride) {
 class DepthwiseFunction : public torch::autograd::Function<DepthwiseFunction> {
  public:
   static at::Tensor forward(torch::autograd::AutogradContext* ctx, const at::Tensor& x,
-                            const at::Tensor& weight, int64_t stride) {
+                            const at::Tensor& weight, int64_t stride, GradientQueue* queue) {
     ctx->save_for_backward({x, weight});
+    ctx->saved_data["queue"] = kept_queue(queue);
     ctx->saved_data["stride"] = stride;
     return depthwise_forward(x, weight, stride);
   }
@@ -30,13 +32,19 @@ class DepthwiseFunction : public torch::autograd::Function<DepthwiseFunction> {
   static torch::autograd::variable_list backward(torch::autograd::AutogradContext* ctx,
                                                  torch::autograd::variable_list gradients) {
     const auto saved = ctx->get_saved_variables();
-    const at::Tensor &x = saved[0], &weight = saved[1];
+    const at::Tensor x = saved[0], weight = saved[1];
     const int64_t stride = ctx->saved_data["stride"].toInt();
     const at::Tensor dy = device::channels_last(gradients[0]);
+    GradientQueue* queue = ctx->needs_input_grad(1) ? queue_of(ctx->saved_data["queue"]) : nullptr;
+    if (queue != nullptr) queue->set_start();
     at::Tensor of_x, of_weight;
     if (ctx->needs_input_grad(0)) of_x = depthwise_input_gradient(dy, weight, x, stride);
-    if (ctx->needs_input_grad(1)) of_weight = depthwise_weight_gradient(dy, x, weight, stride);
-    return {of_x, of_weight, at::Tensor()};
+    if (ctx->needs_input_grad(1)) {
+      of_weight = weight_gradient(queue, weight, dy, x, [dy, x, weight, stride] {
+        return depthwise_weight_gradient(dy, x, weight, stride);
+      });
+    }
+    return {of_x, of_weight, at::Tensor(), at::Tensor()};
   }
 };
 
@@ -54,7 +62,7 @@ bool fits_depthwise(const LayerInfo& info, const at::Tensor& x, const at::Tensor
 at::Tensor depthwise_product(const at::Tensor& x, const at::Tensor& weight, int64_t stride) {
   const at::Tensor map = device::channels_last(x);
   if (!at::GradMode::is_enabled()) return depthwise_forward(map, weight, stride);
-  return DepthwiseFunction::apply(map, weight, stride);
+  return DepthwiseFunction::apply(map, weight, stride, gradient_queue(map, weight));
 }
 
 at::Tensor depthwise_forward(const at::Tensor& x, const at::Tensor& weight, int64_t stride) {

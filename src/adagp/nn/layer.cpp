@@ -7,7 +7,6 @@
 #include "adagp/core/error.h"
 #include "adagp/core/text.h"
 #include "adagp/nn/conv_branch.h"
-#include "adagp/nn/deferred.h"
 #include "adagp/nn/depthwise.h"
 #include "adagp/nn/fast.h"
 #include "adagp/nn/image_conv.h"
@@ -146,7 +145,7 @@ at::Tensor Conv2dImpl::forward(const at::Tensor& x) {
 }
 
 at::Tensor Conv2dImpl::shared_product(at::Tensor& x) {
-  const bool plain = !fast && gradient_queue() == nullptr && kept_errors() == nullptr;
+  const bool plain = !fast && kept_errors() == nullptr;
   if (!plain || !fits_conv_branch(info(), x, used_weight())) return product(x);
   ConvBranch branch = conv_branch(x, used_weight());
   x = std::move(branch.passed_on);
@@ -174,9 +173,6 @@ at::Tensor Conv2dImpl::convolve(const at::Tensor& x, const at::Tensor& added) co
     return at::empty({x.size(0), c.out, size[0], size[1]}, x.options().device(at::kMeta));
   }
   if (fast) return fast_product(*fast, c, x, weight, added);
-  if (GradientQueue* queue = gradient_queue()) {
-    return deferred_product(*queue, c, in_precision(x), used_weight(), added);
-  }
   if (KeptErrors* errors = kept_errors()) {
     return product_with_errors(*errors, c, in_precision(x), used_weight(), added);
   }
@@ -209,12 +205,10 @@ at::Tensor LinearImpl::forward(const at::Tensor& x) {
     y = at::empty(shape, x.options().device(at::kMeta));
   } else if (fast) {
     y = fast_product(*fast, info(), x, weight, bias);
-  } else if (GradientQueue* queue = gradient_queue()) {
-    y = deferred_product(*queue, info(), in_precision(x), used_weight(), used_bias());
   } else if (KeptErrors* errors = kept_errors()) {
     y = product_with_errors(*errors, info(), in_precision(x), used_weight(), used_bias());
   } else {
-    y = product(info(), in_precision(x), used_weight(), used_bias());
+    y = differentiable_product(info(), in_precision(x), used_weight(), used_bias());
   }
   report(x, y);
   return y;

@@ -8,6 +8,7 @@
 
 #include "adagp/cuda/narrow_conv.h"
 #include "adagp/device/kernels.h"
+#include "adagp/nn/gradient_queue.h"
 #include "adagp/nn/products.h"
 
 namespace adagp::nn {
@@ -24,24 +25,31 @@ cuda::NarrowConvArgs narrow_conv_args(const at::Tensor& x) {
 class NarrowConvFunction : public torch::autograd::Function<NarrowConvFunction> {
  public:
   static at::Tensor forward(torch::autograd::AutogradContext* ctx, const at::Tensor& x,
-                            const at::Tensor& weight) {
+                            const at::Tensor& weight, GradientQueue* queue) {
     ctx->save_for_backward({x, weight});
+    ctx->saved_data["queue"] = kept_queue(queue);
     return narrow_conv_forward(x, weight);
   }
 
   static torch::autograd::variable_list backward(torch::autograd::AutogradContext* ctx,
                                                  torch::autograd::variable_list gradients) {
     const auto saved = ctx->get_saved_variables();
-    const at::Tensor &x = saved[0], &weight = saved[1];
+    const at::Tensor x = saved[0], weight = saved[1];
     const at::Tensor dy = device::aligned_to_16_bytes(device::channels_last(gradients[0]));
+    GradientQueue* queue = ctx->needs_input_grad(1) ? queue_of(ctx->saved_data["queue"]) : nullptr;
+    if (queue != nullptr) queue->set_start();
     at::Tensor of_x, of_weight;
     if (ctx->needs_input_grad(0)) {
       of_x = std::get<0>(at::convolution_backward(dy, x, weight, at::OptionalIntArrayRef(), {1, 1},
                                                   {1, 1}, {1, 1}, false, {0, 0}, 1,
                                                   {true, false, false}));
     }
-    if (ctx->needs_input_grad(1)) of_weight = narrow_conv_weight_gradient(dy, x, weight);
-    return {of_x, of_weight};
+    if (ctx->needs_input_grad(1)) {
+      of_weight = weight_gradient(queue, weight, dy, x, [dy, x, weight] {
+        return narrow_conv_weight_gradient(dy, x, weight);
+      });
+    }
+    return {of_x, of_weight, at::Tensor()};
   }
 };
 
@@ -60,7 +68,7 @@ bool fits_narrow_conv(const LayerInfo& info, const at::Tensor& x, const at::Tens
 at::Tensor narrow_conv_product(const at::Tensor& x, const at::Tensor& weight) {
   const at::Tensor map = device::aligned_to_16_bytes(device::channels_last(x));
   if (!at::GradMode::is_enabled()) return narrow_conv_forward(map, weight);
-  return NarrowConvFunction::apply(map, weight);
+  return NarrowConvFunction::apply(map, weight, gradient_queue(map, weight));
 }
 
 at::Tensor narrow_conv_forward(const at::Tensor& x, const at::Tensor& weight) {

@@ -5,6 +5,8 @@
 #include <ATen/ATen.h>
 #include <torch/csrc/autograd/custom_function.h>
 
+#include "adagp/nn/gradient_queue.h"
+
 namespace adagp::nn {
 namespace {
 
@@ -42,29 +44,49 @@ Gradients contiguous_gradients(const LayerInfo& c, const at::Tensor& gradient, c
 }
 
 struct ProductContext : torch::CustomClassHolder {
-  explicit ProductContext(const LayerInfo& of) : info(of) {}
+  ProductContext(const LayerInfo& of, GradientQueue* to) : info(of), queue(to) {}
   LayerInfo info;
+  GradientQueue* queue;  // may be null
 };
+
+// Gives the work to the queue.
+void find_late(GradientQueue& queue, const LayerInfo& info, const at::Tensor& gradient,
+               const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias) {
+  queue.push({gradient, x}, [=] {
+    const at::NoGradGuard no_grad;
+    const Gradients found = gradients_of(info, gradient, x, weight, {false, true, bias.defined()});
+    add_gradient(weight, found[1]);
+    if (bias.defined()) add_gradient(bias, found[2]);
+  });
+}
 
 struct ProductFunction : torch::autograd::Function<ProductFunction> {
   static at::Tensor forward(torch::autograd::AutogradContext* ctx, const at::Tensor& x,
                             const at::Tensor& weight, const std::optional<at::Tensor>& bias,
-                            const LayerInfo& info) {
-    ctx->save_for_backward({x, weight});
-    ctx->saved_data["info"] = c10::IValue::make_capsule(c10::make_intrusive<ProductContext>(info));
-    ctx->saved_data["bias"] = bias.has_value();
-    return product(info, x, weight, bias.value_or(at::Tensor()));
+                            const LayerInfo& info, GradientQueue* queue) {
+    const at::Tensor added = bias.value_or(at::Tensor());
+    ctx->save_for_backward({x, weight, added});
+    ctx->saved_data["more"] =
+        c10::IValue::make_capsule(c10::make_intrusive<ProductContext>(info, queue));
+    return product(info, x, weight, added);
   }
 
   static torch::autograd::tensor_list backward(torch::autograd::AutogradContext* ctx,
                                                const torch::autograd::tensor_list& gradients) {
     const auto saved = ctx->get_saved_variables();
-    const auto capsule = ctx->saved_data["info"].toCapsule();
-    const bool bias = ctx->saved_data["bias"].toBool();
-    const Gradients found = gradients_of(
-        static_cast<const ProductContext&>(*capsule).info, gradients[0], saved[0], saved[1],
-        {ctx->needs_input_grad(0), ctx->needs_input_grad(1), bias && ctx->needs_input_grad(2)});
-    return {found[0], found[1], found[2], at::Tensor()};
+    const at::Tensor &x = saved[0], &weight = saved[1], &bias = saved[2];
+    const auto capsule = ctx->saved_data["more"].toCapsule();
+    const auto& more = static_cast<const ProductContext&>(*capsule);
+    std::array<bool, 3> wanted{ctx->needs_input_grad(0), ctx->needs_input_grad(1),
+                               bias.defined() && ctx->needs_input_grad(2)};
+    const bool late = more.queue != nullptr && wanted[1] && wanted[2] == bias.defined();
+    if (late) {
+      more.queue->set_start();
+      wanted[1] = wanted[2] = false;
+    }
+    const Gradients found = gradients_of(more.info, gradients[0], x, weight, wanted);
+    if (late) find_late(*more.queue, more.info, gradients[0], x, weight, bias);
+    return {found[0], found[1], found[2], at::Tensor(), at::Tensor()};
   }
 };
 
@@ -105,9 +127,13 @@ at::Tensor product(const LayerInfo& c, const at::Tensor& x, const at::Tensor& we
 
 at::Tensor differentiable_product(const LayerInfo& info, const at::Tensor& x,
                                   const at::Tensor& weight, const at::Tensor& bias) {
-  if (!info.layouts || !at::GradMode::is_enabled()) return product(info, x, weight, bias);
+  GradientQueue* queue = gradient_queue(x, weight);
+  const bool plain = !info.layouts || info.kind == LayerKind::kLinear;  // one that autograd knows
+  if (!at::GradMode::is_enabled() || (plain && queue == nullptr)) {
+    return product(info, x, weight, bias);
+  }
   const std::optional<at::Tensor> given = bias.defined() ? std::optional(bias) : std::nullopt;
-  return ProductFunction::apply(x, weight, given, info);
+  return ProductFunction::apply(x, weight, given, info, queue);
 }
 
 Gradients gradients_of(const LayerInfo& info, const at::Tensor& gradient, const at::Tensor& x,

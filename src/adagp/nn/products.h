@@ -12,7 +12,8 @@ namespace adagp::nn {
 // `bias` may be undefined. Autograd follows it only where no layouts are given.
 at::Tensor product(const LayerInfo& info, const at::Tensor& x, const at::Tensor& weight,
                    const at::Tensor& bias);
-// The same, followed by autograd with any layouts.
+// The same, followed by autograd with any layouts; its weight gradient goes to the thread's
+// gradient_queue(), if there is one.
 at::Tensor differentiable_product(const LayerInfo& info, const at::Tensor& x,
                                   const at::Tensor& weight, const at::Tensor& bias);
 

@@ -9,25 +9,11 @@
 
 #include "adagp/core/lookup.h"
 #include "adagp/device/kernels.h"
+#include "adagp/device/memory_order.h"
 #include "adagp/optim/kinds.h"
 
 namespace adagp::optim {
 namespace {
-
-// Whether both tensors hold their elements in the same order in memory. The stride of a dimension
-// of size 1 is never used, so 1x1 convolutions are alike in every format.
-bool same_order(const at::Tensor& a, const at::Tensor& b) {
-  for (int64_t d = 0; d < a.dim(); ++d) {
-    if (a.size(d) > 1 && a.stride(d) != b.stride(d)) return false;
-  }
-  return true;
-}
-
-// The CUDA kernels compare strides literally, unused ones too.
-at::Tensor with_strides_of(const at::Tensor& gradient, const at::Tensor& param) {
-  if (param.is_cpu() || gradient.strides() == param.strides()) return gradient;
-  return gradient.as_strided(param.sizes(), param.strides());
-}
 
 void check_range(const char* key, double value, bool fine, const char* expected) {
   if (fine) return;
@@ -279,7 +265,7 @@ at::Tensor Optimizer::gradient(size_t index) const {
 
 at::Tensor Optimizer::in_layout(size_t index, const at::Tensor& gradient) const {
   const at::Tensor& param = params_[index].value;
-  if (same_order(gradient, param)) return with_strides_of(gradient, param);
+  if (device::same_order(gradient, param)) return device::with_strides_of(gradient, param);
   return at::empty_like(param, param.options().dtype(gradient.scalar_type())).copy_(gradient);
 }
 
@@ -291,12 +277,12 @@ at::Tensor Optimizer::checked(size_t index, const at::Tensor& gradient) const {
                           gradient.sizes(), " on ", gradient.device(), ", expected ",
                           param.scalar_type(), " ", param.sizes(), " on ", param.device()));
   }
-  if (!same_order(gradient, param)) {
+  if (!device::same_order(gradient, param)) {
     throw Error(core::cat("gradient of '", name, "' has strides ", gradient.strides(),
                           ", its parameter ", param.strides(),
                           ": make the gradient in the parameter's memory format"));
   }
-  return with_strides_of(gradient, param);
+  return device::with_strides_of(gradient, param);
 }
 
 std::unique_ptr<Optimizer> make_optimizer(std::vector<Param> params, const Config& config) {

@@ -12,7 +12,7 @@
 #include "adagp/device/autocast.h"
 #include "adagp/device/kernels.h"
 #include "adagp/nn/batch_norm.h"
-#include "adagp/nn/deferred.h"
+#include "adagp/nn/gradient_queue.h"
 #include "adagp/nn/growing_map.h"
 #include "adagp/step/exact_step.h"
 #include "adagp/step/generators.h"
@@ -31,11 +31,11 @@ struct Executor::State {
   std::vector<data::Batch> parts;
   double share = 1;
   step::StepResult result = {};
-  std::map<Key, models::Tensors> arrived = {};    // activations, by the stage that wants them
-  std::map<Key, models::Tensors> gradients = {};  // of a stage's outputs, as they arrived
-  std::map<Key, Kept> kept = {};                  // what the backward pass needs
-  std::map<Key, nn::GradientQueue> put_off = {};  // weight gradients
-  std::map<Key, models::Tensors> outgoing = {};   // gradients of a stage's inputs
+  std::map<Key, models::Tensors> arrived = {};      // activations, by the stage that wants them
+  std::map<Key, models::Tensors> gradients = {};    // of a stage's outputs, as they arrived
+  std::map<Key, Kept> kept = {};                    // what the backward pass needs
+  std::map<Key, nn::PutOffGradients> put_off = {};  // weight gradients
+  std::map<Key, models::Tensors> outgoing = {};     // gradients of a stage's inputs
   std::map<const Op*, comm::PendingReceive> expected = {};  // receives that are already asked for
   bool fixed = true;                                        // all batches have the same shapes
 
@@ -186,7 +186,7 @@ void Executor::forward(State& state, const Op& op) {
   {
     std::optional<nn::TapScope> taps;
     if (state.tap != nullptr) taps.emplace(*state.tap);
-    std::optional<nn::DeferScope> deferred;
+    std::optional<nn::QueueScope> deferred;
     if (state.exact() && splits_backward_) deferred.emplace(state.put_off[key]);
     kept.outputs = run_blocks(state.session, op.stage, kept.inputs);
   }
@@ -217,7 +217,7 @@ void Executor::run_again(State& state, const Op& op, Kept& kept) {
   const io::TensorMap now = step::generator_state(*session.team, session.device);
   step::load_generator_state(*session.team, session.device, kept.random);
   {
-    std::optional<nn::DeferScope> deferred;
+    std::optional<nn::QueueScope> deferred;
     if (splits_backward_) deferred.emplace(state.put_off[{op.stage, op.micro}]);
     kept.outputs = run_blocks(session, op.stage, kept.inputs);
   }

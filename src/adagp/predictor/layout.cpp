@@ -1,6 +1,7 @@
 #include "adagp/predictor/layout.h"
 
 #include "adagp/core/error.h"
+#include "adagp/device/memory_order.h"
 
 namespace adagp::predictor {
 namespace {
@@ -31,7 +32,7 @@ at::Tensor gradient_of(const nn::WeightLayer& layer) {
   if (!gradient.defined()) {
     throw Error("layer '" + layer.path() + "' has no gradient: is it used by the forward pass?");
   }
-  if (gradient.strides() == weight.strides()) return gradient;
+  if (device::same_order(gradient, weight)) return device::with_strides_of(gradient, weight);
   at::Tensor copy = at::empty_like(weight, weight.options().requires_grad(false));
   copy.copy_(gradient);
   return copy;

@@ -5,17 +5,15 @@
 #include <ATen/ATen.h>
 
 #include "adagp/device/kernels.h"
+#include "adagp/device/memory_order.h"
 
 namespace adagp::predictor {
 namespace {
 
 // Dense, and in the memory order of the weight: the kernels see [rows, cols].
 bool matches(const at::Tensor& gradient, const at::Tensor& weight) {
-  if (!device::has_type(gradient) || gradient.sizes() != weight.sizes()) return false;
-  for (int64_t d = 0; d < weight.dim(); ++d) {
-    if (weight.size(d) > 1 && weight.stride(d) != gradient.stride(d)) return false;
-  }
-  return true;
+  return device::has_type(gradient) && gradient.sizes() == weight.sizes() &&
+         device::same_order(gradient, weight);
 }
 
 float* data(const at::Tensor& x) {

@@ -5,6 +5,7 @@
 #include <ATen/ATen.h>
 
 #include "adagp/device/autocast.h"
+#include "adagp/nn/side_gradients.h"
 #include "adagp/step/micro_batches.h"
 #include "adagp/step/taps.h"
 #include "adagp/step/team.h"
@@ -42,6 +43,17 @@ models::Tensors run_net(Session& s, const models::Tensors& inputs) {
   return x;
 }
 
+void move_weights(Session& s) {
+  if (s.config.clip > 0) {
+    if (s.team->splits_layers()) {
+      clip_together(s);
+    } else {
+      s.optimizer->clip(s.config.clip);
+    }
+  }
+  s.optimizer->step();
+}
+
 }  // namespace
 
 void gather_bf16_gradients(Session& s) {
@@ -70,14 +82,17 @@ StepResult SoloTeam::backprop(Session& s, const data::Batch& batch, bool tapped)
   const auto size = static_cast<double>(batch.size());
   for (const data::Batch& part : micro_batches(batch, s.config.accumulate)) {
     models::Tensors outputs;
+    nn::SideGradients beside(s.device);
     {
       const device::AutocastScope autocast(s.device, s.bf16);
+      const nn::QueueScope queue(beside);
       const nn::KeptErrorsScope errors(s.kept_errors.get());
       outputs = run_net(s, part.inputs);
     }
     const task::Loss loss = s.loss(outputs, part, true);
     const double share = static_cast<double>(part.size()) / size;
     backward(loss, outputs, share, part.weights);
+    beside.join();
     if (share != 1) gather_bf16_gradients(s);
     result.add(loss.value.detach(), share);
     append(result.outputs, outputs);
@@ -88,14 +103,7 @@ StepResult SoloTeam::backprop(Session& s, const data::Batch& batch, bool tapped)
 
 void update(Session& s) {
   const at::NoGradGuard no_grad;
-  if (s.config.clip > 0) {
-    if (s.team->splits_layers()) {
-      clip_together(s);
-    } else {
-      s.optimizer->clip(s.config.clip);
-    }
-  }
-  s.optimizer->step();
+  move_weights(s);
   s.optimizer->clear_gradients();
 }
 

@@ -1,8 +1,10 @@
 // Work beside a step's own stream changes when things happen, and not what.
 
 #include <ATen/record_function.h>
-#include <c10/cuda/CUDAGuard.h>
 #include <gtest/gtest.h>
+#ifdef ADAGP_WITH_CUDA
+#include <c10/cuda/CUDAGuard.h>
+#endif
 
 #include <algorithm>
 #include <functional>
@@ -185,6 +187,8 @@ TEST_F(GpuTest, ASideStreamIsJoined) {
   }
 }
 
+#ifdef ADAGP_WITH_CUDA
+
 std::vector<cudaGraphNode_t> nodes_before(cudaGraphNode_t node) {
   const auto get = [&](cudaGraphNode_t* to, size_t* count) {
 #if CUDART_VERSION >= 13000
@@ -267,6 +271,8 @@ TEST_F(GpuTest, AStartIsForTheNextWorkAlone) {
   });
   EXPECT_EQ(waits, (std::vector<size_t>{0, 1, 2}));
 }
+
+#endif  // ADAGP_WITH_CUDA
 
 }  // namespace
 }  // namespace adagp

@@ -1,10 +1,12 @@
-#include "adagp/nn/deferred.h"
+#include "adagp/nn/gradient_queue.h"
 
 #include <gtest/gtest.h>
 
 #include <ATen/ATen.h>
 
+#include "adagp/nn/layer.h"
 #include "adagp/nn/norm_sync.h"
+#include "adagp/nn/side_gradients.h"
 
 namespace adagp::nn {
 namespace {
@@ -18,10 +20,10 @@ template <typename Layer>
 Found gradients(Layer& layer, const at::Tensor& x, bool deferred) {
   layer->zero_grad();
   at::Tensor leaf = x.clone().requires_grad_();
-  GradientQueue queue;
+  PutOffGradients queue;
   at::Tensor y;
   if (deferred) {
-    const DeferScope scope(queue);
+    const QueueScope scope(queue);
     y = layer->forward(leaf);
   } else {
     y = layer->forward(leaf);
@@ -46,7 +48,7 @@ void expect_equal(Layer& layer, const at::Tensor& x) {
   EXPECT_TRUE(at::allclose(plain.bias, late.bias, 1e-5, 1e-5));
 }
 
-TEST(Deferred, ConvolutionsHaveTheGradientsOfAutograd) {
+TEST(GradientQueue, ConvolutionsHaveTheGradientsOfAutograd) {
   at::manual_seed(1);
   for (const bool bias : {true, false}) {
     Conv2d layer(conv(4, 6, 3, 2, 1, bias, 2));
@@ -54,7 +56,7 @@ TEST(Deferred, ConvolutionsHaveTheGradientsOfAutograd) {
   }
 }
 
-TEST(Deferred, LinearLayersToo) {
+TEST(GradientQueue, LinearLayersToo) {
   at::manual_seed(2);
   for (const bool bias : {true, false}) {
     Linear layer(5, 3, bias);
@@ -63,15 +65,66 @@ TEST(Deferred, LinearLayersToo) {
   }
 }
 
-TEST(Deferred, TwoPassesAddUp) {
+TEST(GradientQueue, ConvolutionsOfOurKernelsToo) {
+  at::manual_seed(5);
+  Conv2d depthwise(conv(8, 8, 3, 2, 1, false, 8));
+  depthwise->own_depthwise = true;
+  expect_equal(depthwise, at::randn({3, 8, 9, 7}));
+
+  Conv2d narrow(conv(128, 32, 3, 1, 1, false));
+  narrow->own_narrow_conv = true;
+  narrow->weight.set_data(narrow->weight.contiguous(at::MemoryFormat::ChannelsLast));
+  narrow->make_bf16_copies();
+  at::Tensor of_weight[2];
+  const at::Tensor x = at::randn({2, 128, 8, 8}).to(at::kBFloat16);
+  for (int late = 0; late < 2; ++late) {
+    narrow->bf16_weight.mutable_grad().reset();
+    PutOffGradients queue;
+    at::Tensor y;
+    if (late != 0) {
+      const QueueScope scope(queue);
+      y = narrow->forward(x.clone().requires_grad_());
+    } else {
+      y = narrow->forward(x.clone().requires_grad_());
+    }
+    y.sum().backward();
+    EXPECT_EQ(queue.empty(), late == 0);
+    queue.run();
+    of_weight[late] = narrow->bf16_weight.grad();
+  }
+  EXPECT_TRUE(at::equal(of_weight[0], of_weight[1]));
+}
+
+TEST(GradientQueue, AFirstGradientIsTakenAndNotCopied) {
+  const at::Tensor leaf = at::zeros({8, 4, 1, 1}).requires_grad_();
+  const at::Tensor gradient = at::ones_like(leaf.detach());
+  const void* memory = gradient.const_data_ptr();
+  add_gradient(leaf, gradient);
+  EXPECT_EQ(leaf.grad().const_data_ptr(), memory);
+  add_gradient(leaf, at::ones({8, 4, 1, 1}));
+  EXPECT_TRUE(at::equal(leaf.grad(), at::full({8, 4, 1, 1}, 2.0)));
+
+  const at::Tensor kept = at::ones({8, 4, 1, 1}), other = at::zeros({8, 4, 1, 1}).requires_grad_();
+  const at::Tensor second_name = kept;
+  add_gradient(other, kept);
+  EXPECT_NE(other.grad().const_data_ptr(), kept.const_data_ptr()) << "somebody else holds it";
+}
+
+TEST(GradientQueue, ACpuHasNoStreamBeside) {
+  const SideGradients beside(at::Device(at::kCPU));
+  const at::Tensor weight = at::zeros({8, 4, 1, 1}, at::kBFloat16).requires_grad_();
+  EXPECT_FALSE(beside.takes(at::zeros({1, 4, 2, 2}, at::kBFloat16), weight));
+}
+
+TEST(GradientQueue, TwoPassesAddUp) {
   at::manual_seed(3);
   Linear layer(5, 3);
   const at::Tensor x = at::randn({4, 5});
   const Found once = gradients(layer, x, false);
   layer->zero_grad();
-  GradientQueue queue;
+  PutOffGradients queue;
   {
-    const DeferScope scope(queue);
+    const QueueScope scope(queue);
     for (int i = 0; i < 2; ++i) {
       const at::Tensor y = layer->forward(x);
       (y * y).sum().backward();
@@ -81,11 +134,14 @@ TEST(Deferred, TwoPassesAddUp) {
   EXPECT_TRUE(at::allclose(layer->weight.grad(), once.weight * 2, 1e-5, 1e-5));
 }
 
-TEST(Deferred, NothingIsPutOffWithoutAutograd) {
-  GradientQueue queue;
-  const DeferScope scope(queue);
+TEST(GradientQueue, NothingIsPutOffWithoutAutograd) {
+  PutOffGradients queue;
+  const QueueScope scope(queue);
   const at::NoGradGuard no_grad;
-  EXPECT_EQ(gradient_queue(), nullptr);
+  const at::Tensor x = at::zeros({1});
+  EXPECT_EQ(gradient_queue(x, x), nullptr);
+  const at::AutoGradMode again(true);
+  EXPECT_EQ(gradient_queue(x, x), &queue);
 }
 
 // Alone in the world, the statistics of all are the process's own.
