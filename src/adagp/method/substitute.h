@@ -22,9 +22,10 @@ class Substitute : public Method {
     if (probe != nullptr) {
       probe->see(gradients, [&](predictor::GradientSink& sink) { source(s, context, sink); });
     }
-    learn(s, gradients, context);
-    if (s.activations) s.activations->clear();
-    update(s);
+    step::learn_and_update(s, [&] {
+      learn(s, gradients, context);
+      if (s.activations) s.activations->clear();
+    });
     return result;
   }
 

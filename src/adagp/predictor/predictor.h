@@ -61,7 +61,8 @@ class Predictor {
   virtual Needs needs() const { return {}; }
   // Whether predict() is only launches on the current stream, which allocate nothing: then it may
   // run beside a forward pass, and be called for some layers at a time (those its sink wants), as
-  // soon as the summaries of these are complete.
+  // soon as the summaries of these are complete. And learn() looks at nothing that an update of
+  // the weights changes: it may run beside one.
   virtual bool predicts_early() const { return false; }
 
   // One training step. `gradients[l]`: the true weight gradient of layer l, in the weight's layout

@@ -5,6 +5,7 @@
 #include <ATen/ATen.h>
 
 #include "adagp/device/autocast.h"
+#include "adagp/device/side_stream.h"
 #include "adagp/nn/side_gradients.h"
 #include "adagp/step/micro_batches.h"
 #include "adagp/step/taps.h"
@@ -52,6 +53,13 @@ void move_weights(Session& s) {
     }
   }
   s.optimizer->step();
+}
+
+// The predictor looks at gradients and at nothing that an update changes; the kernels of the
+// update leave gradients as they are.
+bool learns_beside(const Session& s) {
+  return s.predictor && s.predictor->predicts_early() && s.team->solo() && !s.activations &&
+         s.optimizer->kernels();
 }
 
 }  // namespace
@@ -104,6 +112,21 @@ StepResult SoloTeam::backprop(Session& s, const data::Batch& batch, bool tapped)
 void update(Session& s) {
   const at::NoGradGuard no_grad;
   move_weights(s);
+  s.optimizer->clear_gradients();
+}
+
+void learn_and_update(Session& s, const std::function<void()>& learn) {
+  const at::NoGradGuard no_grad;
+  device::SideStream beside(s.device);
+  if (learns_beside(s)) {
+    beside.set_start();
+    learn();
+    beside.run([&] { move_weights(s); });
+    beside.join();
+  } else {
+    learn();
+    move_weights(s);
+  }
   s.optimizer->clear_gradients();
 }
 

@@ -1,6 +1,8 @@
 #pragma once
 // Phase BP: forward, backward, update.
 
+#include <functional>
+
 #include "adagp/step/session.h"
 
 namespace adagp::step {
@@ -15,6 +17,9 @@ void gather_bf16_gradients(Session& session);
 
 // Clips if asked, lets the optimizer act on the gradients, and clears them.
 void update(Session& session);
+// The same after `learn`, which shows the gradients to the predictor. On a GPU the weights move
+// beside the predictor's training, where its kind allows.
+void learn_and_update(Session& session, const std::function<void()>& learn);
 
 // The plain step.
 StepResult backprop_step(Session& session, const data::Batch& batch);
