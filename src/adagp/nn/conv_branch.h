@@ -13,7 +13,9 @@ namespace adagp::nn {
 bool fits_conv_branch(const LayerInfo& info, const at::Tensor& x, const at::Tensor& weight);
 
 // The convolution of x [B, C, H, W] and weight [filters, C, 1, 1], and x for all that read it
-// afterwards: they must read `passed_on`, and must not write to it.
+// afterwards: they must read `passed_on`, and must not write to it. The output of a convolution
+// must not be added to it as it is: both would share a gradient, and whether that is overwritten
+// would depend on who else holds it (nn/gradient_queue.h).
 struct ConvBranch {
   at::Tensor product, passed_on;
 };

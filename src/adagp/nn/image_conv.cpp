@@ -6,6 +6,7 @@
 
 #include "adagp/cuda/image_conv.h"
 #include "adagp/device/kernels.h"
+#include "adagp/nn/gradient_queue.h"
 #include "adagp/nn/products.h"
 
 namespace adagp::nn {
@@ -23,20 +24,24 @@ cuda::ImageConvArgs image_conv_args(const at::Tensor& x, const at::Tensor& weigh
 class ImageConvFunction : public torch::autograd::Function<ImageConvFunction> {
  public:
   static at::Tensor forward(torch::autograd::AutogradContext* ctx, const at::Tensor& x,
-                            const at::Tensor& weight) {
+                            const at::Tensor& weight, GradientQueue* queue) {
     ctx->save_for_backward({x, weight});
+    ctx->saved_data["queue"] = kept_queue(queue);
     return image_conv_forward(x, weight);
   }
 
   static torch::autograd::variable_list backward(torch::autograd::AutogradContext* ctx,
                                                  torch::autograd::variable_list gradients) {
     const auto saved = ctx->get_saved_variables();
+    const at::Tensor x = saved[0], weight = saved[1];
     at::Tensor of_weight;
     if (ctx->needs_input_grad(1)) {
       const at::Tensor dy = device::aligned_to_16_bytes(device::channels_last(gradients[0]));
-      of_weight = image_conv_weight_gradient(dy, saved[0], saved[1]);
+      of_weight =
+          weight_gradient(queue_of(ctx->saved_data["queue"]), weight, dy, x,
+                          [dy, x, weight] { return image_conv_weight_gradient(dy, x, weight); });
     }
-    return {at::Tensor(), of_weight};
+    return {at::Tensor(), of_weight, at::Tensor()};
   }
 };
 
@@ -52,7 +57,7 @@ bool fits_image_conv(const LayerInfo& info, const at::Tensor& x, const at::Tenso
 at::Tensor image_conv_product(const at::Tensor& x, const at::Tensor& weight) {
   const at::Tensor map = device::aligned_to_16_bytes(device::channels_last(x));
   if (!at::GradMode::is_enabled()) return image_conv_forward(map, weight);
-  return ImageConvFunction::apply(map, weight);
+  return ImageConvFunction::apply(map, weight, gradient_queue(map, weight));
 }
 
 at::Tensor image_conv_forward(const at::Tensor& x, const at::Tensor& weight) {

@@ -13,8 +13,9 @@ constexpr int64_t kMostBytes = int64_t{1} << 28;
 }  // namespace
 
 bool SideGradients::takes(const at::Tensor& x, const at::Tensor& weight) const {
-  return x.dim() == 4 && weight.scalar_type() == at::kBFloat16 && weight.is_leaf() &&
-         device::SideStream::possible(x.device()) && device::recording(x.device());
+  return x.dim() == 4 && x.requires_grad() && weight.scalar_type() == at::kBFloat16 &&
+         weight.is_leaf() && device::SideStream::possible(x.device()) &&
+         device::recording(x.device());
 }
 
 void SideGradients::push(std::vector<at::Tensor> used, std::function<void()> work) {

@@ -12,6 +12,7 @@ namespace adagp::nn {
 //
 // Takes convolutions in bf16, while a CUDA graph records the pass: kernels that are launched one by
 // one leave gaps anyway, and in those passes cuDNN measures its algorithms, which it must do alone.
+// A layer whose input needs no gradient is the last of the pass: nothing is left to run beside.
 class SideGradients final : public GradientQueue {
  public:
   explicit SideGradients(const at::Device& device) : side_(device) {}

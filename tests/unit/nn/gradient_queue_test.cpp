@@ -70,29 +70,39 @@ TEST(GradientQueue, ConvolutionsOfOurKernelsToo) {
   Conv2d depthwise(conv(8, 8, 3, 2, 1, false, 8));
   depthwise->own_depthwise = true;
   expect_equal(depthwise, at::randn({3, 8, 9, 7}));
+}
 
-  Conv2d narrow(conv(128, 32, 3, 1, 1, false));
-  narrow->own_narrow_conv = true;
-  narrow->weight.set_data(narrow->weight.contiguous(at::MemoryFormat::ChannelsLast));
-  narrow->make_bf16_copies();
+// In bf16, as networks on a GPU use them.
+void expect_equal_in_bf16(Conv2d& layer, const at::Tensor& x) {
+  layer->weight.set_data(layer->weight.contiguous(at::MemoryFormat::ChannelsLast));
+  layer->make_bf16_copies();
   at::Tensor of_weight[2];
-  const at::Tensor x = at::randn({2, 128, 8, 8}).to(at::kBFloat16);
   for (int late = 0; late < 2; ++late) {
-    narrow->bf16_weight.mutable_grad().reset();
+    layer->bf16_weight.mutable_grad().reset();
     PutOffGradients queue;
     at::Tensor y;
     if (late != 0) {
       const QueueScope scope(queue);
-      y = narrow->forward(x.clone().requires_grad_());
+      y = layer->forward(x);
     } else {
-      y = narrow->forward(x.clone().requires_grad_());
+      y = layer->forward(x);
     }
     y.sum().backward();
     EXPECT_EQ(queue.empty(), late == 0);
+    EXPECT_EQ(layer->bf16_weight.grad().defined(), late == 0);
     queue.run();
-    of_weight[late] = narrow->bf16_weight.grad();
+    of_weight[late] = layer->bf16_weight.grad();
   }
   EXPECT_TRUE(at::equal(of_weight[0], of_weight[1]));
+}
+
+TEST(GradientQueue, ConvolutionsOfOurBf16KernelsToo) {
+  at::manual_seed(6);
+  Conv2d narrow(conv(128, 32, 3, 1, 1, false)), image(conv(3, 64, 3, 1, 1, false));
+  narrow->own_narrow_conv = true;
+  image->own_image_conv = true;
+  expect_equal_in_bf16(narrow, at::randn({2, 128, 8, 8}).to(at::kBFloat16).requires_grad_());
+  expect_equal_in_bf16(image, at::randn({2, 3, 32, 32}));
 }
 
 TEST(GradientQueue, AFirstGradientIsTakenAndNotCopied) {
