@@ -5,6 +5,7 @@
 
 #include "above_zero.h"
 #include "adagp/core/error.h"
+#include "adagp/core/files.h"
 #include "adagp/core/output.h"
 #include "adagp/core/special_files.h"
 #include "adagp/core/text.h"
@@ -50,6 +51,9 @@ std::vector<std::string> models_of(const BenchArguments& arguments) {
 }
 
 int run_roofline(const BenchArguments& arguments) {
+  // First: a path that cannot be written is to be said before minutes of measuring.
+  std::optional<core::AtomicFile> picture;
+  if (!arguments.plot.empty()) picture.emplace(core::behind_links(arguments.plot));
   const auto result =
       experiment::roofline(arguments.flags.resolve(), arguments.input, arguments.repeats,
                            models_of(arguments), given_limits(arguments));
@@ -60,8 +64,9 @@ int run_roofline(const BenchArguments& arguments) {
                                           : report::roofline_text(result),
                      data);
   // Last: a picture that cannot be written must not cost the figures.
-  if (!arguments.plot.empty()) {
-    core::write_output(arguments.plot, report::svg(report::roofline_chart(result)));
+  if (picture) {
+    picture->write(report::svg(report::roofline_chart(result)));
+    picture->commit();
   }
   return 0;
 }

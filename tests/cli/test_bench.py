@@ -56,6 +56,15 @@ def test_bench_roofline_wants_names():
     assert "CPU, 1 thread" in done.stdout and "1 threads" not in done.stdout
 
 
+def test_bench_roofline_says_first_that_a_picture_cannot_be_written(tmp_path):
+    done = adagp("bench", "--roofline", "--input", "8x8", "--batch", "2", "--repeats", "1", "--models",
+                 "resnet8,vgg8s", "--plot", tmp_path / "missing" / "roof.svg", code=1)
+    assert "roof.svg" in done.stderr and "network 1 of 2" not in done.stderr and done.stdout == ""
+    wrong = adagp("bench", "--roofline", "--models", "resnet8,no-such-net", "--plot",
+                  tmp_path / "roof.svg", code=2)
+    assert "no-such-net" in wrong.stderr and not list(tmp_path.iterdir())
+
+
 def test_bench_roofline_names_what_a_network_computes_twice():
     tiny = ["bench", "--roofline", "--input", "8x8", "--batch", "2", "--repeats", "1", "--threads",
             "1", "--peak-bandwidth", "1", "--models", "resnet8,revnet18s"]

@@ -14,8 +14,8 @@ inline bool same_order(const at::Tensor& a, const at::Tensor& b) {
   return true;
 }
 
-// `x` with the strides of `like`, which is in the same order: some compare strides literally,
-// unused ones too.
+// `x` with the strides of `like`, which is in the same order: torch's fused optimizers compare
+// strides literally, unused ones too.
 inline at::Tensor with_strides_of(const at::Tensor& x, const at::Tensor& like) {
   return x.strides() == like.strides() ? x : x.as_strided(like.sizes(), like.strides());
 }

@@ -50,8 +50,7 @@ class ConvBranchFunction : public torch::autograd::Function<ConvBranchFunction> 
     RECORD_USER_SCOPE("adagp::convolution");  // for experiment/kind_timer.h
     const auto saved = ctx->get_saved_variables();
     const at::Tensor x = saved[0], weight = saved[1];
-    GradientQueue* queue = ctx->needs_input_grad(1) ? queue_of(ctx->saved_data["queue"]) : nullptr;
-    if (queue != nullptr) queue->set_start();
+    GradientQueue* queue = started_queue(ctx->saved_data["queue"], ctx->needs_input_grad(1));
     at::Tensor of_x, of_weight;
     if (ctx->needs_input_grad(0)) of_x = input_gradient(dy, rest, x, weight);
     if (ctx->needs_input_grad(1)) {

@@ -35,8 +35,7 @@ class DepthwiseFunction : public torch::autograd::Function<DepthwiseFunction> {
     const at::Tensor x = saved[0], weight = saved[1];
     const int64_t stride = ctx->saved_data["stride"].toInt();
     const at::Tensor dy = device::channels_last(gradients[0]);
-    GradientQueue* queue = ctx->needs_input_grad(1) ? queue_of(ctx->saved_data["queue"]) : nullptr;
-    if (queue != nullptr) queue->set_start();
+    GradientQueue* queue = started_queue(ctx->saved_data["queue"], ctx->needs_input_grad(1));
     at::Tensor of_x, of_weight;
     if (ctx->needs_input_grad(0)) of_x = depthwise_input_gradient(dy, weight, x, stride);
     if (ctx->needs_input_grad(1)) {

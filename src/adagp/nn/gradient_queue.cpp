@@ -58,9 +58,12 @@ c10::IValue kept_queue(GradientQueue* queue) {
   return c10::IValue::make_capsule(c10::make_intrusive<QueueHolder>(queue));
 }
 
-GradientQueue* queue_of(const c10::IValue& kept) {
+GradientQueue* started_queue(const c10::IValue& kept, bool wanted) {
   const auto capsule = kept.toCapsule();
-  return static_cast<const QueueHolder&>(*capsule).queue;
+  GradientQueue* queue = static_cast<const QueueHolder&>(*capsule).queue;
+  if (!wanted || queue == nullptr) return nullptr;
+  queue->set_start();
+  return queue;
 }
 
 }  // namespace adagp::nn

@@ -65,8 +65,9 @@ void add_gradient(const at::Tensor& leaf, const at::Tensor& gradient);
 at::Tensor weight_gradient(GradientQueue* queue, const at::Tensor& weight, const at::Tensor& dy,
                            const at::Tensor& x, std::function<at::Tensor()> find);
 
-// How the context of an autograd function keeps it.
+// How the context of an autograd function keeps it. `wanted`: whether the gradient is; if not,
+// there is no queue.
 c10::IValue kept_queue(GradientQueue* queue);
-GradientQueue* queue_of(const c10::IValue& kept);
+GradientQueue* started_queue(const c10::IValue& kept, bool wanted);  // after set_start()
 
 }  // namespace adagp::nn

@@ -37,9 +37,10 @@ class ImageConvFunction : public torch::autograd::Function<ImageConvFunction> {
     at::Tensor of_weight;
     if (ctx->needs_input_grad(1)) {
       const at::Tensor dy = device::aligned_to_16_bytes(device::channels_last(gradients[0]));
-      of_weight =
-          weight_gradient(queue_of(ctx->saved_data["queue"]), weight, dy, x,
-                          [dy, x, weight] { return image_conv_weight_gradient(dy, x, weight); });
+      GradientQueue* queue = started_queue(ctx->saved_data["queue"], true);
+      of_weight = weight_gradient(queue, weight, dy, x, [dy, x, weight] {
+        return image_conv_weight_gradient(dy, x, weight);
+      });
     }
     return {at::Tensor(), of_weight, at::Tensor()};
   }

@@ -36,8 +36,7 @@ class NarrowConvFunction : public torch::autograd::Function<NarrowConvFunction> 
     const auto saved = ctx->get_saved_variables();
     const at::Tensor x = saved[0], weight = saved[1];
     const at::Tensor dy = device::aligned_to_16_bytes(device::channels_last(gradients[0]));
-    GradientQueue* queue = ctx->needs_input_grad(1) ? queue_of(ctx->saved_data["queue"]) : nullptr;
-    if (queue != nullptr) queue->set_start();
+    GradientQueue* queue = started_queue(ctx->saved_data["queue"], ctx->needs_input_grad(1));
     at::Tensor of_x, of_weight;
     if (ctx->needs_input_grad(0)) {
       of_x = std::get<0>(at::convolution_backward(dy, x, weight, at::OptionalIntArrayRef(), {1, 1},

@@ -186,8 +186,8 @@ void Executor::forward(State& state, const Op& op) {
   {
     std::optional<nn::TapScope> taps;
     if (state.tap != nullptr) taps.emplace(*state.tap);
-    std::optional<nn::QueueScope> deferred;
-    if (state.exact() && splits_backward_) deferred.emplace(state.put_off[key]);
+    std::optional<nn::QueueScope> queue;
+    if (state.exact() && splits_backward_) queue.emplace(state.put_off[key]);
     kept.outputs = run_blocks(state.session, op.stage, kept.inputs);
   }
   if (last(op.stage)) {
@@ -217,8 +217,8 @@ void Executor::run_again(State& state, const Op& op, Kept& kept) {
   const io::TensorMap now = step::generator_state(*session.team, session.device);
   step::load_generator_state(*session.team, session.device, kept.random);
   {
-    std::optional<nn::QueueScope> deferred;
-    if (splits_backward_) deferred.emplace(state.put_off[{op.stage, op.micro}]);
+    std::optional<nn::QueueScope> queue;
+    if (splits_backward_) queue.emplace(state.put_off[{op.stage, op.micro}]);
     kept.outputs = run_blocks(session, op.stage, kept.inputs);
   }
   step::load_generator_state(*session.team, session.device, now);

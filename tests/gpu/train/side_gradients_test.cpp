@@ -43,7 +43,7 @@ struct Stack {
   at::Tensor forward(at::Tensor x) {
     for (int pass = 0; pass < 2; ++pass) {
       for (nn::Conv2d& layer : layers) x = at::relu(layer->forward(x));
-      x = layers[1]->shared_product(x) + x;
+      x = at::relu(layers[1]->shared_product(x)) + x;
     }
     return x;
   }
@@ -115,7 +115,8 @@ TEST_F(GpuTest, GradientsOfLargeMapsBesideTheBackwardPassAreTheSame) {
 TEST_F(GpuTest, StepsThatAreNotRecordedHaveOneStream) {
   const at::Device device(at::kCUDA, 0);
   const Stack stack;
-  EXPECT_FALSE(nn::SideGradients(device).takes(some_map(4), stack.layers[0]->bf16_weight));
+  const at::Tensor x = some_map(4).requires_grad_();
+  EXPECT_FALSE(nn::SideGradients(device).takes(x, stack.layers[0]->bf16_weight));
 }
 
 }  // namespace

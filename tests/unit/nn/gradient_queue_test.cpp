@@ -15,21 +15,21 @@ struct Found {
   at::Tensor input, weight, bias;
 };
 
-// One forward and backward pass of `layer` on x; deferred: by way of a queue.
+// One forward and backward pass of `layer` on x; queued: by way of a queue.
 template <typename Layer>
-Found gradients(Layer& layer, const at::Tensor& x, bool deferred) {
+Found gradients(Layer& layer, const at::Tensor& x, bool queued) {
   layer->zero_grad();
   at::Tensor leaf = x.clone().requires_grad_();
   PutOffGradients queue;
   at::Tensor y;
-  if (deferred) {
+  if (queued) {
     const QueueScope scope(queue);
     y = layer->forward(leaf);
   } else {
     y = layer->forward(leaf);
   }
   (y * y).sum().backward();
-  if (deferred) {
+  if (queued) {
     EXPECT_FALSE(layer->weight.grad().defined());
     EXPECT_FALSE(queue.empty());
     queue.run();
@@ -123,7 +123,8 @@ TEST(GradientQueue, AFirstGradientIsTakenAndNotCopied) {
 TEST(GradientQueue, ACpuHasNoStreamBeside) {
   const SideGradients beside(at::Device(at::kCPU));
   const at::Tensor weight = at::zeros({8, 4, 1, 1}, at::kBFloat16).requires_grad_();
-  EXPECT_FALSE(beside.takes(at::zeros({1, 4, 2, 2}, at::kBFloat16), weight));
+  const at::Tensor x = at::zeros({1, 4, 2, 2}, at::kBFloat16).requires_grad_();
+  EXPECT_FALSE(beside.takes(x, weight));
 }
 
 TEST(GradientQueue, TwoPassesAddUp) {
