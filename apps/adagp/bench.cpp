@@ -5,7 +5,6 @@
 
 #include "above_zero.h"
 #include "adagp/core/error.h"
-#include "adagp/core/files.h"
 #include "adagp/core/output.h"
 #include "adagp/core/special_files.h"
 #include "adagp/core/text.h"
@@ -52,8 +51,7 @@ std::vector<std::string> models_of(const BenchArguments& arguments) {
 
 int run_roofline(const BenchArguments& arguments) {
   // First: a path that cannot be written is to be said before minutes of measuring.
-  std::optional<core::AtomicFile> picture;
-  if (!arguments.plot.empty()) picture.emplace(core::behind_links(arguments.plot));
+  if (!arguments.plot.empty()) core::check_output(arguments.plot);
   const auto result =
       experiment::roofline(arguments.flags.resolve(), arguments.input, arguments.repeats,
                            models_of(arguments), given_limits(arguments));
@@ -64,9 +62,8 @@ int run_roofline(const BenchArguments& arguments) {
                                           : report::roofline_text(result),
                      data);
   // Last: a picture that cannot be written must not cost the figures.
-  if (picture) {
-    picture->write(report::svg(report::roofline_chart(result)));
-    picture->commit();
+  if (!arguments.plot.empty()) {
+    core::write_output(arguments.plot, report::svg(report::roofline_chart(result)));
   }
   return 0;
 }

@@ -199,6 +199,15 @@ def test_the_summary_of_another_run_is_refused(tmp_path, finished):
     assert_same_run(folder, finished)
 
 
+@pytest.mark.parametrize("keep", [0, 0.5])
+def test_a_summary_that_is_cut_off_is_named(keep, tmp_path, finished):
+    folder = shutil.copytree(finished, tmp_path / "run")
+    whole = (folder / "summary.json").read_text()
+    (folder / "summary.json").write_text(whole[:int(keep * len(whole))])
+    err = adagp("train", *SHORT, "-o", folder, code=3).stderr
+    assert "summary.json: not a run's summary: parse error" in err and "json.exception" not in err
+
+
 def test_a_data_folder_whose_name_is_not_utf8(tmp_path):
     data = os.fsdecode(os.fsencode(tmp_path) + b"/gr\xfc\xdfe")
     adagp("data", "make", "--train", "40", "--test", "20", "--size", "32", "--format", "cifar10",

@@ -16,6 +16,17 @@ std::string without_trace(std::string text) {
   return trim(text);
 }
 
+// nlohmann::json begins with names of its own: "[json.exception.parse_error.101] parse error at".
+std::string without_json_names(std::string text) {
+  static const std::string kBegin = "[json.exception.";
+  for (size_t at = text.find(kBegin); at != std::string::npos; at = text.find(kBegin)) {
+    const size_t end = text.find("] ", at);
+    if (end == std::string::npos) break;
+    text.erase(at, end + 2 - at);
+  }
+  return text;
+}
+
 }  // namespace
 
 std::optional<double> failed_allocation(const std::exception& error) {
@@ -35,7 +46,7 @@ std::optional<double> failed_allocation(const std::exception& error) {
 
 std::string plain_message(const std::exception& error) {
   const auto bytes = failed_allocation(error);
-  if (!bytes) return without_trace(error.what());
+  if (!bytes) return without_json_names(without_trace(error.what()));
   return cat("out of memory", *bytes > 0 ? ": " + human_bytes(*bytes) + " more were asked for" : "",
              "; use a smaller --batch, --set eval_batch=N or data.limit=N, or a smaller network");
 }

@@ -100,6 +100,12 @@ void write_output(const fs::path& path, std::string_view text) {
   write_file(behind_links(path), text);
 }
 
+void check_output(const fs::path& path) {
+  const fs::path target = behind_links(path);
+  if (is_written_in_place(target)) return;
+  const AtomicFile removed_at_once(target);
+}
+
 bool is_written_in_place(const fs::path& path) {
   if (names_descriptor(path)) return true;
   struct stat status {};

@@ -24,6 +24,9 @@ std::string read_all(int descriptor, const fs::path& path);
 fs::path behind_links(const fs::path& path);
 // write_file() there.
 void write_output(const fs::path& path, std::string_view text);
+// Throws what write_output() would throw by now because no file can be made there. Leaves nothing
+// behind; pipes and devices are not opened.
+void check_output(const fs::path& path);
 
 // A device, a pipe or an open descriptor (/dev/stdout): written as it is, since no file can take
 // its place.

@@ -5,6 +5,7 @@
 
 #include "adagp/core/error.h"
 #include "adagp/core/log.h"
+#include "adagp/core/message.h"
 #include "adagp/core/special_files.h"
 #include "adagp/core/text.h"
 
@@ -79,7 +80,8 @@ std::vector<nlohmann::json> read_jsonl(const core::fs::path& path) {
     try {
       out.push_back(nlohmann::json::parse(line));
     } catch (const nlohmann::json::exception& error) {
-      throw DataError(core::cat(path.string(), ":", number, ": not JSON: ", error.what()));
+      throw DataError(
+          core::cat(path.string(), ":", number, ": not JSON: ", core::plain_message(error)));
     }
   }
   return out;

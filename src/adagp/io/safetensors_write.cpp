@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "adagp/core/error.h"
+#include "adagp/core/message.h"
 #include "adagp/core/text.h"
 #include "adagp/io/checksum_keys.h"
 #include "adagp/io/crc32c.h"
@@ -31,7 +32,7 @@ std::string header_text(const nlohmann::json& header, const std::string& file) {
   try {
     text = header.dump();
   } catch (const nlohmann::json::exception& error) {
-    throw Error(file + ": a name or the metadata is not UTF-8: " + error.what());
+    throw Error(file + ": a name or the metadata is not UTF-8: " + core::plain_message(error));
   }
   text.append((8 - text.size() % 8) % 8, ' ');
   return text;

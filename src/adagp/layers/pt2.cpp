@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "adagp/core/error.h"
+#include "adagp/core/message.h"
 #include "adagp/core/text.h"
 #include "adagp/io/archive.h"
 #include "adagp/layers/pt2_graph.h"
@@ -143,7 +144,7 @@ Exported parse_pt2(const std::string& json, const std::string& model, const std:
     return out;
   } catch (const nlohmann::json::exception& error) {
     throw DataError(core::cat(file_name, ": models/model.json is not what torch.export.save ",
-                              "writes: ", error.what()));
+                              "writes: ", core::plain_message(error)));
   } catch (const std::out_of_range&) {
     throw DataError(file_name + ": models/model.json uses a tensor or an argument that it does " +
                     "not describe");

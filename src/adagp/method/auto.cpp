@@ -6,6 +6,7 @@
 
 #include "adagp/core/error.h"
 #include "adagp/core/log.h"
+#include "adagp/core/message.h"
 #include "adagp/core/text.h"
 #include "adagp/device/kernels.h"
 #include "adagp/method/backprop.h"
@@ -181,7 +182,7 @@ class Auto : public Backprop, public StepPolicy {
       const auto after = own.at("after").get<std::string>();
       after_ = after.empty() ? std::nullopt : std::optional(std::stod(after));
     } catch (const nlohmann::json::exception& error) {
-      throw DataError(core::cat("method state: of auto: ", error.what()));
+      throw DataError(core::cat("method state: of auto: ", core::plain_message(error)));
     }
     const auto under = [&](const std::string& prefix) {
       std::map<std::string, at::Tensor> part;

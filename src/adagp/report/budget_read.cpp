@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "adagp/core/error.h"
+#include "adagp/core/message.h"
 #include "adagp/core/text.h"
 #include "adagp/report/budget.h"
 #include "adagp/report/metric.h"
@@ -69,7 +70,7 @@ BudgetReport read_budget(const std::string& text, const std::string& name) {
     json.at("notes").get_to(report.notes);
     return report;
   } catch (const nlohmann::json::exception& error) {
-    throw DataError(name + ": not a comparison by budget: " + error.what());
+    throw DataError(name + ": not a comparison by budget: " + core::plain_message(error));
   } catch (const DataError&) {
     throw;
   } catch (const Error& error) {

@@ -9,6 +9,7 @@
 
 #include "adagp/core/error.h"
 #include "adagp/core/foreign_text.h"
+#include "adagp/core/message.h"
 #include "adagp/core/special_files.h"
 #include "adagp/core/text.h"
 #include "adagp/core/toml_keys.h"
@@ -34,7 +35,7 @@ void try_file(RunFiles& run, const char* name, const std::function<void(const pa
   } catch (const Error& error) {
     run.notes.emplace_back(error.what());
   } catch (const nlohmann::json::exception& error) {
-    run.notes.push_back(file.string() + ": " + error.what());
+    run.notes.push_back(file.string() + ": " + core::plain_message(error));
   }
 }
 

@@ -1,6 +1,7 @@
 #include "adagp/report/summary.h"
 
 #include "adagp/core/error.h"
+#include "adagp/core/message.h"
 #include "adagp/core/special_files.h"
 #include "adagp/core/text.h"
 
@@ -76,7 +77,7 @@ Summary Summary::read(const core::fs::path& file) {
   } catch (const std::out_of_range&) {
     throw DataError(file.string() + ": not a run's summary: its metric is not among its figures");
   } catch (const nlohmann::json::exception& error) {
-    throw DataError(file.string() + ": not a run's summary: " + error.what());
+    throw DataError(file.string() + ": not a run's summary: " + core::plain_message(error));
   }
 }
 

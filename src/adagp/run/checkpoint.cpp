@@ -6,6 +6,7 @@
 
 #include "adagp/core/error.h"
 #include "adagp/core/log.h"
+#include "adagp/core/message.h"
 #include "adagp/core/special_files.h"
 #include "adagp/core/text.h"
 #include "adagp/device/pieces.h"
@@ -98,7 +99,7 @@ std::optional<Snapshot> Checkpoints::load_newest() const {
       for (const auto& bad : broken) core::fs::rename(bad, bad.string() + ".corrupt");
       return snapshot;
     } catch (const nlohmann::json::exception& error) {
-      core::log_warning(core::cat(file.string(), ": corrupt state (", error.what(),
+      core::log_warning(core::cat(file.string(), ": corrupt state (", core::plain_message(error),
                                   "); trying the checkpoint before"));
     } catch (const DataError& error) {
       core::log_warning(complaint(error) + "; trying the checkpoint before");

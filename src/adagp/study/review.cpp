@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "adagp/core/error.h"
+#include "adagp/core/message.h"
 #include "adagp/core/text.h"
 #include "adagp/report/table.h"
 
@@ -163,7 +164,7 @@ ReviewAnswer answer_from_file(const Question& question, const core::fs::path& re
     out.measured = true;
   } catch (const json::exception& error) {
     throw DataError(file.string() + ": not a result of '" + question.command +
-                    "': " + error.what() + "; give that command again");
+                    "': " + core::plain_message(error) + "; give that command again");
   }
   return out;
 }

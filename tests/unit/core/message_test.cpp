@@ -19,6 +19,13 @@ TEST(Message, LosesTheTrace) {
   }
 }
 
+TEST(Message, LosesTheNamesOfTheJsonLibrary) {
+  const std::runtime_error error("[json.exception.parse_error.101] parse error at line 1: ends");
+  EXPECT_EQ(plain_message(error), "parse error at line 1: ends");
+  const std::runtime_error cut("[json.exception.");
+  EXPECT_EQ(plain_message(cut), "[json.exception.");
+}
+
 TEST(Message, OfAFailedAllocationSaysWhatToDo) {
   const std::runtime_error error(
       "[enforce fail at alloc_cpu.cpp:117] err == 0. DefaultCPUAllocator: can't allocate memory: "
