@@ -3,8 +3,6 @@
 #include <set>
 #include <utility>
 
-#include "adagp/step/team.h"
-
 namespace adagp::step {
 namespace {
 
@@ -26,8 +24,7 @@ std::optional<predictor::GradientSink::Direct> EarlyUpdates::Part::direct() cons
 }
 
 bool EarlyUpdates::possible(const Session& s, const predictor::GradientSink& sink) {
-  return s.predictor && s.predictor->predicts_early() && s.team->solo() && !s.activations &&
-         device::SideStream::possible(s.device) && sink.direct() && s.optimizer->kernels() &&
+  return s.can_work_beside() && device::SideStream::possible(s.device) && sink.direct() &&
          s.summaries->each_used_once() && s.config.accumulate == 1 && distinct(s.weight_slot);
 }
 

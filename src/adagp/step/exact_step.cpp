@@ -6,6 +6,7 @@
 
 #include "adagp/device/autocast.h"
 #include "adagp/device/side_stream.h"
+#include "adagp/nn/gradient_queue.h"
 #include "adagp/nn/side_gradients.h"
 #include "adagp/step/micro_batches.h"
 #include "adagp/step/taps.h"
@@ -55,25 +56,13 @@ void move_weights(Session& s) {
   s.optimizer->step();
 }
 
-// The predictor looks at gradients and at nothing that an update changes; the kernels of the
-// update leave gradients as they are.
-bool learns_beside(const Session& s) {
-  return s.predictor && s.predictor->predicts_early() && s.team->solo() && !s.activations &&
-         s.optimizer->kernels();
-}
-
 }  // namespace
 
 void gather_bf16_gradients(Session& s) {
   const at::NoGradGuard no_grad;
   for (const auto& param : s.optimizer->params()) {
     if (!param.bf16_copy.defined() || !param.bf16_copy.grad().defined()) continue;
-    at::Tensor& sum = param.value.mutable_grad();
-    if (sum.defined()) {
-      sum.add_(param.bf16_copy.grad());
-    } else {
-      sum = at::empty_like(param.value.detach()).copy_(param.bf16_copy.grad());
-    }
+    nn::add_gradient(param.value, param.bf16_copy.grad());
     param.bf16_copy.mutable_grad().reset();
   }
 }
@@ -118,7 +107,9 @@ void update(Session& s) {
 void learn_and_update(Session& s, const std::function<void()>& learn) {
   const at::NoGradGuard no_grad;
   device::SideStream beside(s.device);
-  if (learns_beside(s)) {
+  // The predictor looks at gradients and at nothing that an update changes; the kernels of the
+  // update leave gradients as they are.
+  if (s.can_work_beside()) {
     beside.set_start();
     learn();  // queued first, which costs it less in a CUDA graph
     beside.run([&] { move_weights(s); });

@@ -58,6 +58,11 @@ bool Session::is_head(size_t layer) const {
   return std::find(heads.begin(), heads.end(), layer) != heads.end();
 }
 
+bool Session::can_work_beside() const {
+  return predictor && predictor->predicts_early() && !activations && team->solo() &&
+         optimizer->kernels();
+}
+
 Session make_session(const config::RunConfig& config, std::shared_ptr<const task::Task> task,
                      std::shared_ptr<models::Net> net, std::shared_ptr<Team> team) {
   Session s;

@@ -59,6 +59,9 @@ struct Session {
   task::RunningMetrics tally;  // of the batches since it was last reset
 
   bool is_head(size_t layer) const;
+  // Whether predictor and optimizer only queue kernels for this process's own tensors: then they
+  // may work on a stream beside the step's own.
+  bool can_work_beside() const;
   // Of a batch's outputs; kept for its examples where there is a table of them.
   task::Loss loss(const models::Tensors& outputs, const data::Batch& batch, bool gradient) {
     return task->loss(config, tally, outputs, batch.targets,

@@ -104,18 +104,20 @@ config::RunConfig wide() {
   return config;
 }
 
-TEST_F(GpuTest, EarlyUpdatesGiveTheSameBits) {
-  const Trained beside = train(wide(), false);
+// Of steps with early updates, launched one by one and replayed.
+void expect_the_bits_of_one_stream(const config::RunConfig& config) {
+  const Trained beside = train(config, false), replayed = train(config, true);
   EXPECT_GT(beside.predictions, 1);
-  Trained alone;
-  {
-    const OneStream observed;
-    EXPECT_FALSE(device::SideStream::possible(at::Device(at::kCUDA, 0)));
-    alone = train(wide(), false);
-  }
+  const OneStream observed;
+  EXPECT_FALSE(device::SideStream::possible(at::Device(at::kCUDA, 0)));
+  const Trained alone = train(config, false);
   EXPECT_EQ(alone.predictions, 1);
   expect_equal(beside, alone);
-  expect_equal(train(wide(), true), alone);
+  expect_equal(replayed, alone);
+}
+
+TEST_F(GpuTest, EarlyUpdatesGiveTheSameBits) {
+  expect_the_bits_of_one_stream(wide());
 }
 
 // The second convolution of a block asks for its summary before its shortcut's convolution runs,
@@ -127,12 +129,7 @@ TEST_F(GpuTest, EarlyUpdatesOfResidualBlocksGiveTheSameBits) {
   for (const char* head : {"predicted", "exact", "frozen"}) {
     SCOPED_TRACE(head);
     config.head = head;
-    const Trained beside = train(config, false), replayed = train(config, true);
-    EXPECT_GT(beside.predictions, 1);
-    const OneStream observed;
-    const Trained alone = train(config, false);
-    expect_equal(beside, alone);
-    expect_equal(replayed, alone);
+    expect_the_bits_of_one_stream(config);
   }
 }
 
@@ -141,24 +138,14 @@ TEST_F(GpuTest, EarlyUpdatesOfDenseBlocksGiveTheSameBits) {
   config::RunConfig config = test::world("bf16");
   config.model.name = "densenet121";
   config.model.width_divisor = 1;
-  const Trained beside = train(config, false), replayed = train(config, true);
-  EXPECT_GT(beside.predictions, 1);
-  const OneStream observed;
-  const Trained alone = train(config, false);
-  expect_equal(beside, alone);
-  expect_equal(replayed, alone);
+  expect_the_bits_of_one_stream(config);
 }
 
 TEST_F(GpuTest, EarlyUpdatesCountTheStepsOfAdam) {
   config::RunConfig config = wide();
   config.optim.name = "adam";
   config.optim.lr = 1e-3;
-  const Trained beside = train(config, false), replayed = train(config, true);
-  EXPECT_GT(beside.predictions, 1);
-  const OneStream observed;
-  const Trained alone = train(config, false);
-  expect_equal(beside, alone);
-  expect_equal(replayed, alone);
+  expect_the_bits_of_one_stream(config);
 }
 
 TEST_F(GpuTest, WithoutItsOwnSummariesNothingIsEarly) {
