@@ -30,8 +30,9 @@ def read(path):
             raise ValueError(f"{path}: not a file of kernel_trace.cpp")
         try:
             return [Kernel(row) for row in rows]
-        except (TypeError, ValueError) as error:
-            raise ValueError(f"{path}: line {rows.line_num}: {error}") from None
+        except (TypeError, ValueError):
+            raise ValueError(f"{path}: line {rows.line_num} is cut off or damaged; was the program "
+                             "killed? Trace it again") from None
 
 
 def span(kernels):

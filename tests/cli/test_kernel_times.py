@@ -64,7 +64,7 @@ def test_files_that_are_no_traces_are_refused(tmp_path):
     write(empty, [])
     other.write_text("a,b\n1,2\n", encoding="utf-8")
     cut.write_text(HEAD + "1,0,10", encoding="utf-8")
-    for path, word in ((empty, "no kernels"), (other, "not a file of"), (cut, "line 2"),
+    for path, word in ((empty, "no kernels"), (other, "not a file of"), (cut, "line 2 is cut off"),
                        (tmp_path / "none.csv", "No such file")):
         done = run(path)
         assert done.returncode == 3 and word in done.stderr, (path, done.stderr)
