@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import io
 from collections.abc import Iterator
+from os import PathLike
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, overload
 
 from . import _core
 from ._arguments import flag, text, whole
 from ._extras import need
 from ._core import Layer
+from ._showing import text_or_file
 from .errors import DataError, UsageError
 
 _TABLE_START = "model,input,name,op,"
@@ -101,17 +103,26 @@ class LayerTable:
         frame.attrs["uncounted"] = [tuple(one) for one in self.uncounted]
         return frame
 
-    def to_csv(self, path: Any = None) -> str:
-        """The table as the program writes it; to a file too, when `path` is given."""
-        return _write(self._table.csv(), path)
+    @overload
+    def to_csv(self) -> str: ...
+    @overload
+    def to_csv(self, path: str | PathLike[str]) -> None: ...
+    def to_csv(self, path: str | PathLike[str] | None = None) -> str | None:
+        """The table as the program writes it, or with `path` a file of it."""
+        return text_or_file(self._table.csv(), path)
 
-    def to_scalesim(self, path: Any = None) -> str:
-        """A topology for SCALE-Sim with the same MACs: products alone, padding in the sizes.
+    @overload
+    def to_scalesim(self) -> str: ...
+    @overload
+    def to_scalesim(self, path: str | PathLike[str]) -> None: ...
+    def to_scalesim(self, path: str | PathLike[str] | None = None) -> str | None:
+        """A topology for SCALE-Sim with the same MACs, or with `path` a file of it: products alone,
+        padding in the sizes.
 
         What SCALE-Sim's convolutions cannot say (dilation, two strides, a third axis, transposed
         ones) is written as a matrix product; every group has a line.
         """
-        return _write(self._table.topology(), path)
+        return text_or_file(self._table.topology(), path)
 
     def json(self) -> str:
         """The table as JSON, as `adagp layers --all --json` writes it."""
@@ -130,15 +141,6 @@ class LayerTable:
         keep = ["name", "op", "in_c", "in_h", "in_w", "out_c", "out_h", "out_w", "macs", "weights"]
         columns = self._table.columns()
         return table_html({name: columns[name] for name in keep}, heading=repr(self)[1:-1])
-
-
-def _write(content: str, path: Any) -> str:
-    if path is not None:
-        try:
-            Path(path).write_text(content, encoding="utf-8")
-        except (OSError, TypeError) as error:
-            raise DataError(f"{path}: {error}") from error
-    return content
 
 
 def _read(path: Path) -> str:

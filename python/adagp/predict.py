@@ -86,6 +86,12 @@ class Prediction:
         """By step and layer: cosine, relative error, norm ratio and q of predicted gradients."""
         return self._probes.table()
 
+    def __repr__(self) -> str:
+        moved = [row["in_gp"] for row in self.coverage]
+        return (f"<Prediction: method {self.method}, schedule {self.schedule}, {self.steps} steps "
+                f"done ({self._exact_steps} BP), next {self.phase.upper()}; "
+                f"{moved.count('predicted')} of {len(moved)} parameters predicted>")
+
     def _kernel_steps(self) -> KernelSteps | None:
         """Where the model is on a GPU, and the kernels are there."""
         if self._predictor is None or not self._taps.kernels:

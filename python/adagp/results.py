@@ -5,12 +5,15 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from math import isfinite
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
 from . import _core
 from ._extras import need
+from ._result_text import heading, page, short_text
+from ._showing import finish_axes, text_or_file
 from .errors import DataError, UsageError
 from .run import Run, is_run_folder
 
@@ -170,7 +173,7 @@ def _metric(s: _core.Summary) -> _core.Metric:
 
 
 class Comparison:
-    """Methods over seeds: a table in Jupyter, `verdict` in words."""
+    """Methods over seeds: `print` or Jupyter show the verdict and the table, `details()` the rest."""
 
     def __init__(self, table: _core.Comparison, compared: Runs) -> None:
         self._table = table
@@ -195,9 +198,13 @@ class Comparison:
         """The text of compare.json."""
         return self._table.to_json()
 
-    def to_csv(self) -> str:
-        """The text of compare.csv."""
-        return self._table.to_csv()
+    @overload
+    def to_csv(self) -> str: ...
+    @overload
+    def to_csv(self, path: str | PathLike[str]) -> None: ...
+    def to_csv(self, path: str | PathLike[str] | None = None) -> str | None:
+        """The text of compare.csv, or with `path` that file."""
+        return text_or_file(self._table.to_csv(), path)
 
     def to_markdown(self) -> str:
         """The text of compare.md: conditions, table, verdict."""
@@ -239,24 +246,33 @@ class Comparison:
         axes: Axes = pyplot.subplots()[1] if ax is None else ax
         for row in self._table.methods:
             sd = row.score_sd if row.score_sd == row.score_sd else None
-            axes.errorbar(row.seconds_mean, row.score_mean, yerr=sd, fmt="o", label=row.method)
+            axes.errorbar(row.seconds_mean, row.score_mean, yerr=sd, fmt="o", capsize=3,
+                          label=row.method)
         metric = self._table.metric
-        axes.set_xlabel("seconds of training")
-        axes.set_ylabel(metric.label + (" %" if metric.percent else ""))
-        axes.legend()
-        return axes
+        return finish_axes(axes, self._table.about, "seconds of training; bars: sd of the seeds",
+                           metric.label + (" %" if metric.percent else ""))
+
+    def details(self) -> str:
+        """All there is to read: head, table, verdict and plain words."""
+        return self._table.to_console()
+
+    def _head(self) -> str:
+        return heading(self._table.heading(), self.runs)
 
     def __str__(self) -> str:
-        return self._table.to_console()
+        return short_text(self.verdict, self._head(), self._table.rows_console())
 
     __repr__ = __str__
 
-    def _repr_markdown_(self) -> str:
-        return self.to_markdown()
+    def _repr_html_(self) -> str:
+        return page(self.verdict, self._head(), self._table.rows_html("methods over their seeds"))
 
 
 class Budget:
-    """Methods against backprop of equal cost and equal time: table, verdict, curves."""
+    """Methods against backprop of equal cost and equal time.
+
+    `print` shows the verdict and the first table, Jupyter the picture too, `details()` the rest.
+    """
 
     def __init__(self, table: _core.BudgetReport, compared: Runs) -> None:
         self._table = table
@@ -276,16 +292,20 @@ class Budget:
         """The text of budget.json."""
         return self._table.to_json()
 
-    def to_csv(self) -> str:
-        """The text of budget.csv."""
-        return self._table.to_csv()
+    @overload
+    def to_csv(self) -> str: ...
+    @overload
+    def to_csv(self, path: str | PathLike[str]) -> None: ...
+    def to_csv(self, path: str | PathLike[str] | None = None) -> str | None:
+        """The text of budget.csv, or with `path` that file."""
+        return text_or_file(self._table.to_csv(), path)
 
     def to_markdown(self) -> str:
         """The text of budget.md."""
         return self._table.to_markdown()
 
     def to_svg(self) -> str:
-        """Score against seconds, as SVG; Jupyter shows it."""
+        """Score against seconds, as SVG."""
         return self._table.to_svg()
 
     def to_pandas(self) -> pandas.DataFrame:
@@ -314,29 +334,43 @@ class Budget:
         return write_page(list(folders), output, title)
 
     def plot(self, ax: Axes | None = None) -> Axes:
-        """Score against seconds of training: a line for each method, bars of one sd."""
+        """Score against seconds of training, as to_svg() draws it: bars of one sd, bp's fit dashed.
+
+        Points of a method are joined, where it was run at several lengths.
+        """
         pyplot = need("matplotlib.pyplot", "Budget.plot")
         axes: Axes = pyplot.subplots()[1] if ax is None else ax
-        rows = json.loads(self.to_json())
-        metric = rows["metric"]
-        for method in dict.fromkeys(row["method"] for row in rows["rows"]):
-            of = [row for row in rows["rows"] if row["method"] == method]
-            of.sort(key=lambda row: float(row["seconds_mean"]))
-            axes.errorbar([row["seconds_mean"] for row in of],
-                          [row[f"{metric}_mean"] for row in of],
-                          yerr=[row[f"{metric}_sd"] or 0 for row in of], fmt="o-", label=method)
-        axes.set_xlabel("seconds of training")
-        axes.set_ylabel(metric)
-        axes.legend()
-        return axes
+        for line in self._table.control_lines():
+            seconds, fit = zip(*line, strict=True)
+            axes.plot(seconds, fit, "--", color="C0")
+        kinds = dict.fromkeys((row.method, row.batch) for row in self._table.rows)
+        methods = list(dict.fromkeys(method for method, _ in kinds))
+        for method, batch in kinds:
+            of = [row for row in self._table.rows if (row.method, row.batch) == (method, batch)
+                  and isfinite(row.score_mean)]
+            axes.errorbar([row.seconds_mean for row in of], [row.score_mean for row in of],
+                          yerr=[row.score_sd if isfinite(row.score_sd) else 0 for row in of],
+                          fmt="o" if method == "bp" else "o-", capsize=3,
+                          color=f"C{methods.index(method)}", label=f"{method}, batch {batch}")
+        axes.set_xscale("log")
+        metric = self._table.metric
+        return finish_axes(axes, self._table.about, "seconds of training; dashed: fit through bp",
+                           metric.label + (" %" if metric.percent else ""))
+
+    def details(self) -> str:
+        """All there is to read: also seconds to a score, the controls and the notes."""
+        return self._table.to_console()
+
+    def _head(self) -> str:
+        return heading(self._table.heading(), self.runs)
 
     def __str__(self) -> str:
-        return self._table.to_console()
+        return short_text(self.verdict, self._head(), self._table.rows_console())
 
     __repr__ = __str__
 
-    def _repr_svg_(self) -> str:
-        return self.to_svg()
-
-    def _repr_markdown_(self) -> str:
-        return self.to_markdown()
+    def _repr_html_(self) -> str:
+        drawn = any(isfinite(row.score_mean) for row in self._table.rows)
+        return page(self.verdict, self._head(),
+                    self._table.rows_html("d: points above backprop of equal cost or seconds"),
+                    self.to_svg() if drawn else "")

@@ -14,6 +14,7 @@ from . import _core
 from ._extras import need
 from ._records import (Columns, Record, decode, probe_columns, read_bytes, read_records,
                        to_columns)
+from ._showing import finish_axes
 from .errors import DataError, UsageError
 
 if TYPE_CHECKING:
@@ -152,9 +153,7 @@ class Run:
         pyplot = need("matplotlib.pyplot", "Run.plot")
         axes: Axes = pyplot.subplots()[1] if ax is None else ax
         axes.plot(columns[key][both], columns[y][both], **{"label": self.name, **style})
-        axes.set_xlabel(x)
-        axes.set_ylabel(y)
-        return axes
+        return finish_axes(axes, self.name, x, y, legend=False)
 
     def report(self, output: str | PathLike[str] = "report.html",
                title: str | None = None) -> Path:

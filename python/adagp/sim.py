@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import warnings
 from collections.abc import Mapping
+from os import PathLike
 from typing import Any, overload
 
 import numpy as np
@@ -21,6 +22,7 @@ from ._arguments import (
     whole,
 )
 from ._extras import need
+from ._showing import finish_axes, text_or_file
 from .errors import UsageError
 from .layer_table import LayerTable, is_path, layers
 from .machine_sim import MachineSimulation, run_machine
@@ -102,16 +104,23 @@ class Simulation:
         """The JSON that the program writes."""
         return self._sweep.json()
 
-    def to_csv(self) -> str:
-        """The CSV that the program writes."""
-        return self._sweep.csv()
+    @overload
+    def to_csv(self) -> str: ...
+    @overload
+    def to_csv(self, path: str | PathLike[str]) -> None: ...
+    def to_csv(self, path: str | PathLike[str] | None = None) -> str | None:
+        """The CSV that the program writes, or with `path` a file of it."""
+        return text_or_file(self._sweep.csv(), path)
 
     def svg(self) -> str:
         """The picture that the program draws: layers of one run, speed-ups of several."""
         return self._sweep.svg()
 
     def plot(self, y: str = "total_cycles", x: str | None = None, ax: Any = None) -> Any:
-        """A matplotlib chart of a column, a line for each design, over another or the runs."""
+        """A matplotlib chart of a column, a colour for each design, over another or the runs.
+
+        Points are not joined: what lies between two arrays was not simulated.
+        """
         pyplot = need("matplotlib.pyplot", "Simulation.plot")
         axes = pyplot.subplots(figsize=(8, 4), layout="constrained")[1] if ax is None else ax
         heights = self[{"energy": "energy_j", "time": "time_s"}.get(y, y)]
@@ -120,17 +129,11 @@ class Simulation:
         labels = self._sweep.labels() if whole_sweep else None
         for design in dict.fromkeys(designs):
             chosen = designs == design
-            if x is not None:
-                axes.plot(self[x][chosen], heights[chosen], "o", label=design, markersize=4)
-            else:
-                axes.plot(np.arange(chosen.sum()), heights[chosen], "o-", label=design)
+            places = np.arange(chosen.sum()) if x is None else self[x][chosen]
+            axes.plot(places, heights[chosen], "o", label=design, markersize=4)
         if labels is not None and len(labels) <= 24:
             axes.set_xticks(range(len(labels)), labels, rotation=40, ha="right")
-        axes.set_xlabel(x or "run")
-        axes.set_ylabel(y)
-        axes.set_title(self._sweep.places(), fontsize="small")
-        axes.legend()
-        return axes
+        return finish_axes(axes, self._sweep.places(), x or "run", y)
 
     def __repr__(self) -> str:
         if len(self) > 100:

@@ -3,6 +3,7 @@
 #include "adagp/report/budget.h"
 
 #include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
@@ -47,14 +48,35 @@ void bind_rows(nb::module_& module) {
       .def_ro("best_clock", &BudgetRow::best_clock);
 }
 
+// The fits through bp as the picture has them: (seconds, score) along each.
+std::vector<std::vector<std::pair<double, double>>> control_lines(const BudgetReport& self) {
+  std::vector<std::vector<std::pair<double, double>>> out;
+  for (const report::LineSeries& series : report::to_chart(self).series) {
+    if (series.stroke == report::Stroke::kDashed) out.push_back(series.points);
+  }
+  return out;
+}
+
 }  // namespace
 
 void bind_budget(nb::module_& module) {
   bind_rows(module);
   nb::class_<BudgetReport>(module, "BudgetReport", "Methods against backprop of equal cost.")
       .def_ro("about", &BudgetReport::about)
+      .def_ro("metric", &BudgetReport::metric)
       .def_ro("rows", &BudgetReport::rows)
       .def_ro("notes", &BudgetReport::notes)
+      .def("heading",
+           [](const BudgetReport& self) { return report::heading(self.about, self.conditions); })
+      .def("rows_console",
+           [](const BudgetReport& self) { return report::rows_table(self).console(); })
+      .def(
+          "rows_html",
+          [](const BudgetReport& self, const std::string& caption) {
+            return report::rows_table(self).html(caption);
+          },
+          "caption"_a)
+      .def("control_lines", &control_lines)
       .def("verdict", [](const BudgetReport& self) { return report::verdict(self); })
       .def("to_json", [](const BudgetReport& self) { return report::to_json(self); })
       .def("to_markdown", [](const BudgetReport& self) { return report::to_markdown(self); })

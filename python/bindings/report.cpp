@@ -76,7 +76,7 @@ void bind_summary(nb::module_& module) {
           })
       .def_prop_ro("gp_share", &Summary::gp_share)
       .def("to_json", [](const Summary& self) { return self.to_json().dump(2) + "\n"; })
-      .def("__str__", [](const Summary& self) {
+      .def("__repr__", [](const Summary& self) {
         return self.figures.contains(self.metric) ? one_line(self) : self.to_json().dump();
       });
 }
@@ -141,6 +141,15 @@ void bind_comparison(nb::module_& module) {
       .def_ro("metric", &Comparison::metric)
       .def_ro("methods", &Comparison::methods)
       .def_ro("pairs", &Comparison::pairs)
+      .def("heading",
+           [](const Comparison& self) { return report::heading(self.about, self.conditions); })
+      .def("rows_console", [](const Comparison& self) { return report::to_table(self).console(); })
+      .def(
+          "rows_html",
+          [](const Comparison& self, const std::string& caption) {
+            return report::to_table(self).html(caption);
+          },
+          "caption"_a)
       .def("verdict", [](const Comparison& self) { return report::verdict(self); })
       .def("in_plain_words", [](const Comparison& self) { return report::in_plain_words(self); })
       .def("to_json", [](const Comparison& self) { return report::to_json(self); })

@@ -48,7 +48,7 @@ def test_rows_totals_and_frame():
 def test_csv_and_frame_lead_back(tmp_path):
     table = layers("mobilenet_v2", input="imagenet")
     path = tmp_path / "table.csv"
-    assert table.to_csv(path) == path.read_text()
+    assert table.to_csv(path) is None and table.to_csv() == path.read_text()
     assert layers(path).json() == table.json()
     assert layers(table.to_pandas()).json() == table.json()
 

@@ -65,7 +65,7 @@ def test_comparison_equals_the_programs_files(compared: Path) -> None:
     assert list(frame["n"]) == [3, 3, 3]
     assert frame["top1_mean"][1] == said["methods"]["bp"]["top1_mean"]
     assert result.pairs().to_dict("records") == said["pairs"]
-    assert result._repr_markdown_() == result.to_markdown() and "bp" in repr(result)
+    assert result.plain_words in result.details() and "bp" in repr(result)
 
 
 def test_methods_can_be_chosen_and_ordered(compared: Path) -> None:
@@ -88,7 +88,7 @@ def test_budget_equals_the_programs_files(budget: Path) -> None:
     theirs["runs"].sort(key=by_run)
     assert ours == theirs
     assert result.verdict == theirs["verdict"]
-    assert result.to_svg() == (budget / "budget.svg").read_text() == result._repr_svg_()
+    assert result.to_svg() == (budget / "budget.svg").read_text()
     assert result.to_csv() == (budget / "budget.csv").read_text()
     assert result.to_markdown() == (budget / "budget.md").read_text()
     assert len(result.to_pandas()) == len(theirs["rows"])
