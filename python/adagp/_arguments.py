@@ -19,7 +19,8 @@ def whole(value: Any, name: str, least: int = 0, most: int = _LARGEST) -> int:
         raise UsageError(f"{name} is {value!r}, expected a whole number")
     number = int(value.__index__())
     if not least <= number <= most:
-        raise UsageError(f"{name} is {number}, expected {least} to {most}")
+        wanted = f"{least} or more" if most == _LARGEST else f"{least} to {most}"
+        raise UsageError(f"{name} is {number}, expected {wanted}")
     return number
 
 

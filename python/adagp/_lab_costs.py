@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import io
+import logging
+import sys
 import warnings
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from typing import TYPE_CHECKING, Any
 
 from . import _core
@@ -23,23 +27,25 @@ class Costs:
         self._forward: dict[int, float] = {}
         self._backprop: dict[int, float] = {}
         full = int(example.shape[-1])
-        for side in {0, *sides}:
-            shape = (*example.shape[:-2], side, side) if side else tuple(example.shape)
-            try:
-                macs = _products(model, shape, example.dtype)
-            except Exception as error:  # export has many ways to refuse a network
-                warnings.warn(
-                    f"the network's multiplications cannot be counted ({error}); costs are "
-                    "counted by pixels",
-                    stacklevel=2,
-                )
-                macs = [((side or full) / full) ** 2] if example.ndim == 3 else [1.0]
-                self._counted = False
-                self._forward[side], self._backprop[side] = macs[0], 3 * macs[0]
-                continue
-            self._forward[side] = sum(macs)
-            # As the engine counts: the gradient of what the first row was given is not needed.
-            self._backprop[side] = 3 * sum(macs) - macs[0]
+        try:
+            for side in {0, *sides}:
+                shape = (*example.shape[:-2], side, side) if side else tuple(example.shape)
+                with _quietly():
+                    macs = _products(model, shape, example.dtype)
+                self._forward[side] = sum(macs)
+                # As the engine counts: the gradient of what the first row was given is not needed.
+                self._backprop[side] = 3 * sum(macs) - macs[0]
+        except Exception as error:  # export has many ways to refuse a network
+            line = next(iter(str(error).strip().splitlines()), type(error).__name__)
+            warnings.warn(
+                f"the network's multiplications cannot be counted ({line}); costs are counted by "
+                "pixels",
+                stacklevel=2,
+            )
+            self._counted = False
+            for side in {0, *sides}:
+                share = ((side or full) / full) ** 2 if example.ndim == 3 else 1.0
+                self._forward[side], self._backprop[side] = share, 3 * share
 
     def forward(self, side: int = 0) -> float:
         """A forward pass as a share of a backprop step on whole images."""
@@ -62,6 +68,20 @@ class Costs:
         if method == "adagp":  # learning takes three times as many multiplications
             work += self.prediction * (1 if predicted else 3)
         return work
+
+
+@contextmanager
+def _quietly() -> Iterator[None]:
+    """torch.export writes pages about a network that it cannot read; one warning is enough. What
+    is written of one that it can read (warnings) comes out after."""
+    before, kept = logging.root.manager.disable, io.StringIO()
+    logging.disable(logging.CRITICAL)
+    try:
+        with redirect_stdout(kept), redirect_stderr(kept):
+            yield
+    finally:
+        logging.disable(before)
+    sys.stderr.write(kept.getvalue())
 
 
 def _products(model: Any, shape: tuple[int, ...], dtype: Any) -> list[float]:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
+
+import numpy as np
 
 from . import _core
 from ._lab_costs import Costs
@@ -19,7 +22,7 @@ class Setting:
     """What all runs of a comparison share."""
 
     make_model: Callable[[], Any]
-    make_optimizer: Callable[[Any], Any]
+    make_optimizer: Callable[[Any], Any]  # of a model
     train_loader: Any
     test_loader: Any
     loss: Callable[[Any, Any], Any]  # (outputs, targets) -> a loss for each example
@@ -36,6 +39,18 @@ class Setting:
     policy_options: dict[str, Any] = field(default_factory=dict)  # of settings: "policy.peak"
     names: dict[str, str] = field(default_factory=dict)  # model, data, optimizer
     side: int | None = None  # of the square images; None: they are none
+    first_networks: dict[int, dict[str, str]] = field(default_factory=dict)  # identity, by seed
+
+    def config(self, job: Job) -> dict[str, Any]:
+        """config.toml of a run: all that a finished one must agree in to be used again."""
+        return {
+            "method": job.method, "seed": job.seed, "epochs": job.epochs, "batch": job.batch,
+            "device": str(self.device), "precision": self.precision, "compile": self.compile,
+            "schedule": self.schedule, "policy": self.policy, **self.names,
+            **self.first_networks.get(job.seed, {}),
+            "settings": {key.replace(".", "_"): v for key, v in self.settings.items()},
+            "policy_options": dict(self.policy_options),
+        }  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -48,6 +63,23 @@ class Job:
     @property
     def folder(self) -> str:
         return f"{self.method}-{self.epochs}ep-b{self.batch}-seed{self.seed}"
+
+
+def seed_all(seed: int, epoch: int) -> None:
+    """Every epoch has its own random numbers, so that a resumed run has those of one that was not
+    interrupted."""
+    import torch
+
+    number = (seed * 1_000_003 + epoch) % (1 << 31)
+    random.seed(number)
+    np.random.seed(number)
+    torch.manual_seed(number)
+
+
+def first_model(setting: Setting, seed: int) -> Any:
+    """The network that the runs of a seed begin with."""
+    seed_all(seed, 0)
+    return setting.make_model()
 
 
 def make_plan(setting: Setting, job: Job) -> Plan:
@@ -96,8 +128,9 @@ def plan_loader(loader: Any, sampler: Any) -> Any:
 def pair_of(batch: Any) -> tuple[Any, Any]:
     if isinstance(batch, (tuple, list)) and len(batch) == 2:
         return batch[0], batch[1]
-    kind = type(batch).__name__
+    kind = f"a {type(batch).__name__}"
+    kind += f" of {len(batch)}" if isinstance(batch, (tuple, list)) else ""
     raise UsageError(
-        f"a loader gave a {kind} instead of (inputs, targets); give compare() a loader whose "
+        f"a loader gave {kind} instead of (inputs, targets); give compare() a loader whose "
         "collate_fn returns such pairs"
     )

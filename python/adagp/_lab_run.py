@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import copy
 import math
-import random
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any
-
-import numpy as np
 
 from . import _core
 from ._batch_tensors import map_images, shrunk, to_device
@@ -21,10 +18,13 @@ from ._lab_job import (
     Job,
     Setting,
     WithoutPredicted,
+    first_model,
     make_plan,
     pair_of,
     plan_loader,
+    seed_all,
 )
+from ._lab_setting import LOSS_LIMIT, TRIED, cross_entropy
 from .errors import DivergedError, UsageError
 from .writer import RunWriter
 
@@ -38,9 +38,8 @@ class Training:
         import torch
 
         self.setting, self.job = setting, job
-        self._seed(0)
-        self.model = setting.make_model().to(setting.device)
-        self.optimizer = setting.make_optimizer(self.model.parameters())
+        self.model = first_model(setting, job.seed).to(setting.device)
+        self.optimizer = setting.make_optimizer(self.model)
         self.plan = make_plan(setting, job)
         self.epoch = self.step = self.bp_batches = self.gp_batches = 0
         self.seconds = self.eval_seconds = self.cost = 0.0
@@ -69,16 +68,6 @@ class Training:
         self._forward = torch.compile(self.model) if setting.compile else self.model
         self._cuda = torch.device(setting.device).type == "cuda"
 
-    def _seed(self, epoch: int) -> None:
-        """Every epoch has its own random numbers, so that a resumed run has those of one that was
-        not interrupted."""
-        import torch
-
-        seed = (self.job.seed * 1_000_003 + epoch) % (1 << 31)
-        random.seed(seed)
-        np.random.seed(seed)
-        torch.manual_seed(seed)
-
     def _outputs(self, inputs: Any) -> Any:
         import torch
 
@@ -92,7 +81,9 @@ class Training:
         return self.plan.loss(losses.float() if losses.is_floating_point() else losses)
 
     def _mean_loss(self, inputs: Any, targets: Any) -> torch.Tensor:
-        mean: torch.Tensor = self.setting.loss(self._outputs(inputs), targets).mean()
+        losses = self.setting.loss(self._outputs(inputs), targets)
+        _check_one_each("loss", losses, len(targets))
+        mean: torch.Tensor = losses.mean()
         return mean
 
     @contextmanager
@@ -137,7 +128,7 @@ class Training:
         """The mean training loss of the epoch."""
         import torch
 
-        self._seed(self.epoch + 1)
+        seed_all(self.job.seed, self.epoch + 1)
         self.model.train()
         total = torch.zeros((), device=self.setting.device)
         self.synchronize()
@@ -165,10 +156,10 @@ class Training:
         self.examples += seen
         self.epoch += 1
         mean = float(total) / max(seen, 1)
-        if not math.isfinite(mean):
+        if not abs(mean) <= LOSS_LIMIT:
             raise DivergedError(
-                f"{self.job.folder}: the training loss of epoch {self.epoch} is {mean}; lower the "
-                "learning rate (optimizer=), or clip gradients in your loss"
+                f"{self.job.folder}: the training loss of epoch {self.epoch} is {mean:g}, and more "
+                f"than {LOSS_LIMIT:g} is divergence; lower the learning rate (optimizer=)"
             )
         return mean
 
@@ -195,19 +186,30 @@ class Training:
         start = time.perf_counter()
         sums = torch.zeros(2, dtype=torch.float64, device=self.setting.device)
         examples = 0
-        with torch.no_grad():
-            for batch in self.setting.test_loader:
-                inputs, targets = pair_of(to_device(batch, self.setting.device))
-                outputs = self._outputs(inputs)
-                losses = self.setting.loss(outputs, targets)
-                scores = self.setting.score(outputs, targets)
-                sums += torch.stack([losses.double().sum(), scores.double().sum()])
-                examples += len(targets)
+        for batch in self.setting.test_loader:
+            figures, count = self._test_batch(batch)
+            sums += figures
+            examples += count
         if examples == 0:
             raise UsageError("test_loader: it gives no batch")
         loss, score = (sums / examples).tolist()
         self.eval_seconds += time.perf_counter() - start
         return loss, score
+
+    def _test_batch(self, batch: Any) -> tuple[torch.Tensor, int]:
+        """(sums of losses and of scores, examples)."""
+        import torch
+
+        inputs, targets = pair_of(to_device(batch, self.setting.device))
+        examples = len(targets)
+        found = []
+        with torch.no_grad():
+            outputs = self._outputs(inputs)
+            for name in ("loss", "score"):
+                values = getattr(self.setting, name)(outputs, targets)
+                _check_one_each(name, values, examples)
+                found.append(values.double().sum())
+        return torch.stack(found), examples
 
     def synchronize(self) -> None:
         import torch
@@ -215,14 +217,13 @@ class Training:
         if self._cuda:
             torch.cuda.synchronize(self.setting.device)
 
-    def warm_up(self) -> None:
+    def warm_up(self, most: int | None = None) -> None:
         """One step of every size before the clock: kernels are chosen, networks compiled. Leaves
-        everything as it was."""
+        everything as it was. ``most``: so many examples at most."""
         shapes = self.plan.shapes()
-        examples = min(max(count for _, count in shapes), self.plan.examples)
-        loader = self.setting.train_loader
-        whole = loader.collate_fn([loader.dataset[i] for i in range(examples)])
-        inputs, targets = pair_of(to_device(whole, self.setting.device))
+        examples = min(max(count for _, count in shapes), self.plan.examples, most or math.inf)
+        first = _first_examples(self.setting.train_loader, int(examples))
+        inputs, targets = pair_of(to_device(first, self.setting.device))
         weights = copy.deepcopy(self.model.state_dict())
         optimizer = copy.deepcopy(self.optimizer.state_dict())
         self.model.train()
@@ -237,6 +238,38 @@ class Training:
             self.optimizer.zero_grad(set_to_none=True)
         self.optimizer.load_state_dict(optimizer)
         self.model.load_state_dict(weights)
+
+    def try_out(self) -> None:
+        """A step of every size and a test batch on a few examples, or the error of the first part
+        that cannot be done."""
+        for loader in (self.setting.train_loader, self.setting.test_loader):
+            self._check_labels(_first_examples(loader, TRIED))
+        self.warm_up(TRIED)
+        self.model.eval()
+        self._test_batch(_first_examples(self.setting.test_loader, TRIED))
+
+    def _check_labels(self, batch: Any) -> None:
+        """On a GPU a label that is no class ends the process."""
+        import torch
+
+        inputs, targets = pair_of(batch)
+        whole = isinstance(targets, torch.Tensor) and not targets.is_floating_point()
+        if self.setting.loss is not cross_entropy or not whole:
+            return
+        self.model.eval()
+        with torch.no_grad():
+            outputs = self._outputs(inputs.to(self.setting.device))
+        if not isinstance(outputs, torch.Tensor):
+            raise UsageError(
+                f"loss: the network gives a {type(outputs).__name__}, and cross entropy needs a "
+                "tensor; give loss= and score= functions of (outputs, targets)"
+            )
+        low, high = int(targets.min()), int(targets.max())
+        if outputs.ndim > 1 and not 0 <= low <= high < outputs.shape[1]:
+            raise UsageError(
+                f"targets: labels {low} to {high}, and the network has {outputs.shape[1]} outputs: "
+                f"expected 0 to {outputs.shape[1] - 1}"
+            )
 
     def state(self) -> dict[str, Any]:
         names = ("epoch", "step", "bp_batches", "gp_batches", "examples", "seconds",
@@ -257,6 +290,23 @@ class Training:
         self.examples = math.nan  # checkpoints of earlier versions do not tell
         for name, value in state.items():
             setattr(self, name, value)
+
+
+def _first_examples(loader: Any, most: int) -> Any:
+    """A batch of the first examples, as the loader puts them together."""
+    count = min(most, len(loader.dataset))
+    return loader.collate_fn([loader.dataset[i] for i in range(count)])
+
+
+def _check_one_each(name: str, values: Any, examples: int) -> None:
+    """A mean over the batch would be summed as if it were one example's."""
+    shape = getattr(values, "shape", None)
+    if shape is None or tuple(shape) != (examples,):
+        got = f"a {type(values).__name__}" if shape is None else f"a tensor of shape {tuple(shape)}"
+        raise UsageError(
+            f"{name}: it gave {got}, expected ({examples},): one number for each example of the "
+            'batch, before any mean (reduction="none")'
+        )
 
 
 def train_run(setting: Setting, job: Job, writer: RunWriter, told: Callable[[str], None]) -> None:

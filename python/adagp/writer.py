@@ -83,6 +83,32 @@ def write_summary(folder: str | PathLike[str], **fields: Any) -> _core.Summary:
     return summary
 
 
+def finished_run(folder: Path, config: Mapping[str, Any]) -> bool:
+    """Whether a folder holds the finished run of a configuration; one of another is refused."""
+    if not folder.is_dir():
+        return False
+    _check_existing(folder, {"origin": "python", **config})
+    return (folder / "summary.json").exists()
+
+
+def _check_existing(folder: Path, config: Mapping[str, Any]) -> None:
+    if not (folder / "config.toml").exists():
+        if (folder / "summary.json").exists() or (folder / "checkpoint").exists():
+            raise DataError(f"{folder}: has a run's files but no config.toml; choose "
+                            "another folder, or start anew with overwrite=True")
+        return
+    stored = Run(folder).config
+    if stored.get("origin") != "python":
+        raise UsageError(f"{folder}: holds a run of the program; go on with it by `adagp "
+                         "train -o`, choose another folder, or start anew with overwrite=True")
+    ours, theirs = flat(config), flat(stored)
+    keys = sorted(key for key in ours.keys() | theirs.keys() if ours.get(key) != theirs.get(key))
+    if keys:
+        raise UsageError(f"{folder}: holds a run with another configuration "
+                         f"({', '.join(keys)}); choose another folder, or start anew with "
+                         "overwrite=True")
+
+
 class RunWriter:
     """A run folder that this process writes, and no other one meanwhile.
 
@@ -112,7 +138,7 @@ class RunWriter:
             if overwrite:
                 self._remove_old()
             else:
-                self._check_existing()
+                _check_existing(self.path, self._config)
             for name in _FILES:
                 _core.remove_temporaries((self.path / name).parent, Path(name).name)
             if not (self.path / "config.toml").exists():
@@ -124,24 +150,6 @@ class RunWriter:
     def _remove_old(self) -> None:
         for name in _FILES:  # the summary first: what is left is an unfinished run
             (self.path / name).unlink(missing_ok=True)
-
-    def _check_existing(self) -> None:
-        if not (self.path / "config.toml").exists():
-            if (self.path / "summary.json").exists() or (self.path / "checkpoint").exists():
-                raise DataError(f"{self.path}: has a run's files but no config.toml; choose "
-                                "another folder, or start anew with overwrite=True")
-            return
-        stored = Run(self.path).config
-        if stored.get("origin") != "python":
-            raise UsageError(f"{self.path}: holds a run of the program; go on with it by `adagp "
-                             "train -o`, choose another folder, or start anew with overwrite=True")
-        ours, theirs = flat(self._config), flat(stored)
-        keys = sorted(key for key in ours.keys() | theirs.keys()
-                      if ours.get(key) != theirs.get(key))
-        if keys:
-            raise UsageError(f"{self.path}: holds a run with another configuration "
-                             f"({', '.join(keys)}); choose another folder, or start anew with "
-                             "overwrite=True")
 
     @property
     def finished(self) -> bool:

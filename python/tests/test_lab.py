@@ -9,9 +9,10 @@ from torch import nn
 from torch.utils.data import DataLoader, IterableDataset, TensorDataset
 
 import adagp
-from adagp import _lab_costs, lab
+from adagp import _lab_costs, _lab_setting, lab
 from adagp._lab_job import Job
 from adagp._lab_run import Training
+from adagp._lab_setting import Asked, make_setting
 
 METHODS = ["progressive", "stored-loss", "low-res", "adagp", "skip", "zero"]
 
@@ -37,7 +38,7 @@ def costs_are_counted_once(monkeypatch):
             KNOWN[key] = _lab_costs.Costs(network(), example, sides)
         return KNOWN[key]
 
-    monkeypatch.setattr(lab, "Costs", cached)
+    monkeypatch.setattr(_lab_setting, "Costs", cached)
 
 
 TRAIN = DataLoader(data(120, 1), batch_size=20, shuffle=True)
@@ -178,9 +179,9 @@ def test_costs_are_those_of_the_layer_table():
 def test_a_prediction_is_counted():
     costs = _lab_costs.Costs(network(), torch.zeros(3, 16, 16), [])
     before = costs.batch("adagp", True, 0, 20)
-    made = lab._sgd(network().parameters())
+    made = _lab_setting.sgd(network().parameters())
     model = network()
-    macs = lab._predictor_macs(model, lab._sgd(model.parameters()))
+    macs = _lab_setting.predictor_macs(model, _lab_setting.sgd(model.parameters()))
     # Two convolutions and a linear layer: filters x (convolution of the summary + features x columns).
     expected = sum(n * (16 * 9 * 64 + 256 * cols) for n, cols in ((4, 27), (8, 36), (4, 8)))
     assert macs == expected and made.defaults["lr"] == 0.1
@@ -192,8 +193,9 @@ def test_a_prediction_is_counted():
 
 
 def test_low_res_keeps_the_statistics_of_norms():
-    setting = lab._setting(network, TRAIN, TEST, lab._sgd, "constant", "1:1", None, None, "cpu",
-                           "fp32", False, {}, "", ["bp", "low-res"])  # fmt: skip
+    setting = make_setting(
+        Asked(network, TRAIN, TEST, ["bp", "low-res"], [0], policy="constant", schedule="1:1")
+    )
     training = Training(setting, Job("low-res", 4, 0, 20))
     norm = training.model[1]
     before = norm.running_mean.clone()
@@ -229,7 +231,7 @@ def nan_loss(outputs, targets):
     [
         ({"methods": ["stored-los"]}, "'stored-loss'"),
         ({"methods": ["low-res", "progressive+stored-loss+infobatch"]}, "two rules"),
-        ({"epochs": 0}, "epochs: 0"),
+        ({"epochs": 0}, "epochs is 0, expected 1 or more"),
         ({"seeds": [1, 1]}, "different seeds"),
         ({"equal": "time"}, "'cost' or 'epochs'"),
         ({"policy": "cosin"}, "cosine"),
@@ -239,7 +241,7 @@ def nan_loss(outputs, targets):
         ({"methods": "stored-los"}, "'stored-loss'"),
         ({"precision": "fp16"}, "precision"),
         ({"make": lambda: 3}, "model_fn"),
-        ({"loss": lambda outputs, targets: outputs.mean()}, "one loss for each example"),
+        ({"loss": lambda outputs, targets: outputs.mean()}, "one number for each example"),
         ({"settings": {"stored_loss.powr": 2}}, "stored_loss.power"),
     ],
 )
@@ -272,8 +274,7 @@ def test_another_setting_in_the_same_folder_is_refused(tmp_path):
 def test_jobs_take_turns_over_the_seeds():
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        setting = lab._setting(network, TRAIN, TEST, lab._sgd, "triangle", "auto", None, None, "cpu",
-                               "fp32", False, {}, "", ["bp", "skip"])  # fmt: skip
+        setting = make_setting(Asked(network, TRAIN, TEST, ["bp", "skip"], [0, 1]))
     jobs = lab._jobs(setting, ["bp", "skip"], 4, [0, 1], "epochs")
     assert jobs == [Job("bp", 4, 0, 20), Job("skip", 4, 0, 20), Job("bp", 4, 1, 20),
                     Job("skip", 4, 1, 20)]  # fmt: skip

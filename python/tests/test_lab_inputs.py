@@ -1,0 +1,265 @@
+"""Does compare() use a finished run for what it is alone, and refuse what it cannot train at once?"""
+
+import re
+import warnings
+
+import pytest
+import torch
+from torch import nn
+from torch.nn import functional as F
+from torch.utils.data import DataLoader, TensorDataset
+
+import adagp
+from adagp import _lab_setting
+
+pytestmark = pytest.mark.usefixtures("one_thread")
+
+
+class PixelCosts:
+    """Exporting a network takes seconds; these tests ask nothing about costs."""
+
+    def __init__(self, model, example, sides):
+        self.full = example.shape[-1]
+
+    def forward(self, side=0):
+        return self.backprop(side) / 3
+
+    def backprop(self, side=0):
+        return ((side or self.full) / self.full) ** 2
+
+    def batch(self, method, predicted, side, examples):
+        return 0.0 if predicted else examples * self.backprop(side)
+
+
+@pytest.fixture(autouse=True)
+def costs_by_pixels(monkeypatch):
+    monkeypatch.setattr(_lab_setting, "Costs", PixelCosts)
+
+
+def data(examples=40, seed=1, dtype=torch.float32):
+    generator = torch.Generator().manual_seed(seed)
+    labels = torch.randint(0, 4, (examples,), generator=generator)
+    return TensorDataset(torch.randn(examples, 3, 8, 8, generator=generator).to(dtype), labels)
+
+
+TRAIN, TEST = DataLoader(data(), batch_size=10), DataLoader(data(20, 2), batch_size=10)
+
+
+def network(width=4, classes=4):
+    return nn.Sequential(nn.Conv2d(3, width, 3, padding=1), nn.BatchNorm2d(width), nn.ReLU(),
+                         nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(width, classes))  # fmt: skip
+
+
+def sgd(parameters):
+    return torch.optim.SGD(parameters, lr=0.05, momentum=0.9)
+
+
+def compare(folder, make=network, train=TRAIN, test=TEST, **options):
+    chosen = {"epochs": 1, "seeds": 1, "methods": [], "equal": "epochs", "progress": False,
+              "optimizer": sgd, "device": "cpu", **options}  # fmt: skip
+    return adagp.compare(make, train, test, folder=folder, **chosen)
+
+
+def weighted(power):
+    return lambda outputs, targets: F.cross_entropy(outputs, targets, reduction="none") * power
+
+
+def by_depth(rate):
+    def make(model):
+        return torch.optim.SGD([{"params": model[0].parameters(), "lr": rate},
+                                {"params": model[5].parameters()}], lr=0.05)  # fmt: skip
+
+    return make
+
+
+def halved(net):
+    with torch.no_grad():
+        net[0].weight /= 2
+    return net
+
+
+OTHERS = {
+    "network": ({}, {"make": lambda: network().append(nn.Identity())}),
+    "first_weights": ({}, {"make": lambda: halved(network())}),
+    "train_data": ({}, {"train": DataLoader(data(seed=9), batch_size=10)}),
+    "test_data": ({}, {"test": DataLoader(data(20, 9), batch_size=10)}),
+    "loss_code": ({"loss": weighted(1.0)}, {"loss": weighted(2.0)}),
+    "score_code": ({"score": lambda o, t: (o.argmax(1) == t) * 1.0},
+                   {"score": lambda o, t: (o.argmax(1) == t) * 9.0}),
+    "parameter_groups": ({"optimizer": by_depth(0.1)}, {"optimizer": by_depth(0.2)}),
+    "policy_options.peak": ({"policy": "one-cycle", "settings": {"policy.peak": 0.3}},
+                            {"policy": "one-cycle", "settings": {"policy.peak": 0.2}}),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("key", OTHERS)
+def test_a_finished_run_of_something_else_is_refused_by_name(tmp_path, key):
+    first, second = OTHERS[key]
+    compare(tmp_path, **first)
+    compare(tmp_path, **first)
+    with pytest.raises(adagp.UsageError, match=rf"another configuration \([^)]*\b{key}\b"):
+        compare(tmp_path, **second)
+
+
+def test_finished_runs_are_named(tmp_path, capfd):
+    compare(tmp_path)
+    dry = compare(tmp_path, seeds=2, dry_run=True)
+    assert [row["finished"] for row in dry.rows] == [True, False]
+    assert re.search(r"bp .* 0 .* finished\n", repr(dry)) and "1 of them finished" in repr(dry)
+    capfd.readouterr()
+    compare(tmp_path, seeds=2, progress=True)
+    said = capfd.readouterr().err
+    assert "run 1 of 2, bp-1ep-b10-seed0: finished before, used again" in said
+    assert "run 2 of 2, bp-1ep-b10-seed1: begins" in said
+
+
+def test_what_changes_in_every_call_does_not_refuse_a_run(tmp_path):
+    class Noisy(TensorDataset):
+        def __getitem__(self, index):
+            x, y = super().__getitem__(index)
+            return x + torch.randn(x.shape, generator=self.own), y
+
+    noisy = Noisy(*data().tensors)
+    noisy.own = torch.Generator().manual_seed(0)
+    loader = DataLoader(noisy, batch_size=10)
+    compare(tmp_path, train=loader)
+    compare(tmp_path, train=loader)
+    assert adagp.Run(tmp_path / "bp-1ep-b10-seed0").config["train_data"] == "other in every call"
+
+
+@pytest.mark.parametrize("score", [lambda o, t: (o.argmax(1) == t).float().mean() * 100,
+                                   lambda o, t: 34.4])  # fmt: skip
+def test_a_score_of_the_whole_batch_is_refused(tmp_path, score):
+    with pytest.raises(adagp.UsageError, match=r"score: it gave a .*one number for each example"):
+        compare(tmp_path, score=score)
+    assert not list(tmp_path.glob("*/summary.json"))
+
+
+def test_an_optimizer_of_the_model(tmp_path):
+    rates = []
+
+    def make(model):
+        groups = [{"params": [p for n, p in model.named_parameters() if "bias" not in n]},
+                  {"params": [p for n, p in model.named_parameters() if "bias" in n], "lr": 0.01}]
+        made = torch.optim.SGD(groups, lr=0.1)
+        rates.append([group["lr"] for group in made.param_groups])
+        return made  # fmt: skip
+
+    compare(tmp_path, optimizer=make)
+    assert rates and all(found == [0.1, 0.01] for found in rates)
+
+
+class Fixed(nn.Module):
+    """Takes images of side 8 alone, as a vision transformer does."""
+
+    def __init__(self):
+        super().__init__()
+        self.out = nn.Linear(192, 4)
+
+    def forward(self, x):
+        assert x.shape[-1] == 8, "Wrong image size"
+        return self.out(x.flatten(1))
+
+
+def test_a_network_of_one_image_size(tmp_path):
+    with pytest.raises(adagp.UsageError, match=r"methods: 'progressive': .*side 4.*Wrong image size"):
+        compare(tmp_path, Fixed, methods=["progressive"])
+    assert not list(tmp_path.iterdir())
+    with pytest.warns(UserWarning, match="'progressive' is left out") as said:
+        dry = adagp.compare(Fixed, TRAIN, TEST, epochs=1, seeds=1, folder=tmp_path, dry_run=True,
+                            progress=False, device="cpu", optimizer=sgd)  # fmt: skip
+    assert {row["method"] for row in dry.rows} == {"bp", "stored-loss", "skip"}
+    assert sum("left out" in str(w.message) for w in said) == 2
+
+
+def kept(net):
+    net.requires_grad_(False)
+    return net
+
+
+def in_dict():
+    class Named(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.net = network()
+
+        def forward(self, x):
+            return {"logits": self.net(x)}
+
+    return Named()
+
+
+def loader_of(*tensors, **options):
+    return DataLoader(TensorDataset(*tensors), batch_size=10, **options)
+
+
+X, Y = data().tensors
+TEXTS = DataLoader([(x, "cat") for x in X], batch_size=10)
+
+
+@pytest.mark.parametrize(("options", "text"), [
+    ({"train": loader_of((X * 9).to(torch.uint8), Y)}, "train_loader: .*torch.uint8"),
+    ({"train": loader_of(X.double(), Y)}, "train_loader: .*torch.float64"),
+    ({"train": loader_of(X, Y + 3)}, "labels 3 to 6, and the network has 4 outputs"),
+    ({"train": TEXTS}, "train_loader: its targets are a tuple"),
+    ({"test": loader_of(X, Y + 3)}, "labels 3 to 6"),
+    ({"train": loader_of(X, Y, Y)}, r"a list of 3 instead of \(inputs, targets\)"),
+    ({"train": loader_of(X[:0], Y[:0])}, "train_loader: its data set has no examples"),
+    ({"test": loader_of(X[:0], Y[:0])}, "test_loader: its data set has no examples"),
+    ({"train": DataLoader(data(), batch_size=99)}, "batch size is 99.* has 40 examples"),
+    ({"make": in_dict}, "the network gives a dict"),
+    ({"make": lambda: kept(network())}, "nothing to train"),
+    ({"make": lambda: network().to("meta")}, "meta device"),
+    ({"make": lambda: 3 / 0}, "model_fn: .*ZeroDivisionError"),
+    ({"make": network()}, "model_fn: got a network .Sequential."),
+    ({"make": "resnet18"}, "model_fn: got 'resnet18', expected a function"),
+    ({"make": lambda net=network(): net}, "the same weights twice"),
+    ({"optimizer": "adam"}, "optimizer: got 'adam'; give a function"),
+    ({"optimizer": sgd(network().parameters())}, "optimizer: got a SGD of one network's"),
+    ({"optimizer": lambda p: 3}, "optimizer: it returned a int"),
+    ({"optimizer": lambda: 3}, "optimizer: calling it failed"),
+    ({"loss": "mse"}, "loss: got 'mse', expected a function"),
+    ({"score": 3}, "score: got 3, expected a function"),
+    ({"loss": lambda o, t: o.nonsense}, "a trial step of method 'bp' failed: AttributeError"),
+    ({"epochs": "2"}, "epochs is '2', expected a whole number"),
+    ({"seeds": "3"}, "seeds: got '3'"),
+    ({"device": "cuda:99"}, "device: 'cuda:99'"),
+])  # fmt: skip
+@pytest.mark.parametrize("dry_run", [False, True])
+def test_what_cannot_be_trained_is_refused_before_the_first_run(tmp_path, options, text, dry_run):
+    with pytest.raises(adagp.UsageError, match=text):
+        compare(tmp_path, dry_run=dry_run, **options)
+    assert not list(tmp_path.iterdir())
+
+
+def test_torchs_error_is_the_cause(tmp_path):
+    with pytest.raises(adagp.UsageError) as error:
+        compare(tmp_path, train=loader_of(X.double(), Y))
+    assert isinstance(error.value.__cause__, RuntimeError)
+
+
+def test_a_file_in_place_of_the_folder(tmp_path):
+    (tmp_path / "a").write_text("")
+    with pytest.raises(adagp.DataError, match="a: is a file"):
+        compare(tmp_path / "a")
+
+
+def test_a_loss_over_the_limit_is_divergence(tmp_path):
+    with pytest.raises(adagp.DivergedError, match="more than 10000 is divergence"):
+        compare(tmp_path, loss=weighted(1e15), optimizer=lambda p: torch.optim.SGD(p, lr=1e-20))
+    assert not adagp.Run(tmp_path / "bp-1ep-b10-seed0").finished
+
+
+def test_nothing_is_written_of_a_network_that_cannot_be_counted(capfd):
+    from adagp._lab_costs import Costs
+
+    class Branches(Fixed):
+        def forward(self, x):
+            return super().forward(x) if x.sum() > 0 else self.out(x.flatten(1))
+
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        costs = Costs(Branches(), torch.zeros(3, 8, 8), [4])
+    assert ["counted by pixels" in str(w.message) for w in said].count(True) == 1
+    assert costs.backprop(4) == 0.25
+    assert "".join(capfd.readouterr()) == ""
