@@ -1,6 +1,8 @@
 #include "adagp/pipeline/partition.h"
 
 #include <algorithm>
+#include <bit>
+#include <cstdint>
 #include <limits>
 
 #include "adagp/core/error.h"
@@ -29,46 +31,79 @@ void check_items(const std::vector<Item>& items, int stages, double limit) {
   }
 }
 
+// Cuts of the first items of a list into stages, front to back: a stage ends where the next item
+// would take it over `most` or over the limit of bytes. No other cut gets further with as many
+// stages. Costs are added up in the order of the items, here and in the result.
+class FrontToBack {
+ public:
+  FrontToBack(const std::vector<Item>& items, double limit)
+      : items_(items), limit_(limit > 0 ? limit : kNever) {}
+
+  // How many of the first `count` items `stages` stages hold.
+  size_t reach(size_t count, size_t stages, double most) const {
+    double cost = 0, bytes = 0;
+    for (size_t i = 0; i < count; ++i) {
+      cost += items_[i].cost;
+      bytes += items_[i].bytes;
+      if (cost <= most && bytes <= limit_) continue;
+      if (stages-- <= 1) return i;
+      cost = items_[i].cost;
+      bytes = items_[i].bytes;
+    }
+    return count;
+  }
+
+  // The smallest `most` with which `stages` stages hold the first `count` items, up to `enough`,
+  // with which they do. Not negative doubles are in the order of their bits, so that halving the
+  // bits ends after at most 64 steps, exactly.
+  double least(size_t count, size_t stages, double enough) const {
+    double largest = 0;  // of a single item: it fits into no less
+    for (size_t i = 0; i < count; ++i) largest = std::max(largest, items_[i].cost);
+    auto low = std::bit_cast<uint64_t>(largest), high = std::bit_cast<uint64_t>(enough);
+    while (low < high) {
+      const uint64_t middle = low + (high - low) / 2;
+      const bool holds = reach(count, stages, std::bit_cast<double>(middle)) == count;
+      (holds ? high : low) = holds ? middle : middle + 1;
+    }
+    return std::bit_cast<double>(high);
+  }
+
+ private:
+  const std::vector<Item>& items_;
+  double limit_;
+};
+
+double cost_of(const std::vector<Item>& items, size_t begin, size_t end) {
+  double cost = 0;
+  for (size_t i = begin; i < end; ++i) cost += items[i].cost;
+  return cost;
+}
+
 }  // namespace
 
 Partition partition(const std::vector<Item>& items, int stages, double limit) {
   check_items(items, stages, limit);
-  const size_t count = items.size(), parts = static_cast<size_t>(stages);
-  // best[k][i]: largest cost of the first i items in k stages; from[k][i]: where the last begins.
-  std::vector<std::vector<double>> best(parts + 1, std::vector<double>(count + 1, kNever));
-  std::vector<std::vector<size_t>> from(parts + 1, std::vector<size_t>(count + 1, 0));
-  best[0][0] = 0;
-  for (size_t k = 1; k <= parts; ++k) {
-    for (size_t i = k; i <= count; ++i) {
-      double cost = 0, bytes = 0;
-      for (size_t j = i; j-- > k - 1;) {
-        cost += items[j].cost;
-        bytes += items[j].bytes;
-        // A longer last stage only gets worse.
-        if (cost >= best[k][i] || (limit > 0 && bytes > limit)) break;
-        const double largest = std::max(best[k - 1][j], cost);
-        if (largest < best[k][i]) {
-          best[k][i] = largest;
-          from[k][i] = j;
-        }
-      }
-    }
-  }
-  if (best[parts][count] == kNever) {
-    throw UsageError(core::cat("partition: no cut of ", count, " layers into ", stages,
+  const FrontToBack cuts(items, limit);
+  double most = cost_of(items, 0, items.size());
+  if (cuts.reach(items.size(), static_cast<size_t>(stages), most) < items.size()) {
+    throw UsageError(core::cat("partition: no cut of ", items.size(), " layers into ", stages,
                                " stages keeps ", core::human_bytes(limit),
                                " per stage; use more stages or a higher limit"));
   }
+  // From the last stage to the first: the best that is possible for what is left, and the shortest
+  // last stage with which it is.
   Partition result;
-  result.largest = best[parts][count];
-  for (size_t k = parts, end = count; k > 0; --k) {
-    const size_t first = from[k][end];
-    double cost = 0;
-    for (size_t j = first; j < end; ++j) cost += items[j].cost;
-    result.first.insert(result.first.begin(), first);
-    result.cost.insert(result.cost.begin(), cost);
+  size_t end = items.size();
+  for (auto left = static_cast<size_t>(stages); left > 0; --left) {
+    most = cuts.least(end, left, most);
+    const size_t first = left == 1 ? 0 : std::min(end - 1, cuts.reach(end, left - 1, most));
+    result.first.push_back(first);
+    result.cost.push_back(cost_of(items, first, end));
     end = first;
   }
+  std::reverse(result.first.begin(), result.first.end());
+  std::reverse(result.cost.begin(), result.cost.end());
+  result.largest = *std::max_element(result.cost.begin(), result.cost.end());
   return result;
 }
 

@@ -19,9 +19,11 @@ struct Partition {
   double largest = 0;
 };
 
-// The cut with the smallest largest stage cost: exact, by dynamic programming. Every stage has an
-// item, and none has more than `limit` bytes (0: no limit). Throws UsageError with the numbers when
-// there are fewer items than stages or no cut keeps the limit.
+// The cut with the smallest largest stage cost, exact. Of several the one with the shortest last
+// stage, and so on for the stages before it. Every stage has an item, and none has more than
+// `limit` bytes (0: no limit). The time grows with stages x items, the memory with the stages.
+// Throws UsageError with the numbers when there are fewer items than stages or no cut keeps the
+// limit.
 Partition partition(const std::vector<Item>& items, int stages, double limit = 0);
 
 }  // namespace adagp::pipeline

@@ -72,6 +72,33 @@ TEST(PipelinePartition, BetterThanGreedy) {
   EXPECT_EQ(partition(items, 2).largest, 8);
 }
 
+// Of equally good cuts: the shortest last stage, then the best of what is left.
+TEST(PipelinePartition, WhichOfEqualCuts) {
+  const std::vector<Item> ten(10, Item{"", 0.1});
+  EXPECT_EQ(partition(ten, 4).first, (std::vector<size_t>{0, 3, 6, 9}));
+  const std::vector<Item> last = {{"a", 1}, {"b", 1}, {"c", 1}, {"d", 1}, {"e", 4}};
+  EXPECT_EQ(partition(last, 3).first, (std::vector<size_t>{0, 2, 4}));
+}
+
+// Looking at every pair of a million layers would take as long as all other tests together.
+TEST(PipelinePartition, AMillionLayers) {
+  std::vector<Item> items(1'000'000);
+  std::mt19937 random(7);
+  double total = 0, largest = 0;
+  for (Item& item : items) {
+    item.cost = random() % 1000;
+    total += item.cost;
+    largest = std::max(largest, item.cost);
+  }
+  for (const int stages : {1, 4, 16}) {
+    const Partition cut = partition(items, stages);
+    ASSERT_EQ(cut.first.size(), static_cast<size_t>(stages));
+    // No stage can be below the mean, and none need be above it by more than a layer.
+    EXPECT_GE(cut.largest, total / stages);
+    EXPECT_LE(cut.largest, total / stages + largest);
+  }
+}
+
 TEST(PipelinePartition, ErrorsCarryTheNumbers) {
   const std::vector<Item> items = {{"conv", 1, 100}, {"fc", 1, 2000}};
   const auto message = [&](int stages, double limit) -> std::string {
