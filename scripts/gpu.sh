@@ -36,8 +36,11 @@ args() {
   local folder
   folder=$(deps)
   [[ -z $folder ]] || echo "-DADAGP_DEPS_DIR=$folder"
-  # The default compiler of such machines may have no shared libstdc++, which LibTorch needs.
-  [[ -n ${CXX:-} || ! -x /usr/bin/g++ ]] || echo -DCMAKE_CXX_COMPILER=/usr/bin/g++
+  # The compiler of such machines, also one that CXX names, may have no shared libstdc++, which LibTorch needs.
+  if [[ -x /usr/bin/g++ && $("${CXX:-c++}" -print-file-name=libstdc++.so 2>/dev/null) != /* ]]; then
+    say "${CXX:-c++} has no shared libstdc++, which LibTorch needs: compiling with /usr/bin/g++"
+    echo -DCMAKE_CXX_COMPILER=/usr/bin/g++
+  fi
   command -v nvcc >/dev/null || [[ -n ${CUDACXX:-} || ! -x /usr/local/cuda/bin/nvcc ]] ||
     echo -DCMAKE_CUDA_COMPILER=/usr/local/cuda/bin/nvcc
 }

@@ -1,4 +1,4 @@
-"""A GPU is here when the driver says so: scripts/have_gpu.sh, which set-up and CMake ask."""
+"""A GPU is here when the driver says so: scripts/have_gpu.sh, which set-up and CMake ask. And the compiler there."""
 
 import os
 import shutil
@@ -51,3 +51,17 @@ def test_without_the_tool_its_library_is_asked(tmp_path, devices):
     subprocess.run(["gcc", "-shared", "-fPIC", f"-DDEVICES={devices}", "-Wl,-soname,libcuda.so.1",
                     source, "-o", library], check=True)
     assert found(tmp_path, LD_LIBRARY_PATH=str(tmp_path)) == (devices > 0)
+
+
+@pytest.mark.skipif(not os.path.exists("/usr/bin/g++"), reason="no /usr/bin/g++ to fall back on")
+@pytest.mark.parametrize("library, chosen", [("libstdc++.so", True), ("/usr/lib/libstdc++.so", False)])
+def test_a_compiler_without_the_shared_library_is_not_used(tmp_path, library, chosen):
+    """CXX of a GPU node may name a compiler that has the static libstdc++ alone."""
+    compiler = tmp_path / "g++"
+    compiler.write_text(f"#!/bin/sh\necho {library}\n")
+    compiler.chmod(0o755)
+    done = subprocess.run([ROOT / "scripts/gpu.sh", "args"], text=True, capture_output=True,
+                          env={**os.environ, "CXX": str(compiler)})
+    assert done.returncode == 0
+    assert ("-DCMAKE_CXX_COMPILER=/usr/bin/g++" in done.stdout.split()) == chosen
+    assert (str(compiler) in done.stderr) == chosen
