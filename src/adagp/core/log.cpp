@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <cstdio>
 #include <cstdlib>
 #include <memory>
 
@@ -24,6 +25,16 @@ spdlog::logger& logger() {
     return made;
   }();
   return *instance;
+}
+
+// What was printed before must stand before it where both go to one file, and in whole lines. Only
+// the first line begins with a level: none that came from a file can pass for a message of ours.
+std::string prepared(const std::string& message) {
+  std::fflush(stdout);  // an error shows at the end, in flush_stdout()
+  std::string out;
+  for (const char c : printable(message))
+    out += c == '\n' ? std::string("\n  ") : std::string(1, c);
+  return out;
 }
 
 }  // namespace
@@ -54,16 +65,16 @@ bool log_wants(LogLevel level) {
 }
 
 void log_debug(const std::string& message) {
-  logger().debug(printable(message));
+  if (log_wants(LogLevel::kDebug)) logger().debug(prepared(message));
 }
 void log_info(const std::string& message) {
-  logger().info(printable(message));
+  if (log_wants(LogLevel::kInfo)) logger().info(prepared(message));
 }
 void log_warning(const std::string& message) {
-  logger().warn(printable(message));
+  if (log_wants(LogLevel::kWarning)) logger().warn(prepared(message));
 }
 void log_error(const std::string& message) {
-  logger().error(printable(message));
+  if (log_wants(LogLevel::kError)) logger().error(prepared(message));
 }
 
 bool stderr_is_terminal() {

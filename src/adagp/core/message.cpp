@@ -1,6 +1,7 @@
 #include "adagp/core/message.h"
 
 #include <algorithm>
+#include <filesystem>
 #include <new>
 
 #include "adagp/core/text.h"
@@ -45,6 +46,9 @@ std::optional<double> failed_allocation(const std::exception& error) {
 }
 
 std::string plain_message(const std::exception& error) {
+  if (const auto* of_file = dynamic_cast<const std::filesystem::filesystem_error*>(&error)) {
+    return cat(of_file->path1().string(), ": ", of_file->code().message());
+  }
   const auto bytes = failed_allocation(error);
   if (!bytes) return without_json_names(without_trace(error.what()));
   return cat("out of memory", *bytes > 0 ? ": " + human_bytes(*bytes) + " more were asked for" : "",

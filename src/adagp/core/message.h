@@ -8,7 +8,8 @@
 namespace adagp::core {
 
 // The text without the stack trace that LibTorch adds and without the JSON library's names; of an
-// allocation that failed, how much it was and what to do.
+// allocation that failed, how much it was and what to do; of a file, its name and the system's
+// reason.
 std::string plain_message(const std::exception& error);
 
 // Bytes that could not be had, 0 when the error does not tell; nothing: it is another error. Of

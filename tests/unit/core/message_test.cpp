@@ -2,6 +2,7 @@
 
 #include "adagp/core/message.h"
 
+#include <filesystem>
 #include <new>
 #include <stdexcept>
 
@@ -24,6 +25,13 @@ TEST(Message, LosesTheNamesOfTheJsonLibrary) {
   EXPECT_EQ(plain_message(error), "parse error at line 1: ends");
   const std::runtime_error cut("[json.exception.");
   EXPECT_EQ(plain_message(cut), "[json.exception.");
+}
+
+TEST(Message, OfAFileSaysItsNameAndTheReason) {
+  namespace fs = std::filesystem;
+  const fs::filesystem_error error("cannot check", fs::path("runs/a"),
+                                   std::make_error_code(std::errc::filename_too_long));
+  EXPECT_EQ(plain_message(error), "runs/a: File name too long");
 }
 
 TEST(Message, OfAFailedAllocationSaysWhatToDo) {
