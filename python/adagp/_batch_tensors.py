@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 
@@ -45,3 +46,19 @@ def map_tensors(value: Any, change: Callable[[Any], Any]) -> Any:
     if isinstance(value, (tuple, list)):
         return type(value)(map_tensors(item, change) for item in value)
     return change(value) if hasattr(value, "ndim") and hasattr(value, "to") else value
+
+
+@contextmanager
+def norms_kept(model: Any) -> Iterator[None]:
+    """Inside, batch norms do not move their running statistics."""
+    from torch.nn.modules.batchnorm import _BatchNorm
+
+    norms = [module for module in model.modules() if isinstance(module, _BatchNorm)]
+    before = [norm.momentum for norm in norms]
+    for norm in norms:
+        norm.momentum = 0.0
+    try:
+        yield
+    finally:
+        for norm, momentum in zip(norms, before, strict=True):
+            norm.momentum = momentum

@@ -5,8 +5,7 @@ from __future__ import annotations
 import copy
 import math
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -24,7 +23,9 @@ from ._lab_job import (
     plan_loader,
     seed_all,
 )
+from ._lab_records import PROBE_EVERY, TrainRecords, mean_probes, write_layers
 from ._lab_setting import LOSS_LIMIT, TRIED, cross_entropy
+from ._progress import Progress
 from .errors import DivergedError, UsageError
 from .writer import RunWriter
 
@@ -45,7 +46,7 @@ class Training:
         self.seconds = self.eval_seconds = self.cost = 0.0
         self.examples: float = 0  # that steps have seen; NaN: not counted
         self.best = -math.inf
-        self._prediction: Any = None
+        self.prediction: Any = None
         sampler: Any = self.plan
         self._schedule = _core.Schedule(
             setting.schedule if job.method in PREDICTING else "bp", job.epochs
@@ -56,10 +57,10 @@ class Training:
             from .predict import wrap
 
             kind: Any = job.method
-            self._prediction = wrap(
+            self.prediction = wrap(
                 self.model, self.optimizer, schedule=setting.schedule, epochs=job.epochs,
                 steps_per_epoch=len(self.plan), method=kind,
-                seed=job.seed, probe_every=0,
+                seed=job.seed, probe_every=PROBE_EVERY,
             )  # fmt: skip
         self.loader = plan_loader(setting.train_loader, sampler)
         if setting.compile:
@@ -86,32 +87,12 @@ class Training:
         mean: torch.Tensor = losses.mean()
         return mean
 
-    @contextmanager
-    def _norms(self) -> Iterator[None]:
-        """low-res keeps the running statistics of norms on small images, as the engine does:
-        activations of small images are others, and evaluation is on whole ones."""
-        kept = "low-res" in self.job.method and self.plan.image_side != 0
-        if not kept or self.setting.settings.get("low_res.move_statistics"):
-            yield
-            return
-        from torch.nn.modules.batchnorm import _BatchNorm
-
-        norms = [m for m in self.model.modules() if isinstance(m, _BatchNorm)]
-        before = [norm.momentum for norm in norms]
-        for norm in norms:
-            norm.momentum = 0.0
-        try:
-            yield
-        finally:
-            for norm, momentum in zip(norms, before, strict=True):
-                norm.momentum = momentum
-
     def one_batch(self, inputs: Any, targets: Any) -> torch.Tensor:
         """One step on a batch as the network sees it; the loss, on its device."""
-        if self._prediction is not None:
-            found: torch.Tensor = self._prediction.step(lambda: self._batch_loss(inputs, targets))
+        if self.prediction is not None:
+            found: torch.Tensor = self.prediction.step(lambda: self._batch_loss(inputs, targets))
             return found
-        with self._norms():
+        with self.plan.norms(self.model):
             loss = self._batch_loss(inputs, targets)
         self.optimizer.zero_grad(set_to_none=True)
         loss.backward()  # type: ignore[no-untyped-call]
@@ -124,14 +105,15 @@ class Training:
         work = self.setting.costs.batch(self.job.method, predicted, side, examples)
         self.cost += work / epoch_examples(self.plan)
 
-    def train_epoch(self) -> float:
-        """The mean training loss of the epoch."""
+    def train_epoch(self, records: TrainRecords, moved: Callable[[float], None]) -> float:
+        """The mean training loss of the epoch. `moved` hears which share of the run is done."""
         import torch
 
         seed_all(self.job.seed, self.epoch + 1)
         self.model.train()
         total = torch.zeros((), device=self.setting.device)
         self.synchronize()
+        probing = self._probe_seconds()
         start = time.perf_counter()
         position, seen = -1, 0
         for batch in self.loader:
@@ -150,9 +132,12 @@ class Training:
                 total += loss * examples
                 seen += examples
             self.step += 1
+            records.batch(self.step, total, seen, **self._figures())
+            moved(self.plan.progress)
         self._pass_over(position)
         self.synchronize()
-        self.seconds += time.perf_counter() - start
+        self.seconds += time.perf_counter() - start - (self._probe_seconds() - probing)
+        records.batch(self.step, total, seen, last=True, **self._figures())
         self.examples += seen
         self.epoch += 1
         mean = float(total) / max(seen, 1)
@@ -162,6 +147,15 @@ class Training:
                 f"than {LOSS_LIMIT:g} is divergence; lower the learning rate (optimizer=)"
             )
         return mean
+
+    def _probe_seconds(self) -> float:
+        return self.prediction.probe_seconds if self.prediction is not None else 0.0
+
+    def _figures(self) -> dict[str, float]:
+        """Of a "train" record, besides its loss."""
+        batches = max(self.bp_batches + self.gp_batches, 1)
+        rate = float(self.optimizer.param_groups[0]["lr"])
+        return {"lr": rate, "gp_share": self.gp_batches / batches}
 
     def _next_position(self, position: int) -> int:
         position += 1
@@ -230,8 +224,8 @@ class Training:
         for side, count in shapes:
             part = map_images(inputs[:count], partial(shrunk, side=side))
             forward = partial(self._mean_loss, part, targets[:count])
-            if self._prediction is not None:
-                self._prediction.warm_up(forward)
+            if self.prediction is not None:
+                self.prediction.warm_up(forward)
             else:
                 forward().backward()  # type: ignore[no-untyped-call]
             self.optimizer.step()
@@ -277,16 +271,16 @@ class Training:
         state = {name: getattr(self, name) for name in names}
         state |= {"model": self.model.state_dict(), "optimizer": self.optimizer.state_dict()}
         state["plan"] = self.plan.state_dict()
-        if self._prediction is not None:
-            state["prediction"] = self._prediction.state_dict()
+        if self.prediction is not None:
+            state["prediction"] = self.prediction.state_dict()
         return state
 
     def load(self, state: dict[str, Any]) -> None:
         self.model.load_state_dict(state.pop("model"))
         self.optimizer.load_state_dict(state.pop("optimizer"))
         self.plan.load_state_dict(state.pop("plan"))
-        if self._prediction is not None:
-            self._prediction.load_state_dict(state.pop("prediction"))
+        if self.prediction is not None:
+            self.prediction.load_state_dict(state.pop("prediction"))
         self.examples = math.nan  # checkpoints of earlier versions do not tell
         for name, value in state.items():
             setattr(self, name, value)
@@ -309,25 +303,30 @@ def _check_one_each(name: str, values: Any, examples: int) -> None:
         )
 
 
-def train_run(setting: Setting, job: Job, writer: RunWriter, told: Callable[[str], None]) -> None:
+def train_run(setting: Setting, job: Job, writer: RunWriter, shown: Progress) -> None:
     """Trains to the end, from the folder's checkpoint if it has one."""
     training = Training(setting, job)
     state = writer.resume()
     training.warm_up()
     if state is not None:
         training.load(state)
+        shown.found(training.epoch / job.epochs)
+    records = TrainRecords(training.prediction)
+    if job.method == "adagp" and setting.costs.table is not None:
+        write_layers(writer, setting.costs.table, training.prediction.layers)
     loss = score = math.nan
     while training.epoch < job.epochs:
-        mean = training.train_epoch()
+        mean = training.train_epoch(records, shown.moved)
         loss, score = training.evaluate()
         training.best = max(training.best, score)
+        records.write(writer, training.epoch - 1)
         writer.record(
             "epoch", step=training.step, epoch=training.epoch - 1, train_loss=mean, test_loss=loss,
             train_seconds=training.seconds, cost_epochs=training.cost, examples=training.examples,
-            **{f"test_{setting.metric}": score},
+            **{f"test_{setting.metric}": score}, **mean_probes(training.prediction),
         )  # fmt: skip
         writer.save(training.state(), step=training.step)
-        told(f"epoch {training.epoch} of {job.epochs}, {setting.metric} {score:.2f}")
+        shown.epoch(training.epoch, job.epochs, f"{setting.metric} {score:.2f}")
     if math.isnan(score):  # the last epoch was done, and the summary was not written
         loss, score = training.evaluate()
     writer.save_weights(training.model.state_dict())
@@ -341,4 +340,5 @@ def train_run(setting: Setting, job: Job, writer: RunWriter, told: Callable[[str
         gp_batches=training.gp_batches, cost_epochs=training.cost, input=side,
         train_examples=training.plan.examples, test_examples=len(setting.test_loader.dataset),
         model=setting.names["model"], data=setting.names["data"],
+        **mean_probes(training.prediction),
     )  # fmt: skip

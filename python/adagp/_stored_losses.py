@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .errors import DataError, UsageError
+from .errors import DataError, DivergedError, UsageError
 
 if TYPE_CHECKING:
     import torch
@@ -75,7 +75,24 @@ class StoredLosses:
         """The table on the host, as it is when an epoch begins; every process gets all losses."""
         self.share()
         self._begin = self._table.cpu().numpy().copy()
+        self._check(self._begin)
         return self._begin
+
+    @staticmethod
+    def _check(losses: Any) -> None:
+        broken = np.flatnonzero(~np.isfinite(losses))
+        if len(broken):
+            raise DivergedError(
+                f"loss: {len(broken)} of {len(losses)} examples have a loss that is not finite "
+                f"(example {broken[0]}: {losses[broken[0]]}); lower the learning rate, or look at "
+                "these examples"
+            )
+        negative = np.flatnonzero((losses < 0) & (losses != UNSEEN))
+        if len(negative):
+            raise UsageError(
+                f"loss: example {negative[0]} has the loss {losses[negative[0]]}; a plan that "
+                "chooses examples by their losses needs losses of 0 or more"
+            )
 
     def at_begin(self) -> Any:
         return self._begin

@@ -6,14 +6,17 @@ Choice, order and sizes come from the C++ engine; equal seeds give its examples.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from . import _core
-from ._batch_tensors import map_images, shrunk, to_device
+from ._arguments import text, whole
+from ._batch_tensors import map_images, norms_kept, shrunk, to_device
 from ._plan_input import check_read, examples_of, side_of
 from ._rates import Rates
 from ._stored_losses import StoredLosses
@@ -52,7 +55,8 @@ class Plan:
         world: int = 1,
         settings: Mapping[str, Any] | None = None,
     ) -> None:
-        self.method, self.epochs, self.batch_size, self.seed = method, epochs, batch_size, seed
+        self.method, self.seed = text(method, "method"), whole(seed, "seed")
+        self.epochs, self.batch_size = whole(epochs, "epochs", 1), whole(batch_size, "batch_size", 1)
         self._set_part(rank, world)
         self.auto_advance = True  # iterating again begins the next epoch; else set_epoch alone does
         self._schedule, self._settings = schedule, dict(settings or {})
@@ -73,7 +77,9 @@ class Plan:
         self._start = 0  # batches of this epoch that were done before a checkpoint
         self._position = -1  # the batch in hand; -1: before the first
         self._shrunk = self._counted = False  # what was done with it
+        self._losses_given = self._sides_asked = False  # of any batch of this epoch
         self._given_out = False  # the sampler gave out all batches of this epoch
+        self._warn_of_one_batch()
 
     @staticmethod
     def methods() -> dict[str, str]:
@@ -116,13 +122,34 @@ class Plan:
             # A loader that was made and not used may have taken all index lists.
             self._given_out = self._start >= len(self._counts)
             return
+        if epoch > self._epoch >= 0:
+            self._check_epoch()
         self._lay_out(epoch, self._losses.collected() if self._losses else None)
+
+    def _check_epoch(self) -> None:
+        """The loop did in this epoch what the plan relies on; else it trains something else."""
+        if self.taken == self._start and not (self._given_out and self._start < len(self._counts)):
+            return
+        if self.by_loss and not self._losses_given:
+            raise UsageError(
+                f"epoch {self._epoch} is over, and plan.loss() was not called: the plan "
+                f"{self.method!r} chooses examples by their losses, and without them at random; "
+                'give each batch to plan.loss(cross_entropy(..., reduction="none"))'
+            )
+        sides = {self._plan.shape(self._epoch, i)[0] for i in range(len(self._counts))} - {0}
+        if sides and not self._sides_asked:
+            raise UsageError(
+                f"epoch {self._epoch} is over, and its images were not made smaller: the plan "
+                f"{self.method!r} has images of side {', '.join(map(str, sorted(sides)))} there, in "
+                "larger batches; iterate over plan.batches(loader), or call plan.shrink(images)"
+            )
 
     def _lay_out(self, epoch: int, losses: Any) -> None:
         known = np.empty(0, np.float32) if losses is None else losses
         self._now = self._plan.epoch(epoch, known)
         self._epoch, self._start, self._position = epoch, 0, -1
         self._shrunk = self._counted = self._given_out = False
+        self._losses_given = self._sides_asked = False
         self._order = self._now.order
         self._begins = self._now.begins.tolist()
         self._counts = self._now.counts.tolist()
@@ -217,6 +244,7 @@ class Plan:
     @property
     def image_side(self) -> int:
         """Of the batch in hand; 0: as the data is."""
+        self._sides_asked = True
         return self._plan.shape(self.epoch, self.position)[0]
 
     @property
@@ -249,7 +277,7 @@ class Plan:
         """
         if self._position < 0 or self._counted:
             self.begin_batch()
-        self._counted = True
+        self._counted = self._losses_given = True
         begin, end = self._mine(self._position)
         if per_example.ndim != 1 or len(per_example) != end - begin:
             raise UsageError(
@@ -267,6 +295,13 @@ class Plan:
             return per_example.mean()
         # The mean over processes is then the mean over the batch, whatever its parts.
         return per_example.sum() * (self.world / self._counts[self._position])
+
+    def norms(self, model: Any) -> AbstractContextManager[None]:
+        """Around a forward pass: on small images of ``low-res`` batch norms keep their running
+        statistics, which are of whole images, as evaluation is. Else it does nothing."""
+        moves = self._settings.get("low_res.move_statistics", False)
+        kept = "low-res" in self.method and self.image_side != 0 and not moves
+        return norms_kept(model) if kept else nullcontext()
 
     def batches(self, loader: Any, device: Any = None) -> Iterator[Any]:
         """All batches that are left of all epochs, their images shrunk; ``loader`` has this plan as
@@ -293,12 +328,28 @@ class Plan:
     # ------------------------------------------------------------ before the run
 
     def shapes(self) -> list[tuple[int, int]]:
-        """(image side or 0, examples) of the batches of the run: what ``torch.compile`` meets."""
+        """(image side or 0, examples) of the batches of the run: what ``torch.compile`` meets. An
+        epoch whose rule keeps fewer examples than a large batch has is one smaller batch."""
         found: dict[tuple[int, int], None] = {}
         for begin, _, examples in self._plan.stages():
-            for position, count in enumerate(self._plan.counts(begin, examples)[:50]):
-                found[self._plan.shape(begin, position)[0], count // self.world] = None
+            for position, count in enumerate(self._plan.counts(begin, examples)):
+                side, most, _ = self._plan.shape(begin, position)
+                if self.by_loss:  # how many examples the rule keeps is not known before
+                    count = min(most or self.batch_size, self.examples)
+                mine = count * (self.rank + 1) // self.world - count * self.rank // self.world
+                found[side, mine] = None
         return list(found)
+
+    def _warn_of_one_batch(self) -> None:
+        for begin, _, examples in self._plan.stages():
+            side, most, _ = self._plan.shape(begin, 0)
+            if side and most >= examples:
+                warnings.warn(
+                    f"{self.method}: an epoch of images of side {side} is one batch of all "
+                    f"{examples} examples, and so one step; give more data or a smaller batch_size",
+                    stacklevel=3,
+                )
+                return
 
     def foreseen(self) -> list[tuple[int, int, int]]:
         """(image side or 0, examples, batches) of the run, as far as can be said before it."""

@@ -74,6 +74,7 @@ def test_the_examples_are_the_engines(method, tmp_path):
         plan.set_epoch(epoch)
         for position, batch in enumerate(plan):
             plan.begin_batch(position)
+            plan.loss(torch.tensor(losses)[batch])
             ours.append({"epoch": epoch, "batch": position, "side": plan.image_side,
                          "rate": plan.rate_factor, "progress": plan.progress,
                          "examples": batch})  # fmt: skip
@@ -225,6 +226,9 @@ def test_a_loop_without_helpers_advances_by_itself():
         (lambda: plan_of(settings={"stored_loss.powr": 1}), "stored_loss.power"),
         (lambda: plan_of(settings={"stored_loss.power": object()}), "is a object"),
         (lambda: plan_of().set_epoch(99), "expected 0 to 7"),
+        (lambda: adagp.Plan("bp", 100, batch_size="32", epochs=2), "batch_size is '32'"),
+        (lambda: adagp.Plan("bp", 100, batch_size=8, epochs=2.0), "epochs is 2.0"),
+        (lambda: adagp.Plan(3, 100, batch_size=8, epochs=2), "method is 3, expected a text"),
         (lambda: plan_of().loss(torch.tensor(1.0)), "one loss for each example"),
         (lambda: plan_of().loss(torch.ones(3)), r"shape \(3,\)"),
         (lambda: next(plan_of().batches([1])), "batch_sampler=plan"),
@@ -235,13 +239,100 @@ def test_bad_input_names_the_argument(make, text):
         make()
 
 
-def test_a_nan_loss_counts_as_unseen():
+@pytest.mark.parametrize("method", ["stored-loss", "infobatch", "progressive+stored-loss"])
+def test_a_forgotten_loss_is_refused_when_the_first_epoch_is_over(method):
+    plan = plan_of(method)
+    loader = DataLoader(images(), batch_sampler=plan)
+    with pytest.raises(adagp.UsageError, match=r"epoch 0 is over, and plan.loss\(\) was not called"):
+        for _ in plan.batches(loader):
+            assert plan.epoch == 0
+    plan = plan_of(method)
+    loader = DataLoader(images(), batch_sampler=plan)
+    list(loader)
+    with pytest.raises(adagp.UsageError, match=r"plan.loss\(\) was not called"):
+        list(loader)
+
+
+def test_forgotten_small_images_are_refused_when_the_first_epoch_is_over():
+    plan = plan_of("progressive")
+    loader = DataLoader(images(), batch_sampler=plan)
+    for _, _, numbers in loader:
+        plan.loss(losses_of(numbers))
+    with pytest.raises(adagp.UsageError, match="images of side 8 there.*plan.shrink"):
+        next(iter(loader))
+    plan = plan_of("progressive")
+    for _ in range(2):  # a loop that makes images smaller in its own way
+        for _, _, numbers in DataLoader(images(), batch_sampler=plan):
+            plan.loss(losses_of(numbers))
+            assert plan.image_side == 8
+    assert plan.epoch == 1
+
+
+def test_nothing_is_refused_after_a_restart_between_epochs():
+    plan = plan_of("stored-loss")
+    run(plan, stop=len(plan))
+    again = plan_of("stored-loss")
+    again.load_state_dict(plan.state_dict())
+    again.next_epoch()
+    assert again.epoch == 1
+
+
+@pytest.mark.parametrize(("value", "error", "text"), [
+    (float("nan"), adagp.DivergedError, "1 of 100 examples have a loss that is not finite"),
+    (float("inf"), adagp.DivergedError, r"\(example \d+: inf\)"),
+    (-0.5, adagp.UsageError, "has the loss -0.5; .*losses of 0 or more"),
+])  # fmt: skip
+def test_losses_that_cannot_be_chosen_by_are_refused(value, error, text):
     plan = plan_of("stored-loss", epochs=3)
-    for batch in plan:
+    for position, batch in enumerate(plan):
         plan.begin_batch()
-        plan.loss(torch.full((len(batch),), float("nan")))
-    plan.next_epoch()
-    assert 3 <= len(plan) <= 12
+        losses = torch.ones(len(batch))
+        losses[0] = value if position == 3 else 1.0
+        plan.loss(losses)
+    with pytest.raises(error, match=text):
+        plan.next_epoch()
+
+
+@pytest.mark.parametrize("world", [1, 3])
+@pytest.mark.parametrize("method", ["bp", "low-res", "progressive", "progressive+stored-loss",
+                                    "low-res+stored-loss"])  # fmt: skip
+def test_shapes_are_those_that_come(method, world):
+    """Of sets that are not tiny; the second has a cycle of more than 50 batches."""
+    for examples, schedule in ((1000, "auto"), (1000, "60:1")):
+        plan = adagp.Plan(method, examples, batch_size=8, epochs=5, side=32, schedule=schedule,
+                          rank=world - 1, world=world)  # fmt: skip
+        found = set()
+        for epoch in range(5):
+            known = torch.linspace(0, 1, examples).numpy() if plan.by_loss else None
+            plan._lay_out(epoch, known)
+            for position in range(len(plan._counts)):
+                begin, end = plan._mine(position)
+                found.add((plan._plan.shape(epoch, position)[0], end - begin))
+        assert set(plan.shapes()) == found
+
+
+def test_shapes_of_a_tiny_set_are_the_most_that_comes():
+    with pytest.warns(UserWarning, match="epoch of images of side 8 is one batch of all 70"):
+        plan = adagp.Plan("progressive+stored-loss", 70, batch_size=20, epochs=6, side=16, seed=1)
+    most = dict(plan.shapes())
+    assert most[8] == 70 and most[0] == 20
+    for epoch in range(6):
+        plan._lay_out(epoch, torch.linspace(0, 1, 70).numpy())
+        for position, count in enumerate(plan._counts):
+            assert count <= most[plan._plan.shape(epoch, position)[0]]
+
+
+def test_norms_keep_their_statistics_on_small_images():
+    plan = plan_of("low-res", schedule="1:1")
+    norm = torch.nn.BatchNorm2d(3)
+    moved = {}
+    for position in range(2):
+        plan.begin_batch(position)
+        before = norm.running_mean.clone()
+        with plan.norms(norm):
+            norm(torch.rand(8, 3, 8, 8) + position)
+        moved[plan.image_side] = not torch.equal(before, norm.running_mean)
+    assert moved == {8: False, 0: True} and norm.momentum == 0.1
 
 
 @pytest.mark.parametrize("stop", [5, 7])
