@@ -10,6 +10,7 @@
 
 #include "adagp/core/error.h"
 #include "adagp/core/files.h"
+#include "adagp/core/foreign_json.h"
 #include "adagp/core/log.h"
 #include "adagp/core/output.h"
 #include "adagp/core/text.h"
@@ -54,20 +55,26 @@ std::string output_of(const std::vector<std::string>& words) {
   throw Error(text);
 }
 
-// The Verilator model of the program's machine: given, or built by the script of a checkout.
+// The Verilator model of the program's machine: given, or built by the script of the sources that
+// this program was built from. Nothing of the present folder is run because of its name alone.
 std::string model_of(const RunArgs& args, const rtl::Machine& machine) {
   if (!args.model.empty()) {
+    if (args.model.find('/') == std::string::npos) {
+      throw UsageError(core::cat("--model ", args.model,
+                                 ": expected a path with a slash, such as ./", args.model));
+    }
     if (access(args.model.c_str(), X_OK) != 0 || core::fs::is_directory(args.model)) {
       throw UsageError(core::cat("--model ", args.model, ": no executable file"));
     }
     return args.model;
   }
-  const char* script = "scripts/rtl_model.sh";
-  if (!core::fs::exists(script)) {
+  const std::string script = ADAGP_SOURCE_DIR "/scripts/rtl_model.sh";
+  std::error_code ignored;
+  if (!core::fs::is_regular_file(script, ignored)) {
     throw UsageError(
-        core::cat("rtl run: no model: give --model PATH (", script,
-                  " of the sources builds it and prints its path), or call this in the "
-                  "folder of the sources"));
+        core::cat("rtl run: no model: ", script,
+                  ", of the sources of this program, is not there; give --model PATH "
+                  "(scripts/rtl_model.sh of the sources builds it and prints its path)"));
   }
   core::log_info("rtl run: building the Verilator model (a minute the first time)");
   std::vector<std::string> words{script,
@@ -111,8 +118,8 @@ int run_run(const RunArgs& args) {
   }
   if (!args.vcd.empty()) words.insert(words.end(), {"--vcd", args.vcd});
   const std::string text = output_of(words);
-  const nlohmann::json seen = nlohmann::json::parse(text, nullptr, false);
-  if (seen.is_discarded() || !seen.contains("events") || !seen.contains("simulator")) {
+  const nlohmann::json seen = core::try_parse_json(text).value_or(nlohmann::json());
+  if (!seen.contains("events") || !seen.contains("simulator")) {
     throw DataError(core::cat("rtl run: ", words[0], " printed no counters; is it a model that ",
                               "scripts/rtl_model.sh built?"));
   }
@@ -139,11 +146,13 @@ void add_rtl_run(CLI::App& rtl, Action& action) {
   auto args = std::make_shared<RunArgs>();
   CLI::App* run = rtl.add_subcommand("run", "Runs a program on the Verilator model");
   run->add_option("program", args->program, "Program file")->required();
-  run->add_option("--model", args->model,
-                  "The model's executable (default: scripts/rtl_model.sh builds it)");
-  run->add_option("--stalls", args->stalls, "Share of cycles in which the outside memory stalls")
-      ->check(CLI::Range(0.0, 0.99));
-  run->add_option("--seed", args->seed, "Of the stalls")->capture_default_str();
+  run->add_option(
+      "--model", args->model,
+      "Path of the model's executable (default: scripts/rtl_model.sh of the sources builds it)");
+  add_number(*run, "--stalls", args->stalls, "Share of cycles in which the outside memory stalls",
+             0, 0.99);
+  add_number(*run, "--seed", args->seed, "Of the stalls", 0, std::numeric_limits<uint32_t>::max())
+      ->capture_default_str();
   run->add_option("--vcd", args->vcd, "Write a waveform");
   run->add_flag("--json", args->json, "JSON");
   run->footer(

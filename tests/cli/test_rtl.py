@@ -79,8 +79,6 @@ def test_a_cut_off_or_changed_program_is_refused(tmp_path):
         assert name in done.stderr
     done = adagp("rtl", "run", tmp_path / "missing.hex", code=3)
     assert "missing.hex" in done.stderr
-    done = adagp("rtl", "run", file, code=2, cwd=tmp_path)
-    assert "--model" in done.stderr
 
 
 def test_a_program_that_is_no_model_is_refused(tmp_path):
@@ -91,6 +89,22 @@ def test_a_program_that_is_no_model_is_refused(tmp_path):
     adagp("rtl", "run", file, "--model", "/bin/false", code=1)
     done = adagp("rtl", "run", file, "--model", tmp_path / "nothing", code=2)
     assert "no executable file" in done.stderr
+
+
+def test_nothing_of_the_present_folder_is_run_by_its_name(tmp_path):
+    file = tmp_path / "p.hex"
+    adagp("rtl", "program", "--model", "vgg8s", "-o", file)
+    for name in ("scripts/rtl_model.sh", "model"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(f"#!/bin/sh\n: > '{tmp_path}/was-run'\n")
+        (tmp_path / name).chmod(0o755)
+    # The script of the sources finds no bash: it is not to build a model here.
+    adagp("rtl", "run", file, code=1, cwd=tmp_path, env={"PATH": str(tmp_path)})
+    done = adagp("rtl", "run", file, "--model", "model", code=2, cwd=tmp_path, env={"PATH": str(tmp_path)})
+    assert "./model" in done.stderr
+    assert not (tmp_path / "was-run").exists()
+    adagp("rtl", "run", file, "--model", "./model", code=3, cwd=tmp_path)
+    assert (tmp_path / "was-run").exists()
 
 
 def test_another_dataflow_is_refused():
