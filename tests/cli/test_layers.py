@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import zipfile
 
 import pytest
 
@@ -69,6 +70,14 @@ def test_an_exported_network(tmp_path):
         ("0", "conv2d", 8 * 36 * 27), ("0/activation", "activation", 0), ("3", "linear", 288 * 5)]
     assert table["model"] == "mine" and table["input"] == "3x6x6"
     assert table["parameters"] == sum(p.numel() for p in model.parameters())
+
+
+def test_an_archive_with_two_networks_is_refused(tmp_path):
+    with zipfile.ZipFile(tmp_path / "two.pt2", "w") as archive:
+        for name in ("a/models/model.json", "b/models/model.json"):
+            archive.writestr(name, "{}")
+    err = adagp("layers", "--pt2", tmp_path / "two.pt2", "--csv", code=3).stderr
+    assert "two networks, a/models/model.json and b/models/model.json" in err
 
 
 def test_usage_errors(tmp_path):

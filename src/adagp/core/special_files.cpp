@@ -48,18 +48,36 @@ bool wait_for_bytes(int descriptor) {
   return false;
 }
 
+// Reading on would end other programs before it ends this one.
+void check_size(uintmax_t bytes, uintmax_t most, const fs::path& path) {
+  if (bytes <= most) return;
+  throw DataError(cat(path.string(), ": has ", human_bytes(static_cast<double>(bytes)),
+                      " or more, expected at most ", human_bytes(static_cast<double>(most))));
+}
+
+uintmax_t machine_memory() {
+  const long pages = ::sysconf(_SC_PHYS_PAGES), bytes = ::sysconf(_SC_PAGE_SIZE);
+  if (pages <= 0 || bytes <= 0) return std::numeric_limits<uintmax_t>::max();
+  return static_cast<uintmax_t>(pages) * static_cast<uintmax_t>(bytes);
+}
+
 }  // namespace
 
 std::string read_all(int descriptor, const fs::path& path) {
   struct stat status {};
   ::fstat(descriptor, &status);
   const bool regular = S_ISREG(status.st_mode);
+  const uintmax_t most = regular ? machine_memory() : machine_memory() / 4;
+  if (regular) check_size(static_cast<uintmax_t>(status.st_size), most, path);
   // The size is a hint: pipes have none, and a file may grow meanwhile.
   std::string bytes(regular ? static_cast<size_t>(status.st_size) + 1 : kReadBlock, '\0');
   size_t filled = 0;
   ssize_t got = 0;
   do {
-    if (filled == bytes.size()) bytes.resize(2 * bytes.size());
+    if (filled == bytes.size()) {
+      check_size(filled, most, path);
+      bytes.resize(2 * bytes.size());
+    }
     if (!regular && !wait_for_bytes(descriptor)) {
       throw Interrupted(path.string() + ": interrupted while waiting for its bytes",
                         pending_signal());
@@ -72,8 +90,11 @@ std::string read_all(int descriptor, const fs::path& path) {
   return bytes;
 }
 
-std::string read_regular_file(const fs::path& path) {
+std::string read_regular_file(const fs::path& path, uintmax_t most) {
   require_regular_file(path);
+  std::error_code error;
+  const uintmax_t size = fs::file_size(path, error);
+  if (!error) check_size(size, most, path);
   return read_file(path);
 }
 

@@ -2,7 +2,9 @@
 // Pipes, devices and links where a file is expected; files under construction and what killed
 // processes leave of them.
 
+#include <cstdint>
 #include <filesystem>
+#include <limits>
 #include <string>
 #include <string_view>
 
@@ -11,12 +13,14 @@ namespace adagp::core {
 namespace fs = std::filesystem;
 
 // The bytes of a file of ours, such as those in a run folder. Throws DataError for a pipe, a device
-// or a folder without waiting for it.
-std::string read_regular_file(const fs::path& path);
+// or a folder without waiting for it, and for a file of more than `most` bytes without reading it.
+std::string read_regular_file(const fs::path& path,
+                              uintmax_t most = std::numeric_limits<uintmax_t>::max());
 // Throws DataError when the path leads to nothing, or to something else than a regular file.
 void require_regular_file(const fs::path& path);
 // What a descriptor gives until its end; `path` is for messages. Waits for a pipe's writer; a
-// signal (core/interrupt.h) ends the waiting with Interrupted.
+// signal (core/interrupt.h) ends the waiting with Interrupted. Throws DataError for a file larger
+// than this machine's memory, and for a pipe or a device that gives more than a quarter of it.
 std::string read_all(int descriptor, const fs::path& path);
 
 // Where a file that the user named is to be written: what a link leads to, whether it is there or

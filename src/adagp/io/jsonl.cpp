@@ -4,8 +4,8 @@
 #include <cstring>
 
 #include "adagp/core/error.h"
+#include "adagp/core/foreign_json.h"
 #include "adagp/core/log.h"
-#include "adagp/core/message.h"
 #include "adagp/core/special_files.h"
 #include "adagp/core/text.h"
 
@@ -27,10 +27,10 @@ std::string kept_lines(std::string_view text, const std::string& name, int64_t k
     const size_t newline = text.find('\n', start);
     if (newline == std::string_view::npos) break;  // the process died while writing it
     const std::string_view line = text.substr(start, newline - start);
-    const auto record = nlohmann::json::parse(line, nullptr, false);
-    if (record.is_discarded()) {
+    const auto record = core::try_parse_json(line);
+    if (!record) {
       core::log_warning(core::cat(name, ":", number, ": not JSON; the line is dropped"));
-    } else if (!past_step(record, keep_until_step)) {
+    } else if (!past_step(*record, keep_until_step)) {
       out.append(line).push_back('\n');
     }
     start = newline + 1;
@@ -71,18 +71,13 @@ void JsonlWriter::flush() {
 }
 
 std::vector<nlohmann::json> read_jsonl(const core::fs::path& path) {
-  const std::string text = core::read_file(path);
+  const std::string text = core::read_regular_file(path);
   std::vector<nlohmann::json> out;
   size_t number = 0;
   for (const std::string& line : core::split(text, '\n')) {
     ++number;
     if (core::trim(line).empty()) continue;
-    try {
-      out.push_back(nlohmann::json::parse(line));
-    } catch (const nlohmann::json::exception& error) {
-      throw DataError(
-          core::cat(path.string(), ":", number, ": not JSON: ", core::plain_message(error)));
-    }
+    out.push_back(core::parse_json(line, core::cat(path.string(), ":", number)));
   }
   return out;
 }

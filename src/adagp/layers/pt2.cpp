@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "adagp/core/error.h"
+#include "adagp/core/foreign_text.h"
 #include "adagp/core/message.h"
 #include "adagp/core/text.h"
 #include "adagp/io/archive.h"
@@ -165,8 +166,17 @@ Exported read_pt2(const core::fs::path& path, int64_t batch) {
     return false;
   };
   std::optional<std::string> json;
-  io::for_each_member(
-      path, [&](const std::string&, std::string bytes) { json = std::move(bytes); }, wanted);
+  std::string found;
+  const auto take = [&](const std::string& name, std::string bytes) {
+    if (json) {
+      throw DataError(core::cat(path.string(), ": has two networks, ", core::printable_line(found),
+                                " and ", core::printable_line(name),
+                                "; expected one: export each into a file of its own"));
+    }
+    json = std::move(bytes);
+    found = name;
+  };
+  io::for_each_member(path, take, wanted);
   if (!json) {
     throw DataError(path.string() +
                     ": has no models/model.json; expected what torch.export.save writes: "

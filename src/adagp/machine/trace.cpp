@@ -6,6 +6,7 @@
 #include <map>
 
 #include "adagp/core/error.h"
+#include "adagp/core/special_files.h"
 #include "adagp/core/text.h"
 #include "adagp/io/safetensors.h"
 
@@ -256,7 +257,7 @@ Trace parse_trace(std::string bytes, const std::string& name) {
 }
 
 Trace read_trace(const fs::path& path) {
-  Trace out = parse_trace(core::read_file(path), path.string());
+  Trace out = parse_trace(core::read_regular_file(path), path.string());
   const auto epoch = epoch_of(path.filename().string());
   if (epoch && *epoch != out.epoch) {
     reject_trace(path.string(), cat("its metadata say epoch ", out.epoch, ", its name ", *epoch));

@@ -5,6 +5,7 @@
 #include <ATen/ATen.h>
 
 #include "adagp/core/error.h"
+#include "adagp/core/foreign_json.h"
 #include "adagp/core/log.h"
 #include "adagp/core/message.h"
 #include "adagp/core/text.h"
@@ -172,7 +173,7 @@ class Auto : public Backprop, public StepPolicy {
   }
   void load_state(const std::map<std::string, at::Tensor>& state) override {
     try {
-      const auto own = nlohmann::json::parse(as_text(saved(state, "auto")));
+      const auto own = core::parse_json(as_text(saved(state, "auto")), "checkpoint, state of auto");
       controller_.load_state(own.at("controller"));
       own.at("place").get_to(place_);
       own.at("exact").get_to(exact_);

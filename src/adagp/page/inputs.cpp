@@ -4,9 +4,9 @@
 #include <set>
 
 #include "adagp/core/error.h"
+#include "adagp/core/foreign_json.h"
 #include "adagp/core/special_files.h"
 #include "adagp/core/text.h"
-#include "adagp/report/foreign_json.h"
 
 namespace adagp::page {
 namespace {
@@ -48,7 +48,8 @@ void add_folder(Inputs& inputs, const std::string& name) {
   if (!core::fs::exists(budget, ignored)) return;
   for (Group& group : inputs.groups) {
     if (group.source != name || group.budget) continue;
-    group.budget = report::read_budget(core::read_regular_file(budget), budget.string());
+    group.budget =
+        report::read_budget(core::read_regular_file(budget, core::kMostJsonBytes), budget.string());
     return;  // a comparison has one network
   }
 }
@@ -61,7 +62,8 @@ void add_path(Inputs& inputs, const std::string& name) {
   }
   if (kind == core::fs::file_type::directory) return add_folder(inputs, name);
   Results results;
-  const ResultKind what = parse_results(core::read_regular_file(name), name, results);
+  const ResultKind what =
+      parse_results(core::read_regular_file(name, core::kMostJsonBytes), name, results);
   (what == ResultKind::kSimulation ? inputs.simulations : inputs.pipelines)
       .push_back(std::move(results));
 }
@@ -76,7 +78,7 @@ bool Inputs::unfinished() const {
 }
 
 ResultKind parse_results(std::string_view text, const std::string& name, Results& out) {
-  const auto json = report::parse_foreign_json(text, name);
+  const auto json = core::parse_json(text, name);
   out.source = name;
   for (const auto& run : json.is_array() ? json : nlohmann::json::array({json})) {
     if (run.is_object()) out.runs.push_back(run);

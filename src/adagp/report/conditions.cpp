@@ -4,6 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "adagp/core/foreign_json.h"
 #include "adagp/core/text.h"
 
 namespace adagp::report {
@@ -32,7 +33,7 @@ nlohmann::json Conditions::to_json() const {
 Conditions Conditions::read(const nlohmann::json& json) {
   Conditions out;
   const auto take = [&](const char* key, auto& value) {
-    if (json.contains(key)) json.at(key).get_to(value);
+    if (json.contains(key)) core::read_field(json, key, value);
   };
   take("data_limit", out.data_limit);
   take("data_test_limit", out.data_test_limit);

@@ -8,13 +8,13 @@
 #include <limits>
 
 #include "adagp/core/error.h"
+#include "adagp/core/foreign_json.h"
 #include "adagp/core/foreign_text.h"
 #include "adagp/core/message.h"
 #include "adagp/core/special_files.h"
 #include "adagp/core/text.h"
 #include "adagp/core/toml_keys.h"
 #include "adagp/layers/table.h"
-#include "adagp/report/foreign_json.h"
 
 namespace adagp::report {
 namespace {
@@ -52,7 +52,7 @@ std::string environment_text(const nlohmann::json& value) {
 }
 
 std::map<std::string, std::string> read_environment(const path& file) {
-  const auto json = parse_foreign_json(core::read_regular_file(file), file.string());
+  const auto json = core::read_json(file);
   if (!json.is_object()) throw DataError(file.string() + ": expected a JSON object");
   std::map<std::string, std::string> out;
   for (const auto& [key, value] : json.items()) out[key] = environment_text(value);

@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "adagp/core/error.h"
+#include "adagp/core/special_files.h"
 #include "adagp/report/run_files.h"
 
 namespace adagp::report {
@@ -26,8 +27,8 @@ double figure(const EpochRecord& record, const char* name) {
 }  // namespace
 
 std::vector<EpochHistory> read_history(const core::fs::path& metrics) {
-  const Metrics found =
-      parse_metrics(core::read_file(metrics), metrics.string(), std::numeric_limits<size_t>::max());
+  const Metrics found = parse_metrics(core::read_regular_file(metrics), metrics.string(),
+                                      std::numeric_limits<size_t>::max());
   if (!found.notes.empty()) throw DataError(found.notes.front());
   std::vector<EpochHistory> out;
   double seconds_before = 0;

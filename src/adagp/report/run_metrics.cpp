@@ -3,6 +3,7 @@
 #include <cmath>
 #include <limits>
 
+#include "adagp/core/foreign_json.h"
 #include "adagp/core/text.h"
 #include "adagp/report/run_files.h"
 
@@ -77,8 +78,8 @@ struct Line {
 
 // Null where the line is no record, which is noted once with the first such line.
 json parse_line(const Line& line, const std::string& name, size_t& bad, Metrics& out) {
-  json record = json::parse(line.text, nullptr, false);
-  if (record.is_object()) return record;
+  auto record = core::try_parse_json(line.text);
+  if (record && record->is_object()) return std::move(*record);
   if (bad++ == 0) {
     out.notes.push_back(core::cat(name, ":", line.number, ": not a record, left out"));
   }

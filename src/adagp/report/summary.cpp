@@ -1,8 +1,8 @@
 #include "adagp/report/summary.h"
 
 #include "adagp/core/error.h"
+#include "adagp/core/foreign_json.h"
 #include "adagp/core/message.h"
-#include "adagp/core/special_files.h"
 #include "adagp/core/text.h"
 
 namespace adagp::report {
@@ -43,41 +43,46 @@ nlohmann::json Summary::to_json() const {
 }
 
 Summary Summary::read(const core::fs::path& file) {
+  const auto json = core::read_json(file);
   try {
-    const auto json = nlohmann::json::parse(core::read_regular_file(file));
     Summary s;
-    json.at("method").get_to(s.method);
-    json.at("model").get_to(s.model);
-    json.at("data").get_to(s.data);
-    json.at("device").get_to(s.device);
-    json.at("precision").get_to(s.precision);
-    json.at("seed").get_to(s.seed);
-    json.at("epochs").get_to(s.epochs);
-    json.at("batch").get_to(s.batch);
-    json.at("task").get_to(s.task);
-    json.at("metric").get_to(s.metric);
-    json.at("figures").get_to(s.figures);
-    s.figures.at(s.metric);  // score() relies on it
-    json.at("loss").get_to(s.loss);
-    json.at("best_" + s.metric).get_to(s.best);
-    json.at("train_seconds").get_to(s.train_seconds);
-    json.at("eval_seconds").get_to(s.eval_seconds);
-    s.trace_seconds = json.value("trace_seconds", 0.0);
-    if (json.contains("stopped_seconds")) json.at("stopped_seconds").get_to(s.stopped_seconds);
-    s.conditions = report::Conditions::read(json);
-    json.at("bp_batches").get_to(s.bp_batches);
-    json.at("gp_batches").get_to(s.gp_batches);
-    if (json.contains("cost_epochs") && !json.at("cost_epochs").is_null()) {
-      s.cost_epochs = json.at("cost_epochs").get<double>();
+    const auto read = [&](const char* key, auto& to) { core::read_field(json, key, to); };
+    // Null: the run has no such value.
+    const auto read_optional = [&](const char* key, std::optional<double>& to) {
+      if (!json.at(key).is_null()) to = core::json_field<double>(json, key);
+    };
+    read("method", s.method);
+    read("model", s.model);
+    read("data", s.data);
+    read("device", s.device);
+    read("precision", s.precision);
+    read("seed", s.seed);
+    read("epochs", s.epochs);
+    read("batch", s.batch);
+    read("task", s.task);
+    read("metric", s.metric);
+    read("figures", s.figures);
+    if (!s.figures.contains(s.metric)) {  // score() relies on it
+      throw DataError("its metric is not among its figures");
     }
-    if (!json.at("cosine").is_null()) s.cosine = json.at("cosine").get<double>();
-    if (!json.at("q").is_null()) s.q = json.at("q").get<double>();
-    if (json.contains("bias") && !json.at("bias").is_null()) s.bias = json.at("bias").get<double>();
+    read("loss", s.loss);
+    read(("best_" + s.metric).c_str(), s.best);
+    read("train_seconds", s.train_seconds);
+    read("eval_seconds", s.eval_seconds);
+    if (json.contains("trace_seconds")) read("trace_seconds", s.trace_seconds);
+    if (json.contains("stopped_seconds")) read("stopped_seconds", s.stopped_seconds);
+    s.conditions = report::Conditions::read(json);
+    read("bp_batches", s.bp_batches);
+    read("gp_batches", s.gp_batches);
+    if (json.contains("cost_epochs")) read_optional("cost_epochs", s.cost_epochs);
+    read_optional("cosine", s.cosine);
+    read_optional("q", s.q);
+    if (json.contains("bias")) read_optional("bias", s.bias);
     return s;
-  } catch (const std::out_of_range&) {
-    throw DataError(file.string() + ": not a run's summary: its metric is not among its figures");
   } catch (const nlohmann::json::exception& error) {
     throw DataError(file.string() + ": not a run's summary: " + core::plain_message(error));
+  } catch (const DataError& error) {
+    throw DataError(file.string() + ": not a run's summary: " + error.what());
   }
 }
 

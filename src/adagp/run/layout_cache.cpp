@@ -4,7 +4,9 @@
 #include <cstdlib>
 
 #include "adagp/core/error.h"
+#include "adagp/core/foreign_json.h"
 #include "adagp/core/log_once.h"
+#include "adagp/core/message.h"
 #include "adagp/core/special_files.h"
 #include "adagp/core/text.h"
 #include "adagp/run/layout_json.h"
@@ -20,10 +22,10 @@ std::vector<LayoutRecord> read_all(const core::fs::path& file) {
   std::error_code ignored;
   if (file.empty() || !core::fs::exists(file, ignored)) return out;
   try {
-    const auto all = ordered_json::parse(core::read_regular_file(file));
+    const auto all = core::read_json<ordered_json>(file);
     for (const ordered_json& one : all.at("machines")) out.push_back(record_from(one));
   } catch (const std::exception& error) {
-    core::warn_once(core::cat(file.string(), ": damaged (", error.what(),
+    core::warn_once(core::cat(file.string(), ": damaged (", core::plain_message(error),
                               "): the convolutions are measured again and the file is replaced"));
     out.clear();
   }
@@ -75,6 +77,8 @@ void add_to_layout_cache(const core::fs::path& file, const LayoutRecord& record)
     return;
   }
   try {
+    // Writing to a pipe would wait for its reader for ever.
+    if (core::fs::exists(file)) core::require_regular_file(file);
     std::vector<LayoutRecord> all = read_all(file);  // again: another run may have added its own
     merge(all, record);
     ordered_json machines = ordered_json::array();

@@ -8,6 +8,8 @@
 #include <nlohmann/json.hpp>
 
 #include "adagp/core/error.h"
+#include "adagp/core/foreign_json.h"
+#include "adagp/core/message.h"
 #include "adagp/core/text.h"
 #include "adagp/run/environment.h"
 #include "adagp/run/layout_json.h"
@@ -37,9 +39,10 @@ ordered_json to_json(const MeasuredShape& one) {
 }
 
 int64_t size_at(const ordered_json& value, int64_t least = 1) {
-  const auto size = value.get<int64_t>();
+  const int64_t size = value.is_number_integer() ? value.get<int64_t>() : -1;
   if (size < least || size > kMost) {
-    throw DataError(core::cat("a size of ", size, ", expected ", least, " to ", kMost));
+    throw DataError(
+        core::cat("a size of ", core::brief(value), ", expected ", least, " to ", kMost));
   }
   return size;
 }
@@ -50,7 +53,7 @@ std::array<int64_t, 2> pair_at(const ordered_json& value, int64_t least = 1) {
 
 nn::LayoutChoice choice_from(const ordered_json& value) {
   nn::LayoutChoice out;
-  const auto name = value.at("chosen").get<std::string>();
+  const auto name = core::json_field<std::string>(value, "chosen");
   const auto found = std::find_if(nn::kLayouts.begin(), nn::kLayouts.end(),
                                   [&](nn::Layout layout) { return nn::name_of(layout) == name; });
   if (found == nn::kLayouts.end()) {
@@ -58,7 +61,7 @@ nn::LayoutChoice choice_from(const ordered_json& value) {
   }
   out.chosen = *found;
   for (const nn::Layout layout : nn::kLayouts) {
-    const auto ms = value.at(nn::name_of(layout) + " ms").get<double>();
+    const auto ms = core::json_field<double>(value, (nn::name_of(layout) + " ms").c_str());
     if (!std::isfinite(ms) || ms < 0) throw DataError("a time that is no number of ms");
     out.ms[nn::index_of(layout)] = ms;
   }
@@ -108,13 +111,13 @@ ordered_json to_json(const LayoutRecord& record) {
 }
 
 LayoutRecord record_from(const ordered_json& value) {
-  if (const auto format = value.at("format").get<int64_t>(); format != kLayoutFormat) {
+  if (const auto format = core::json_field<int64_t>(value, "format"); format != kLayoutFormat) {
     throw DataError(core::cat("format ", format, ", expected ", kLayoutFormat));
   }
   LayoutRecord out;
-  out.cpu = value.at("cpu").get<std::string>();
+  out.cpu = core::json_field<std::string>(value, "cpu");
   out.threads = size_at(value.at("threads"));
-  out.torch = value.at("torch").get<std::string>();
+  out.torch = core::json_field<std::string>(value, "torch");
   for (const ordered_json& one : value.at("shapes")) out.shapes.push_back(shape_from(one));
   return out;
 }
@@ -125,9 +128,10 @@ std::string to_text(const LayoutRecord& record) {
 
 LayoutRecord layout_record(const std::string& text, const std::string& source) {
   try {
-    return record_from(ordered_json::parse(text));
+    return record_from(core::parse_json<ordered_json>(text, source));
   } catch (const std::exception& error) {
-    throw DataError(core::cat(source, ": no table of measured convolutions: ", error.what(),
+    throw DataError(core::cat(source,
+                              ": no table of measured convolutions: ", core::plain_message(error),
                               "; put the file back as it was, or start anew with --overwrite"));
   }
 }

@@ -10,6 +10,7 @@
 #include "adagp/core/byte_order_mark.h"
 #include "adagp/core/error.h"
 #include "adagp/core/files.h"
+#include "adagp/core/foreign_json.h"
 #include "adagp/core/text.h"
 #include "adagp/pipeline/partition.h"
 
@@ -104,7 +105,7 @@ PipelineItem item_from(const Values& values, const std::string& where) {
 }
 
 std::vector<PipelineItem> items_from_json(const std::string& text, const std::string& file) {
-  const auto json = nlohmann::json::parse(text, nullptr, false);
+  const auto json = core::try_parse_json(text).value_or(nlohmann::json());
   if (!json.is_array()) throw DataError(file + ": expected a JSON array of objects, one per layer");
   std::vector<PipelineItem> items;
   for (const auto& one : json) {

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "adagp/core/error.h"
+#include "adagp/core/foreign_json.h"
 #include "adagp/core/message.h"
 #include "adagp/core/text.h"
 #include "adagp/report/table.h"
@@ -17,7 +18,7 @@ using nlohmann::json;
 
 // How a result file says its answer.
 std::string verdict_in(const json& result) {
-  return result.at("verdict");
+  return core::json_field<std::string>(result, "verdict");
 }
 
 std::string table1_in(const json& result) {
@@ -25,23 +26,24 @@ std::string table1_in(const json& result) {
   const auto points = [&](const char* key) {
     return mean.at(key).is_number() ? report::signed_points(mean.at(key)) : std::string("-");
   };
-  return core::cat("ADA-GP - backprop, mean over ", mean.at("networks").get<int64_t>(),
+  return core::cat("ADA-GP - backprop, mean over ", core::json_field<int64_t>(mean, "networks"),
                    " networks: ", points("ours"), " points (paper ", points("published"),
                    "); ADA-GP - skip: ", points("over_skip"), ". ",
-                   result.at("runs_open").get<int64_t>(), " runs open.");
+                   core::json_field<int64_t>(result, "runs_open"), " runs open.");
 }
 
 std::string front_in(const json& result) {
   std::vector<std::string> front;
   for (const json& point : result.at("points")) {
-    if (point.at("front").get<bool>()) front.push_back(point.at("name"));
+    if (core::json_field<bool>(point, "front"))
+      front.push_back(core::json_field<std::string>(point, "name"));
   }
   return core::cat("Front: ", core::join(front, "; "), ". ", verdict_in(result));
 }
 
 std::string term_in(const json& result) {
-  return core::cat(core::join(result.at("defects").get<std::vector<std::string>>(), " "), " ",
-                   result.at("runs_open").get<int64_t>(), " runs open.");
+  return core::cat(core::join(core::json_field<std::vector<std::string>>(result, "defects"), " "),
+                   " ", core::json_field<int64_t>(result, "runs_open"), " runs open.");
 }
 
 // First and last epoch, mean over the layers.
@@ -69,8 +71,10 @@ std::string figure15_in(const json& result) {
 // The speeds of the most copies.
 std::string scaling_in(const json& result) {
   const json& most = result.at(result.size() - 1).at("copies");
-  const auto speed = [&](const char* key) { return core::fixed(most.at(key).get<double>(), 2); };
-  return core::cat("Speed of a device with ", most.at("count").get<int64_t>(),
+  const auto speed = [&](const char* key) {
+    return core::fixed(core::json_field<double>(most, key), 2);
+  };
+  return core::cat("Speed of a device with ", core::json_field<int64_t>(most, "count"),
                    " copies, beside backprop on one: backprop ", speed("bp_speed"),
                    ", two batches per exchange ", speed("accumulated_speed"), ", GP : BP = 1 : 1 ",
                    speed("mixed_speed"), " (simulated, no error bar).");
@@ -79,13 +83,14 @@ std::string scaling_in(const json& result) {
 std::string energy_in(const json& result) {
   double most = 0;
   for (const json& point : result.at("points")) {
-    most = std::max(most, point.at("saved").get<double>());
+    most = std::max(most, core::json_field<double>(point, "saved"));
   }
-  const double target = result.at("target");
+  const auto target = core::json_field<double>(result, "target");
   const auto percent = [](double share) { return core::fixed(100 * share, 1) + " %"; };
   return core::cat("Most saved at any buffer size and DRAM energy: ", percent(most), " of ",
                    percent(target), "; dropping the GP batches saves ",
-                   percent(result.at("gp_share")), " (simulated, no error bar).");
+                   percent(core::json_field<double>(result, "gp_share")),
+                   " (simulated, no error bar).");
 }
 
 struct Question {
@@ -159,12 +164,18 @@ ReviewAnswer answer_from_file(const Question& question, const core::fs::path& re
   ReviewAnswer out{question.id, question.question, question.command, "not measured yet", false};
   const core::fs::path file = results / question.file;
   if (!core::fs::exists(file)) return out;
+  const auto refuse = [&](const std::string& why) {
+    throw DataError(file.string() + ": not a result of '" + question.command + "': " + why +
+                    "; give that command again");
+  };
+  const json result = core::read_json(file);
   try {
-    out.answer = question.read(json::parse(core::read_file(file)));
+    out.answer = question.read(result);
     out.measured = true;
   } catch (const json::exception& error) {
-    throw DataError(file.string() + ": not a result of '" + question.command +
-                    "': " + core::plain_message(error) + "; give that command again");
+    refuse(core::plain_message(error));
+  } catch (const DataError& error) {
+    refuse(error.what());
   }
   return out;
 }

@@ -4,6 +4,7 @@
 #include <map>
 
 #include "adagp/core/files.h"
+#include "adagp/core/special_files.h"
 #include "adagp/layers/table.h"
 
 namespace adagp::study {
@@ -14,7 +15,7 @@ std::map<std::string, size_t> layer_places(const std::string& run) {
   const core::fs::path path = core::fs::path(run) / "layers.csv";
   std::error_code ignored;
   if (!core::fs::is_regular_file(path, ignored)) return places;
-  const layers::Table table = layers::from_csv(core::read_file(path), path.string());
+  const layers::Table table = layers::from_csv(core::read_regular_file(path), path.string());
   for (const layers::Row& row : table.rows) places.emplace(row.name, places.size());
   return places;
 }

@@ -1,10 +1,13 @@
 #include "adagp/study/review.h"
 
+#include <sys/stat.h>
+
 #include <set>
 
 #include <gtest/gtest.h>
 
 #include "adagp/core/error.h"
+#include "adagp/core/files.h"
 
 namespace adagp::study {
 namespace {
@@ -60,6 +63,29 @@ TEST_F(Review, EnergyIsTheLargestSaving) {
 TEST_F(Review, AFileOfAnotherCommandIsRefused) {
   core::write_file(folder_ / "scaling.json", "[]");
   EXPECT_THROW(answer_review(folder_, {}), DataError);
+}
+
+TEST_F(Review, AResultOfAnotherTypeIsNamedByFileAndKey) {
+  const core::fs::path file = folder_ / "paper-table1" / "table1.json";
+  core::make_folder(file.parent_path());
+  const auto refusal = [&](const std::string& text) -> std::string {
+    core::write_file(file, text);
+    try {
+      answer_review(folder_, {});
+    } catch (const DataError& error) {
+      return error.what();
+    }
+    return "accepted";
+  };
+  const std::string typed = refusal(R"({"mean": {"networks": "ten"}, "runs_open": 0})");
+  EXPECT_TRUE(typed.starts_with(file.string())) << typed;
+  EXPECT_NE(typed.find("key 'networks' is \"ten\", expected a whole number"), std::string::npos)
+      << typed;
+  const std::string deep = refusal(std::string(200'000, '[') + std::string(200'000, ']'));
+  EXPECT_NE(deep.find("lie in each other"), std::string::npos) << deep;
+  core::fs::remove(file);
+  ASSERT_EQ(::mkfifo(file.c_str(), 0600), 0);
+  EXPECT_THROW(answer_review(folder_, {}), DataError);  // without waiting for a writer
 }
 
 }  // namespace

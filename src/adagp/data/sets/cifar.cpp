@@ -4,6 +4,7 @@
 
 #include "adagp/core/error.h"
 #include "adagp/core/files.h"
+#include "adagp/core/special_files.h"
 #include "adagp/core/text.h"
 #include "adagp/data/sets/class_names.h"
 #include "adagp/data/sets/dataset.h"
@@ -69,7 +70,7 @@ fs::path cifar_folder(const Config& config, const CifarFlavour& flavour) {
 
 std::vector<std::string> cifar_class_names(const fs::path& file, int64_t classes) {
   std::vector<std::string> names;
-  if (fs::exists(file)) names = parse_class_names(core::read_file(file));
+  if (fs::exists(file)) names = parse_class_names(core::read_regular_file(file));
   if (static_cast<int64_t>(names.size()) == classes) return names;
   names.clear();
   for (int64_t i = 0; i < classes; ++i) names.push_back(std::to_string(i));
@@ -97,7 +98,7 @@ std::shared_ptr<const Dataset> read_cifar(const fs::path& folder, const CifarFla
       throw DataError("data: " + flavour.name + ": " + path.string() + ": no such file; expected " +
                       core::join(files, ", ") + " side by side");
     }
-    auto part = parse_cifar(core::read_file(path), flavour.name + ": " + files[i],
+    auto part = parse_cifar(core::read_regular_file(path), flavour.name + ": " + files[i],
                             flavour.label_bytes, records);
     all.pixels.insert(all.pixels.end(), part.pixels.begin(), part.pixels.end());
     all.labels.insert(all.labels.end(), part.labels.begin(), part.labels.end());

@@ -6,6 +6,7 @@
 #include <ATen/Parallel.h>
 
 #include "adagp/core/files.h"
+#include "adagp/core/special_files.h"
 #include "adagp/data/sets/dataset.h"
 #include "adagp/data/sets/select.h"
 #include "adagp/data/sets/splits.h"
@@ -19,7 +20,7 @@ constexpr int64_t kResidentBytes = int64_t{2} << 30;
 
 io::Image decode_file(const ImageFile& file) {
   if (!file.bytes.empty()) return io::decode_image(file.bytes, file.path);
-  return io::decode_image(core::read_file(file.path), file.path);
+  return io::decode_image(core::read_regular_file(file.path), file.path);
 }
 
 // Files that are decoded when asked for.
@@ -35,7 +36,7 @@ class FileDataset : public Dataset {
   }
   Partial partial(int64_t index, const io::WantedFor& wanted_for) const override {
     const ImageFile& file = files_.at(static_cast<size_t>(index));
-    const std::string read = file.bytes.empty() ? core::read_file(file.path) : "";
+    const std::string read = file.bytes.empty() ? core::read_regular_file(file.path) : "";
     Partial out;
     out.decoded = io::decode_image(
         file.bytes.empty() ? read : file.bytes, file.path,

@@ -6,6 +6,7 @@
 
 #include "adagp/core/error.h"
 #include "adagp/core/files.h"
+#include "adagp/core/foreign_json.h"
 #include "adagp/core/log.h"
 #include "adagp/core/text.h"
 #include "adagp/data/sets/dataset.h"
@@ -32,7 +33,7 @@ bool has_entry(const io::SafeTensors& file, const std::string& name) {
 std::vector<std::string> read_classes(const io::SafeTensors& file) {
   const auto found = file.metadata().find("classes");
   if (found == file.metadata().end()) return {};
-  const auto json = nlohmann::json::parse(found->second, nullptr, /*allow_exceptions=*/false);
+  const auto json = core::try_parse_json(found->second).value_or(nlohmann::json());
   const bool strings = json.is_array() && std::all_of(json.begin(), json.end(),
                                                       [](const auto& j) { return j.is_string(); });
   if (!strings) throw_packed(file, "metadata \"classes\" is not a JSON array of strings");

@@ -6,6 +6,7 @@
 #include "adagp/core/error.h"
 #include "adagp/core/files.h"
 #include "adagp/core/log.h"
+#include "adagp/core/special_files.h"
 #include "adagp/core/text.h"
 #include "adagp/data/sets/registry.h"
 #include "adagp/io/archive.h"
@@ -22,7 +23,7 @@ Files read_text_files(const core::fs::path& path, const std::vector<std::string>
   };
   if (core::fs::is_directory(path)) {
     for (const auto& name : names) {
-      if (core::fs::exists(path / name)) files[name] = core::read_file(path / name);
+      if (core::fs::exists(path / name)) files[name] = core::read_regular_file(path / name);
     }
   } else {
     const auto name_of = [](const std::string& member) {

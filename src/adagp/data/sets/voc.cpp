@@ -6,6 +6,7 @@
 
 #include "adagp/core/error.h"
 #include "adagp/core/log.h"
+#include "adagp/core/special_files.h"
 #include "adagp/core/text.h"
 #include "adagp/data/sets/class_names.h"
 #include "adagp/data/sets/detection.h"
@@ -29,7 +30,7 @@ class VocSet : public DetectionSet {
   int64_t size() const override { return static_cast<int64_t>(pictures_.size()); }
   at::Tensor image(int64_t index) const override {
     const fs::path& path = pictures_.at(static_cast<size_t>(index)).image;
-    const io::Image image = io::decode_image(core::read_file(path), path.string());
+    const io::Image image = io::decode_image(core::read_regular_file(path), path.string());
     at::Tensor pixels = at::empty({image.height, image.width, 3}, at::kByte);
     std::memcpy(pixels.mutable_data_ptr<uint8_t>(), image.rgb.data(), image.rgb.size());
     return pixels;
@@ -60,7 +61,7 @@ std::vector<std::string> choose_sets(const fs::path& devkit, const std::vector<s
 std::vector<std::string> read_classes(const fs::path& devkit) {
   const fs::path file = devkit / "classes.txt";
   if (!fs::exists(file)) return voc_classes();
-  std::vector<std::string> classes = parse_class_names(core::read_file(file));
+  std::vector<std::string> classes = parse_class_names(core::read_regular_file(file));
   if (classes.empty()) throw DataError(file.string() + ": empty, expected one class a line");
   check_class_names(classes, file.string());
   return classes;

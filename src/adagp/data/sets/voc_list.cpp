@@ -4,6 +4,7 @@
 
 #include "adagp/core/byte_order_mark.h"
 #include "adagp/core/error.h"
+#include "adagp/core/special_files.h"
 #include "adagp/core/text.h"
 #include "adagp/data/sets/class_names.h"
 #include "adagp/data/sets/registry.h"
@@ -23,7 +24,7 @@ std::vector<VocId> ids_of(const fs::path& devkit, const std::vector<std::string>
   for (const std::string& set : sets) {
     const fs::path file = set_file(devkit, set);
     const fs::path year = file.parent_path().parent_path().parent_path();
-    const std::string text = core::read_file(file);
+    const std::string text = core::read_regular_file(file);
     for (const std::string& line : core::split(core::without_byte_order_mark(text), '\n')) {
       // Lists of one class have "000012 -1": the number is not ours to read.
       const std::string name = core::trim(core::split(core::trim(line), ' ').front());
@@ -85,7 +86,7 @@ std::vector<VocPicture> list_voc(const fs::path& devkit, const std::vector<std::
   for (int64_t i = 0; i < wanted; ++i) {
     const VocId& id = ids[static_cast<size_t>(i * all / wanted)];
     const fs::path file = id.year / "Annotations" / (id.name + ".xml");
-    const VocAnnotation annotation = parse_voc(core::read_file(file), file.string());
+    const VocAnnotation annotation = parse_voc(core::read_regular_file(file), file.string());
     VocPicture picture{{}, checked_objects(annotation, classes, file.string(), bad)};
     if (picture.objects.empty()) continue;
     picture.image = image_of(id, annotation);
