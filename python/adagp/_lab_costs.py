@@ -16,6 +16,8 @@ from .plan import Plan
 if TYPE_CHECKING:
     import torch
 
+    from .layer_table import LayerTable
+
 
 class Costs:
     """Multiplications of one example by the side of its images, from the layer table."""
@@ -24,6 +26,7 @@ class Costs:
         # A prediction, in backprop steps of one example; the same for every batch.
         self.prediction = 0.0
         self._counted = True
+        self.table: LayerTable | None = None  # of whole images
         self._forward: dict[int, float] = {}
         self._backprop: dict[int, float] = {}
         full = int(example.shape[-1])
@@ -31,7 +34,9 @@ class Costs:
             for side in {0, *sides}:
                 shape = (*example.shape[:-2], side, side) if side else tuple(example.shape)
                 with _quietly():
-                    macs = _products(model, shape, example.dtype)
+                    table = _layer_table(model, shape, example.dtype)
+                self.table = self.table if side else table
+                macs = [float(row.macs) for row in table]
                 self._forward[side] = sum(macs)
                 # As the engine counts: the gradient of what the first row was given is not needed.
                 self._backprop[side] = 3 * sum(macs) - macs[0]
@@ -84,13 +89,12 @@ def _quietly() -> Iterator[None]:
     sys.stderr.write(kept.getvalue())
 
 
-def _products(model: Any, shape: tuple[int, ...], dtype: Any) -> list[float]:
+def _layer_table(model: Any, shape: tuple[int, ...], dtype: Any) -> LayerTable:
     import torch
 
     from .layer_table import layers
 
-    table = layers(model, torch.empty((1, *shape), dtype=dtype))
-    return [float(row.macs) for row in table]
+    return layers(model, torch.empty((1, *shape), dtype=dtype))
 
 
 def planned_cost(plan: Plan, costs: Costs) -> float:

@@ -22,6 +22,7 @@ class Probes:
 
     def __init__(self, every: int) -> None:
         self._every = every
+        self.count = 0  # measurements so far
         self._before: dict[int, Tensor] = {}
         self._waiting: list[tuple[int, list[str], Tensor]] = []
         self._table = Records(COLUMNS)
@@ -51,6 +52,7 @@ class Probes:
                 before = torch.dot(h, other), torch.dot(g, other)
             sums.append(torch.stack([torch.dot(h, g), torch.dot(h, h), torch.dot(g, g), *before]))
         self._before = {}
+        self.count += 1
         if sums:
             self._waiting.append((step, [names[layer] for layer in gradients], torch.stack(sums)))
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
@@ -16,6 +15,7 @@ from ._extras import need
 from ._lab_costs import equal_cost_epochs, planned_cost, scheduled_cost
 from ._lab_job import PREDICTING, Job, Setting, make_plan, pair_of
 from ._lab_run import Training, train_run
+from ._progress import Progress
 from ._lab_setting import Asked, make_setting, one_line, seeds_of
 from .errors import DataError, DivergedError, Error, UsageError
 from .results import Budget, Comparison, runs
@@ -87,8 +87,9 @@ def compare(
     _try_methods(setting, [job for job, over in zip(jobs, done, strict=True) if not over])
     if dry_run:
         return _dry_run(setting, jobs, done)
-    wanted = [_run(setting, job, path, overwrite, progress, f"run {i + 1} of {len(jobs)}")
-              for i, job in enumerate(jobs)]  # fmt: skip
+    work = {(m, n): _cost(setting, m, n) for m, n in {(job.method, job.epochs) for job in jobs}}
+    with Progress(progress, [work[job.method, job.epochs] for job in jobs]) as shown:
+        wanted = [_run(setting, job, path, overwrite, shown) for job in jobs]
     found = runs(folder).where(lambda run: run.path.name in wanted)
     if equal == "cost":
         budget = found.budget(setting.batch, [epochs])
@@ -147,22 +148,11 @@ def _try_methods(setting: Setting, jobs: list[Job]) -> None:
             ) from error
 
 
-def _run(
-    setting: Setting, job: Job, folder: Path, overwrite: bool, progress: bool, number: str
-) -> str:
-    def told(text: str) -> None:
-        if progress:
-            line = f"{number}, {job.folder}: {text}"
-            end = "\r" if sys.stderr.isatty() else "\n"
-            print(f"{line:<100}", end=end, file=sys.stderr, flush=True)
-
-    config = setting.config(job)
-    with RunWriter(folder / job.folder, config, overwrite=overwrite) as writer:
-        if writer.finished:
-            told("finished before, used again")
-        else:
-            told("begins")
-            train_run(setting, job, writer, told)
+def _run(setting: Setting, job: Job, folder: Path, overwrite: bool, shown: Progress) -> str:
+    with RunWriter(folder / job.folder, setting.config(job), overwrite=overwrite) as writer:
+        shown.begin(job.folder, 1.0 if writer.finished else 0.0)
+        if not writer.finished:
+            train_run(setting, job, writer, shown)
     return job.folder
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import time
 from typing import Any, Callable, Literal, Sequence
 
 from ._core import Schedule
@@ -49,6 +50,7 @@ class Prediction:
                 [layer.place for layer in layers], seed, rows.device, rows.dtype)
         self._kernels = self._kernel_steps()
         self._probes = Probes(probe_every)
+        self.probe_seconds = 0.0  # on a CPU; elsewhere they are not measured, because that would wait
         self._last = torch.tensor(float("nan"))
         self._watched: Tensor | None = None  # NaN after a loss that was not finite
         self._clean = False  # whether no gradient of an earlier BP batch takes memory
@@ -85,6 +87,16 @@ class Prediction:
     def probes(self) -> Records:
         """By step and layer: cosine, relative error, norm ratio and q of predicted gradients."""
         return self._probes.table()
+
+    @property
+    def measured(self) -> int:
+        """BP batches on which predictions were measured, of this object."""
+        return self._probes.count
+
+    @property
+    def layers(self) -> list[str]:
+        """The names of the layers whose gradients are predicted, in the order of the probes."""
+        return list(self._names)
 
     def __repr__(self) -> str:
         moved = [row["in_gp"] for row in self.coverage]
@@ -165,12 +177,15 @@ class Prediction:
                              "loss.backward() and not clear the gradients")
         self._gather()
         rows = self._taps.rows
+        start = time.perf_counter()
         with torch.no_grad():
             if self._probes.measures(self._exact_steps):
                 self._probes.measure(self.steps, self._names, gradients,
                                      predictor.predict(rows, list(gradients)))
             if self._probes.keeps(self._exact_steps):
                 self._probes.keep(gradients)
+            if rows.device.type == "cpu":
+                self.probe_seconds += time.perf_counter() - start
             if self._kernels is not None and self._kernels.learn(rows, gradients):
                 return
         predictor.learn(rows, gradients)

@@ -76,7 +76,8 @@ def test_a_table_a_verdict_and_run_folders(tmp_path):
     run = adagp.Run(tmp_path / "bp-4ep-b20-seed0")
     assert run.summary.bp_batches == 24 and run.summary.gp_batches == 0
     assert run.summary.conditions.train_examples == 120
-    assert len(run.records) == 4 and run.config["origin"] == "python"
+    assert [r["kind"] for r in run.records] == ["train", "epoch"] * 4
+    assert run.config["origin"] == "python"
     skip = adagp.runs(tmp_path).where(lambda r: r.summary.method == "skip")[0].summary
     assert skip.gp_batches > 0 and skip.bp_batches + skip.gp_batches == 6 * skip.epochs
     network().load_state_dict(run.weights())
