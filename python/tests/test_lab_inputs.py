@@ -110,7 +110,7 @@ def test_finished_runs_are_named(tmp_path, capfd):
     compare(tmp_path, seeds=2, progress=True)
     said = capfd.readouterr().err
     assert "finished before, used again" in said
-    assert "run 2 of 2, bp-1ep-b10-seed1: begins" in said
+    assert "run 2 of 2, bp-1ep-b10-seed1; " in said
 
 
 def test_what_changes_in_every_call_does_not_refuse_a_run(tmp_path):
