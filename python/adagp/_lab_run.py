@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from . import _core
 from ._batch_tensors import map_images, shrunk, to_device
+from ._cycles import warn_of_long_cycles
 from ._lab_costs import epoch_examples
 from ._lab_job import (
     PREDICTING,
@@ -52,6 +53,7 @@ class Training:
             setting.schedule if job.method in PREDICTING else "bp", job.epochs
         )
         if job.method == "skip":
+            warn_of_long_cycles(self._schedule, job.epochs, len(self.plan))
             sampler = WithoutPredicted(self.plan, self._schedule)
         elif job.method == "adagp" or job.method == "zero":
             from .predict import wrap

@@ -66,6 +66,7 @@ class Taps:
     def __init__(self, model: nn.Module, optimizer: torch.optim.Optimizer,
                  skip: Sequence[str]) -> None:
         self.model = unwrapped(model)
+        _check_new(self.model)
         self._frozen: dict[str, str] = {}  # why, by name of the parameter
         self.layers = _find_layers(self.model, skip, self._frozen)
         if not self.layers:
@@ -109,11 +110,16 @@ class Taps:
             # It stays where it is: compiled networks may write to it in recorded CUDA graphs.
             _dynamo.mark_static_address(written)
 
-    def begin(self) -> None:
-        """Starts a forward pass."""
+    def begin(self, again: bool = False) -> None:
+        """Starts a forward pass; again: one more of the same step."""
+        if not again:
+            self.rest()
+        self.active = True
+
+    def rest(self) -> None:
+        """No forward pass of this step is looked at yet."""
         for index in range(len(self.uses)):
             self.uses[index] = 0
-        self.active = True
 
     def end(self) -> None:
         self.active = False
@@ -150,13 +156,13 @@ class Taps:
 
     def first_broken(self) -> str:
         """Names the first layer whose output or weight is not finite."""
-        for index in self.used():
-            layer = self.layers[index]
+        for index, layer in enumerate(self.layers):
             if not bool(torch.isfinite(layer.weight.detach()).all()):
                 return f"layer '{layer.place.name}': weights not finite"
-            if not bool(torch.isfinite(layer.place.of(self.rows)).all()):
+            if self.uses[index] and not bool(torch.isfinite(layer.place.of(self.rows)).all()):
                 return f"layer '{layer.place.name}': output not finite"
-        return "the outputs of all hooked layers are finite"
+        what = "outputs" if self.used() else "weights"
+        return f"the {what} of all hooked layers are finite"
 
     def coverage(self, learned: Sequence[bool], method: str) -> Records:
         """One record for each parameter: its name, shape, what GP batches do to it, and why."""
@@ -188,6 +194,19 @@ class Taps:
         self.active = False
         for handle in self._handles:
             handle.remove()
+
+
+def _check_new(model: nn.Module) -> None:
+    for name, module in model.named_modules():
+        if any(isinstance(hook, Hook) for hook in module._forward_hooks.values()):
+            raise UsageError(
+                f"model: adagp.wrap was called on it before (layer '{name}' has its hook), and two "
+                "controllers would each step the optimizer; call remove() of the first, or make the "
+                "model anew")
+    for name, parameter in model.named_parameters():
+        if parameter.is_meta:
+            raise UsageError(f"model: '{name}' is on the meta device and has no values; call "
+                             "model.to_empty(device=...) and load or initialise its weights first")
 
 
 def _guard_hooks() -> None:

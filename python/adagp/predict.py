@@ -16,13 +16,17 @@ except ImportError:
 from torch import Tensor, nn
 
 from . import _reference
+from ._cycles import last_predicted, warn_of_long_cycles
 from ._kernel_steps import KernelSteps
+from ._optimizer_steps import call_update, gradients_finite, takes_phase
 from ._probes import Probes
 from ._small_table import Records
 from ._taps import Taps
 
 Method = Literal["adagp", "skip", "zero"]
 METHODS = ("adagp", "skip", "zero")
+Update = Callable[..., object]  # (), or (phase)
+PROBE_EVERY = 20
 CHECK_EVERY = 50  # steps after which a device other than the CPU is asked whether losses are finite
 
 
@@ -33,8 +37,8 @@ class Prediction:
     """
 
     def __init__(self, model: nn.Module, optimizer: torch.optim.Optimizer, schedule: Schedule,
-                 steps_per_epoch: int, method: Method, skip: Sequence[str], seed: int,
-                 probe_every: int, process_group: Any) -> None:
+                 epochs: int, steps_per_epoch: int, method: Method, skip: Sequence[str], seed: int,
+                 probe_every: int | None, process_group: Any) -> None:
         self.model, self.optimizer, self.schedule = model, optimizer, schedule
         self.steps_per_epoch, self.method = steps_per_epoch, method
         self.steps = 0  # batches done, BP and GP
@@ -49,7 +53,11 @@ class Prediction:
             self._predictor = _reference.SharedPredictor(
                 [layer.place for layer in layers], seed, rows.device, rows.dtype)
         self._kernels = self._kernel_steps()
-        self._probes = Probes(probe_every)
+        self._probes = Probes(PROBE_EVERY if probe_every is None else probe_every)
+        # The predictor learns for the GP batches to come, and for probes that were asked for.
+        self._asked_probes = bool(probe_every)
+        self._planned = epochs * steps_per_epoch
+        self._last_gp = last_predicted(schedule, epochs, steps_per_epoch)
         self.probe_seconds = 0.0  # on a CPU; elsewhere they are not measured, because that would wait
         self._last = torch.tensor(float("nan"))
         self._watched: Tensor | None = None  # NaN after a loss that was not finite
@@ -112,32 +120,40 @@ class Prediction:
 
     # One batch.
 
-    def step(self, closure: Callable[[], Tensor],
-             backward: Callable[[Tensor], object] | None = None,
-             update: Callable[[], object] | None = None) -> Tensor:
+    def step(self, closure: Callable[[], Tensor] | Sequence[Callable[[], Tensor]],
+             backward: Callable[[Tensor], object] | None = None, update: Update | None = None, *,
+             scaler: Any = None) -> Tensor:
         """One batch, BP or GP. Returns its loss, detached.
 
-        closure: the forward pass; returns the loss and calls no backward().
+        closure: the forward pass; returns the loss and calls no backward(). A list of closures is
+            one batch in parts: the gradients and the loss are the mean of theirs.
         backward: in place of `loss.backward()` on BP batches, as `accelerator.backward`. It must
-            leave true gradients: `lambda loss: (scaler.scale(loss).backward(),
-            scaler.unscale_(optimizer))`.
-        update: in place of `optimizer.step()` on BP batches, for clipping and GradScaler.
+            leave true gradients; for a GradScaler give `scaler`.
+        update: in place of `optimizer.step()`, on BP and on GP batches: clipping, averages of
+            weights, a scheduler. `update(phase)` is told "bp" or "gp" if it takes an argument.
+        scaler: a torch.amp.GradScaler. Scales the loss, unscales the gradients before the predictor
+            learns from them, and steps on BP batches. On GP batches nothing is scaled. `update`
+            then needs the phase: `scaler.step(optimizer); scaler.update()` on BP,
+            `optimizer.step()` on GP.
 
         A GP batch of method "skip" or "zero" needs no forward pass: closure is not called, and the
         loss of the last batch that had one is returned.
         """
         if self._removed:
             raise UsageError("step: remove() was called; call adagp.wrap again")
-        if not callable(closure):
-            raise UsageError(f"closure: got {type(closure).__name__}, expected a function that "
-                             "returns the loss, as lambda: F.cross_entropy(model(x), y)")
+        closures = _closures(closure)
+        if scaler is not None and backward is not None:
+            raise UsageError("backward: scaler= brings its own; leave one of the two out")
+        if scaler is not None and update is not None and not takes_phase(update):
+            raise UsageError("update: with scaler= it must take the phase ('bp' or 'gp'): GP batches "
+                             "have gradients that are not scaled, and take optimizer.step()")
         if self.phase == "bp":
-            self._last = self._exact_step(closure, backward, update)
+            self._last = self._exact_step(closures, backward, update, scaler)
         elif self.method == "adagp":
-            self._last = self._predicted_step(closure)
+            self._last = self._predicted_step(closures, update)
         elif self.method == "zero":
             self._apply({index: torch.zeros_like(layer.weight)
-                         for index, layer in enumerate(self._taps.layers)})
+                         for index, layer in enumerate(self._taps.layers)}, update)
         self.steps += 1
         if self.steps % CHECK_EVERY == 0 or self.steps % self.steps_per_epoch == 0:
             self._check_finite()
@@ -150,21 +166,42 @@ class Prediction:
         with torch.no_grad():
             self._forward(closure)
 
-    def _exact_step(self, closure: Callable[[], Tensor],
-                    backward: Callable[[Tensor], object] | None,
-                    update: Callable[[], object] | None) -> Tensor:
+    def _exact_step(self, closures: Sequence[Callable[[], Tensor]],
+                    backward: Callable[[Tensor], object] | None, update: Update | None,
+                    scaler: Any) -> Tensor:
         self.optimizer.zero_grad(set_to_none=True)
         self._clean = False
-        loss = self._forward(closure)
-        if not loss.requires_grad:
-            raise UsageError("closure: the loss of a BP batch has no graph; return it without "
-                             "detach() and without torch.no_grad()")
-        (backward or torch.Tensor.backward)(loss)
-        if self._predictor is not None:
+        losses = []
+        for number, closure in enumerate(closures):
+            loss = self._forward(closure, again=number > 0)
+            if not loss.requires_grad:
+                raise UsageError("closure: the loss of a BP batch has no graph; return it without "
+                                 "detach() and without torch.no_grad()")
+            losses.append(loss.detach())
+            loss = loss / len(closures) if len(closures) > 1 else loss
+            (backward or torch.Tensor.backward)(loss if scaler is None else scaler.scale(loss))
+        if scaler is not None:
+            scaler.unscale_(self.optimizer)
+        # Gradients that a scaler's step leaves out teach nothing.
+        if self._learns() and (scaler is None or gradients_finite(self.optimizer)):
+            assert self._predictor is not None
             self._learn(self._predictor)
-        (update or self.optimizer.step)()
+        if update is not None:
+            call_update(update, "bp", self.optimizer)
+        elif scaler is not None:
+            scaler.step(self.optimizer)
+            scaler.update()
+        else:
+            self.optimizer.step()
         self._exact_steps += 1
-        return loss.detach()
+        return _mean(losses)
+
+    def _learns(self) -> bool:
+        """Whether the predictor learns from this BP batch."""
+        if self._predictor is None:
+            return False
+        beyond = self.steps >= self._planned and self._last_gp >= 0
+        return self._asked_probes or self.steps < self._last_gp or beyond
 
     def _learn(self, predictor: _reference.SharedPredictor) -> None:
         gradients = {}
@@ -190,40 +227,51 @@ class Prediction:
                 return
         predictor.learn(rows, gradients)
 
-    def _predicted_step(self, closure: Callable[[], Tensor]) -> Tensor:
+    def _predicted_step(self, closures: Sequence[Callable[[], Tensor]],
+                        update: Update | None) -> Tensor:
         assert self._predictor is not None
         predictor = self._predictor
         if not self._clean:
             self.optimizer.zero_grad(set_to_none=True)
             self._clean = True
         with torch.no_grad():
-            loss = self._forward(closure)
+            losses = [self._forward(closure, again=number > 0).detach()
+                      for number, closure in enumerate(closures)]
             self._gather()
             # A layer that never had a true gradient has no scale yet: it stays.
             wanted = [index for index in self._taps.used() if predictor.seen[index]]
-            if self._kernels is not None and self._kernels.update(self._taps.rows, wanted):
-                return loss.detach()
+            if update is None and self._kernels is not None and \
+                    self._kernels.update(self._taps.rows, wanted):
+                return _mean(losses)
             predicted = predictor.predict(self._taps.rows, wanted)
             weights = [self._taps.layers[index].weight for index in wanted]
-            self._apply({index: _reference.like_weight(rows, weight).to(weight.dtype)
-                         for index, rows, weight in zip(wanted, predicted, weights)})
-        return loss.detach()
+            gradients = {index: _reference.like_weight(rows, weight).to(weight.dtype)
+                         for index, rows, weight in zip(wanted, predicted, weights)}
+        self._apply(gradients, update)
+        return _mean(losses)
 
-    def _apply(self, gradients: dict[int, Tensor]) -> None:
+    def _apply(self, gradients: dict[int, Tensor], update: Update | None) -> None:
         """The user's optimizer moves these weights; all others have no gradient and stay."""
         self.optimizer.zero_grad(set_to_none=True)
         for index, gradient in gradients.items():
             self._taps.layers[index].weight.grad = gradient
-        self.optimizer.step()
+        if update is None:
+            self.optimizer.step()
+        else:
+            call_update(update, "gp", self.optimizer)
         self.optimizer.zero_grad(set_to_none=True)
 
-    def _forward(self, closure: Callable[[], Tensor]) -> Tensor:
+    def _forward(self, closure: Callable[[], Tensor], again: bool = False) -> Tensor:
         taps = self._taps
-        if self._predictor is not None:
+        looks = self._predictor is not None and (self.phase == "gp" or self._learns())
+        if looks:
+            assert self._predictor is not None
             if taps.follow():
                 self._predictor.to(taps.rows.device)
                 self._kernels = self._kernel_steps()
-            taps.begin()
+            taps.begin(again)
+        else:
+            taps.rest()
         try:
             loss = closure()
         finally:
@@ -234,7 +282,7 @@ class Prediction:
             raise UsageError(f"closure: returned {got}, expected the loss as a tensor with one "
                              "element (reduction='mean')")
         looked_at = loss.requires_grad or not torch.is_grad_enabled()
-        if self._predictor is not None and looked_at and not taps.used():
+        if looks and looked_at and not taps.used():
             raise UsageError(
                 "closure: no layer of the model ran as adagp.wrap left it. It must call this model. "
                 "If it does: code compiled before adagp.wrap has no hooks; call torch._dynamo.reset() "
@@ -305,7 +353,7 @@ class Prediction:
 
 def wrap(model: nn.Module, optimizer: torch.optim.Optimizer, schedule: str = "auto", *,
          epochs: int, steps_per_epoch: int, method: Method = "adagp", skip: Sequence[str] = (),
-         seed: int = 0, probe_every: int = 20, process_group: Any = None) -> Prediction:
+         seed: int = 0, probe_every: int | None = None, process_group: Any = None) -> Prediction:
     """ADA-GP beside a model: some batches skip the backward pass and take predicted gradients.
 
     >>> import torch, adagp
@@ -327,7 +375,8 @@ def wrap(model: nn.Module, optimizer: torch.optim.Optimizer, schedule: str = "au
         the optimizer the gradient 0 there. If they do as well, prediction does not help.
     skip: names of layers that are not predicted, also as patterns: ("classifier.*",).
     seed: of the predictor's first weights.
-    probe_every: distance in BP batches at which predictions are measured; 0 = never.
+    probe_every: distance in BP batches at which predictions are measured; 0 = never. By default 20
+        as long as GP batches are to come; after the last one the predictor does not learn any more.
     process_group: of the processes that share each batch (DDP); None = all there are.
     """
     if not isinstance(model, nn.Module):
@@ -342,9 +391,26 @@ def wrap(model: nn.Module, optimizer: torch.optim.Optimizer, schedule: str = "au
     if method not in METHODS:
         raise UsageError(f"method: got {method!r}, expected one of {', '.join(METHODS)}")
     for name, value, least in (("epochs", epochs, 1), ("steps_per_epoch", steps_per_epoch, 1),
-                               ("probe_every", probe_every, 0)):
+                               ("probe_every", 0 if probe_every is None else probe_every, 0)):
         if not isinstance(value, int) or isinstance(value, bool) or value < least:
             raise UsageError(f"{name}: got {value!r}, expected a whole number from {least}")
     names = (skip,) if isinstance(skip, str) else tuple(skip)
-    return Prediction(model, optimizer, Schedule(schedule, epochs), steps_per_epoch, method,
-                      names, seed, probe_every, process_group)
+    stretches = Schedule(schedule, epochs)
+    warn_of_long_cycles(stretches, epochs, steps_per_epoch)
+    return Prediction(model, optimizer, stretches, epochs, steps_per_epoch, method, names, seed,
+                      probe_every, process_group)
+
+
+def _closures(given: Any) -> Sequence[Callable[[], Tensor]]:
+    closures = list(given) if isinstance(given, (list, tuple)) else [given]
+    if not closures:
+        raise UsageError("closure: got an empty list, expected one closure for each part of the batch")
+    for closure in closures:
+        if not callable(closure):
+            raise UsageError(f"closure: got {type(closure).__name__}, expected a function that "
+                             "returns the loss, as lambda: F.cross_entropy(model(x), y)")
+    return closures
+
+
+def _mean(losses: Sequence[Tensor]) -> Tensor:
+    return losses[0] if len(losses) == 1 else torch.stack([loss.reshape(()) for loss in losses]).mean()

@@ -297,7 +297,7 @@ def test_code_that_was_compiled_without_hooks_is_refused(monkeypatch):
     x, y = torch.randn(4, 4), torch.tensor([0, 1, 0, 1])
     torch.compile(network(), backend="aot_eager")(x).sum().backward()
     model = network()
-    gp = wrap(model, torch.optim.SGD(model.parameters(), lr=0.1), "bp", epochs=2,
+    gp = wrap(model, torch.optim.SGD(model.parameters(), lr=0.1), "1ep bp, 1:1", epochs=2,
                     steps_per_epoch=2)
     run = torch.compile(model, backend="aot_eager")
     with pytest.raises(UsageError, match="no layer of the model ran"):

@@ -1,0 +1,34 @@
+"""What a schedule of BP and GP batches comes to in a run of so many epochs and steps."""
+
+from __future__ import annotations
+
+import re
+import warnings
+
+from ._core import Schedule
+
+
+def last_predicted(schedule: Schedule, epochs: int, steps: int) -> int:
+    """The number of the run's last GP batch; -1: it has none."""
+    if schedule.predicted_share(epochs, steps) == 0:
+        return -1
+    for number in reversed(range(epochs * steps)):
+        if schedule.predicted(*divmod(number, steps)):
+            return number
+    return -1
+
+
+def warn_of_long_cycles(schedule: Schedule, epochs: int, steps: int, stacklevel: int = 3) -> None:
+    """A cycle restarts with each epoch: a ratio with more GP batches than an epoch has steps never
+    comes to its BP batches."""
+    longest = max((int(k) for k in re.findall(r"(\d+):\d+", str(schedule))), default=0)
+    if longest < steps:
+        return
+    predicted = [sum(schedule.predicted(epoch, i) for i in range(steps)) for epoch in range(epochs)]
+    without = predicted.count(steps)
+    if without:
+        warnings.warn(
+            f"schedule '{schedule}': {sum(predicted)} of {epochs * steps} batches are GP, and "
+            f"{without} of {epochs} epochs have no BP batch: a cycle begins again with each epoch, "
+            f"and an epoch has {steps} steps; give a ratio below {steps}:1",
+            stacklevel=stacklevel)
