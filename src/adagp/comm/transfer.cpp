@@ -1,10 +1,22 @@
 #include "adagp/comm/transfer.h"
 
+#include "adagp/core/log.h"
+#include "adagp/core/text.h"
+
 namespace adagp::comm {
 
 // Gloo's messages remember the timeout of connecting, which is a shorter one.
 std::chrono::milliseconds WorkTransfer::limit() const {
   return tells_ ? kNoTimeout : attempt_.peers->timeout();
+}
+
+WorkTransfer::~WorkTransfer() {
+  if (!waiting_.valid() || work_ == nullptr) return;
+  try {
+    work_->abort();
+  } catch (const std::exception& error) {  // not every backend can
+    core::log_warning(core::cat(attempt_.doing, ": was not broken off: ", reason_of(error)));
+  }
 }
 
 void WorkTransfer::wait() {

@@ -43,9 +43,7 @@ class WorkTransfer : public Transfer {
         wire_(std::move(wire)),
         work_(std::move(work)),
         tells_(tells) {}
-  ~WorkTransfer() override {
-    if (waiting_.valid()) work_->abort();
-  }
+  ~WorkTransfer() override;
   WorkTransfer(const WorkTransfer&) = delete;
   WorkTransfer& operator=(const WorkTransfer&) = delete;
 

@@ -8,6 +8,7 @@
 #include "adagp/core/foreign_json.h"
 #include "adagp/core/log.h"
 #include "adagp/core/message.h"
+#include "adagp/core/saved_number.h"
 #include "adagp/core/text.h"
 #include "adagp/device/kernels.h"
 #include "adagp/method/backprop.h"
@@ -177,11 +178,14 @@ class Auto : public Backprop, public StepPolicy {
       controller_.load_state(own.at("controller"));
       own.at("place").get_to(place_);
       own.at("exact").get_to(exact_);
-      before_ = std::stod(own.at("before").get<std::string>());
+      before_ =
+          core::saved_number(own.at("before").get<std::string>(), "method state: auto's before");
       own.at("spent").get_to(spent_);
       own.at("started").get_to(started_);
       const auto after = own.at("after").get<std::string>();
-      after_ = after.empty() ? std::nullopt : std::optional(std::stod(after));
+      after_ = after.empty()
+                   ? std::nullopt
+                   : std::optional(core::saved_number(after, "method state: auto's after"));
     } catch (const nlohmann::json::exception& error) {
       throw DataError(core::cat("method state: of auto: ", core::plain_message(error)));
     }
@@ -241,11 +245,9 @@ class Auto : public Backprop, public StepPolicy {
   Method* learning() const { return learns_ ? learner() : nullptr; }
   double measure(step::Session& s) {
     ++readings_;
-    double loss = 0;
-    {
-      const WeightAverage::Scope steadier(average_, s);
-      loss = heldout_->loss(s);
-    }
+    WeightAverage::Scope steadier(average_, s);
+    const double loss = heldout_->loss(s);
+    steadier.end();
     average_.clear();
     return loss;
   }

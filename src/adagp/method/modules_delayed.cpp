@@ -10,6 +10,7 @@
 
 #include "adagp/method/modules_ticks.h"
 #include "adagp/nn/batch_norm.h"
+#include "adagp/step/restoration.h"
 
 namespace adagp::method {
 namespace {
@@ -30,15 +31,17 @@ class Delayed : public Ticks {
         pass.weights.push_back(leaf_of(s.optimizer->params()[p]).variable_data().clone());
       }
     }
-    const OldWeights now(s, params(module), pass.weights);
+    OldWeights now(s, params(module), pass.weights);
     pass.outputs = run(s, module, pass.inputs);
+    now.end();
     return pass.outputs;
   }
 
   void backward(step::Session& s, size_t module, ModulePass& pass,
                 const models::Tensors& gradients) override {
-    const OldWeights then(s, params(module), pass.weights);
+    OldWeights then(s, params(module), pass.weights);
     torch::autograd::backward(differentiable(pass.outputs), gradients);
+    then.end();
   }
 
   void rebuild(step::Session& s, size_t module, ModulePass& pass) override {
@@ -48,30 +51,33 @@ class Delayed : public Ticks {
       pass.weights[i] = at::empty_like(like.detach()).copy_(pass.weights[i]);
     }
     const nn::KeepStatistics kept;
-    const OldWeights then(s, params(module), pass.weights);
+    OldWeights then(s, params(module), pass.weights);
     pass.outputs = run(s, module, pass.inputs);
+    then.end();
   }
 
  private:
-  // While one is alive, the parameters have these copies of a pass as their data.
+  // Until end() the parameters have these copies of a pass as their data.
   class OldWeights {
    public:
-    OldWeights(const step::Session& s, const std::vector<size_t>& params,
-               const std::vector<at::Tensor>& weights) {
+    OldWeights(step::Session& s, const std::vector<size_t>& params,
+               const std::vector<at::Tensor>& weights)
+        : restoration_(s, "the weights after a pass with older ones", [this] {
+            for (size_t i = 0; i < now_.size(); ++i) leaves_[i].set_data(now_[i]);
+          }) {
       for (size_t i = 0; i < weights.size(); ++i) {
         leaves_.push_back(leaf_of(s.optimizer->params()[params[i]]));
         now_.push_back(leaves_.back().variable_data());
         leaves_.back().set_data(weights[i]);
       }
     }
-    ~OldWeights() {
-      for (size_t i = 0; i < leaves_.size(); ++i) leaves_[i].set_data(now_[i]);
-    }
     OldWeights(const OldWeights&) = delete;
     OldWeights& operator=(const OldWeights&) = delete;
+    void end() { restoration_.now(); }
 
    private:
     std::vector<at::Tensor> leaves_, now_;
+    step::Restoration restoration_;  // reads the others
   };
 };
 

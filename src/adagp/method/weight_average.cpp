@@ -1,5 +1,7 @@
 #include "adagp/method/weight_average.h"
 
+#include <utility>
+
 #include <ATen/ATen.h>
 
 #include "adagp/core/error.h"
@@ -11,6 +13,13 @@ std::vector<at::Tensor> values_of(const step::Session& s) {
   std::vector<at::Tensor> out;
   for (const auto& param : s.optimizer->params()) out.push_back(param.value.detach());
   return out;
+}
+
+void set_values(step::Session& s, const std::vector<at::Tensor>& given) {
+  const at::NoGradGuard no_grad;
+  const auto values = values_of(s);
+  for (size_t i = 0; i < values.size(); ++i) values[i].copy_(given[i]);
+  s.optimizer->refresh_bf16_copies();
 }
 
 constexpr auto kCount = "count";
@@ -32,23 +41,14 @@ void WeightAverage::add(const step::Session& s) {
 }
 
 WeightAverage::Scope::Scope(const WeightAverage& average, step::Session& session)
-    : session_(session) {
+    : restoration_(session, "the weights before their mean was looked at", [this, &session] {
+        if (!kept_.empty()) set_values(session, kept_);
+      }) {
   if (average.count_ == 0) return;
-  const at::NoGradGuard no_grad;
-  const auto values = values_of(session);
-  for (size_t i = 0; i < values.size(); ++i) {
-    kept_.push_back(values[i].clone());
-    values[i].copy_(average.means_[i]);
-  }
-  session.optimizer->refresh_bf16_copies();
-}
-
-WeightAverage::Scope::~Scope() {
-  if (kept_.empty()) return;
-  const at::NoGradGuard no_grad;
-  const auto values = values_of(session_);
-  for (size_t i = 0; i < values.size(); ++i) values[i].copy_(kept_[i]);
-  session_.optimizer->refresh_bf16_copies();
+  std::vector<at::Tensor> copies;
+  for (const at::Tensor& value : values_of(session)) copies.push_back(value.clone());
+  kept_ = std::move(copies);
+  set_values(session, average.means_);
 }
 
 std::map<std::string, at::Tensor> WeightAverage::state(const step::Session& s) const {

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "adagp/step/session.h"
+#include "adagp/step/restoration.h"
 
 namespace adagp::method {
 
@@ -17,17 +17,17 @@ class WeightAverage {
   void clear() { count_ = 0; }
   int64_t count() const { return count_; }
 
-  // While one is alive, the network has the mean for its weights.
+  // Until end() the network has the mean for its weights; after an exception its own again, too.
   class Scope {
    public:
     Scope(const WeightAverage& average, step::Session& session);
-    ~Scope();
     Scope(const Scope&) = delete;
     Scope& operator=(const Scope&) = delete;
+    void end() { restoration_.now(); }
 
    private:
-    step::Session& session_;
     std::vector<at::Tensor> kept_;
+    step::Restoration restoration_;  // reads kept_
   };
 
   // Nothing while it is empty.

@@ -101,6 +101,11 @@ void WeightLayer::make_bf16_copies() {
   if (bias.defined()) bf16_bias = copy(bias);
 }
 
+void WeightLayer::drop_bf16_copies() {
+  bf16_weight.reset();
+  bf16_bias.reset();
+}
+
 at::Tensor WeightLayer::in_precision(const at::Tensor& x) const {
   return bf16_weight.defined() ? x.to(at::kBFloat16) : x;
 }

@@ -59,6 +59,7 @@ class WeightLayer : public torch::nn::Module {
   // Copies in bf16 that the layer then computes with, and that collect the gradients; whoever moves
   // the weights refreshes them. The weights themselves stay in fp32.
   void make_bf16_copies();
+  void drop_bf16_copies();
   at::Tensor bf16_weight, bf16_bias;  // undefined without make_bf16_copies()
   // What the layer computes with.
   const at::Tensor& used_weight() const { return bf16_weight.defined() ? bf16_weight : weight; }

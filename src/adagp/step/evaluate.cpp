@@ -10,6 +10,7 @@ namespace {
 
 task::Seen forward_all(Session& s, data::BatchSource& source, StepGraph* graph,
                        const task::See& see) {
+  s.check_intact();
   const at::NoGradGuard no_grad;
   const bool was_training = s.net->is_training();
   s.net->eval();

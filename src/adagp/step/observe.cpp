@@ -1,12 +1,11 @@
 #include "adagp/step/observe.h"
 
-#include <utility>
-
 #include "adagp/nn/batch_norm.h"
 #include "adagp/nn/reversible.h"
 #include "adagp/step/exact_step.h"
 #include "adagp/step/generators.h"
 #include "adagp/step/micro_batches.h"
+#include "adagp/step/restoration.h"
 #include "adagp/step/team.h"
 
 namespace adagp::step {
@@ -17,38 +16,45 @@ namespace {
 class RestoreScope {
  public:
   explicit RestoreScope(Session& s)
-      : session_(s),
-        random_(generator_state(*s.team, s.device)),
+      : random_(generator_state(*s.team, s.device)),
         tally_(s.tally.state()),
-        losses_(std::exchange(s.stored_losses, {})),
-        first_block_(std::exchange(s.first_block, 0)),
-        parts_(std::exchange(s.config.accumulate, 1)) {}
-  ~RestoreScope() {
-    session_.optimizer->clear_gradients();
-    session_.config.accumulate = parts_;
-    session_.first_block = first_block_;
-    session_.stored_losses = losses_;
-    session_.tally.load_state(tally_);
-    load_generator_state(*session_.team, session_.device, random_);
+        losses_(s.stored_losses),
+        first_block_(s.first_block),
+        parts_(s.config.accumulate),
+        restoration_(s, "the state before a batch that was only looked at",
+                     [this, &s] { restore(s); }) {
+    s.stored_losses.reset();
+    s.first_block = 0;
+    s.config.accumulate = 1;
   }
   RestoreScope(const RestoreScope&) = delete;
   RestoreScope& operator=(const RestoreScope&) = delete;
 
+  void end() { restoration_.now(); }
   int64_t parts() const { return parts_; }
 
  private:
-  Session& session_;
+  void restore(Session& s) const {
+    s.optimizer->clear_gradients();
+    s.config.accumulate = parts_;
+    s.first_block = first_block_;
+    s.stored_losses = losses_;
+    s.tally.load_state(tally_);
+    load_generator_state(*s.team, s.device, random_);
+  }
+
   io::TensorMap random_;
   std::vector<double> tally_;
   at::Tensor losses_;
   int64_t first_block_, parts_;
+  Restoration restoration_;  // reads the others
 };
 
 }  // namespace
 
 void observe_batch(Session& s, const data::Batch& batch, nn::TapSink& sink,
                    const std::function<void()>& begin_part) {
-  const RestoreScope restore(s);
+  RestoreScope restore(s);
   const nn::KeepStatistics statistics;
   const nn::KeepActivations activations;  // else reversible blocks show no gradients
   const nn::TapScope scope(sink);
@@ -56,6 +62,7 @@ void observe_batch(Session& s, const data::Batch& batch, nn::TapSink& sink,
     begin_part();
     backprop(s, part);
   }
+  restore.end();
 }
 
 }  // namespace adagp::step

@@ -87,6 +87,7 @@ void predicted_gradients(Session& s, const predictor::Context& context,
 }
 
 StepResult predicted_forward(Session& s, const data::Batch& batch) {
+  s.check_intact();
   const at::NoGradGuard no_grad;
   StepResult result = s.team->forward(s, batch);
   result.phase = schedule::Phase::kPredict;

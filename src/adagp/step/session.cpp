@@ -54,6 +54,11 @@ void take_to_device(models::Net& net, const Team& team, at::Device device) {
 
 }  // namespace
 
+void Session::check_intact() const {
+  if (broken.empty()) return;
+  throw Error(broken + "; training cannot go on: start again from the last checkpoint");
+}
+
 bool Session::is_head(size_t layer) const {
   return std::find(heads.begin(), heads.end(), layer) != heads.end();
 }
@@ -104,7 +109,9 @@ Session make_session(const config::RunConfig& config, std::shared_ptr<const task
   std::vector<nn::WeightLayer*> all = nn::collect(*s.net);
   std::vector<nn::WeightLayer*> here;
   for (auto* layer : all) {
-    layer->fast = nullptr;  // of a session before this one
+    // Of a session before this one: its optimizer alone knew where the gradients are.
+    layer->fast = nullptr;
+    layer->drop_bf16_copies();
     layer->own_depthwise = config.depthwise_kernels && device::has_kernels(s.device);
     layer->own_image_conv = config.image_conv_kernels && device::has_kernels(s.device);
     layer->own_narrow_conv = config.narrow_conv_kernels && device::has_kernels(s.device);

@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include <torch/types.h>
@@ -57,7 +58,11 @@ struct Session {
   std::function<double()> trained_seconds = [] { return 0.0; };
   int64_t first_block = 0;     // blocks before it have no gradients: they are run without a graph
   task::RunningMetrics tally;  // of the batches since it was last reset
+  // Why weights or state are not what they should be (step/restoration.h); empty: they are.
+  std::string broken;
 
+  // Throws Error in a broken session. Steps, evaluations and checkpoints begin with it.
+  void check_intact() const;
   bool is_head(size_t layer) const;
   // Whether predictor and optimizer only queue kernels for this process's own tensors: then they
   // may work on a stream beside the step's own.

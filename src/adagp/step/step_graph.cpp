@@ -81,6 +81,7 @@ void StepGraph::record(Session& s, Recording& recording, const Step& step) {
 }
 
 StepResult StepGraph::run(Session& s, const data::Batch& batch, const Step& step) {
+  s.check_intact();
   if (state_ == State::kWarmUp && !device::Graph::possible(s.device)) {
     state_ = State::kEager;
     reason_ = s.device.is_cpu() ? "no GPU" : "no CUDA kernels for this device";

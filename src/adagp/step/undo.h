@@ -4,22 +4,22 @@
 #include <utility>
 #include <vector>
 
-#include "adagp/step/session.h"
+#include "adagp/step/restoration.h"
 
 namespace adagp::step {
 
-// When it ends, weights, the norms' statistics and the optimizer's moments are what they were when
-// it began, in the same memory.
+// After end(), weights, the norms' statistics and the optimizer's moments are what they were when
+// it began, in the same memory; likewise after an exception on the way.
 class UndoScope {
  public:
   explicit UndoScope(Session& session);
-  ~UndoScope();
   UndoScope(const UndoScope&) = delete;
   UndoScope& operator=(const UndoScope&) = delete;
+  void end() { undo_.now(); }
 
  private:
-  Session& session_;
   std::vector<std::pair<at::Tensor, at::Tensor>> kept_;  // the tensor and what it was
+  Restoration undo_;                                     // reads kept_
 };
 
 }  // namespace adagp::step

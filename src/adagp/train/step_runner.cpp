@@ -62,7 +62,7 @@ void StepRunner::warm_up() {
   method::StepPolicy* policy = method_.policy();
   if (!session_.device.is_cuda() || policy == nullptr || policy->cheap_kinds() == 0) return;
   constexpr int kTimes = 3;  // twice as it is, once recorded
-  const step::UndoScope undo(session_);
+  step::UndoScope undo(session_);
   const io::TensorMap random = step::generator_state(*session_.team, session_.device);
   io::TensorMap own = method_.state();
   for (auto& [name, tensor] : own) tensor = tensor.clone();
@@ -84,6 +84,7 @@ void StepRunner::warm_up() {
   session_.tally.load_state(tally);
   method_.load_state(own);
   step::load_generator_state(*session_.team, session_.device, random);
+  undo.end();
 }
 
 }  // namespace adagp::train

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "adagp/core/error.h"
 #include "adagp/method/heldout.h"
 #include "adagp/method/weight_average.h"
 #include "adagp/plan/heldout_examples.h"
@@ -54,16 +55,42 @@ TEST(Undo, StepsLeaveNoTrace) {
   std::map<std::string, at::Tensor> moments;
   for (const auto& [name, moment] : s.optimizer->state()) moments[name] = moment.clone();
   {
-    const step::UndoScope undo(s);
+    step::UndoScope undo(s);
     method->full_step(s, batch);
     method->cheap_step(s, batch);
     EXPECT_FALSE(at::equal(s.layers[0]->weight, before.at(s.layers[0]->path() + ".weight")));
+    undo.end();
   }
   for (const auto& [name, value] : small::copy_of(*s.net)) {
     EXPECT_TRUE(at::equal(value, before.at(name))) << name;
   }
   for (const auto& [name, moment] : s.optimizer->state()) {
     EXPECT_TRUE(at::equal(moment, moments.at(name))) << name;
+  }
+}
+
+TEST(Auto, AStateWithABrokenNumberIsRefusedByName) {
+  config::RunConfig c = small::config("auto");
+  c.automatic.heldout = 15;
+  c.automatic.steps = {"skip"};
+  step::Session s = small::session(c);
+  const auto method = find_method("auto").make(s);
+  for (const char* name : {"before", "after"}) {
+    auto state = method->state();
+    const at::Tensor& bytes = state.at("auto");
+    const auto* first = bytes.const_data_ptr<uint8_t>();
+    auto own = nlohmann::json::parse(first, first + bytes.numel());
+    own[name] = "1.5 or so";
+    const std::string text = own.dump();
+    state["auto"] = at::tensor(std::vector<uint8_t>(text.begin(), text.end()));
+    try {
+      method->load_state(state);
+      ADD_FAILURE() << name;
+    } catch (const DataError& error) {
+      EXPECT_NE(std::string(error.what()).find(std::string(name) + ": '1.5 or so'"),
+                std::string::npos)
+          << error.what();
+    }
   }
 }
 
@@ -81,8 +108,9 @@ TEST(WeightAverage, IsTheMeanWhileLookedAtAndGoneAfterwards) {
   }
   const at::Tensor last = weight().clone();
   {
-    const WeightAverage::Scope scope(average, s);
+    WeightAverage::Scope scope(average, s);
     EXPECT_TRUE(at::allclose(weight(), sum / 5, 1e-5, 1e-7));
+    scope.end();
   }
   EXPECT_TRUE(at::equal(weight(), last));
   WeightAverage other;
