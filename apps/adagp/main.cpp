@@ -15,6 +15,10 @@
 #include "adagp/core/text.h"
 #include "commands.h"
 
+#ifdef ADAGP_WITH_TORCH
+#include "adagp/comm/library_settings.h"
+#endif
+
 namespace adagp::apps {
 namespace {
 
@@ -186,7 +190,11 @@ int run(int argc, char** argv) {
 int main(int argc, char** argv) {
   using adagp::core::log_error;
   adagp::core::open_standard_streams();
+  // The environment is changed here or nowhere: there is no second thread yet.
   adagp::core::avoid_nvpl_hang();
+#ifdef ADAGP_WITH_TORCH
+  adagp::comm::set_library_variables();
+#endif
   try {
     const int code = adagp::apps::run(argc, argv);
     adagp::core::flush_stdout();

@@ -13,6 +13,7 @@
 #include <optional>
 #include <thread>
 
+#include "adagp/comm/socket.h"
 #include "adagp/core/error.h"
 #include "adagp/core/text.h"
 
@@ -104,15 +105,13 @@ Child start_child(const std::vector<std::string>& arguments, int rank, int proce
   const auto variables = environment.pointers();
   int ends[2] = {-1, -1};
   if (rank > 0 && pipe2(ends, O_CLOEXEC) != 0) cannot_start(rank, "pipe");
+  Descriptor from_child(ends[0]), to_parent(ends[1]);
   const pid_t parent = getpid();
   const pid_t pid = fork();
   if (pid < 0) cannot_start(rank, "fork");
-  if (pid == 0) become(rank, parent, ends[1], pointers.data(), variables.data());
-  if (rank > 0) {
-    close(ends[1]);
-    fcntl(ends[0], F_SETFL, O_NONBLOCK);
-  }
-  return {rank, pid, ends[0], ""};
+  if (pid == 0) become(rank, parent, to_parent.get(), pointers.data(), variables.data());
+  if (rank > 0) fcntl(from_child.get(), F_SETFL, O_NONBLOCK);
+  return {rank, pid, from_child.release(), ""};
 }
 
 void forward_errors(Child& child) {

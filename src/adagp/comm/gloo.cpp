@@ -30,9 +30,6 @@ std::string why_no_gloo() {
 }
 
 BackendPtr make_gloo(const BackendRequest& request) {
-  // All groups of a process share one record of their calls, for debuggers, and torch 2.11 writes
-  // to it without a lock: calls from two threads crash now and then.
-  setenv("TORCH_FR_BUFFER_SIZE", "0", 0);
   using Gloo = c10d::ProcessGroupGloo;
   // Gloo tries five times to connect. All are known to be there by now.
   const auto for_connecting = std::max<std::chrono::milliseconds>(request.timeout / 5, kPatience);

@@ -1,7 +1,10 @@
 #include "adagp/comm/message.h"
 
+#include <algorithm>
+
 #include <ATen/ATen.h>
 
+#include "adagp/comm/peer_error.h"
 #include "adagp/core/error.h"
 #include "adagp/core/text.h"
 
@@ -22,6 +25,54 @@ at::MemoryFormat layout_of(bool channels_last) {
 }
 bool is_channels_last(const at::Tensor& tensor) {
   return tensor.suggest_memory_format() == at::MemoryFormat::ChannelsLast;
+}
+
+// A peer of another version, or somebody else, may have written the header: nothing is allocated
+// by its numbers before they are known to be possible.
+[[noreturn]] void refuse(const Route& route, const std::string& what) {
+  throw PeerError(core::cat(route.doing, ": rank ", route.peer, " announced ", what,
+                            "; check that all processes run the same version of this program"));
+}
+
+constexpr int64_t kMostBytes = int64_t{1} << 36;  // of a tensor between two processes: 64 GiB
+
+int64_t element_bytes(const Route& route, int64_t type) {
+  const bool known = type >= 0 && type < static_cast<int64_t>(at::ScalarType::NumOptions) &&
+                     type != static_cast<int64_t>(at::ScalarType::Undefined);
+  if (!known) refuse(route, core::cat("a tensor of type ", type, ", which is none"));
+  return static_cast<int64_t>(c10::elementSize(static_cast<at::ScalarType>(type)));
+}
+
+void check_bytes(const Route& route, int64_t element, const std::vector<int64_t>& sizes) {
+  const auto shape = [&] { return core::cat("a tensor of sizes ", at::IntArrayRef(sizes)); };
+  if (std::any_of(sizes.begin(), sizes.end(), [](int64_t size) { return size < 0; })) {
+    refuse(route, core::cat(shape(), ", where none may be below 0"));
+  }
+  // As if sizes of 0 were 1: LibTorch computes strides of empty tensors like this.
+  int64_t bytes = element;
+  for (const int64_t size : sizes) {
+    if (std::max<int64_t>(size, 1) > kMostBytes / bytes) {
+      refuse(route, core::cat(shape(), ", more than ",
+                              core::human_bytes(static_cast<double>(kMostBytes))));
+    }
+    bytes *= std::max<int64_t>(size, 1);
+  }
+}
+
+TensorSpec checked_spec(const Route& route, const int64_t* h) {
+  const int64_t element = element_bytes(route, h[0]), axes = h[3];
+  if (axes < 0 || axes > kDims) {
+    refuse(route, core::cat("a tensor of ", axes, " axes, expected 0 to ", kDims));
+  }
+  TensorSpec spec{static_cast<at::ScalarType>(h[0]), h[1] != 0, h[2] != 0, {h + 4, h + 4 + axes}};
+  check_bytes(route, element, spec.sizes);
+  if (spec.channels_last && axes != 4) {
+    refuse(route, core::cat("a tensor of ", axes, " axes in channels-last, which has 4"));
+  }
+  if (spec.gradient && !at::isFloatingType(spec.type) && !at::isComplexType(spec.type)) {
+    refuse(route, core::cat("a gradient of a tensor of type ", at::toString(spec.type)));
+  }
+  return spec;
 }
 
 }  // namespace
@@ -60,11 +111,12 @@ TensorSpecs receive_specs(const Route& route) {
   const at::Tensor header = empty_header();
   route.group.receive(header, route.peer, route.tag, route.doing)->wait();
   const auto* h = header.const_data_ptr<int64_t>();
-  TensorSpecs specs(static_cast<size_t>(*h++));
-  for (TensorSpec& spec : specs) {
-    spec = {static_cast<at::ScalarType>(h[0]), h[1] != 0, h[2] != 0, {h + 4, h + 4 + h[3]}};
-    h += kEntry;
+  const int64_t count = *h++;
+  if (count < 0 || count > kMost) {
+    refuse(route, core::cat(count, " tensors, expected 0 to ", kMost));
   }
+  TensorSpecs specs;
+  for (int64_t i = 0; i < count; ++i, h += kEntry) specs.push_back(checked_spec(route, h));
   return specs;
 }
 

@@ -33,6 +33,7 @@ struct Route {
 
 using Transfers = std::vector<std::unique_ptr<Transfer>>;
 void send_specs(const Route& route, const TensorSpecs& specs, Transfers& transfers);
+// Throws PeerError for a form that no message has, before anything of its size is allocated.
 TensorSpecs receive_specs(const Route& route);
 
 // As they lie in memory; the receiver knows their specs.

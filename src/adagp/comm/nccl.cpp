@@ -2,8 +2,6 @@
 #include "adagp/core/error.h"
 
 #ifdef USE_C10D_NCCL
-#include <cstdlib>
-
 #include <torch/csrc/distributed/c10d/ProcessGroupNCCL.hpp>
 #endif
 
@@ -16,9 +14,6 @@ bool have_nccl() {
 }
 
 BackendPtr make_nccl(const BackendRequest& request) {
-  // Otherwise its watchdog ends the process when a peer fails: no message, no way out through
-  // destructors.
-  setenv("TORCH_NCCL_BLOCKING_WAIT", "1", 0);
   auto options = c10d::ProcessGroupNCCL::Options::create();
   options->timeout = request.timeout;
   return c10::make_intrusive<c10d::ProcessGroupNCCL>(request.store, request.rank, request.size,

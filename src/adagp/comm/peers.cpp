@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <optional>
 #include <thread>
 
 #include "adagp/comm/process_state.h"
@@ -23,19 +24,20 @@ std::string seconds_text(milliseconds time) {
 }
 
 std::string pack(const Peer& peer) {
-  return core::join({peer.host, peer.space, std::to_string(peer.pid), peer.started, peer.gpu,
-                     peer.wants, core::join({peer.offers.begin(), peer.offers.end()}, ",")},
-                    "\n");
+  return core::join(
+      {peer.host, peer.space, std::to_string(peer.pid), peer.started, peer.gpu, peer.wants,
+       core::join({peer.offers.begin(), peer.offers.end()}, ","), std::to_string(peer.world)},
+      "\n");
 }
 
 Peer unpack(const std::string& text) {
   const auto fields = core::split(text, '\n');
-  if (fields.size() != 7) {
+  if (fields.size() != 8) {
     throw PeerError("parallel: a peer of another version of this program");
   }
   const auto offers = core::split(fields[6], ',');
-  return {fields[0], fields[1], std::atoll(fields[2].c_str()), fields[3],
-          fields[4], fields[5], {offers.begin(), offers.end()}};
+  return {fields[0], fields[1], std::atoll(fields[2].c_str()),  fields[3],
+          fields[4], fields[5], {offers.begin(), offers.end()}, std::atoi(fields[7].c_str())};
 }
 
 std::string here_key(int rank) {
@@ -47,6 +49,20 @@ std::string failed_key(int rank) {
 
 std::string text_of(const std::vector<uint8_t>& bytes) {
   return {bytes.begin(), bytes.end()};
+}
+
+// The ranks whose keys are not there; empty when the store does not tell of all. Asked in a thread:
+// the store itself may have gone away, and the thread may go on after the limit.
+std::vector<int> missing_of(const StorePtr& store, const std::vector<std::string>& keys) {
+  auto found = std::make_shared<std::optional<std::vector<int>>>();
+  const bool answered = within(kStoreLimit, [found, keys, store] {
+    std::vector<int> missing;
+    for (size_t rank = 0; rank < keys.size(); ++rank) {
+      if (!store->check({keys[rank]})) missing.push_back(static_cast<int>(rank));
+    }
+    *found = std::move(missing);
+  });
+  return answered && *found ? std::move(**found) : std::vector<int>();
 }
 
 std::string list(const std::vector<int>& ranks) {
@@ -74,25 +90,26 @@ Peers::Peers(StorePtr store, const RankInfo& info, Peer self, milliseconds timeo
   for (int rank = 0; rank < world_; ++rank) keys.push_back(here_key(rank));
   std::string reason;
   try {
+    self.world = world_;
     store_->set(here_key(rank_), pack(self));
     store_->wait(keys, timeout_);
     for (const auto& key : keys) all_.push_back(unpack(text_of(store_->get(key))));
+    for (int rank = 0; rank < world_; ++rank) {
+      if (all_[rank].world == world_) continue;
+      throw PeerError(core::cat(prefix(), "rank ", rank, " was started with WORLD_SIZE=",
+                                all_[rank].world, ", this process with WORLD_SIZE=", world_,
+                                "; start all processes with the same WORLD_SIZE"));
+    }
     return;
   } catch (const Error&) {
     throw;
   } catch (const std::exception& error) {
     reason = reason_of(error);
   }
-  // Asked anew in a thread: the store itself may have gone away.
-  auto missing = std::make_shared<std::vector<int>>();
-  within(kStoreLimit, [missing, keys, asked = store_] {
-    for (size_t rank = 0; rank < keys.size(); ++rank) {
-      if (!asked->check({keys[rank]})) missing->push_back(static_cast<int>(rank));
-    }
-  });
-  const std::string who = missing->empty() ? core::cat("not all of them came (", reason, ")")
-                                           : core::cat(world_ - static_cast<int>(missing->size()),
-                                                       " came, ", list(*missing), " did not");
+  const std::vector<int> missing = missing_of(store_, keys);
+  const std::string who = missing.empty() ? core::cat("not all of them came (", reason, ")")
+                                          : core::cat(world_ - static_cast<int>(missing.size()),
+                                                      " came, ", list(missing), " did not");
   throw PeerError(core::cat(prefix(), "waiting for ", world_, " processes at ",
                             info.store_address(), ": within ", seconds_text(timeout_), " s ", who,
                             "; check that WORLD_SIZE processes were started, and how those ended"));

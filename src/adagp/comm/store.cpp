@@ -110,9 +110,9 @@ class OwnStore : public c10d::Store {
   void await(const std::vector<std::string>& keys, milliseconds timeout) {
     if (client_.wait(keys, timeout)) return;
     C10_THROW_ERROR(DistStoreError,
-                    core::cat("not there within ",
+                    core::cat("no word from the others within ",
                               core::shortest(std::chrono::duration<double>(timeout).count()),
-                              " s: ", core::join(keys, ", ")));
+                              " s"));
   }
 
   Endpoint endpoint_;
@@ -157,14 +157,7 @@ std::shared_ptr<StoreServer> serve(const RankInfo& info, const Endpoint& endpoin
   }
 }
 
-// c10d asks the name server for the name of every address it connects to. Where that one does not
-// answer, processes of one machine should not wait longer than a second for it.
-void ask_names_briefly() {
-  setenv("RES_OPTIONS", "timeout:1 attempts:1", 0);
-}
-
 StorePtr torchrun_store(const RankInfo& info, milliseconds timeout) {
-  if (on_this_machine(info.master)) ask_names_briefly();
   // c10d does not say whether it met nobody or somebody who is silent.
   std::string reason;
   const auto deadline = std::chrono::steady_clock::now() + timeout;

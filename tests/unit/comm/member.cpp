@@ -13,6 +13,7 @@
 
 #include "adagp/comm/group.h"
 #include "adagp/comm/launch.h"
+#include "adagp/comm/library_settings.h"
 #include "adagp/core/error.h"
 #include "adagp/core/interrupt.h"
 #include "adagp/core/text.h"
@@ -109,6 +110,7 @@ int run(std::vector<std::string> arguments) {
 }  // namespace adagp::comm
 
 int main(int argc, char** argv) {
+  adagp::comm::set_library_variables();
   try {
     return adagp::comm::run({argv, argv + argc});
   } catch (const adagp::Error& error) {

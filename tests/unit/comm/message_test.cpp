@@ -2,9 +2,12 @@
 
 #include "adagp/comm/message.h"
 
+#include <limits>
+
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
 
+#include "adagp/comm/peer_error.h"
 #include "adagp/core/error.h"
 #include "unit/comm/fake_group.h"
 
@@ -148,6 +151,46 @@ TEST(Message, WhatHasNoPlaceInAMessageIsRefusedWithTheNumbers) {
   EXPECT_NE(many.find("at most 7"), std::string::npos) << many;
   const std::string deep = refused({some({1, 1, 1, 1, 1, 1, 2})});
   EXPECT_NE(deep.find("7 axes"), std::string::npos) << deep;
+}
+
+// What the receiver says of a header with these numbers, which are those of a peer.
+std::string refused_header(const std::vector<std::pair<int64_t, int64_t>>& changes) {
+  Line line;
+  Transfers sent;
+  send_specs(line.out(), specs_of({some({2, 3})}), sent);
+  const at::Tensor header = line.exchange->messages.at(0)->tensor;
+  for (const auto& [place, value] : changes) header[place] = value;
+  try {
+    receive_specs(line.in());
+  } catch (const PeerError& error) {
+    return error.what();
+  }
+  return "taken";
+}
+
+TEST(Message, NumbersOfAPeerAreCheckedBeforeAnythingIsAllocated) {
+  constexpr int64_t kCount = 0, kType = 1, kGradient = 2, kLast = 3, kAxes = 4, kSize = 5;
+  constexpr int64_t kHuge = std::numeric_limits<int64_t>::max();
+  ASSERT_EQ(refused_header({}), "taken");
+  const std::vector<std::pair<std::string, std::string>> cases{
+      {refused_header({{kCount, 8}}), "8 tensors, expected 0 to 7"},
+      {refused_header({{kCount, -1}}), "-1 tensors"},
+      {refused_header({{kCount, kHuge}}), "expected 0 to 7"},
+      {refused_header({{kType, 4711}}), "type 4711"},
+      {refused_header({{kType, -1}}), "type -1"},
+      {refused_header({{kAxes, 7}}), "7 axes, expected 0 to 6"},
+      {refused_header({{kAxes, -2}}), "-2 axes"},
+      {refused_header({{kAxes, kHuge}}), "axes"},
+      {refused_header({{kSize, -3}}), "[-3, 3]"},
+      {refused_header({{kSize, kHuge}}), "more than 64.0 GiB"},
+      {refused_header({{kSize, 0}, {kSize + 1, kHuge}}), "more than 64.0 GiB"},
+      {refused_header({{kLast, 1}}), "channels-last"},
+      {refused_header({{kGradient, 1}, {kType, static_cast<int64_t>(at::kLong)}}), "gradient"},
+  };
+  for (const auto& [said, expected] : cases) {
+    EXPECT_NE(said.find(expected), std::string::npos) << expected << ": " << said;
+    EXPECT_NE(said.find("in: rank 0 announced"), std::string::npos) << said;
+  }
 }
 
 }  // namespace
