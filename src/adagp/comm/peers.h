@@ -22,6 +22,7 @@ struct Peer {
   std::string gpu;               // which it computes on; empty: none
   std::string wants;             // the option of the backend
   std::set<std::string> offers;  // backends of its program
+  int world = 0;                 // how many processes it was told of
 };
 
 class Peers {
