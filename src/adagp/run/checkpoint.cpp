@@ -6,7 +6,6 @@
 
 #include "adagp/core/error.h"
 #include "adagp/core/log.h"
-#include "adagp/core/message.h"
 #include "adagp/core/special_files.h"
 #include "adagp/core/text.h"
 #include "adagp/device/pieces.h"
@@ -30,6 +29,30 @@ void require_finite(const Snapshot& snapshot) {
                                   snapshot.step,
                                   " of the run; checkpoints made before are kept; lower optim.lr "
                                   "or set clip"));
+  }
+}
+
+std::string file_name(int64_t step) {
+  std::string number = std::to_string(step);
+  number.insert(0, number.size() < 10 ? 10 - number.size() : 0, '0');
+  return "step-" + number + ".safetensors";
+}
+
+Snapshot read_checkpoint(const core::fs::path& file) {
+  core::require_regular_file(file);
+  io::TensorFile loaded = io::load_tensors(file);
+  const auto found = loaded.metadata.find(kStateKey);
+  if (found == loaded.metadata.end()) throw DataError(file.string() + ": not an adagp checkpoint");
+  try {
+    CheckpointHeader header = parse_checkpoint_header(found->second);
+    // By its name it would count as newer or older than it is.
+    if (file.filename() != file_name(header.step)) {
+      throw DataError(
+          core::cat("is of batch ", header.step, ", expected the name ", file_name(header.step)));
+    }
+    return {header.step, std::move(loaded.tensors), std::move(header.state), file};
+  } catch (const DataError& error) {
+    throw DataError(core::cat(file.string(), ": corrupt state: ", error.what()));
   }
 }
 
@@ -68,11 +91,9 @@ std::vector<core::fs::path> checkpoint_files(const core::fs::path& folder) {
 void Checkpoints::save(const Snapshot& snapshot) const {
   require_finite(snapshot);
   core::make_folder(folder_);
-  std::string number = std::to_string(snapshot.step);
-  number.insert(0, number.size() < 10 ? 10 - number.size() : 0, '0');
   nlohmann::json state = snapshot.state;
   state["step"] = snapshot.step;
-  io::save_tensors(folder_ / ("step-" + number + ".safetensors"), snapshot.tensors,
+  io::save_tensors(folder_ / file_name(snapshot.step), snapshot.tensors,
                    {{kStateKey, state.dump()}});
   std::error_code ignored;
   const auto files = checkpoint_files(folder_);
@@ -86,21 +107,10 @@ std::optional<Snapshot> Checkpoints::load_newest() const {
   std::vector<core::fs::path> broken;
   for (const auto& file : files) {
     try {
-      core::require_regular_file(file);
-      io::TensorFile loaded = io::load_tensors(file);
-      const auto found = loaded.metadata.find(kStateKey);
-      if (found == loaded.metadata.end())
-        throw DataError(file.string() + ": not an adagp checkpoint");
-      Snapshot snapshot;
-      snapshot.state = nlohmann::json::parse(found->second);
-      snapshot.step = snapshot.state.at("step").get<int64_t>();
-      snapshot.tensors = std::move(loaded.tensors);
+      Snapshot snapshot = read_checkpoint(file);
       // Out of the way, or they would take the place of good ones among those that are kept.
       for (const auto& bad : broken) core::fs::rename(bad, bad.string() + ".corrupt");
       return snapshot;
-    } catch (const nlohmann::json::exception& error) {
-      core::log_warning(core::cat(file.string(), ": corrupt state (", core::plain_message(error),
-                                  "); trying the checkpoint before"));
     } catch (const DataError& error) {
       core::log_warning(complaint(error) + "; trying the checkpoint before");
     }

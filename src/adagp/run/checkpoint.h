@@ -8,13 +8,15 @@
 
 #include "adagp/core/files.h"
 #include "adagp/io/tensors.h"
+#include "adagp/run/checkpoint_header.h"
 
 namespace adagp::run {
 
 struct Snapshot {
   int64_t step = 0;       // batches done
   io::TensorMap tensors;  // "net.*", "optimizer.*", "predictor.*", "method.*", "probes.*", ...
-  nlohmann::json state;   // counters, meters, seconds
+  nlohmann::json state;   // counters, meters, seconds; "run": which run it is
+  core::fs::path file;    // empty: not read from one
 
   // The part of `tensors` under "prefix.", with the prefix removed; and its inverse.
   io::TensorMap under(const std::string& prefix) const;

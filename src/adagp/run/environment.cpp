@@ -63,28 +63,4 @@ nlohmann::ordered_json environment(const at::Device& device, const std::string& 
   return out;
 }
 
-nlohmann::ordered_json read_environment(const core::fs::path& folder) {
-  try {
-    auto out = nlohmann::ordered_json::parse(core::read_file(folder / "environment.json"), nullptr,
-                                             /*allow_exceptions=*/false);
-    return out.is_object() ? out : nlohmann::ordered_json::object();
-  } catch (const Error&) {
-    return nlohmann::ordered_json::object();
-  }
-}
-
-std::vector<std::string> environment_differences(const nlohmann::ordered_json& before,
-                                                 const nlohmann::ordered_json& now) {
-  std::vector<std::string> out;
-  const auto text = [](const nlohmann::ordered_json& value) {
-    return value.is_string() ? value.get<std::string>() : value.dump();
-  };
-  for (const char* key :
-       {"version", "commit", "device", "gpu", "threads", "cpu", "libtorch", "compiler", "data"}) {
-    if (!before.contains(key) || !now.contains(key) || before[key] == now[key]) continue;
-    out.push_back(core::cat(key, " ", text(before[key]), ", now ", text(now[key])));
-  }
-  return out;
-}
-
 }  // namespace adagp::run

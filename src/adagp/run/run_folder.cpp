@@ -7,11 +7,15 @@
 #include "adagp/core/log.h"
 #include "adagp/core/special_files.h"
 #include "adagp/core/text.h"
+#include "adagp/run/checkpoint_header.h"
+#include "adagp/run/environment_file.h"
 #include "adagp/run/old_run.h"
 #include "adagp/run/precision.h"
 
 namespace adagp::run {
 namespace {
+
+constexpr uintmax_t kMostConfigBytes = 1 << 20;
 
 std::string config_text(const config::RunConfig& config) {
   config::RunConfig copy = config;
@@ -30,6 +34,24 @@ void refuse_special_entries(const core::fs::path& folder) {
     if (!is_folder) core::require_regular_file(path);
     if (is_folder && !core::fs::is_directory(path, ignored)) {
       throw DataError(path.string() + ": is no folder, expected one of a run's");
+    }
+  }
+}
+
+// What is written and removed here must not be another folder's.
+void refuse_links(const core::fs::path& folder) {
+  const auto refuse = [](const core::fs::path& path) {
+    std::error_code ignored;
+    if (!core::fs::is_symlink(core::fs::symlink_status(path, ignored))) return;
+    throw DataError(path.string() +
+                    ": is a link, and a run writes in its own folder alone; put the file or folder "
+                    "itself there, or choose another -o");
+  };
+  for (const std::string& name : run_entries()) {
+    refuse(folder / name);
+    std::error_code no_folder;
+    for (const auto& entry : core::fs::directory_iterator(folder / name, no_folder)) {
+      refuse(entry.path());
     }
   }
 }
@@ -107,7 +129,7 @@ config::RunConfig read_config(const core::fs::path& folder) {
   config::RunConfig config;
   core::Binding binding;
   bind(binding, config);
-  const std::string text = core::read_regular_file(file);
+  const std::string text = core::read_regular_file(file, kMostConfigBytes);
   try {
     binding.load_toml(text, file.string());
   } catch (const UsageError& error) {
@@ -125,6 +147,7 @@ RunFolder::RunFolder(const core::fs::path& path, config::RunConfig& config, bool
   for (const std::string& name : run_entries()) core::remove_temporaries(path, name);
   if (!overwrite) {
     open_existing(config);
+    if (!finished()) refuse_links(path);
     return;
   }
   resolve_precision(config);
@@ -157,6 +180,7 @@ void RunFolder::open_existing(config::RunConfig& config) {
     return;
   }
   const config::RunConfig stored = read_config(folder);
+  id_ = run_id(read_environment(folder));
   if (config.equal_time_batches == 0) config.equal_time_batches = stored.equal_time_batches;
   // A run that was finished elsewhere in bf16 is shown here as well.
   if (config.precision != stored.precision) resolve_precision(config);
@@ -197,14 +221,16 @@ void RunFolder::extend(const config::RunConfig& config) {
   shorter_epochs_.reset();
 }
 
-void RunFolder::begin(const config::RunConfig& config, const nlohmann::ordered_json& environment) {
+void RunFolder::begin(const config::RunConfig& config, nlohmann::ordered_json environment) {
   if (old_ == Old::kInPlace) {
     set_old_run_aside(path());
     old_ = Old::kAside;
   }
   core::write_file(file("config.toml"), config_text(config));
+  id_ = new_run_id();
+  environment["run"] = id_;
   core::write_file(
-      file("environment.json"),
+      file(kEnvironmentFile),
       environment.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
 }
 

@@ -37,6 +37,8 @@ class RunFolder {
   bool moved() const { return handle_->moved(); }
   bool finished() const { return summary_.has_value(); }
   const report::Summary& summary() const { return *summary_; }
+  // Of the run that is there or has begun, as environment.json says; empty: not known.
+  const std::string& id() const { return id_; }
   // Whether the run that is there is not to be resumed.
   bool replaces() const { return old_ != Old::kNone; }
 
@@ -47,7 +49,8 @@ class RunFolder {
   void extend(const config::RunConfig& config);
 
   // When everything the new run needs is loaded: sets the run aside that it replaces.
-  void begin(const config::RunConfig& config, const nlohmann::ordered_json& environment);
+  // Adds the new run's id to `environment`.
+  void begin(const config::RunConfig& config, nlohmann::ordered_json environment);
   void saved();                                 // a checkpoint: the replaced run is removed
   void finish(const report::Summary& summary);  // summary.json, last of all
 
@@ -60,6 +63,7 @@ class RunFolder {
   std::unique_ptr<core::FileLock> lock_;
   std::optional<report::Summary> summary_;
   std::optional<int64_t> shorter_epochs_;
+  std::string id_;
   Old old_ = Old::kNone;
   bool created_ = false;  // by this object
 };

@@ -44,6 +44,17 @@ void set_threads(const config::RunConfig& config) {
 
 namespace {
 
+// Before the budget of equal-time is measured, which trains.
+void check_weights_files(const config::RunConfig& config) {
+  for (const std::string& file : {config.weights, config.model.backbone_weights}) {
+    std::error_code error;
+    if (file.empty() || core::fs::exists(file, error)) continue;
+    throw DataError(core::cat(file,
+                              ": cannot be opened: ", error ? error.message() : "no such file",
+                              "; expected a weights file"));
+  }
+}
+
 // The caller's network, each time with the values and the random numbers it came with.
 task::NetMaker as_it_came(std::shared_ptr<models::Net> net, const at::Device& device) {
   io::TensorMap values = run::state_dict(*net);
@@ -81,6 +92,7 @@ report::Summary train(config::RunConfig config, const task::TaskPtr& task,
   task->resolve(config);
   run::RunFolder run(folder, config, overwrite);
   if (run.finished()) return run.summary();
+  check_weights_files(config);
   return run_in(
       run, config, task, task::throw_away_nets(config, task),
       [&] { return task::build_net(config, *task); }, true);

@@ -10,13 +10,12 @@
 #include "adagp/run/layout_record.h"
 #include "adagp/run/weights.h"
 #include "adagp/step/fast_widths.h"
-#include "adagp/task/fingerprint.h"
 #include "adagp/task/weights_settings.h"
 #include "adagp/train/conditions.h"
 
 namespace adagp::train {
 
-void begin_folder(run::RunFolder& folder, const step::Session& session) {
+void begin_folder(run::RunFolder& folder, const step::Session& session, const std::string& data) {
   const config::RunConfig& c = session.config;
   std::string table;
   try {
@@ -28,8 +27,32 @@ void begin_folder(run::RunFolder& folder, const step::Session& session) {
     // A user's own network may use operations that have no shape-only path.
     core::log_debug(core::cat("no layers.csv: ", error.what()));
   }
-  folder.begin(c, run::environment(session.device, task::fingerprint(*session.task, c)));
+  folder.begin(c, run::environment(session.device, data));
   if (!table.empty()) core::write_file(folder.file("layers.csv"), table);
+}
+
+void refuse_foreign(const run::Snapshot& found, run::RunIdentity own, const Forecast& forecast) {
+  const auto refuse = [&](const std::string& why) {
+    throw DataError(core::cat(found.file.string(), ": ", why,
+                              "; take it out of the folder, or start the run anew with "
+                              "--overwrite"));
+  };
+  run::RunIdentity its;
+  try {
+    its = run::identity_in(found.state);
+  } catch (const DataError& error) {
+    refuse(error.what());
+  }
+  if (its.config.epochs < own.config.epochs &&
+      forecast.why_not_longer_than(its.config.epochs).empty()) {
+    own.config.epochs = its.config.epochs;
+  }
+  const auto other = differences(its, own);
+  if (!other.empty()) refuse("is of another run: " + core::join(other, "; "));
+  if (!forecast.planner.planned() && found.step > forecast.size.total) {
+    refuse(core::cat("is of batch ", found.step, ", beyond the end of the run (",
+                     forecast.size.total, " batches)"));
+  }
 }
 
 void keep_layouts(const run::RunFolder& folder, const step::Session& session) {

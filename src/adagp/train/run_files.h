@@ -3,6 +3,7 @@
 
 #include "adagp/method/probes.h"
 #include "adagp/report/summary.h"
+#include "adagp/run/checkpoint.h"
 #include "adagp/run/run_folder.h"
 #include "adagp/train/forecast.h"
 #include "adagp/train/totals.h"
@@ -11,7 +12,12 @@ namespace adagp::train {
 
 // Begins the folder's run: config.toml, environment, layers.csv. Throws UsageError for images too
 // small for the network, before anything is written.
-void begin_folder(run::RunFolder& folder, const step::Session& session);
+// `data`: its fingerprint.
+void begin_folder(run::RunFolder& folder, const step::Session& session, const std::string& data);
+
+// Throws DataError, naming what differs, when the checkpoint is of another run than `own`, or
+// beyond the end of this one. It may be of a shorter run that can be extended to this one.
+void refuse_foreign(const run::Snapshot& found, run::RunIdentity own, const Forecast& forecast);
 
 // Writes convolutions.json where the run has measured layouts and the folder does not have the
 // file.

@@ -3,6 +3,7 @@
 #include <ATen/ATen.h>
 
 #include "adagp/core/error.h"
+#include "adagp/core/message.h"
 #include "adagp/core/text.h"
 #include "adagp/run/weights.h"
 #include "adagp/step/fast_widths.h"
@@ -77,8 +78,8 @@ void restore(const RunParts& run, const run::Snapshot& s) {
     run.policy.load_state(s.state.at("policy").get<std::vector<double>>());
     session.tally.load_state(s.state.at("tally").get<std::vector<double>>());
   } catch (const std::exception& error) {
-    throw DataError(
-        core::cat("checkpoint of batch ", s.step, ": incomplete state: ", error.what()));
+    throw DataError(core::cat("checkpoint of batch ", s.step,
+                              ": incomplete state: ", core::plain_message(error)));
   }
 }
 

@@ -12,6 +12,7 @@
 #include "adagp/core/stopped_time.h"
 #include "adagp/core/text.h"
 #include "adagp/step/fast_widths.h"
+#include "adagp/task/fingerprint.h"
 #include "adagp/train/evaluate_together.h"
 #include "adagp/train/idle_settings.h"
 #include "adagp/train/layout_choice.h"
@@ -250,8 +251,10 @@ int Trainer::agreed_signal(bool end_of_epoch) {
 
 void Trainer::resume(run::RunFolder* folder) {
   std::optional<run::Snapshot> found;
+  if (folder != nullptr) data_ = task::fingerprint(*session_.task, session_.config);
   if (folder != nullptr && !folder->replaces()) {
     found = run::Checkpoints(folder->file("checkpoint")).load_newest();
+    if (found) refuse_foreign(*found, identity(*folder), forecast());
     if (folder->shorter_epochs()) extend(*folder, forecast(), found.has_value());
   }
   session_.team->wait_for_leader();
@@ -268,9 +271,15 @@ void Trainer::resume(run::RunFolder* folder) {
     core::log_info(core::cat(folder->path().string(), ": resumed after batch ", totals_.step,
                              progress_->of_total()));
   }
-  if (totals_.step == 0) begin_folder(*folder, session_);
+  if (totals_.step == 0) begin_folder(*folder, session_, data_);
   keep_layouts(*folder, session_);
   recorder_.open(*folder, totals_.step);
+}
+
+run::RunIdentity Trainer::identity(const run::RunFolder& folder) const {
+  run::RunIdentity out{folder.id(), data_, session_.config};
+  out.config.epochs = folder.shorter_epochs().value_or(out.config.epochs);
+  return out;
 }
 
 void Trainer::save(run::RunFolder* folder) {
@@ -282,6 +291,7 @@ void Trainer::save(run::RunFolder* folder) {
   run::Snapshot whole = take_snapshot(parts(), all);
   session_.team->merge(whole);
   if (folder == nullptr) return;
+  whole.state["run"] = to_json(identity(*folder));
   // A run resumed from here writes only what comes after: what came before must be on disk first.
   recorder_.flush();
   try {

@@ -50,6 +50,8 @@ class Trainer {
   void log_interval();
   void end_epoch(run::RunFolder* folder);
   void save(run::RunFolder* folder);
+  // Of the run that is in the folder.
+  run::RunIdentity identity(const run::RunFolder& folder) const;
   // What every process of a team does together, so that one's signal stops all of them.
   int agreed_signal(bool end_of_epoch);
 
@@ -89,6 +91,7 @@ class Trainer {
     double from = 0;  // training seconds
     int64_t batches = 0, examples = 0;
   } timed_;
+  std::string data_;  // its fingerprint, where there is a folder
   Recorder recorder_;
   TraceWriter trace_;
 };
