@@ -2,6 +2,7 @@
 
 #include <memory>
 
+#include "adagp/core/error.h"
 #include "adagp/core/interrupt.h"
 #include "adagp/core/output.h"
 #include "adagp/experiment/rerun.h"
@@ -15,13 +16,23 @@ struct RerunArguments {
   bool json = false;
 };
 
+// "runs/a-rerun" for "runs/a", "runs/a/" and, called in it, ".".
+core::fs::path beside(const core::fs::path& run) {
+  core::fs::path folder = run;
+  if (!folder.has_filename()) folder = folder.parent_path();  // "runs/a/"
+  if (folder.filename() == "." || folder.filename() == "..") {
+    std::error_code error;
+    folder = core::fs::canonical(folder, error);
+    if (error) throw DataError(run.string() + ": cannot be opened: " + error.message());
+  }
+  return folder.string() + "-rerun";
+}
+
 int run_rerun(const RerunArguments& arguments) {
   core::catch_signals();
-  core::fs::path folder = arguments.run;
-  if (!folder.has_filename()) folder = folder.parent_path();  // "runs/a/"
-  const core::fs::path output =
-      arguments.output.empty() ? folder.string() + "-rerun" : arguments.output;
-  const auto result = experiment::rerun(folder, output);
+  const auto result =
+      experiment::rerun(arguments.run, arguments.output.empty() ? beside(arguments.run)
+                                                                : core::fs::path(arguments.output));
   core::print_result(arguments.json ? result.to_json().dump(2) + "\n" : result.text(),
                      arguments.json);
   return result.as_expected() ? 0 : 1;

@@ -1,6 +1,7 @@
 """adagp rerun: a finished run made again, and what its record says."""
 
 import json
+import os
 import shutil
 import signal
 
@@ -88,3 +89,62 @@ def test_what_cannot_be_made_again_is_refused(run, tmp_path):
     shutil.rmtree(unfinished)
     several = copy_of(run, tmp_path, command=["adagp", "train", "--parallel", "data,local=2"])
     assert "several processes" in adagp("rerun", several, code=2).stderr
+
+
+def test_a_run_is_not_compared_with_itself(run, tmp_path):
+    (tmp_path / "link").symlink_to(run)
+    for same in (run, f"{run}/", run / ".." / run.name, tmp_path / "link"):
+        assert "is the run itself" in adagp("rerun", run, "-o", same, code=2).stderr
+    # Nor are its weights by another name.
+    done = shutil.copytree(run, tmp_path / "copy")
+    (done / "weights.safetensors").unlink()
+    os.link(run / "weights.safetensors", done / "weights.safetensors")
+    assert "is the run itself" in adagp("rerun", run, "-o", done, code=2).stderr
+
+
+def test_a_rerun_of_the_present_folder_lies_beside_it(run, tmp_path):
+    folder = copy_of(run, tmp_path)
+    assert "equal: " in adagp("rerun", ".", cwd=folder).stdout
+    assert (tmp_path / "run-rerun/summary.json").exists()
+    assert not list(folder.glob("*rerun*"))
+
+
+def test_missing_weights_are_noticed_before_the_training(run, tmp_path):
+    folder = copy_of(run, tmp_path)
+    (folder / "weights.safetensors").unlink()
+    assert "weights.safetensors: cannot be opened" in adagp("rerun", folder, code=3).stderr
+    os.mkfifo(folder / "weights.safetensors")
+    assert "is a pipe, expected a file" in adagp("rerun", folder, code=3).stderr
+    assert not (tmp_path / "run-rerun").exists()
+
+
+@pytest.mark.parametrize("kind", ["deep", "pipe", "device", "large"])
+def test_a_record_of_any_kind_is_survived(kind, run, tmp_path):
+    folder = copy_of(run, tmp_path)
+    record = folder / "environment.json"
+    record.unlink()
+    if kind == "deep":
+        record.write_text('{"version": ' + 200_000 * "[" + 200_000 * "]" + "}")
+    elif kind == "pipe":
+        os.mkfifo(record)
+    elif kind == "device":
+        record.symlink_to("/dev/zero")
+    else:
+        record.touch()
+        os.truncate(record, 2**40)  # no bytes on the disk
+    done = adagp("rerun", folder)
+    assert "environment.json: missing or not readable" in done.stderr and "equal: " in done.stdout
+
+
+def test_a_table_of_layouts_that_no_run_reads_is_not_copied(run, tmp_path):
+    folder = copy_of(run, tmp_path)
+    (folder / "convolutions.json").touch()
+    os.truncate(folder / "convolutions.json", 2**40)
+    adagp("rerun", folder)
+    assert not (tmp_path / "run-rerun/convolutions.json").exists()
+
+
+def test_a_name_that_is_too_long_is_said_in_plain_words(tmp_path):
+    name = 256 * "n"
+    err = adagp("rerun", name, code=1, cwd=tmp_path).stderr
+    assert "File name too long" in err and "filesystem error" not in err

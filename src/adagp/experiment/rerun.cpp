@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "adagp/core/error.h"
+#include "adagp/core/foreign_json.h"
 #include "adagp/core/log.h"
 #include "adagp/core/special_files.h"
 #include "adagp/core/text.h"
@@ -55,6 +56,28 @@ std::optional<double> largest_difference(const core::fs::path& a, const core::fs
   return largest;
 }
 
+// A run compared with itself is always equal.
+void refuse_same_folder(const core::fs::path& folder, const core::fs::path& output) {
+  for (const char* name : {"", "weights.safetensors"}) {
+    std::error_code not_there;
+    if (!core::fs::equivalent(folder / name, output / name, not_there)) continue;
+    throw UsageError(core::cat("rerun: -o ", output.string(), " is the run itself (",
+                               folder.string(), "); choose another folder"));
+  }
+}
+
+// The same products. The file of a run that does not read it is not copied.
+void copy_layouts(const config::RunConfig& config, const core::fs::path& folder,
+                  const core::fs::path& output) {
+  const core::fs::path layouts = folder / run::kLayoutFile, copy = output / run::kLayoutFile;
+  if (config.cpu.convolution != "measured" || !core::fs::exists(layouts)) return;
+  if (core::fs::exists(copy)) return;  // a run that is there already has its own
+  const std::string text = core::read_regular_file(layouts, core::kMostJsonBytes);
+  run::layout_record(text, layouts.string());
+  core::make_folder(output);
+  core::write_file(copy, text);
+}
+
 }  // namespace
 
 std::string Rerun::text() const {
@@ -83,8 +106,17 @@ Rerun rerun(const core::fs::path& folder, const core::fs::path& output) {
   Rerun out;
   out.before_folder = folder;
   out.after_folder = output;
+  refuse_same_folder(folder, output);
   out.before = finished_summary(folder);
+  const core::fs::path first = folder / "weights.safetensors",
+                       second = output / "weights.safetensors";
+  core::require_regular_file(first);
+  io::SafeTensors::read(first);  // damaged weights are noticed before the training
   const ordered_json before = run::read_environment(folder);
+  if (before.empty()) {
+    core::log_warning(core::cat((folder / run::kEnvironmentFile).string(),
+                                ": missing or not readable: what differs is not known"));
+  }
   refuse_several_processes(before, folder);
   config::RunConfig config = run::read_config(folder);
   // Sums on a CPU depend on the number of threads.
@@ -102,16 +134,10 @@ Rerun rerun(const core::fs::path& folder, const core::fs::path& output) {
     core::log_warning(core::cat("rerun: ", difference, "; the result may differ"));
   }
   out.exact = device.is_cpu() && out.environment.empty() && !before.empty();
-  // The same products; a run that is there already has its own file.
-  const core::fs::path layouts = folder / run::kLayoutFile, copy = output / run::kLayoutFile;
-  if (core::fs::exists(layouts) && !core::fs::exists(copy)) {
-    core::make_folder(output);
-    core::write_file(copy, core::read_regular_file(layouts));
-  }
+  copy_layouts(config, folder, output);
   out.after = train::train(config, task, output);
-  const core::fs::path first = folder / "weights.safetensors",
-                       second = output / "weights.safetensors";
-  out.bytes_equal = core::read_file(first) == core::read_file(second);
+  refuse_same_folder(folder, output);
+  out.bytes_equal = core::read_regular_file(first) == core::read_regular_file(second);
   if (!out.bytes_equal) out.largest_difference = largest_difference(first, second);
   return out;
 }
