@@ -80,6 +80,15 @@ def test_an_archive_with_two_networks_is_refused(tmp_path):
     assert "two networks, a/models/model.json and b/models/model.json" in err
 
 
+def test_a_deep_program_is_refused(tmp_path):
+    depth = 100_000
+    argument = depth * '{"as_optional_tensors":[' + depth * "]}"
+    node = f'{{"target": "t", "inputs": [], "outputs": [{argument}]}}'
+    with zipfile.ZipFile(tmp_path / "deep.pt2", "w") as archive:
+        archive.writestr("deep/models/model.json", f'{{"graph_module": {{"graph": {{"nodes": [{node}]}}}}}}')
+    assert "lie in each other" in adagp("layers", "--pt2", tmp_path / "deep.pt2", "--csv", code=3).stderr
+
+
 def test_usage_errors(tmp_path):
     assert "did you mean 'resnet50'" in adagp("layers", "--model", "resnet5O", code=2).stderr
     assert "--model or --pt2" in adagp("layers", code=2).stderr

@@ -41,7 +41,7 @@ template <typename Json>
 Json parse_json(std::string_view text, const std::string& name) {
   auto json = try_parse_json<Json>(text);
   if (json) return std::move(*json);
-  if (depth_of(text) <= kDeepest) throw DataError(name + ": not JSON; is the file cut off?");
+  if (depth_of(text) <= kDeepest) throw DataError(name + ": not JSON (is the file cut off?)");
   throw DataError(cat(name, ": lists and objects lie in each other more than ", kDeepest,
                       " times; expected what adagp wrote"));
 }

@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "adagp/core/lookup.h"
+#include "adagp/core/message.h"
 #include "adagp/io/checksum_keys.h"
 #include "adagp/io/crc32c.h"
 
@@ -46,7 +47,8 @@ Json parse_header(std::string_view text, const std::string& file) {
     if (!header.is_object()) reject_file(file, "its header is JSON but not an object");
     return header;
   } catch (const Json::exception& error) {
-    reject_file(file, cat("its header of ", text.size(), " bytes is not JSON: ", error.what()));
+    reject_file(file, cat("its header of ", text.size(),
+                          " bytes is not JSON: ", core::plain_message(error)));
   }
 }
 

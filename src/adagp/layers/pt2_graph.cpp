@@ -83,9 +83,14 @@ json parse_program(const std::string& text) {
       "device",      "layout",    "requires_grad",    "kind",    "module_call_graph",
       "guards_code", "verifiers", "range_constraints"};
   constexpr int64_t kMostValues = 4'000'000;  // some 50 of an operation
+  constexpr int kDeepest = 200;               // what reads the graph calls itself
   int64_t values = 0;
   std::vector<std::string> keys;  // by depth
   return json::parse(text, [&](int depth, json::parse_event_t event, json& parsed) {
+    if (depth > kDeepest) {
+      throw DataError(core::cat("lists and objects lie in each other more than ", kDeepest,
+                                " times, expected the list of a network's operations"));
+    }
     if (event == json::parse_event_t::key) {
       const auto level = static_cast<size_t>(depth);
       const std::string key = parsed.get<std::string>();

@@ -29,7 +29,7 @@ TEST(ForeignJson, RefusesWhatWouldOverflowTheStackAndKeepsTheRest) {
   EXPECT_TRUE(try_parse_json('"' + std::string(300, '[') + "\\\"{\""));  // in a text they are none
   EXPECT_NE(refusal([&] { parse_json(nested(200'000), "a.json"); }).find("a.json: lists"),
             std::string::npos);
-  EXPECT_EQ(refusal([] { parse_json("{", "a.json"); }), "a.json: not JSON; is the file cut off?");
+  EXPECT_EQ(refusal([] { parse_json("{", "a.json"); }), "a.json: not JSON (is the file cut off?)");
 }
 
 TEST(ForeignJson, KeysOfAnotherTypeAreNamed) {
