@@ -30,6 +30,11 @@ struct TrainArguments {
 };
 
 int run_train(const TrainArguments& arguments) {
+  // Before anything is read. Processes of --parallel and what only prints have handlers of their
+  // own or none.
+  if (!arguments.dry_run && !arguments.indices && arguments.parallel.empty()) {
+    core::catch_signals();
+  }
   config::RunConfig config = arguments.flags.resolve_run();
   if (!arguments.method.empty()) config.method = arguments.method;
   train::check_names(config);
@@ -58,7 +63,6 @@ int run_train(const TrainArguments& arguments) {
     return train_parallel(config,
                           {arguments.parallel, folder, arguments.overwrite, arguments.json});
   }
-  core::catch_signals();
   const RunLines lines(folder, arguments.overwrite);
   lines.begin(config);
   const report::Summary summary = with_resume_advice(arguments.overwrite, kWithoutOverwrite, [&] {

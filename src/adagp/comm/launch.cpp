@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cerrno>
 #include <chrono>
 #include <csignal>
@@ -28,17 +29,19 @@ using Clock = std::chrono::steady_clock;
 
 // Signals come out of a pipe, so that one poll() waits for them and for the children's output.
 int g_signal_pipe[2] = {-1, -1};
-// SIGINT and SIGTERM so far. The third ends this process whatever it is doing, and the kernel then
-// ends the children.
-volatile std::sig_atomic_t g_asked_to_end = 0;
+// SIGINT and SIGTERM so far.
+std::atomic<int> g_asked_to_end{0};
+// This one ends the children at once; one more ends this process whatever it is doing, and the
+// kernel then ends the children.
+constexpr int kAtOnceSignal = core::kSignalsOfOneStop + 1;
 
 void on_signal(int signal) {
   const int saved = errno;
   if (signal != SIGCHLD) {
-    if (core::sent_twice(signal)) return;
-    g_asked_to_end = g_asked_to_end + 1;
+    const int count = ++g_asked_to_end;
+    if (count > kAtOnceSignal) _exit(128 + signal);
+    if (count > 1 && count < kAtOnceSignal) return;
   }
-  if (g_asked_to_end > 2) _exit(128 + signal);
   const auto byte = static_cast<unsigned char>(signal);
   [[maybe_unused]] const auto written = write(g_signal_pipe[1], &byte, 1);
   errno = saved;
@@ -119,7 +122,7 @@ class Family {
   void pass_on(int signal) {
     send(signal);
     send(SIGCONT);  // a stopped process would never see it
-    // The first asks them to save what they have; the second ends those who do not hear it.
+    // The first asks them to save what they have; the next ends those who do not hear it.
     at_once_ = passed_ != 0;
     set_deadline(at_once_ ? kAtOnce : grace_);
     passed_ = signal;
@@ -140,12 +143,16 @@ class Family {
     return used;
   }
 
-  // After one signal, processes that compute are on their way to the end of a batch or of an
-  // evaluation, and to a checkpoint. Those who do next to nothing are stuck.
+  // After one signal, processes that compute, or wait for a processor on a busy machine, are on
+  // their way to the end of a batch or of an evaluation, and to a checkpoint. Others are stuck.
   void at_deadline() {
     const double share =
         (processor_time() - processor_time_) / std::chrono::duration<double>(watched_).count();
-    if (code_ == 0 && !at_once_ && share > kBusy) return set_deadline(grace_);
+    const bool computing =
+        share > kBusy || std::any_of(children_.begin(), children_.end(), [](auto& child) {
+          return child.pid > 0 && process_state(child.pid).state == 'R';
+        });
+    if (code_ == 0 && !at_once_ && computing) return set_deadline(grace_);
     give_up();
   }
 

@@ -1,11 +1,10 @@
 #include "adagp/core/interrupt.h"
 
-#include <time.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <chrono>
 #include <csignal>
-#include <cstdint>
 #include <optional>
 
 namespace adagp::core {
@@ -13,35 +12,17 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-volatile std::sig_atomic_t pending = 0;
+// A signal may come to any thread.
+std::atomic<int> pending{0}, arrived{0};
+static_assert(std::atomic<int>::is_always_lock_free);  // so that a signal handler may use it
 std::optional<Clock::time_point> time_limit;
 
-// Of sent_twice().
-std::atomic<int> last_signal{0};
-std::atomic<int64_t> last_at{0};
-static_assert(std::atomic<int64_t>::is_always_lock_free);  // so that a signal handler may use it
-
 void remember(int signal) {
-  if (sent_twice(signal)) return;
-  if (pending == signal) {
-    std::signal(signal, SIG_DFL);
-    std::raise(signal);
-  }
+  if (++arrived > kSignalsOfOneStop) _exit(128 + signal);
   pending = signal;
 }
 
 }  // namespace
-
-bool sent_twice(int signal) {
-  constexpr int64_t kSecond = 1'000'000'000;
-  timespec time{};
-  clock_gettime(CLOCK_MONOTONIC, &time);
-  const int64_t now = kSecond * time.tv_sec + time.tv_nsec;
-  if (last_signal == signal && now - last_at < kSecond) return true;
-  last_signal = signal;
-  last_at = now;
-  return false;
-}
 
 void catch_signals() {
   std::signal(SIGINT, remember);
@@ -60,7 +41,7 @@ bool time_is_up() {
 }
 
 int pending_signal() {
-  return time_is_up() ? SIGALRM : static_cast<int>(pending);
+  return time_is_up() ? SIGALRM : pending.load();
 }
 
 }  // namespace adagp::core

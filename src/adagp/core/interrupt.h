@@ -4,11 +4,13 @@
 
 namespace adagp::core {
 
-// Installs the handlers. The same signal a second later or more ends the process at once.
+// `timeout` sends a signal to the process and again to its group. Both ask for one and the same
+// thing, however far apart a busy machine delivers them; one more means "at once".
+inline constexpr int kSignalsOfOneStop = 2;
+
+// Installs the handlers. What comes after kSignalsOfOneStop signals ends the process at once with
+// exit code 128 + signal; files under construction are then as after a power cut (files.h).
 void catch_signals();
-// For signal handlers: whether the same signal came less than a second ago. `timeout` sends one to
-// the process and again to its group.
-bool sent_twice(int signal);
 // The signal that arrived, SIGALRM once the time of stop_after() is up, or 0.
 int pending_signal();
 

@@ -135,12 +135,14 @@ TEST(Launch, ASignalEndsStuckProcesses) {
     ASSERT_TRUE(parent.says(1, "pid")) << parent.errors();
     kill(parent.pid(), signal);
     EXPECT_EQ(parent.wait(), 128 + signal) << parent.errors();
-    EXPECT_TRUE(has(parent.errors(), "rank 0 did not stop within 1 s: killed")) << parent.errors();
+    // On a busy machine rank 1 may take longer than a second, too.
+    EXPECT_TRUE(has(parent.errors(), " rank 0")) << parent.errors();
+    EXPECT_TRUE(has(parent.errors(), "did not stop within 1 s: killed")) << parent.errors();
   }
 }
 
 TEST(Launch, ASignalReachesStoppedProcesses) {
-  Process parent({"launch", "1", "end", "stop"}, {});
+  Process parent({"launch", "1", "end", "stop"}, {{"MEMBER_GRACE", "600"}});
   ASSERT_TRUE(parent.says(1, "threads")) << parent.errors();
   const pid_t child = std::atoi(parent.out().substr(4).c_str());
   ASSERT_TRUE(testing::becomes_true([&] { return process_state(child).state == 'T'; }));
@@ -149,7 +151,7 @@ TEST(Launch, ASignalReachesStoppedProcesses) {
   EXPECT_FALSE(has(parent.errors(), "killed")) << parent.errors();
 }
 
-TEST(Launch, TheSecondSignalEndsBusyProcesses) {
+TEST(Launch, TheThirdSignalEndsBusyProcesses) {
   Process parent({"launch", "1", "end", "spin"}, {});
   ASSERT_TRUE(parent.says(1, "threads")) << parent.errors();
   const pid_t child = std::atoi(parent.out().substr(4).c_str());
@@ -158,7 +160,12 @@ TEST(Launch, TheSecondSignalEndsBusyProcesses) {
   const double begun = process_state(child).processor_time;
   ASSERT_TRUE(
       testing::becomes_true([&] { return process_state(child).processor_time > begun + 1.5; }));
-  kill(parent.pid(), SIGINT);  // the other signal: the process itself counts them apart
+  EXPECT_FALSE(parent.ended());
+  // Two that are on their way at once may come as one.
+  ASSERT_TRUE(testing::becomes_true([&] {
+    kill(parent.pid(), SIGINT);
+    return parent.ended();
+  }));
   EXPECT_EQ(parent.wait(), 128 + SIGINT) << parent.errors();
 }
 

@@ -98,7 +98,8 @@ int end_as_told(const std::vector<std::string>& codes) {
 int run(std::vector<std::string> arguments) {
   if (arguments.at(1) == "launch") {
     const int processes = std::atoi(arguments.at(2).c_str());
-    if (!launched()) return launch_local(arguments, processes, 1.0);
+    const char* grace = std::getenv("MEMBER_GRACE");
+    if (!launched()) return launch_local(arguments, processes, grace ? std::atof(grace) : 1.0);
     arguments.erase(arguments.begin() + 1, arguments.begin() + 3);
   }
   if (arguments.at(1) == "end") return end_as_told({arguments.begin() + 2, arguments.end()});

@@ -11,30 +11,14 @@
 #include <thread>
 
 #include "adagp/core/error.h"
-#include "adagp/core/interrupt.h"
+#include "unit/in_child.h"
 #include "unit/temp_folder.h"
 
 namespace adagp::core {
 namespace {
 
+using testing::in_child;
 using testing::TempFolder;
-
-// The exit status of a child that runs `body`; signals come back as 128 + number.
-template <typename Body>
-int in_child(Body body) {
-  const pid_t child = fork();
-  if (child == 0) {
-    int code = 99;
-    try {
-      code = body();
-    } catch (...) {
-    }
-    _exit(code);
-  }
-  int status = 0;
-  waitpid(child, &status, 0);
-  return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
-}
 
 TEST(Files, ReadBackWhatWasWritten) {
   const TempFolder temp;
@@ -154,22 +138,6 @@ TEST(FileLock, SecondProcessIsRefusedUntilTheFirstDies) {
   EXPECT_NO_THROW(FileLock(temp / "lock", "runs/a")) << "destruction did not release it";
   close(ready[0]);
   close(ready[1]);
-}
-
-TEST(Interrupt, FirstSignalIsRememberedAndALaterOneEnds) {
-  const auto signals = [](std::chrono::milliseconds between) {
-    return in_child([between] {
-      catch_signals();
-      if (pending_signal() != 0) return 1;
-      raise(SIGTERM);
-      if (pending_signal() != SIGTERM) return 2;
-      std::this_thread::sleep_for(between);
-      raise(SIGTERM);
-      return 3;
-    });
-  };
-  EXPECT_EQ(signals(std::chrono::milliseconds(20)), 3) << "the same signal, sent twice";
-  EXPECT_EQ(signals(std::chrono::milliseconds(1050)), 128 + SIGTERM);
 }
 
 }  // namespace
