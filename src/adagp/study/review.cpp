@@ -164,13 +164,13 @@ ReviewAnswer answer_from_file(const Question& question, const core::fs::path& re
   ReviewAnswer out{question.id, question.question, question.command, "not measured yet", false};
   const core::fs::path file = results / question.file;
   if (!core::fs::exists(file)) return out;
-  const auto refuse = [&](const std::string& why) {
-    throw DataError(file.string() + ": not a result of '" + question.command + "': " + why +
-                    "; give that command again");
+  const auto refuse = [&](std::string why) {
+    if (!why.starts_with(file.string())) why = file.string() + ": " + why;
+    throw DataError(
+        core::cat(why, "; expected a result of '", question.command, "'; give that command again"));
   };
-  const json result = core::read_json(file);
   try {
-    out.answer = question.read(result);
+    out.answer = question.read(core::read_json(file));
     out.measured = true;
   } catch (const json::exception& error) {
     refuse(core::plain_message(error));
