@@ -35,7 +35,7 @@ class ConvBranchFunction : public torch::autograd::Function<ConvBranchFunction> 
  public:
   static torch::autograd::variable_list forward(torch::autograd::AutogradContext* ctx,
                                                 const at::Tensor& x, const at::Tensor& weight,
-                                                GradientQueue* queue) {
+                                                const QueuePtr& queue) {
     ctx->set_materialize_grads(false);
     ctx->save_for_backward({x, weight});
     ctx->saved_data["queue"] = kept_queue(queue);
@@ -50,7 +50,7 @@ class ConvBranchFunction : public torch::autograd::Function<ConvBranchFunction> 
     RECORD_USER_SCOPE("adagp::convolution");  // for experiment/kind_timer.h
     const auto saved = ctx->get_saved_variables();
     const at::Tensor x = saved[0], weight = saved[1];
-    GradientQueue* queue = started_queue(ctx->saved_data["queue"], ctx->needs_input_grad(1));
+    const QueuePtr queue = started_queue(ctx->saved_data["queue"], ctx->needs_input_grad(1));
     at::Tensor of_x, of_weight;
     if (ctx->needs_input_grad(0)) of_x = input_gradient(dy, rest, x, weight);
     if (ctx->needs_input_grad(1)) {

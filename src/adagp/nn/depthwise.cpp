@@ -22,7 +22,7 @@ cuda::DepthwiseArgs depthwise_args(const at::Tensor& x, int64_t stride) {
 class DepthwiseFunction : public torch::autograd::Function<DepthwiseFunction> {
  public:
   static at::Tensor forward(torch::autograd::AutogradContext* ctx, const at::Tensor& x,
-                            const at::Tensor& weight, int64_t stride, GradientQueue* queue) {
+                            const at::Tensor& weight, int64_t stride, const QueuePtr& queue) {
     ctx->save_for_backward({x, weight});
     ctx->saved_data["queue"] = kept_queue(queue);
     ctx->saved_data["stride"] = stride;
@@ -35,7 +35,7 @@ class DepthwiseFunction : public torch::autograd::Function<DepthwiseFunction> {
     const at::Tensor x = saved[0], weight = saved[1];
     const int64_t stride = ctx->saved_data["stride"].toInt();
     const at::Tensor dy = device::channels_last(gradients[0]);
-    GradientQueue* queue = started_queue(ctx->saved_data["queue"], ctx->needs_input_grad(1));
+    const QueuePtr queue = started_queue(ctx->saved_data["queue"], ctx->needs_input_grad(1));
     at::Tensor of_x, of_weight;
     if (ctx->needs_input_grad(0)) of_x = depthwise_input_gradient(dy, weight, x, stride);
     if (ctx->needs_input_grad(1)) {

@@ -5,30 +5,39 @@
 #include <ATen/ATen.h>
 #include <torch/csrc/autograd/utils/grad_layout_contract.h>
 
+#include "adagp/core/error.h"
+
 namespace adagp::nn {
 namespace {
 
-thread_local GradientQueue* active_queue = nullptr;
+thread_local QueuePtr active_queue;
 
 struct QueueHolder : torch::CustomClassHolder {
-  explicit QueueHolder(GradientQueue* of) : queue(of) {}
-  GradientQueue* queue;
+  explicit QueueHolder(const QueuePtr& of) : queue(of) {}
+  KeptQueue queue;
 };
 
 }  // namespace
+
+bool GradientQueue::gets(const at::Tensor& x, const at::Tensor& weight) {
+  if (!weight.is_leaf()) return false;  // its gradient is autograd's to pass on
+  const auto known = ways_.find(weight.unsafeGetTensorImpl());
+  if (known != ways_.end()) return known->second;
+  return ways_[weight.unsafeGetTensorImpl()] = takes(x, weight);
+}
 
 void PutOffGradients::run() {
   for (const auto& work : std::exchange(work_, {})) work();
 }
 
-QueueScope::QueueScope(GradientQueue& queue) : previous_(std::exchange(active_queue, &queue)) {}
+QueueScope::QueueScope(QueuePtr queue) : previous_(std::exchange(active_queue, std::move(queue))) {}
 QueueScope::~QueueScope() {
-  active_queue = previous_;
+  active_queue = std::move(previous_);
 }
 
-GradientQueue* gradient_queue(const at::Tensor& x, const at::Tensor& weight) {
+QueuePtr gradient_queue(const at::Tensor& x, const at::Tensor& weight) {
   const bool taken =
-      active_queue != nullptr && at::GradMode::is_enabled() && active_queue->takes(x, weight);
+      active_queue != nullptr && at::GradMode::is_enabled() && active_queue->gets(x, weight);
   return taken ? active_queue : nullptr;
 }
 
@@ -44,7 +53,7 @@ void add_gradient(const at::Tensor& leaf, const at::Tensor& gradient) {
   }
 }
 
-at::Tensor weight_gradient(GradientQueue* queue, const at::Tensor& weight, const at::Tensor& dy,
+at::Tensor weight_gradient(const QueuePtr& queue, const at::Tensor& weight, const at::Tensor& dy,
                            const at::Tensor& x, std::function<at::Tensor()> find) {
   if (queue == nullptr) return find();
   queue->push({dy, x}, [weight, find = std::move(find)] {
@@ -54,16 +63,26 @@ at::Tensor weight_gradient(GradientQueue* queue, const at::Tensor& weight, const
   return {};
 }
 
-c10::IValue kept_queue(GradientQueue* queue) {
+QueuePtr KeptQueue::started() const {
+  if (!any_) return nullptr;
+  QueuePtr queue = queue_.lock();
+  if (queue == nullptr) {
+    throw Error(
+        "a backward pass began after the queue of its weight gradients was gone: keep the queue "
+        "until the pass is over");
+  }
+  queue->set_start();
+  return queue;
+}
+
+c10::IValue kept_queue(const QueuePtr& queue) {
   return c10::IValue::make_capsule(c10::make_intrusive<QueueHolder>(queue));
 }
 
-GradientQueue* started_queue(const c10::IValue& kept, bool wanted) {
+QueuePtr started_queue(const c10::IValue& kept, bool wanted) {
+  if (!wanted) return nullptr;
   const auto capsule = kept.toCapsule();
-  GradientQueue* queue = static_cast<const QueueHolder&>(*capsule).queue;
-  if (!wanted || queue == nullptr) return nullptr;
-  queue->set_start();
-  return queue;
+  return static_cast<const QueueHolder&>(*capsule).queue.started();
 }
 
 }  // namespace adagp::nn

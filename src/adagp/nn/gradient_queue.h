@@ -3,6 +3,8 @@
 // input gradient, and nobody but the update for its weight gradient.
 
 #include <functional>
+#include <memory>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -18,14 +20,21 @@ class GradientQueue {
   GradientQueue(const GradientQueue&) = delete;
   GradientQueue& operator=(const GradientQueue&) = delete;
 
-  // Whether it takes the gradient of this weight in a product with x. All products of a weight in
-  // one forward pass must have the same answer.
+  // Whether the gradient of this weight in a product with x goes to the queue. All products of a
+  // weight go the way of the first: a queue may have a stream of its own, and two streams must not
+  // add to one gradient.
+  bool gets(const at::Tensor& x, const at::Tensor& weight);
+  // Whether it would take the gradient of a leaf in a product with x, if that were the first.
   virtual bool takes(const at::Tensor& x, const at::Tensor& weight) const = 0;
   // The work that is pushed next needs nothing that is computed from now on.
   virtual void set_start() {}
   // `work` reads `used`, and adds to the gradients of leaves.
   virtual void push(std::vector<at::Tensor> used, std::function<void()> work) = 0;
+
+ private:
+  std::unordered_map<const void*, bool> ways_;  // by weight: whether its gradient comes here
 };
+using QueuePtr = std::shared_ptr<GradientQueue>;
 
 // Puts them off until run(). For pipelines that fill their bubbles with them.
 class PutOffGradients final : public GradientQueue {
@@ -43,31 +52,44 @@ class PutOffGradients final : public GradientQueue {
 };
 
 // While one is alive, products of this thread's forward passes give their weight gradients to
-// `queue`, which must outlive their backward pass.
+// `queue`. A backward pass that comes when the queue is gone throws Error.
 class QueueScope {
  public:
-  explicit QueueScope(GradientQueue& queue);
+  explicit QueueScope(QueuePtr queue);
   ~QueueScope();
   QueueScope(const QueueScope&) = delete;
   QueueScope& operator=(const QueueScope&) = delete;
 
  private:
-  GradientQueue* previous_;
+  QueuePtr previous_;
 };
-// Of this thread if it takes the gradient; else null, as without autograd.
-GradientQueue* gradient_queue(const at::Tensor& x, const at::Tensor& weight);
+// Of this thread if it gets the gradient; else null, as without autograd.
+QueuePtr gradient_queue(const at::Tensor& x, const at::Tensor& weight);
 
 // Adds to the gradient of a leaf.
 void add_gradient(const at::Tensor& leaf, const at::Tensor& gradient);
 
 // For backward passes of products. find: computes the gradient from dy and x.
 // Returns it; with a queue that will add it, an undefined tensor.
-at::Tensor weight_gradient(GradientQueue* queue, const at::Tensor& weight, const at::Tensor& dy,
+at::Tensor weight_gradient(const QueuePtr& queue, const at::Tensor& weight, const at::Tensor& dy,
                            const at::Tensor& x, std::function<at::Tensor()> find);
 
-// How the context of an autograd function keeps it. `wanted`: whether the gradient is; if not,
-// there is no queue.
-c10::IValue kept_queue(GradientQueue* queue);
-GradientQueue* started_queue(const c10::IValue& kept, bool wanted);  // after set_start()
+// How the graph of autograd knows a queue between its passes. It does not own it: the queue holds
+// work, which holds tensors, which hold the graph.
+class KeptQueue {
+ public:
+  explicit KeptQueue(const QueuePtr& queue) : queue_(queue), any_(queue != nullptr) {}
+  // After set_start(); null where there was none. Throws Error when it is gone: the gradient would
+  // be lost.
+  QueuePtr started() const;
+
+ private:
+  std::weak_ptr<GradientQueue> queue_;
+  bool any_;
+};
+// In the context of an autograd function. `wanted`: whether the gradient is; if not, there is no
+// queue.
+c10::IValue kept_queue(const QueuePtr& queue);
+QueuePtr started_queue(const c10::IValue& kept, bool wanted);
 
 }  // namespace adagp::nn

@@ -24,7 +24,7 @@ cuda::ImageConvArgs image_conv_args(const at::Tensor& x, const at::Tensor& weigh
 class ImageConvFunction : public torch::autograd::Function<ImageConvFunction> {
  public:
   static at::Tensor forward(torch::autograd::AutogradContext* ctx, const at::Tensor& x,
-                            const at::Tensor& weight, GradientQueue* queue) {
+                            const at::Tensor& weight, const QueuePtr& queue) {
     ctx->save_for_backward({x, weight});
     ctx->saved_data["queue"] = kept_queue(queue);
     return image_conv_forward(x, weight);
@@ -37,7 +37,7 @@ class ImageConvFunction : public torch::autograd::Function<ImageConvFunction> {
     at::Tensor of_weight;
     if (ctx->needs_input_grad(1)) {
       const at::Tensor dy = device::aligned_to_16_bytes(device::channels_last(gradients[0]));
-      GradientQueue* queue = started_queue(ctx->saved_data["queue"], true);
+      const QueuePtr queue = started_queue(ctx->saved_data["queue"], true);
       of_weight = weight_gradient(queue, weight, dy, x, [dy, x, weight] {
         return image_conv_weight_gradient(dy, x, weight);
       });

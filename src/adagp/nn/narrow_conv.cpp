@@ -25,7 +25,7 @@ cuda::NarrowConvArgs narrow_conv_args(const at::Tensor& x) {
 class NarrowConvFunction : public torch::autograd::Function<NarrowConvFunction> {
  public:
   static at::Tensor forward(torch::autograd::AutogradContext* ctx, const at::Tensor& x,
-                            const at::Tensor& weight, GradientQueue* queue) {
+                            const at::Tensor& weight, const QueuePtr& queue) {
     ctx->save_for_backward({x, weight});
     ctx->saved_data["queue"] = kept_queue(queue);
     return narrow_conv_forward(x, weight);
@@ -36,7 +36,7 @@ class NarrowConvFunction : public torch::autograd::Function<NarrowConvFunction> 
     const auto saved = ctx->get_saved_variables();
     const at::Tensor x = saved[0], weight = saved[1];
     const at::Tensor dy = device::aligned_to_16_bytes(device::channels_last(gradients[0]));
-    GradientQueue* queue = started_queue(ctx->saved_data["queue"], ctx->needs_input_grad(1));
+    const QueuePtr queue = started_queue(ctx->saved_data["queue"], ctx->needs_input_grad(1));
     at::Tensor of_x, of_weight;
     if (ctx->needs_input_grad(0)) {
       of_x = std::get<0>(at::convolution_backward(dy, x, weight, at::OptionalIntArrayRef(), {1, 1},

@@ -44,9 +44,9 @@ Gradients contiguous_gradients(const LayerInfo& c, const at::Tensor& gradient, c
 }
 
 struct ProductContext : torch::CustomClassHolder {
-  ProductContext(const LayerInfo& of, GradientQueue* to) : info(of), queue(to) {}
+  ProductContext(const LayerInfo& of, const QueuePtr& to) : info(of), queue(to) {}
   LayerInfo info;
-  GradientQueue* queue;  // may be null
+  KeptQueue queue;
 };
 
 // Gives the work to the queue.
@@ -63,7 +63,7 @@ void find_late(GradientQueue& queue, const LayerInfo& info, const at::Tensor& gr
 struct ProductFunction : torch::autograd::Function<ProductFunction> {
   static at::Tensor forward(torch::autograd::AutogradContext* ctx, const at::Tensor& x,
                             const at::Tensor& weight, const std::optional<at::Tensor>& bias,
-                            const LayerInfo& info, GradientQueue* queue) {
+                            const LayerInfo& info, const QueuePtr& queue) {
     const at::Tensor added = bias.value_or(at::Tensor());
     ctx->save_for_backward({x, weight, added});
     ctx->saved_data["more"] =
@@ -79,13 +79,11 @@ struct ProductFunction : torch::autograd::Function<ProductFunction> {
     const auto& more = static_cast<const ProductContext&>(*capsule);
     std::array<bool, 3> wanted{ctx->needs_input_grad(0), ctx->needs_input_grad(1),
                                bias.defined() && ctx->needs_input_grad(2)};
-    const bool late = more.queue != nullptr && wanted[1] && wanted[2] == bias.defined();
-    if (late) {
-      more.queue->set_start();
-      wanted[1] = wanted[2] = false;
-    }
+    const QueuePtr queue = wanted[1] ? more.queue.started() : nullptr;
+    const at::Tensor late_bias = wanted[2] ? bias : at::Tensor();
+    if (queue) wanted[1] = wanted[2] = false;
     const Gradients found = gradients_of(more.info, gradients[0], x, weight, wanted);
-    if (late) find_late(*more.queue, more.info, gradients[0], x, weight, bias);
+    if (queue) find_late(*queue, more.info, gradients[0], x, weight, late_bias);
     return {found[0], found[1], found[2], at::Tensor(), at::Tensor()};
   }
 };
@@ -127,7 +125,7 @@ at::Tensor product(const LayerInfo& c, const at::Tensor& x, const at::Tensor& we
 
 at::Tensor differentiable_product(const LayerInfo& info, const at::Tensor& x,
                                   const at::Tensor& weight, const at::Tensor& bias) {
-  GradientQueue* queue = gradient_queue(x, weight);
+  const QueuePtr queue = gradient_queue(x, weight);
   const bool plain = !info.layouts || info.kind == LayerKind::kLinear;  // one that autograd knows
   if (!at::GradMode::is_enabled() || (plain && queue == nullptr)) {
     return product(info, x, weight, bias);

@@ -1,6 +1,7 @@
 #include "adagp/parallel/executor.h"
 
 #include <algorithm>
+#include <limits>
 #include <optional>
 
 #include <ATen/ATen.h>
@@ -31,15 +32,20 @@ struct Executor::State {
   std::vector<data::Batch> parts;
   double share = 1;
   step::StepResult result = {};
-  std::map<Key, models::Tensors> arrived = {};      // activations, by the stage that wants them
-  std::map<Key, models::Tensors> gradients = {};    // of a stage's outputs, as they arrived
-  std::map<Key, Kept> kept = {};                    // what the backward pass needs
-  std::map<Key, nn::PutOffGradients> put_off = {};  // weight gradients
-  std::map<Key, models::Tensors> outgoing = {};     // gradients of a stage's inputs
+  std::map<Key, models::Tensors> arrived = {};    // activations, by the stage that wants them
+  std::map<Key, models::Tensors> gradients = {};  // of a stage's outputs, as they arrived
+  std::map<Key, Kept> kept = {};                  // what the backward pass needs
+  std::map<Key, std::shared_ptr<nn::PutOffGradients>> put_off = {};  // weight gradients
+  std::map<Key, models::Tensors> outgoing = {};             // gradients of a stage's inputs
   std::map<const Op*, comm::PendingReceive> expected = {};  // receives that are already asked for
   bool fixed = true;                                        // all batches have the same shapes
 
   bool exact() const { return phase == schedule::Phase::kBackprop; }
+  const std::shared_ptr<nn::PutOffGradients>& put_off_of(const Key& key) {
+    auto& queue = put_off[key];
+    if (!queue) queue = std::make_shared<nn::PutOffGradients>();
+    return queue;
+  }
 };
 
 namespace {
@@ -72,6 +78,18 @@ models::Tensors differentiable(const models::Tensors& tensors) {
   return out;
 }
 
+// The tags of a batch's messages are ints (Executor::line).
+void check_tags(const pipeline::Layout& layout) {
+  const int64_t lines = (int64_t{layout.stages} + 1) * layout.replicas;
+  constexpr int64_t kEach = 2 * comm::kTags;  // both directions of a line's micro-batch
+  constexpr int64_t kMost = std::numeric_limits<int>::max() / kEach;
+  if (layout.micro_batches <= kMost / lines) return;
+  throw UsageError(core::cat(
+      layout.stages, " stages of ", layout.replicas, layout.replicas == 1 ? " copy" : " copies",
+      " with ", layout.micro_batches, " micro-batches have more messages than there are tags for; ",
+      "at most ", kMost / lines, " micro-batches can be told apart: lower accumulate"));
+}
+
 }  // namespace
 
 Executor::Executor(const pipeline::Layout& layout, const layers::Stages& stages, comm::Group* pipe,
@@ -83,6 +101,7 @@ Executor::Executor(const pipeline::Layout& layout, const layers::Stages& stages,
       pipe_(pipe),
       device_(device),
       trace_(options.trace, device) {
+  check_tags(layout_);
   for (int replica = 0; replica < layout_.replicas; ++replica) {
     for (int stage = 0; stage < layout_.stages; ++stage) {
       if (layout_.device_of(stage, replica) == device_) own_.push_back(stage);
@@ -141,7 +160,7 @@ void Executor::run_op(State& state, const Op& op) {
       backward(state, op);
       break;
     case Kind::kWeightGradient:
-      state.put_off.at(key).run();
+      state.put_off.at(key)->run();
       state.put_off.erase(key);
       step::gather_bf16_gradients(state.session);
       break;
@@ -187,7 +206,7 @@ void Executor::forward(State& state, const Op& op) {
     std::optional<nn::TapScope> taps;
     if (state.tap != nullptr) taps.emplace(*state.tap);
     std::optional<nn::QueueScope> queue;
-    if (state.exact() && splits_backward_) queue.emplace(state.put_off[key]);
+    if (state.exact() && splits_backward_) queue.emplace(state.put_off_of(key));
     kept.outputs = run_blocks(state.session, op.stage, kept.inputs);
   }
   if (last(op.stage)) {
@@ -218,7 +237,7 @@ void Executor::run_again(State& state, const Op& op, Kept& kept) {
   step::load_generator_state(*session.team, session.device, kept.random);
   {
     std::optional<nn::QueueScope> queue;
-    if (splits_backward_) queue.emplace(state.put_off[{op.stage, op.micro}]);
+    if (splits_backward_) queue.emplace(state.put_off_of({op.stage, op.micro}));
     kept.outputs = run_blocks(session, op.stage, kept.inputs);
   }
   step::load_generator_state(*session.team, session.device, now);

@@ -68,6 +68,7 @@ void gather_bf16_gradients(Session& s) {
 }
 
 StepResult backprop(Session& s, const data::Batch& batch, bool tapped) {
+  s.check_intact();
   return s.team->backprop(s, batch, tapped);
 }
 
@@ -79,7 +80,7 @@ StepResult SoloTeam::backprop(Session& s, const data::Batch& batch, bool tapped)
   const auto size = static_cast<double>(batch.size());
   for (const data::Batch& part : micro_batches(batch, s.config.accumulate)) {
     models::Tensors outputs;
-    nn::SideGradients beside(s.device);
+    const auto beside = std::make_shared<nn::SideGradients>(s.device);
     {
       const device::AutocastScope autocast(s.device, s.bf16);
       const nn::QueueScope queue(beside);
@@ -89,7 +90,7 @@ StepResult SoloTeam::backprop(Session& s, const data::Batch& batch, bool tapped)
     const task::Loss loss = s.loss(outputs, part, true);
     const double share = static_cast<double>(part.size()) / size;
     backward(loss, outputs, share, part.weights);
-    beside.join();
+    beside->join();
     if (share != 1) gather_bf16_gradients(s);
     result.add(loss.value.detach(), share);
     append(result.outputs, outputs);

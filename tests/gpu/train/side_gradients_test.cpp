@@ -84,16 +84,16 @@ void expect_gradients_beside_equal(int64_t size) {
   input.mutable_grad().reset();
   device::Graph graph;
   graph.capture(device, [&] {
-    nn::SideGradients beside(device);
+    const auto beside = std::make_shared<nn::SideGradients>(device);
     at::Tensor y;
     {
       const nn::QueueScope scope(beside);
-      EXPECT_TRUE(beside.takes(input, stack.layers[0]->used_weight()));
-      EXPECT_FALSE(beside.takes(input, stack.layers[0]->weight)) << "fp32";
+      EXPECT_TRUE(beside->takes(input, stack.layers[0]->used_weight()));
+      EXPECT_FALSE(beside->takes(input, stack.layers[0]->weight)) << "fp32";
       y = stack.forward(input);
     }
     y.backward(dy);
-    beside.join();
+    beside->join();
   });
   for (int replay = 0; replay < 3; ++replay) {
     graph.replay();

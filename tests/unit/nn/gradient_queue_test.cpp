@@ -4,6 +4,7 @@
 
 #include <ATen/ATen.h>
 
+#include "adagp/core/error.h"
 #include "adagp/nn/layer.h"
 #include "adagp/nn/norm_sync.h"
 #include "adagp/nn/side_gradients.h"
@@ -20,7 +21,7 @@ template <typename Layer>
 Found gradients(Layer& layer, const at::Tensor& x, bool queued) {
   layer->zero_grad();
   at::Tensor leaf = x.clone().requires_grad_();
-  PutOffGradients queue;
+  const auto queue = std::make_shared<PutOffGradients>();
   at::Tensor y;
   if (queued) {
     const QueueScope scope(queue);
@@ -31,9 +32,9 @@ Found gradients(Layer& layer, const at::Tensor& x, bool queued) {
   (y * y).sum().backward();
   if (queued) {
     EXPECT_FALSE(layer->weight.grad().defined());
-    EXPECT_FALSE(queue.empty());
-    queue.run();
-    EXPECT_TRUE(queue.empty());
+    EXPECT_FALSE(queue->empty());
+    queue->run();
+    EXPECT_TRUE(queue->empty());
   }
   return {leaf.grad(), layer->weight.grad().clone(),
           layer->bias.defined() ? layer->bias.grad().clone() : at::Tensor()};
@@ -79,7 +80,7 @@ void expect_equal_in_bf16(Conv2d& layer, const at::Tensor& x) {
   at::Tensor of_weight[2];
   for (int late = 0; late < 2; ++late) {
     layer->bf16_weight.mutable_grad().reset();
-    PutOffGradients queue;
+    const auto queue = std::make_shared<PutOffGradients>();
     at::Tensor y;
     if (late != 0) {
       const QueueScope scope(queue);
@@ -88,9 +89,9 @@ void expect_equal_in_bf16(Conv2d& layer, const at::Tensor& x) {
       y = layer->forward(x);
     }
     y.sum().backward();
-    EXPECT_EQ(queue.empty(), late == 0);
+    EXPECT_EQ(queue->empty(), late == 0);
     EXPECT_EQ(layer->bf16_weight.grad().defined(), late == 0);
-    queue.run();
+    queue->run();
     of_weight[late] = layer->bf16_weight.grad();
   }
   EXPECT_TRUE(at::equal(of_weight[0], of_weight[1]));
@@ -133,7 +134,7 @@ TEST(GradientQueue, TwoPassesAddUp) {
   const at::Tensor x = at::randn({4, 5});
   const Found once = gradients(layer, x, false);
   layer->zero_grad();
-  PutOffGradients queue;
+  const auto queue = std::make_shared<PutOffGradients>();
   {
     const QueueScope scope(queue);
     for (int i = 0; i < 2; ++i) {
@@ -141,18 +142,106 @@ TEST(GradientQueue, TwoPassesAddUp) {
       (y * y).sum().backward();
     }
   }
-  queue.run();
+  queue->run();
   EXPECT_TRUE(at::allclose(layer->weight.grad(), once.weight * 2, 1e-5, 1e-5));
 }
 
 TEST(GradientQueue, NothingIsPutOffWithoutAutograd) {
-  PutOffGradients queue;
+  const auto queue = std::make_shared<PutOffGradients>();
   const QueueScope scope(queue);
   const at::NoGradGuard no_grad;
   const at::Tensor x = at::zeros({1});
   EXPECT_EQ(gradient_queue(x, x), nullptr);
   const at::AutoGradMode again(true);
-  EXPECT_EQ(gradient_queue(x, x), &queue);
+  EXPECT_EQ(gradient_queue(x, x), queue);
+}
+
+// A queue that takes a gradient only where the input has one, as SideGradients does.
+class OfInnerLayers final : public GradientQueue {
+ public:
+  bool takes(const at::Tensor& x, const at::Tensor&) const override { return x.requires_grad(); }
+  void push(std::vector<at::Tensor>, std::function<void()> work) override {
+    ++pushed;
+    work();
+  }
+  int pushed = 0;
+};
+
+// One layer on an image and on a map, in either order: its gradients go one way.
+TEST(GradientQueue, AllProductsOfAWeightGoTheWayOfTheFirst) {
+  at::manual_seed(7);
+  Conv2d layer(conv(4, 4, 3, 1, 1));
+  const at::Tensor image = at::randn({2, 4, 5, 5});
+  const at::Tensor map = at::randn({2, 4, 5, 5}).requires_grad_();
+  for (const bool image_first : {true, false}) {
+    at::Tensor of_weight[2];
+    for (const bool queued : {false, true}) {
+      layer->zero_grad();
+      const auto queue = std::make_shared<OfInnerLayers>();
+      at::Tensor first, second;
+      {
+        const QueueScope scope(queued ? queue : nullptr);
+        first = layer->forward(image_first ? image : map);
+        second = layer->forward(image_first ? map : image);
+      }
+      (first * second).sum().backward();
+      EXPECT_EQ(queue->pushed, queued && !image_first ? 2 : 0);
+      of_weight[queued ? 1 : 0] = layer->weight.grad().clone();
+    }
+    EXPECT_TRUE(at::allclose(of_weight[0], of_weight[1], 1e-5, 1e-5));
+  }
+}
+
+TEST(GradientQueue, AFrozenBiasDoesNotSendTheWeightAnotherWay) {
+  at::manual_seed(8);
+  Conv2d layer(conv(3, 4, 3));
+  layer->bias.requires_grad_(false);
+  const auto queue = std::make_shared<PutOffGradients>();
+  at::Tensor y;
+  {
+    const QueueScope scope(queue);
+    y = layer->forward(at::randn({2, 3, 5, 5}));
+  }
+  y.sum().backward();
+  EXPECT_FALSE(layer->weight.grad().defined());
+  queue->run();
+  EXPECT_TRUE(layer->weight.grad().defined());
+  EXPECT_FALSE(layer->bias.grad().defined());
+}
+
+TEST(GradientQueue, WeightsThatAreNoLeavesStayWithAutograd) {
+  const auto queue = std::make_shared<PutOffGradients>();
+  const at::Tensor leaf = at::randn({3, 5}).requires_grad_();
+  const QueueScope scope(queue);
+  EXPECT_EQ(gradient_queue(at::randn({2, 5}), leaf * 2), nullptr);
+  EXPECT_EQ(gradient_queue(at::randn({2, 5}), leaf), queue);
+}
+
+TEST(GradientQueue, ABackwardPassWithoutItsQueueIsRefused) {
+  for (const bool depthwise : {false, true}) {
+    Conv2d layer(conv(8, 8, 3, 1, 1, false, depthwise ? 8 : 1));
+    layer->own_depthwise = depthwise;
+    at::Tensor y;
+    {
+      const QueueScope scope(std::make_shared<PutOffGradients>());
+      y = layer->forward(at::randn({1, 8, 4, 4}));
+    }
+    EXPECT_THROW(y.sum().backward(), Error);
+    EXPECT_FALSE(layer->weight.grad().defined());
+  }
+}
+
+TEST(GradientQueue, WorkThatIsNeverRunDiesWithItsQueue) {
+  std::weak_ptr<GradientQueue> watched;
+  {
+    Linear first(5, 4), second(4, 3);
+    const auto queue = std::make_shared<PutOffGradients>();
+    watched = queue;
+    const QueueScope scope(queue);
+    second->forward(first->forward(at::randn({2, 5}))).sum().backward();
+    EXPECT_FALSE(queue->empty());
+  }
+  EXPECT_TRUE(watched.expired()) << "the graph and the queue hold each other";
 }
 
 // Alone in the world, the statistics of all are the process's own.

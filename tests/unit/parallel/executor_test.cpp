@@ -9,6 +9,7 @@
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
 
+#include "adagp/core/error.h"
 #include "unit/comm/fake_group.h"
 #include "unit/train/small.h"
 
@@ -274,6 +275,21 @@ TEST(Executor, BatchesOfOtherLengthsSendTheirSpecsEachTime) {
     EXPECT_EQ(pipe.sent(true), (b + 1) * 2 * 2);
   }
   EXPECT_GT(shapes.size(), 1U) << "all batches were alike";
+}
+
+// (4 + 1) boundaries x 1 copy x 2 directions x 8 tags: 2^31 - 1 is reached at 26 843 545.
+TEST(Executor, MoreMicroBatchesThanTagsAreRefusedWithTheNumbers) {
+  pipeline::Layout layout = layout_of("gpipe", 4, 4);
+  layout.micro_batches = 26'843'546;
+  try {
+    const Executor executor(layout, {}, nullptr, 0);
+    FAIL() << "taken";
+  } catch (const UsageError& error) {
+    const std::string said = error.what();
+    for (const char* part : {"4 stages", "26843546 micro-batches", "at most 26843545"}) {
+      EXPECT_NE(said.find(part), std::string::npos) << said;
+    }
+  }
 }
 
 TEST(Executor, NeedsBatchesWhereTheFirstOrTheLastStageIs) {
