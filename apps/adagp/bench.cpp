@@ -6,10 +6,12 @@
 #include "above_zero.h"
 #include "adagp/core/error.h"
 #include "adagp/core/output.h"
+#include "adagp/core/provenance.h"
 #include "adagp/core/special_files.h"
 #include "adagp/core/text.h"
 #include "adagp/experiment/bench.h"
 #include "adagp/experiment/depthwise_bench.h"
+#include "adagp/experiment/peak_memory.h"
 #include "adagp/experiment/roofline.h"
 #include "adagp/method/table.h"
 #include "commands.h"
@@ -91,14 +93,21 @@ config::RunConfig configured(const BenchArguments& arguments) {
   return config;
 }
 
+// This command once more, for one step of one kind.
+double peak_of_step(const std::string& kind) {
+  std::vector<std::string> words = core::command();
+  words.insert(words.end(), {"--only", kind, "--repeats", "1"});
+  return experiment::peak_of_program(words);
+}
+
 int run_bench(const BenchArguments& arguments) {
   if (arguments.roofline) return run_roofline(arguments);
   if (arguments.depthwise) return run_depthwise(arguments);
   if (arguments.peak_bandwidth > 0) {
     throw UsageError("--peak-bandwidth requires --roofline or --depthwise");
   }
-  const auto result =
-      experiment::bench(configured(arguments), arguments.input, arguments.repeats, arguments.only);
+  const auto result = experiment::bench(configured(arguments), arguments.input, arguments.repeats,
+                                        arguments.only, peak_of_step);
   core::print_result((arguments.json ? result.to_json().dump(2) : result.text()) + "\n",
                      arguments.json);
   return 0;
@@ -156,6 +165,7 @@ void add_bench(CLI::App& app, Action& action) {
       ->type_name("");
   command->add_option("--repeats", arguments->repeats, "Timed steps of each kind")
       ->check(CLI::Range(1, 1'000'000))
+      ->take_last()  // peak_of_step() adds one
       ->type_name("")
       ->capture_default_str();
   command

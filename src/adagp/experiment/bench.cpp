@@ -2,6 +2,8 @@
 
 #include <ATen/ATen.h>
 
+#include "adagp/core/error.h"
+#include "adagp/core/log.h"
 #include "adagp/core/text.h"
 #include "adagp/device/choose_device.h"
 #include "adagp/device/kernels.h"
@@ -37,6 +39,22 @@ double predictor_bytes(const layers::Table& table, const config::RunConfig& conf
          static_cast<double>(layers::total_weights(table)) * (low ? 18 : 16);
 }
 
+// Before this process takes any steps: Linux counts its memory at that time as theirs.
+StepTimes::Peak host_peaks(const PeakMeter& meter, bool measures_layouts) {
+  const auto peak = [&](const std::string& kind) {
+    try {
+      return meter(kind);
+    } catch (const Error& error) {
+      core::log_warning(core::cat("peak memory of a ", kind, " step: not measured: ", error.what(),
+                                  "; bench --only ", kind, " says why"));
+      return 0.0;
+    }
+  };
+  // The first process measures layouts; the others find them, so that their peaks are the steps'.
+  if (measures_layouts) peak("forward");
+  return {.forward = peak("forward"), .bp = peak("bp"), .gp = peak("gp")};
+}
+
 std::string milliseconds(const step::Timing& timing) {
   return core::fixed(timing.median * 1e3, 3);
 }
@@ -55,7 +73,7 @@ std::string spread(const step::Timing& timing) {
 }  // namespace
 
 BenchResult bench(config::RunConfig config, const std::string& input, int repeats,
-                  const std::string& only) {
+                  const std::string& only, const PeakMeter& host_peak) {
   const task::TaskPtr task = made_up_task(config, input);
   task->resolve(config);
   run::resolve_precision(config);
@@ -69,20 +87,13 @@ BenchResult bench(config::RunConfig config, const std::string& input, int repeat
     return measure_steps(config, task, task->example(config, config.batch, device), rounds, kinds);
   };
   StepTimes::Peak host;
-  const auto layouts = [&] {
-    train::set_threads(config);
-    return layer_layouts(config, task);
-  };
-  if (device.is_cpu()) {  // in processes of their own, before this one starts threads
-    // First, so that the others find what is measured and their peaks are those of the steps.
-    if (config.cpu.convolution == "measured") peak_in_child([&] { layouts(); });
-    host.forward = only.empty() ? peak_in_child([&] { measure("forward", 1); }) : 0;
-    host.gp = only.empty() ? peak_in_child([&] { measure("gp", 1); }) : 0;
-    host.bp = only.empty() ? peak_in_child([&] { measure("bp", 1); }) : 0;
+  if (device.is_cpu() && only.empty() && host_peak) {
+    host = host_peaks(host_peak, config.cpu.convolution == "measured");
   }
   out.times = measure(only, repeats);
   if (device.is_cpu()) out.times.peak = host;
-  out.layouts = layouts();
+  train::set_threads(config);
+  out.layouts = layer_layouts(config, task);
   out.device = device_name(device);
   out.method = config.method;
 
@@ -159,6 +170,9 @@ std::string BenchResult::text() const {
 
 nlohmann::json BenchResult::to_json() const {
   const auto ms = [](const step::Timing& t) { return 1e3 * t.median; };
+  const auto mebibytes = [](double bytes) {  // null: not measured
+    return bytes > 0 ? nlohmann::json(bytes / kMiB) : nlohmann::json();
+  };
   const auto range = [](const step::Timing& t) {
     return nlohmann::json::array({1e3 * t.p10, 1e3 * t.p90});
   };
@@ -181,9 +195,9 @@ nlohmann::json BenchResult::to_json() const {
       {"roofline_pred_ms", 1e3 * roofline},
       {"predictor_macs_over_forward", predictor_macs},
       {"peak_mib",
-       {{"fw", times.peak.forward / kMiB},
-        {"bp", times.peak.bp / kMiB},
-        {"gp", times.peak.gp / kMiB}}},
+       {{"fw", mebibytes(times.peak.forward)},
+        {"bp", mebibytes(times.peak.bp)},
+        {"gp", mebibytes(times.peak.gp)}}},
       {"spread",
        {{"fw_ms", range(times.forward)},
         {"bp_ms", range(times.bp)},

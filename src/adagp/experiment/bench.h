@@ -1,6 +1,7 @@
 #pragma once
 // Step times against what the method could reach.
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -32,11 +33,16 @@ struct BenchResult {
   nlohmann::json to_json() const;
 };
 
+// Peak resident bytes of a process that takes one step of this kind ("forward", "gp" or "bp").
+// Throws Error when they cannot be measured.
+using PeakMeter = std::function<double(const std::string& kind)>;
+
 // `input`: "cifar" (also when empty), "imagenet" or "HxW", random images; for a translator
 // "tokens:SRC,TGT", random words (when empty: as many as synthetic-translation's average sentences
 // have). Classes from model.classes (0 = 10 or 1000). Throws UsageError for an input that the
 // network does not take. With `only`, one kind of step alone; the ratios are then undefined.
+// `host_peak` is for a CPU; where it fails or is empty, the peak is left out.
 BenchResult bench(config::RunConfig config, const std::string& input, int repeats,
-                  const std::string& only = "");
+                  const std::string& only = "", const PeakMeter& host_peak = {});
 
 }  // namespace adagp::experiment

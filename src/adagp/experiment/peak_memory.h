@@ -1,16 +1,17 @@
 #pragma once
 // What a piece of work needs of a machine's memory, and how fast that memory is.
 
-#include <functional>
 #include <string>
+#include <vector>
 
 #include <torch/types.h>
 
 namespace adagp::experiment {
 
-// Peak resident bytes of a process that does `work` and nothing else. Call it before this process
-// has started threads. 0 when it cannot be known.
-double peak_in_child(const std::function<void()>& work);
+// Peak resident bytes of this program with other arguments (its name first), which prints nothing.
+// Started anew: a copy of this process would lack the threads that LibTorch has begun. Throws Error
+// when it cannot be started or fails.
+double peak_of_program(const std::vector<std::string>& arguments);
 
 // "NVIDIA H200", "CPU, 2 threads".
 std::string device_name(const at::Device& device);

@@ -23,7 +23,7 @@ struct StepTimes {
   step::Timing data;      // making a batch from images on the GPU; 0 on a CPU
 
   struct Peak {
-    double forward = 0, bp = 0, gp = 0;  // bytes of GPU memory, weights and states included
+    double forward = 0, bp = 0, gp = 0;  // bytes, weights and states included; 0: not measured
   } peak;
   bool graphs = false;  // all steps were replayed
 };
