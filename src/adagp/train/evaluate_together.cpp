@@ -4,10 +4,27 @@
 
 #include <nlohmann/json.hpp>
 
+#include "adagp/core/error.h"
+#include "adagp/core/message.h"
+#include "adagp/core/saved_number.h"
 #include "adagp/core/text.h"
 #include "adagp/step/team.h"
 
 namespace adagp::train {
+
+void read_told(const std::string& text, task::Evaluation& found) {
+  const std::string where = "evaluation, as the leader tells it";
+  try {
+    const auto told = nlohmann::json::parse(text);
+    found.loss = core::saved_number(told.at("loss").get<std::string>(), where + ": loss");
+    for (const auto& [name, value] : told.at("figures").items()) {
+      found.figures[name] =
+          core::saved_number(value.get<std::string>(), core::cat(where, ": ", name));
+    }
+  } catch (const nlohmann::json::exception& error) {
+    throw DataError(core::cat(where, ": ", core::plain_message(error)));
+  }
+}
 
 task::Evaluation evaluate_together(step::Session& session, StepRunner& steps,
                                    data::BatchSource& source, bool thorough) {
@@ -19,13 +36,9 @@ task::Evaluation evaluate_together(step::Session& session, StepRunner& steps,
   if (team.leads()) found = steps.evaluate(source, request);
   if (team.solo()) return found;
   team.wait_for_leader();
-  nlohmann::json told{{"loss", core::shortest(found.loss)}};
+  nlohmann::json told{{"loss", core::shortest(found.loss)}, {"figures", nlohmann::json::object()}};
   for (const auto& [name, value] : found.figures) told["figures"][name] = core::shortest(value);
-  told = nlohmann::json::parse(team.spread(told.dump()));
-  found.loss = std::stod(told.at("loss").get<std::string>());
-  for (const auto& [name, value] : told.at("figures").items()) {
-    found.figures[name] = std::stod(value.get<std::string>());
-  }
+  read_told(team.spread(told.dump()), found);
   return found;
 }
 

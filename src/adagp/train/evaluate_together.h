@@ -1,6 +1,8 @@
 #pragma once
 // The evaluation at the end of an epoch, alone or in a team.
 
+#include <string>
+
 #include "adagp/data/stream/batch.h"
 #include "adagp/step/session.h"
 #include "adagp/task/task.h"
@@ -12,5 +14,8 @@ namespace adagp::train {
 // same everywhere. `thorough`: as the task does it at the end of a run.
 task::Evaluation evaluate_together(step::Session& session, StepRunner& steps,
                                    data::BatchSource& source, bool thorough);
+
+// Puts what the leader told into `found`. Throws DataError when it is no evaluation.
+void read_told(const std::string& text, task::Evaluation& found);
 
 }  // namespace adagp::train

@@ -1,5 +1,7 @@
 #include "adagp/train/warm_up.h"
 
+#include <algorithm>
+#include <iterator>
 #include <mutex>
 #include <set>
 
@@ -55,7 +57,31 @@ void warm_up_shapes(step::Session& s, const std::string& name) {
   s.first_block = 0;
 }
 
+// Keys that change numbers and no step's shapes or operations. One that is missing here costs a few
+// steps before the clock starts; one too many would put cuDNN's trials on the clock.
+bool changes_numbers_alone(const std::string& key) {
+  constexpr const char* kGroups[] = {"optim.",  "policy.",  "data.dir",  "seed",
+                                     "weights", "schedule", "loss_limit"};
+  const auto& cosmetic = config::cosmetic_keys();
+  return std::find(cosmetic.begin(), cosmetic.end(), key) != cosmetic.end() ||
+         std::any_of(std::begin(kGroups), std::end(kGroups),
+                     [&](const char* group) { return key.starts_with(group); });
+}
+
 }  // namespace
+
+std::string warm_up_key(const config::RunConfig& config, const std::string& device,
+                        const std::string& input) {
+  config::RunConfig copy = config;  // a binding could write to it
+  core::Binding binding;
+  config::bind(binding, copy);
+  std::string key = device + " " + input;
+  for (const auto& field : binding.fields()) {
+    if (changes_numbers_alone(field.key)) continue;
+    key += core::cat("\n", field.key, " = ", core::Binding::value_text(field));
+  }
+  return key;
+}
 
 void warm_up(const config::RunConfig& config, const task::TaskPtr& task,
              const task::NetMaker& make_net, bool known) {
@@ -63,13 +89,8 @@ void warm_up(const config::RunConfig& config, const task::TaskPtr& task,
   if (!device.is_cuda() || config.deterministic) return;
   static std::mutex mutex;
   static std::set<std::string> done;
-  const std::string key = core::cat(
-      device.str(), " ", config.model.name, " ", config.model.form, " ", config.model.classes, " ",
-      config.model.width_divisor, " ", task->input_name(config), " ", config.batch, " ",
-      config.eval_batch, " ", config.precision, " ", config.accumulate, " ", config.method, " ",
-      at::IntArrayRef(config.low_res.sizes), " ", config.low_res.scale_batch, " ",
-      config.selective.share);
   if (known) {
+    const std::string key = warm_up_key(config, device.str(), task->input_name(config));
     const std::lock_guard<std::mutex> lock(mutex);
     if (!done.insert(key).second) return;
   }

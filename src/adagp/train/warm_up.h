@@ -1,6 +1,8 @@
 #pragma once
 // What a GPU does only once is done before the clock of a run starts.
 
+#include <string>
+
 #include "adagp/task/network.h"
 
 namespace adagp::train {
@@ -11,5 +13,10 @@ namespace adagp::train {
 // nothing is chosen (--deterministic).
 void warm_up(const config::RunConfig& config, const task::TaskPtr& task,
              const task::NetMaker& make_net, bool known = true);
+
+// Runs with equal keys have the same steps of the same shapes, so that the second needs no warm-up.
+// Every key of the configuration counts but those that are known to change numbers alone.
+std::string warm_up_key(const config::RunConfig& config, const std::string& device,
+                        const std::string& input);
 
 }  // namespace adagp::train
