@@ -288,6 +288,7 @@ void Trainer::save(run::RunFolder* folder) {
   session_.team->collect(session_);
   check_interval(all);
   probes_.collect();
+  session_.check_intact();
   run::Snapshot whole = take_snapshot(parts(), all);
   session_.team->merge(whole);
   if (folder == nullptr) return;
