@@ -30,5 +30,5 @@ def warn_of_long_cycles(schedule: Schedule, epochs: int, steps: int, stacklevel:
         warnings.warn(
             f"schedule '{schedule}': {sum(predicted)} of {epochs * steps} batches are GP, and "
             f"{without} of {epochs} epochs have no BP batch: a cycle begins again with each epoch, "
-            f"and an epoch has {steps} steps; give a ratio below {steps}:1",
+            f"and steps_per_epoch is {steps}; give ratios with fewer GP batches",
             stacklevel=stacklevel)

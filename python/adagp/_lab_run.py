@@ -45,6 +45,8 @@ class Training:
         self.plan = make_plan(setting, job)
         self.epoch = self.step = self.bp_batches = self.gp_batches = 0
         self.seconds = self.eval_seconds = self.cost = 0.0
+        # Of this process in training. Beside them the seconds of a busy machine show.
+        self.processor_seconds = 0.0
         self.examples: float = 0  # that steps have seen; NaN: not counted
         self.best = -math.inf
         self.prediction: Any = None
@@ -116,7 +118,7 @@ class Training:
         total = torch.zeros((), device=self.setting.device)
         self.synchronize()
         probing = self._probe_seconds()
-        start = time.perf_counter()
+        start, worked = time.perf_counter(), time.process_time()
         position, seen = -1, 0
         for batch in self.loader:
             position = self._next_position(position)
@@ -139,6 +141,7 @@ class Training:
         self._pass_over(position)
         self.synchronize()
         self.seconds += time.perf_counter() - start - (self._probe_seconds() - probing)
+        self.processor_seconds += time.process_time() - worked
         records.batch(self.step, total, seen, last=True, **self._figures())
         self.examples += seen
         self.epoch += 1
@@ -269,7 +272,7 @@ class Training:
 
     def state(self) -> dict[str, Any]:
         names = ("epoch", "step", "bp_batches", "gp_batches", "examples", "seconds",
-                 "eval_seconds", "cost", "best")  # fmt: skip
+                 "eval_seconds", "processor_seconds", "cost", "best")  # fmt: skip
         state = {name: getattr(self, name) for name in names}
         state |= {"model": self.model.state_dict(), "optimizer": self.optimizer.state_dict()}
         state["plan"] = self.plan.state_dict()
@@ -283,7 +286,7 @@ class Training:
         self.plan.load_state_dict(state.pop("plan"))
         if self.prediction is not None:
             self.prediction.load_state_dict(state.pop("prediction"))
-        self.examples = math.nan  # checkpoints of earlier versions do not tell
+        self.examples = self.processor_seconds = math.nan  # earlier versions do not tell
         for name, value in state.items():
             setattr(self, name, value)
 
@@ -324,7 +327,8 @@ def train_run(setting: Setting, job: Job, writer: RunWriter, shown: Progress) ->
         records.write(writer, training.epoch - 1)
         writer.record(
             "epoch", step=training.step, epoch=training.epoch - 1, train_loss=mean, test_loss=loss,
-            train_seconds=training.seconds, cost_epochs=training.cost, examples=training.examples,
+            train_seconds=training.seconds, processor_seconds=training.processor_seconds,
+            cost_epochs=training.cost, examples=training.examples,
             **{f"test_{setting.metric}": score}, **mean_probes(training.prediction),
         )  # fmt: skip
         writer.save(training.state(), step=training.step)

@@ -107,6 +107,12 @@ class Runs(Sequence[Run]):
                                      f"{', '.join(found)}")
         of = [(run, summary) for method in order for run, summary in done
               if summary.method == method]
+        lengths = sorted({s.epochs for _, s in of if s.method != "equal-time"})
+        if len(lengths) > 1:
+            said = ", ".join(map(str, lengths[:-1])) + f" and {lengths[-1]}"
+            raise UsageError(f"the runs are of {said} epochs; runs of several lengths are compared "
+                             "by cost: call .budget(), or choose one length with "
+                             ".where(lambda run: run.summary.epochs == ...)")
         s = of[-1][1]
         epochs = "epoch" if s.epochs == 1 else "epochs"
         about = f"{_about(s)}, {s.epochs} {epochs} of batch {s.batch}"

@@ -160,6 +160,9 @@ def test_equal_epochs_is_the_programs_comparison(tmp_path):
     assert [row.method for row in result.table.methods] == ["bp", "skip", "stored-loss"]
     assert all(row.n == 3 for row in result.table.methods)
     assert (tmp_path / "compare.md").exists()
+    # Seconds of a busy machine show beside those of the processor.
+    epochs = [r for run in adagp.runs(tmp_path) for r in run.records if r["kind"] == "epoch"]
+    assert all(r["processor_seconds"] > 0 for r in epochs)
 
 
 def test_a_dry_run_writes_nothing(tmp_path):

@@ -115,6 +115,13 @@ def test_runs_of_ours_are_compared_without_the_unfinished(tmp_path: Path) -> Non
     assert (tmp_path / "compare.md").read_text() == result.to_markdown()
 
 
+def test_runs_of_several_lengths_are_for_a_budget(tmp_path: Path) -> None:
+    for epochs in (1, 2, 4):
+        write_run(tmp_path / f"bp-{epochs}ep", epochs=epochs)
+    with pytest.raises(UsageError, match=r"of 1, 2 and 4 epochs; .*call \.budget\(\)"):
+        runs(tmp_path).compare()
+
+
 def test_plot_has_a_point_for_each_method(tmp_path: Path) -> None:
     pytest.importorskip("matplotlib").use("Agg")
     write_run(tmp_path / "x", train_seconds=3.0)

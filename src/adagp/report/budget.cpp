@@ -10,6 +10,7 @@
 #include "adagp/core/error.h"
 #include "adagp/core/text.h"
 #include "adagp/report/budget_targets.h"
+#include "adagp/report/clock_note.h"
 
 namespace adagp::report {
 namespace {
@@ -170,9 +171,7 @@ void note_controls(BudgetReport& report) {
   }
 }
 
-// Equal work should take equal time: on a quiet GPU bp's epochs differ by less than 1 %.
 void note_clock(BudgetReport& report) {
-  constexpr double kQuiet = 1.1;
   std::map<int64_t, std::pair<double, double>> range;  // of bp's seconds for an epoch
   for (const BudgetRow& row : report.rows) {
     if (row.method != "bp" || !std::isfinite(row.seconds_mean)) continue;
@@ -182,13 +181,9 @@ void note_clock(BudgetReport& report) {
     most = std::max(most, pace);
   }
   for (const auto& [batch, paces] : range) {
-    const auto& [least, most] = paces;
-    if (most <= kQuiet * least) continue;
-    report.notes.push_back(core::cat(
-        "bp, batch size ", batch, ": an epoch takes ", core::fixed(least, 2), " to ",
-        core::fixed(most, 2),
-        " s. The machine was busy with other things, or the runs are too short to time: do not "
-        "trust what is said of seconds."));
+    const std::string what = core::cat("bp, batch size ", batch, ": an epoch");
+    const std::string note = clock_note(what, paces.first, paces.second);
+    if (!note.empty()) report.notes.push_back(note);
   }
 }
 

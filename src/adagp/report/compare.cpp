@@ -134,6 +134,13 @@ Comparison compare(const std::vector<RunRecord>& runs, const Metric& metric) {
   Comparison out;
   out.metric = metric;
   for (const auto& group : groups) out.methods.push_back(summarise(group, bp));
+  if (bp != nullptr) {
+    std::vector<double> seconds;
+    for (const auto& [seed, run] : bp->runs) seconds.push_back(run.seconds);
+    const auto [least, most] = std::minmax_element(seconds.begin(), seconds.end());
+    out.least_bp_seconds = *least;
+    out.most_bp_seconds = *most;
+  }
   const MethodRuns *adagp = find_method(groups, "adagp"),
                    *same_time = find_method(groups, "equal-time");
   if (adagp != nullptr && same_time != nullptr) {

@@ -61,6 +61,7 @@ struct Comparison {
   std::vector<MethodRow> methods;  // in order of first appearance
   std::vector<PairedRow> pairs;    // against bp first, then against skip; without bp against skip
   double uneven_seconds = 0;       // by how much equal-time's differ from adagp's, the worst seed
+  double least_bp_seconds = 0, most_bp_seconds = 0;  // of bp's runs, which have equal work
 };
 
 // Throws Error when a method has a seed twice.
@@ -69,7 +70,7 @@ Comparison compare(const std::vector<RunRecord>& runs, const Metric& metric = {}
 // Whether adagp beats skip, then which methods differ from skip and which from bp: the 95 % t
 // interval of the paired difference excludes zero. Below three common seeds it says that this is
 // too few. Several methods are asked at once and the intervals are not widened for that. One
-// paragraph for each, with an empty line between.
+// paragraph for each, with an empty line between. The last one says if seconds cannot be trusted.
 std::string verdict(const Comparison& comparison);
 
 // Two sentences for a newcomer: adagp's time and score beside backprop's, then whether predicting

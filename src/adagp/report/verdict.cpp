@@ -4,6 +4,7 @@
 #include <map>
 
 #include "adagp/core/text.h"
+#include "adagp/report/clock_note.h"
 #include "adagp/report/compare.h"
 #include "adagp/report/table.h"
 
@@ -126,6 +127,9 @@ std::string verdict(const Comparison& comparison) {
                                    "."));
   }
   say_what_is_absent(comparison, paragraphs);
+  const std::string clock =
+      clock_note("bp: a run", comparison.least_bp_seconds, comparison.most_bp_seconds);
+  if (!clock.empty()) paragraphs.push_back(clock);
   return core::join(paragraphs, "\n\n");
 }
 

@@ -205,6 +205,18 @@ TEST(Verdict, TwoSeedsAreTooFewHoweverClearTheyLook) {
             "bp: skip -40.00, adagp -49.50 points.");
 }
 
+TEST(Verdict, SecondsOfABusyMachineAreNotToBeTrusted) {
+  std::vector<RunRecord> runs;
+  add_runs(runs, "bp", {90, 91, 92}, 20);
+  add_runs(runs, "skip", {89, 90, 91}, 1);
+  runs[1].seconds = 21.9;
+  EXPECT_FALSE(says(verdict(compare(runs)), "busy"));
+  runs[1].seconds = 22.1;
+  const auto text = verdict(compare(runs));
+  EXPECT_TRUE(says(text, "\n\nbp: a run takes 20.00 to 22.10 s. The machine was busy")) << text;
+  EXPECT_TRUE(says(to_markdown(compare(runs)), "do not trust what is said of seconds."));
+}
+
 TEST(Verdict, WorksWithWhateverIsThere) {
   std::vector<RunRecord> runs;
   EXPECT_EQ(verdict(compare(runs)), "No runs.");
