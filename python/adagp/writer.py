@@ -122,7 +122,8 @@ class RunWriter:
     (True, 50.0)
 
     `config` becomes config.toml, with origin = "python". A folder with another configuration is
-    refused, and so is one that another process works in.
+    refused, and so is one that another process works in. `overwrite=True` sets the run that is there
+    aside; the first save() or finish() removes it, and close() before that puts it back.
     """
 
     def __init__(self, folder: str | PathLike[str], config: Mapping[str, Any], *,
@@ -131,14 +132,17 @@ class RunWriter:
         self._config = {"origin": "python", **config}
         text = to_toml(self._config)  # before anything is made
         self._records: _core.RecordWriter | None = None
+        self._old_aside = False
         _core.make_folder(self.path)
         self._lock = _core.FolderLock(self.path)
         _writers.add(self)
         try:
-            if overwrite:
-                self._remove_old()
-            else:
+            _core.settle_old_run(self.path)
+            if not overwrite:
                 _check_existing(self.path, self._config)
+            elif _core.has_run(self.path):
+                _core.set_old_run_aside(self.path)
+                self._old_aside = True
             for name in _FILES:
                 _core.remove_temporaries((self.path / name).parent, Path(name).name)
             if not (self.path / "config.toml").exists():
@@ -147,9 +151,11 @@ class RunWriter:
             self.close()
             raise
 
-    def _remove_old(self) -> None:
-        for name in _FILES:  # the summary first: what is left is an unfinished run
-            (self.path / name).unlink(missing_ok=True)
+    def _replaced(self) -> None:
+        """The new run counts from here on."""
+        if self._old_aside:
+            self._old_aside = False
+            _core.remove_old_run(self.path)
 
     @property
     def finished(self) -> bool:
@@ -209,6 +215,7 @@ class RunWriter:
         torch.save({"step": step, "state": dict(state)}, buffer)
         _core.make_folder(self.path / "checkpoint")
         _core.write_file(self.path / "checkpoint" / "python.pt", buffer.getvalue())
+        self._replaced()
 
     def save_weights(self, tensors: Mapping[str, torch.Tensor], best: bool = False) -> None:
         """weights.safetensors, or best.safetensors."""
@@ -220,15 +227,20 @@ class RunWriter:
     def finish(self, **fields: Any) -> Run:
         """Writes summary.json and lets the folder go. The checkpoint is removed."""
         write_summary(self.path, **fields)
+        self._replaced()
         (self.path / "checkpoint" / "python.pt").unlink(missing_ok=True)
         self.close()
         return Run(self.path)
 
     def close(self) -> None:
-        """Lets the folder go; the run can be resumed."""
+        """Lets the folder go; the run can be resumed. A run that was to be replaced is there again
+        if nothing was saved."""
         if self._records is not None:
             self._records.close()
             self._records = None
+        if self._old_aside:
+            self._old_aside = False
+            _core.put_old_run_back(self.path)
         self._lock.release()
 
     def __enter__(self) -> RunWriter:

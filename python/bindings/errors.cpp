@@ -1,4 +1,4 @@
-// C++ errors as the exceptions of adagp/errors.py, with the program's texts.
+// C++ errors as the exceptions of adagp/errors.py, with the program's texts about arguments.
 
 #include "adagp/core/error.h"
 
@@ -12,11 +12,12 @@ namespace adagp::python {
 namespace {
 
 void raise(const char* name, const char* text) {
-  const nb::object type = nb::module_::import_("adagp.errors").attr(name);
+  const nb::module_ errors = nb::module_::import_("adagp.errors");
   // A text may quote a file's bytes, which need not be UTF-8.
   const nb::object message =
       nb::steal(PyUnicode_DecodeUTF8(text, static_cast<Py_ssize_t>(std::strlen(text)), "replace"));
-  if (message.is_valid()) PyErr_SetObject(type.ptr(), message.ptr());
+  if (!message.is_valid()) return;
+  PyErr_SetObject(errors.attr(name).ptr(), errors.attr("in_arguments")(message).ptr());
 }
 
 }  // namespace

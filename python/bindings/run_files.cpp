@@ -15,6 +15,7 @@
 #include "adagp/core/special_files.h"
 #include "adagp/io/jsonl.h"
 #include "adagp/io/safetensors.h"
+#include "adagp/run/old_run.h"
 #include "bindings.h"
 
 namespace nb = nanobind;
@@ -83,6 +84,17 @@ void bind_tensors(nb::module_& module) {
              "Tensors are (name, dtype, shape, bytes). The file is whole or absent.");
 }
 
+// The run that overwrite=True replaces: the program's rule. All of it needs the folder's lock.
+void bind_old_run(nb::module_& module) {
+  module.def("has_run", &run::has_run, "folder"_a, "Whether a run's files are there.");
+  module.def("set_old_run_aside", &run::set_old_run_aside, "folder"_a);
+  module.def("put_old_run_back", &run::put_old_run_back, "folder"_a,
+             "In the place of its successor, which is removed.");
+  module.def("remove_old_run", &run::remove_old_run, "folder"_a);
+  module.def("settle_old_run", &run::settle_old_run, "folder"_a,
+             "Ends what a killed process began.");
+}
+
 }  // namespace
 
 void bind_run_files(nb::module_& module) {
@@ -106,6 +118,7 @@ void bind_run_files(nb::module_& module) {
       "remove_temporaries",
       [](const path& folder, const std::string& name) { core::remove_temporaries(folder, name); },
       "folder"_a, "name"_a, "What killed processes left of files of this name.");
+  bind_old_run(module);
   bind_tensors(module);
 }
 

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from limits import PATIENCE
 from run_folders import SUMMARY, TINY, call, full_program, write_run
 
 from adagp.errors import DataError, UsageError
@@ -70,12 +71,65 @@ def test_another_configuration_is_refused_and_overwritten_on_demand(tmp_path: Pa
     with pytest.raises(UsageError, match=r"another configuration \(optim.lr\)"):
         RunWriter(run.path, {"method": "bp", "seed": 0, "optim": {"lr": 0.2}})
     assert run.finished
-    RunWriter(run.path, {"method": "bp"}, overwrite=True).close()
-    assert not run.finished and run.records == [] and (run.path / "mine.txt").exists()
+    with RunWriter(run.path, {"method": "bp"}, overwrite=True) as writer:
+        writer.record("epoch", step=1, epoch=0)
+        assert not writer.finished
+        writer.finish(**{**SUMMARY, "figures": {"top1": 99.0}})
+    assert run.summary.score == 99 and (run.path / "mine.txt").exists()
+    assert run.config == {"origin": "python", "method": "bp"}
     with pytest.raises(DataError, match="no config.toml"):
         (run.path / "config.toml").rename(run.path / "other.toml")
         (run.path / "summary.json").write_text("{}")
         RunWriter(run.path, {})
+
+
+def program_run(folder: Path) -> dict[str, str]:
+    """Files such as the program writes; the writer looks at their names alone."""
+    files = {"config.toml": 'method = "bp"\n', "tb/events.1": "1", "trace/e000.safetensors": "2",
+             "checkpoint/step-0000000010.safetensors": "3", "layers.csv": "4", "mine.txt": "5"}
+    for name, text in files.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text)
+    return files
+
+
+def files_of(folder: Path) -> dict[str, str]:
+    return {str(at.relative_to(folder)): at.read_text() for at in folder.rglob("*")
+            if at.is_file() and at.name != ".lock"}
+
+
+def test_a_replaced_run_of_the_program_leaves_nothing(tmp_path: Path) -> None:
+    program_run(tmp_path)
+    with RunWriter(tmp_path, CONFIG, overwrite=True) as writer:
+        writer.record("epoch", step=1, epoch=0)
+        writer.finish(**SUMMARY)
+    assert files_of(tmp_path).keys() == {"config.toml", "mine.txt", "metrics.jsonl", "summary.json",
+                                         "environment.json"}
+
+
+@pytest.mark.parametrize("killed", [False, True])
+def test_an_old_run_is_there_again_if_nothing_was_saved(tmp_path: Path, killed: bool) -> None:
+    files = program_run(tmp_path)
+    writer = RunWriter(tmp_path, CONFIG, overwrite=True)
+    writer.record("epoch", step=1, epoch=0)
+    if killed:
+        writer._lock.release()  # as the end of a process does; the next writer ends the rest
+        with pytest.raises(UsageError, match="holds a run of the program"):
+            RunWriter(tmp_path, CONFIG)
+    else:
+        writer.close()
+    assert files_of(tmp_path) == files
+
+
+def test_a_saved_run_has_replaced_the_old_one(tmp_path: Path) -> None:
+    pytest.importorskip("torch")
+    program_run(tmp_path)
+    writer = RunWriter(tmp_path, CONFIG, overwrite=True)
+    writer.save({"epoch": 1}, step=10)
+    writer._lock.release()
+    with RunWriter(tmp_path, CONFIG) as again:
+        assert again.resume() == {"epoch": 1}
+    assert not (tmp_path / "trace").exists() and not (tmp_path / ".old-run").exists()
 
 
 def test_a_damaged_checkpoint_is_named(tmp_path: Path) -> None:
@@ -125,7 +179,7 @@ def test_a_second_writer_is_refused_and_a_killed_one_leaves_no_lock(tmp_path: Pa
             "w = RunWriter(sys.argv[1], {'method': 'bp'})\n"
             "pid = os.fork()\n"
             "if pid: print(pid, flush=True)\n"
-            "time.sleep(600)\n")
+            f"time.sleep({PATIENCE})\n")
     process = subprocess.Popen([sys.executable, "-c", code, tmp_path / "b"], text=True,
                                stdout=subprocess.PIPE)
     assert process.stdout is not None
@@ -135,7 +189,7 @@ def test_a_second_writer_is_refused_and_a_killed_one_leaves_no_lock(tmp_path: Pa
             RunWriter(tmp_path / "b", {"method": "bp"})
         process.kill()
         process.wait()
-        deadline = time.monotonic() + 60  # until the child has closed its copy
+        deadline = time.monotonic() + PATIENCE  # until the child has closed its copy
         while True:
             try:
                 RunWriter(tmp_path / "b", {"method": "bp"}).close()

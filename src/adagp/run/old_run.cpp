@@ -5,7 +5,6 @@
 #include "adagp/core/error.h"
 #include "adagp/core/log.h"
 #include "adagp/core/text.h"
-#include "adagp/run/checkpoint.h"
 
 namespace adagp::run {
 namespace {
@@ -46,6 +45,17 @@ void move_all(const core::fs::path& from, const core::fs::path& to) {
 void move_back(const core::fs::path& folder) {
   move_all(folder / kMoving, folder);
   discard(folder / kMoving);
+}
+
+// Whether the successor has a checkpoint, of the program (step-*.safetensors) or of the Python
+// package (python.pt), or is finished without one. Halves of files do not count.
+bool successor_counts(const core::fs::path& folder) {
+  if (is_there(folder / "summary.json")) return true;
+  std::error_code error;
+  for (const auto& entry : core::fs::directory_iterator(folder / "checkpoint", error)) {
+    if (entry.path().extension() != ".tmp") return true;
+  }
+  return false;
 }
 
 }  // namespace
@@ -100,7 +110,7 @@ void remove_old_run(const core::fs::path& folder) {
 }
 
 void settle_old_run(const core::fs::path& folder) {
-  if (is_folder(folder / kAside) && !checkpoint_files(folder / "checkpoint").empty()) {
+  if (is_folder(folder / kAside) && successor_counts(folder)) {
     try {
       remove_old_run(folder);
     } catch (const Error& error) {
@@ -111,8 +121,8 @@ void settle_old_run(const core::fs::path& folder) {
   if (!is_folder(folder / kAside) && !is_folder(folder / kMoving)) return;
   put_old_run_back(folder);
   core::log_warning(folder.string() +
-                    ": holds the old run again: --overwrite was interrupted before the new one had "
-                    "a checkpoint");
+                    ": holds the old run again: overwriting it was interrupted before the new one "
+                    "had a checkpoint");
 }
 
 }  // namespace adagp::run

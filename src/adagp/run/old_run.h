@@ -1,8 +1,8 @@
 #pragma once
-// The run that --overwrite replaces. It is set aside inside its folder and removed once its
-// successor has a checkpoint. A process that dies at any point leaves one of the two whole, and
-// whoever opens the folder next (settle_old_run) ends what was begun. All of this needs the
-// folder's lock.
+// The run that --overwrite replaces, or overwrite=True in the Python package, which compiles this
+// file, too: no torch here. It is set aside inside its folder and removed once its successor has a
+// checkpoint. A process that dies at any point leaves one of the two whole, and whoever opens the
+// folder next (settle_old_run) ends what was begun. All of this needs the folder's lock.
 
 #include <string>
 #include <vector>
