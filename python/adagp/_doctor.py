@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import platform
 from importlib import metadata
 from pathlib import Path
@@ -57,3 +58,6 @@ def doctor() -> None:
     """
     for name, found in findings().items():
         print(f"{name:<11} {found}")
+    if not os.environ.get("ADAGP_PROGRAM"):
+        print("training    in Python: adagp.compare, adagp.Plan, adagp.wrap; the program's train and "
+              "doctor need a full build: ADAGP_PROGRAM=build/bin/adagp")

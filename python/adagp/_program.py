@@ -8,6 +8,19 @@ from pathlib import Path
 
 from .errors import DataError
 
+# Commands of the training engine, and what does the same in Python, where something does.
+_ENGINE = {
+    "train": "adagp.compare(..., methods=[METHOD]), or adagp.Plan and adagp.wrap in your own loop",
+    "compare": "adagp.compare",
+    "sweep": "adagp.compare(..., settings=...)",
+    "rerun": "adagp.compare(..., overwrite=True)",
+    "eval": "adagp.Run(FOLDER).load(model)",
+    "export": "adagp.Run(FOLDER).weights()",
+    "bench": "adagp.compare(..., dry_run=True)",
+    "reproduce": "",
+    "data": "",
+}
+
 
 def program() -> str:
     """The path of the program. A full build, named by ADAGP_PROGRAM, can train too."""
@@ -19,7 +32,25 @@ def program() -> str:
     return str(path)
 
 
+def _engine_text(command: str) -> str:
+    """Why the package's program has no such command, and what to do."""
+    ours = f"in Python use {_ENGINE[command]}; " if _ENGINE[command] else ""
+    return (f"adagp: '{command}' needs the training engine, which the Python package does not "
+            f"bring: {ours}or build the engine in a clone (make build) and name it: "
+            f"ADAGP_PROGRAM=build/bin/adagp adagp {command} ...")
+
+
 def main() -> None:
+    """The console script."""
+    command = sys.argv[1] if len(sys.argv) > 1 else ""
+    if not os.environ.get("ADAGP_PROGRAM"):
+        if command in _ENGINE:
+            print(_engine_text(command), file=sys.stderr)
+            sys.exit(2)
+        if command == "doctor":
+            from ._doctor import doctor
+
+            sys.exit(doctor())
     try:
         path = program()
     except DataError as error:

@@ -8,9 +8,10 @@ from pathlib import Path
 
 import pytest
 
+import adagp
 from adagp import _core, _extras
 from adagp._doctor import doctor
-from adagp._program import program
+from adagp._program import _ENGINE, program
 from adagp.errors import DataError, UsageError
 
 
@@ -27,6 +28,27 @@ def test_the_package_brings_a_program_that_simulates(monkeypatch: pytest.MonkeyP
     assert start("simulate", "--model", "vgg13", "--json").returncode == 0
     wrong = start("simulate", "--model", "no-such")
     assert wrong.returncode == 2 and "no-such" in wrong.stderr
+
+
+def test_commands_of_the_engine_name_a_way(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("ADAGP_PROGRAM", raising=False)
+    for command, name in (("train", "compare"), ("compare", "compare"), ("eval", "Run")):
+        done = start(command, "--model", "vgg13")
+        assert done.returncode == 2 and len(done.stderr.splitlines()) == 1
+        assert f"in Python use adagp.{name}" in done.stderr
+        assert f"ADAGP_PROGRAM=build/bin/adagp adagp {command}" in done.stderr
+        assert hasattr(adagp, name)
+    checked = start("doctor")
+    assert checked.returncode == 0 and f"adagp       {_core.VERSION}" in checked.stdout
+    assert "training    in Python: adagp.compare" in checked.stdout
+
+
+def test_every_command_of_the_engine_is_known() -> None:
+    """Those that the package's own program says it cannot do."""
+    for command in [*_ENGINE, "doctor"]:
+        own = subprocess.run([Path(_core.__file__).parent / "bin/adagp", command],
+                             capture_output=True, text=True)
+        assert own.returncode == 2 and "needs LibTorch" in own.stderr, command
 
 
 def test_another_program_can_be_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
