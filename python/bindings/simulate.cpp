@@ -114,7 +114,7 @@ std::string svg(const Sweep& sweep) {
   return report::svg(study::runs_chart(study, sweep.rows));
 }
 
-void bind_options(nb::module_& module) {
+void bind_simulate_options(nb::module_& module) {
   nb::class_<Options>(module, "SimulateOptions", "The flags of 'adagp simulate'.")
       .def(nb::init<>())
       .def_rw("models", &Options::models)
@@ -148,7 +148,7 @@ void bind_options(nb::module_& module) {
 }  // namespace
 
 void bind_simulate(nb::module_& module) {
-  bind_options(module);
+  bind_simulate_options(module);
   nb::class_<Sweep>(module, "Sweep", "The results of a sweep.")
       .def_prop_ro("runs", [](const Sweep& self) { return self.study->cases.size(); })
       .def("__len__", [](const Sweep& self) { return self.rows.size(); })
