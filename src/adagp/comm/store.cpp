@@ -109,10 +109,10 @@ class OwnStore : public c10d::Store {
  private:
   void await(const std::vector<std::string>& keys, milliseconds timeout) {
     if (client_.wait(keys, timeout)) return;
-    C10_THROW_ERROR(DistStoreError,
-                    core::cat("no word from the others within ",
-                              core::shortest(std::chrono::duration<double>(timeout).count()),
-                              " s"));
+    C10_THROW_ERROR(
+        DistStoreError,
+        core::cat("no word from the others within ",
+                  core::shortest(std::chrono::duration<double>(timeout).count()), " s"));
   }
 
   Endpoint endpoint_;
