@@ -3,7 +3,6 @@
 #include <memory>
 #include <optional>
 
-#include "above_zero.h"
 #include "adagp/core/error.h"
 #include "adagp/core/output.h"
 #include "adagp/core/provenance.h"
@@ -15,6 +14,7 @@
 #include "adagp/experiment/roofline.h"
 #include "adagp/method/table.h"
 #include "commands.h"
+#include "number_flag.h"
 #include "train_flags.h"
 
 namespace adagp::apps {
@@ -122,6 +122,7 @@ void add_roofline_flags(CLI::App& command, BenchArguments& arguments) {
   const auto add = [&](const char* name, auto& value, const char* about) {
     return command.add_option(name, value, about)->needs(roofline)->type_name("");
   };
+  constexpr double kLeastPeak = 1e-6, kMostPeak = 1e12;
   add("--models", arguments.models,
       "--roofline: several networks, vgg13_bn,resnet18,...; all: every classification network")
       ->excludes(command.get_option("--model"));
@@ -134,15 +135,14 @@ void add_roofline_flags(CLI::App& command, BenchArguments& arguments) {
   csv->needs(roofline)->excludes(json)->excludes(markdown);
   markdown->needs(roofline)->excludes(json);
   add("--plot", arguments.plot, "--roofline: write a picture (SVG)");
-  add("--peak-gflops", arguments.peak_gflops,
-      "--roofline: FLOPs of a matrix product, in 10^9 a second (default: measured)")
-      ->check(above_zero());
-  command
-      .add_option("--peak-bandwidth", arguments.peak_bandwidth,
-                  "--roofline, --depthwise: the memory's bandwidth in GB/s (default: measured by a "
-                  "copy)")
-      ->type_name("")
-      ->check(above_zero());
+  add_number(command, "--peak-gflops", arguments.peak_gflops,
+             "--roofline: FLOPs of a matrix product, in 10^9 a second (default: measured)",
+             kLeastPeak, kMostPeak)
+      ->needs(roofline);
+  add_number(
+      command, "--peak-bandwidth", arguments.peak_bandwidth,
+      "--roofline, --depthwise: the memory's bandwidth in GB/s (default: measured by a copy)",
+      kLeastPeak, kMostPeak);
   command
       .add_flag("--depthwise", arguments.depthwise,
                 "The network's depthwise convolutions by our kernels and by LibTorch, side by side")
@@ -163,10 +163,8 @@ void add_bench(CLI::App& app, Action& action) {
                    "cifar (default), imagenet or HxW; for sentences tokens:SRC,TGT (default: "
                    "the average of synthetic-translation)")
       ->type_name("");
-  command->add_option("--repeats", arguments->repeats, "Timed steps of each kind")
-      ->check(CLI::Range(1, 1'000'000))
+  add_number(*command, "--repeats", arguments->repeats, "Timed steps of each kind", 1, 1'000'000)
       ->take_last()  // peak_of_step() adds one
-      ->type_name("")
       ->capture_default_str();
   command
       ->add_option("--method", arguments->method,

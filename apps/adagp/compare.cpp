@@ -13,6 +13,7 @@
 #include "adagp/report/compare.h"
 #include "adagp/train/build.h"
 #include "commands.h"
+#include "number_flag.h"
 #include "resume_advice.h"
 #include "run_list_flags.h"
 #include "train_flags.h"
@@ -119,11 +120,10 @@ void add_compare(CLI::App& app, Action& action) {
       "Methods and backprop at several lengths: points above backprop of equal cost and time");
   budget->excludes(command->get_option("--epochs"));
   const auto list = [&](const std::string& name, auto& target, const std::string& about) {
-    command->add_option(name, target, about)
+    add_number(*command, name, target, about, 1, 1'000'000)
         ->delimiter(',')
-        ->check(CLI::Range(1, 1000000))
         ->needs(budget)
-        ->type_name("")
+        ->type_name("NUMBERS")
         ->capture_default_str();
   };
   list("--budget-epochs", arguments->budget.epochs,
@@ -133,12 +133,9 @@ void add_compare(CLI::App& app, Action& action) {
   list("--targets", arguments->budget.targets,
        "With --budget: lengths of bp whose score is to be reached; by default 15 and 30, where bp "
        "has them, else its longest");
-  command
-      ->add_option("--control-seeds", arguments->budget.control_seeds,
-                   "With --budget: seeds of bp at other batch sizes; 0 = --seeds")
-      ->check(CLI::Range(0, 1000))
+  add_number(*command, "--control-seeds", arguments->budget.control_seeds,
+             "With --budget: seeds of bp at other batch sizes; 0 = --seeds", 0, 1000)
       ->needs(budget)
-      ->type_name("")
       ->capture_default_str();
   arguments->list.declare(*command, "runs/compare");
   command->callback([arguments, methods, &action] {

@@ -1,6 +1,7 @@
 // adagp data info|make|pack: looks at data sets and writes them in other formats.
 
 #include <array>
+#include <limits>
 #include <memory>
 
 #include <nlohmann/json.hpp>
@@ -15,6 +16,7 @@
 #include "adagp/data/sets/write.h"
 #include "adagp/report/table.h"
 #include "commands.h"
+#include "number_flag.h"
 
 namespace adagp::apps {
 namespace {
@@ -31,15 +33,20 @@ void add_common(CLI::App& command, DataFlags& flags) {
   auto& c = flags.config;
   command.add_option("--data", c.name, "Data set: " + names)->capture_default_str();
   command.add_option("--data-dir", c.dir, "Its folder or file (not for synthetic)");
-  command.add_option("--limit", c.limit, "At most this many training images, spread over classes");
-  command.add_option("--test-limit", c.test_limit, "At most this many test images");
-  command.add_option("--size", flags.size,
-                     "Side of the images in pixels: generated (synthetic) or resized to");
+  add_number(command, "--limit", c.limit, "At most this many training images, spread over classes",
+             0);
+  add_number(command, "--test-limit", c.test_limit, "At most this many test images", 0);
+  add_number(command, "--size", flags.size,
+             "Side of the images in pixels: generated (synthetic) or resized to", 0);
   auto* synthetic = command.add_option_group("synthetic");
-  synthetic->add_option("--train", c.synthetic_train, "Training images")->capture_default_str();
-  synthetic->add_option("--test", c.synthetic_test, "Test images")->capture_default_str();
-  synthetic->add_option("--seed", c.synthetic_seed, "Which world")->capture_default_str();
-  synthetic->add_option("--noise", c.synthetic_noise, "Difficulty, 0 = clean")
+  const auto number = [&](const char* name, int64_t& value, const char* about, int64_t least,
+                          int64_t most = kMostWhole) {
+    add_number(*synthetic, name, value, about, least, most)->capture_default_str();
+  };
+  number("--train", c.synthetic_train, "Training images", 1);
+  number("--test", c.synthetic_test, "Test images", 1);
+  number("--seed", c.synthetic_seed, "Which world", 0, std::numeric_limits<int64_t>::max());
+  add_number(*synthetic, "--noise", c.synthetic_noise, "Difficulty, 0 = clean", 0, data::kMostNoise)
       ->capture_default_str();
 }
 

@@ -2,6 +2,7 @@
 
 #include <memory>
 
+#include "adagp/core/error.h"
 #include "adagp/core/output.h"
 #include "adagp/core/progress.h"
 #include "adagp/core/special_files.h"
@@ -9,6 +10,7 @@
 #include "adagp/report/chart.h"
 #include "adagp/study/energy_map.h"
 #include "commands.h"
+#include "number_flag.h"
 
 namespace adagp::apps {
 namespace {
@@ -21,6 +23,10 @@ struct EnergyArgs {
 
 int run_energy(EnergyArgs& args) {
   args.options.simulation.products_only = !args.vector_passes;
+  if (core::trim(args.options.simulation.models).empty()) {
+    throw UsageError("energy: --model '" + args.options.simulation.models +
+                     "' names no network; expected names (adagp list models) or paper");
+  }
   study::EnergyMap map;
   {
     core::Progress progress;
@@ -47,15 +53,17 @@ void add_energy(CLI::App& app, Action& action) {
   CLI::App* command = app.add_subcommand(
       "energy", "Where the claimed saving of energy holds: over buffer sizes and DRAM energies");
   const auto text = [&](const char* flag, std::string& value, const char* about) {
-    command->add_option(flag, value, about)->capture_default_str();
+    return command->add_option(flag, value, about)->capture_default_str();
   };
   text("--model", options.simulation.models, "Networks, or 'paper' for the paper's 13");
   text("--input", options.simulation.inputs, "imagenet, cifar, ...");
   text("--design", options.design, "low, efficient or max");
-  text("--buffer", options.buffers, "Bytes: a list or a range, 512 to 2097152");
-  text("--dram", options.dram, "pJ per bit: a list or a range of whole numbers");
+  text("--buffer", options.buffers, "Bytes: a list or a range, 512 to 2097152")
+      ->type_name("NUMBERS");
+  text("--dram", options.dram, "pJ per bit: a list or a range of whole numbers")
+      ->type_name("NUMBERS");
   text("--value", options.value, "memory (buffer and DRAM accesses, as in Fig. 21) or total");
-  command->add_option("--target", options.target, "Per cent that are claimed")
+  add_number(*command, "--target", options.target, "Per cent that are claimed", 0, 100)
       ->capture_default_str();
   command->add_flag("--fixed-buffer-energy", options.fixed_buffer_energy,
                     "An access costs what the accelerator says, whatever the buffer's size "
@@ -65,17 +73,19 @@ void add_energy(CLI::App& app, Action& action) {
   command->add_option("--dataflow", options.simulation.dataflows, "ws, is, os, rs, in-place");
   command->add_option("--set", options.simulation.settings,
                       "key=value of the accelerator (docs/accelerators.md); repeatable");
-  command->add_option("--batch", options.simulation.batches, "Batch size (default 128)");
+  command->add_option("--batch", options.simulation.batches, "Batch size (default 128)")
+      ->type_name("NUMBERS");
   command->add_flag("--vector-passes", args->vector_passes,
                     "Count norms, activations and updates too; the paper counts products");
   text("--schedule", options.simulation.schedule, "auto, paper, bp or stretches");
-  command->add_option("--epochs", options.simulation.epochs, "Epochs")->capture_default_str();
-  command->add_option("--examples", options.simulation.examples,
-                      "Examples of an epoch (default: the data set's)");
+  add_number(*command, "--epochs", options.simulation.epochs, "Epochs", 1, study::kMostEpochs)
+      ->capture_default_str();
+  add_number(*command, "--examples", options.simulation.examples,
+             "Examples of an epoch (default: the data set's)", 1, study::kMostExamples);
   CLI::Option* csv = command->add_flag("--csv", args->csv, "CSV, a line per point");
   command->add_flag("--json", args->json, "JSON")->excludes(csv);
   command->add_option("--plot", args->plot, "Write a picture (SVG)");
-  command->add_option("--threads", options.simulation.threads, "Threads (default: all cores)");
+  add_number(*command, "--threads", options.simulation.threads, "Threads (default: all cores)", 0);
   command->footer("Several networks, dataflows or batch sizes: the mean of all of them.");
   command->callback([args, &action] { action = [args] { return run_energy(*args); }; });
 }

@@ -6,7 +6,6 @@
 
 #include <nlohmann/json.hpp>
 
-#include "above_zero.h"
 #include "adagp/core/error.h"
 #include "adagp/core/log.h"
 #include "adagp/core/output.h"
@@ -15,6 +14,7 @@
 #include "adagp/layers/pt2.h"
 #include "adagp/report/table.h"
 #include "commands.h"
+#include "number_flag.h"
 
 namespace adagp::apps {
 namespace {
@@ -148,9 +148,8 @@ void add_layers(CLI::App& app, Action& action) {
       ->add_option("--input", args->input,
                    "imagenet, cifar, HxW or tokens:SRC,TGT (default: as published)")
       ->excludes(pt2);
-  command
-      ->add_option("--classes", args->classes,
-                   "Classes (default: 1000, in cifar form 10, detection 80)")
+  add_number(*command, "--classes", args->classes,
+             "Classes (default: 1000, in cifar form 10, detection 80)", 1)
       ->excludes(pt2);
   command->add_option("--words", args->words, "Vocabularies of a translation: SRC,TGT")
       ->excludes(pt2);
@@ -158,11 +157,9 @@ void add_layers(CLI::App& app, Action& action) {
       ->add_option("--form", args->form,
                    "imagenet or cifar (default: cifar up to 32x32 pixels, else imagenet)")
       ->excludes(pt2);
-  command
-      ->add_option("--batch", args->batch,
-                   "Examples in the exported input (default: its first size)")
-      ->needs(pt2)
-      ->check(above_zero());
+  add_number(*command, "--batch", args->batch,
+             "Examples in the exported input (default: its first size)", 1)
+      ->needs(pt2);
   command->add_flag("--all", args->all,
                     "Also norms, activations, pools and other operations without MACs");
   CLI::Option* csv = command->add_flag("--csv", args->csv, "CSV, as layers.csv of a run");

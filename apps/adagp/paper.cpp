@@ -9,8 +9,10 @@
 #include "adagp/core/progress.h"
 #include "adagp/core/text.h"
 #include "adagp/study/paper.h"
+#include "adagp/study/study.h"
 #include "adagp/study/systems.h"
 #include "commands.h"
+#include "number_flag.h"
 
 namespace adagp::apps {
 namespace {
@@ -68,8 +70,9 @@ void add_paper(CLI::App& app, Action& action) {
   command->add_flag("--networks", args->networks, "Also a line per network, data set and dataflow");
   command->add_option("--array", args->options.array, "Array of every design")
       ->capture_default_str();
-  command->add_option("--batch", args->options.batch, "Batch size")->capture_default_str();
-  command->add_option("--epochs", args->options.epochs, "Epochs")->capture_default_str();
+  add_number(*command, "--batch", args->options.batch, "Batch size", 1)->capture_default_str();
+  add_number(*command, "--epochs", args->options.epochs, "Epochs", 1, study::kMostEpochs)
+      ->capture_default_str();
   command->add_flag("--vector-passes", args->options.vector_passes,
                     "Count norms, activations and updates too; the paper counts products");
   CLI::Option* systems = command->add_flag(

@@ -7,6 +7,7 @@
 #include "adagp/core/special_files.h"
 #include "adagp/study/pipeline.h"
 #include "commands.h"
+#include "number_flag.h"
 
 namespace adagp::apps {
 namespace {
@@ -44,14 +45,15 @@ void add_shape(CLI::App& command, PipelineArgs& args) {
       .add_option("--schedule", options.schedules,
                   "gpipe, dapple, chimera, zero-bubble, interleaved, decoupled, or 'all'")
       ->capture_default_str();
-  command.add_option("--stages", options.stages, "Devices (default 4)");
-  command.add_option("--micro-batches", options.micro_batches, "Of a batch (default 4)");
-  command.add_option("--chunks", options.chunks,
-                     "Stages per device of 'interleaved' (default 2), which share --fw and --bw");
+  command.add_option("--stages", options.stages, "Devices (default 4)")->type_name("NUMBERS");
+  command.add_option("--micro-batches", options.micro_batches, "Of a batch (default 4)")
+      ->type_name("NUMBERS");
+  add_number(command, "--chunks", options.chunks,
+             "Stages per device of 'interleaved' (default 2), which share --fw and --bw", 1);
   command.add_option("--phases", options.phases, "bp, gp, gp-bp, or counts as in gp*4-bp")
       ->capture_default_str();
-  command.add_option("--batches", options.batches,
-                     "So many, the phases over and over (default: the phases once)");
+  add_number(command, "--batches", options.batches,
+             "So many, the phases over and over (default: the phases once)", 1);
   command.add_flag("--batch-by-batch", args.batch_by_batch,
                    "Chimera: no device starts a batch before it has finished the one before");
   command.add_flag("--sweep", options.sweep,
@@ -60,46 +62,50 @@ void add_shape(CLI::App& command, PipelineArgs& args) {
 
 void add_costs(CLI::App& command, PipelineArgs& args) {
   study::PipelineOptions& options = args.options;
-  command.add_option("--fw", options.forward, "A stage's forward pass of a micro-batch")
-      ->capture_default_str();
-  command.add_option("--bw", options.backward, "Its backward pass")->capture_default_str();
-  command.add_option("--predictor", options.rest.predict_update,
-                     "A stage's prediction and update, once a GP batch");
-  command.add_option("--summary", options.rest.summary,
-                     "What a GP batch adds to the forward pass of each micro-batch");
-  command.add_option("--optimizer", options.rest.optimizer, "A stage's update, once a BP batch");
-  command.add_option("--predictor-step", options.rest.predictor_step,
-                     "A stage's step of the predictor, once a BP batch; plain BP has none");
-  command.add_option("--latency", options.latency, "Of a message");
-  command.add_option("--bandwidth", options.bandwidth,
-                     "Bytes per unit of time between two devices (default: no limit)");
-  command.add_option("--bytes", options.rest.output_bytes, "A micro-batch's between two stages");
-  command.add_option("--weight-bytes", options.rest.weight_bytes,
-                     "Gradients of a stage, which copies and Chimera's replicas exchange in BP");
-  command.add_option("--summary-bytes", options.rest.summary_bytes,
-                     "Summaries of a stage, which they exchange in GP");
+  const auto cost = [&](const char* name, auto& value, const char* about) {
+    return add_number(command, name, value, about, 0, study::kMostPipelineCost);
+  };
+  cost("--fw", options.forward, "A stage's forward pass of a micro-batch")->capture_default_str();
+  cost("--bw", options.backward, "Its backward pass")->capture_default_str();
+  cost("--predictor", options.rest.predict_update,
+       "A stage's prediction and update, once a GP batch");
+  cost("--summary", options.rest.summary,
+       "What a GP batch adds to the forward pass of each micro-batch");
+  cost("--optimizer", options.rest.optimizer, "A stage's update, once a BP batch");
+  cost("--predictor-step", options.rest.predictor_step,
+       "A stage's step of the predictor, once a BP batch; plain BP has none");
+  cost("--latency", options.latency, "Of a message");
+  cost("--bandwidth", options.bandwidth,
+       "Bytes per unit of time between two devices (default: no limit)");
+  cost("--bytes", options.rest.output_bytes, "A micro-batch's between two stages");
+  cost("--weight-bytes", options.rest.weight_bytes,
+       "Gradients of a stage, which copies and Chimera's replicas exchange in BP");
+  cost("--summary-bytes", options.rest.summary_bytes,
+       "Summaries of a stage, which they exchange in GP");
   command.add_option("--costs", options.costs_file,
                      "Costs of layers or stages (CSV or JSON) instead: docs/multidevice.md");
-  command.add_option("--memory", args.memory,
-                     "GiB a stage may have, when layers are cut into stages");
+  add_number(command, "--memory", args.memory,
+             "GiB a stage may have, when layers are cut into stages", 0, 1e8);
 }
 
 void add_copies(CLI::App& command, study::PipelineOptions& options) {
-  command.add_option(
-      "--copies", options.copies,
-      "Of the pipeline, which train on different examples (data parallel; default 1)");
-  command.add_option("--copy-latency", options.copy_latency,
-                     "Of a message between two copies (default: --latency)");
-  command.add_option("--copy-bandwidth", options.copy_bandwidth,
-                     "Bytes per unit of time from each device to the next copy (default: "
-                     "--bandwidth)");
+  const auto cost = [&](const char* name, auto& value, const char* about) {
+    return add_number(command, name, value, about, 0, study::kMostPipelineCost);
+  };
+  command
+      .add_option("--copies", options.copies,
+                  "Of the pipeline, which train on different examples (data parallel; default 1)")
+      ->type_name("NUMBERS");
+  cost("--copy-latency", options.copy_latency,
+       "Of a message between two copies (default: --latency)");
+  cost("--copy-bandwidth", options.copy_bandwidth,
+       "Bytes per unit of time from each device to the next copy (default: --bandwidth)");
   command
       .add_option("--all-reduce", options.all_reduce,
                   "How copies add up: ring, or halving (recursive halving and doubling)")
       ->capture_default_str();
-  command
-      .add_option("--bucket-bytes", options.bucket_bytes,
-                  "Gradients leave in pieces of this size during the backward pass; 0: after it")
+  cost("--bucket-bytes", options.bucket_bytes,
+       "Gradients leave in pieces of this size during the backward pass; 0: after it")
       ->capture_default_str();
   command.add_flag("--split-batch", options.split_batch,
                    "Copies share the batch (default: each has one of its own)");
@@ -113,8 +119,10 @@ void add_accelerator(CLI::App& command, study::PipelineOptions& options) {
       .add_option("--pt2", machine.pt2, "The same of a network saved by Python's torch.export.save")
       ->type_name("FILE");
   command.add_option("--input", machine.inputs, "imagenet, cifar, ...")->capture_default_str();
-  command.add_option("--batch", machine.batches,
-                     "Batch size of a copy, of all its micro-batches (default 128)");
+  command
+      .add_option("--batch", machine.batches,
+                  "Batch size of a copy, of all its micro-batches (default 128)")
+      ->type_name("NUMBERS");
   command.add_option("--accelerator", machine.accelerators, "Preset or TOML file")
       ->capture_default_str();
   command.add_option("--array", machine.arrays, "Array of each device, as 12x15");
@@ -122,7 +130,8 @@ void add_accelerator(CLI::App& command, study::PipelineOptions& options) {
   command.add_flag("--products-only", machine.products_only, "Leave out vector passes");
   command.add_flag("--free-predictor", options.free_predictor,
                    "Leave out the cycles of predictor and updates");
-  command.add_option("--examples", machine.examples, "Of an epoch (default: the data set's)");
+  add_number(command, "--examples", machine.examples, "Of an epoch (default: the data set's)", 1,
+             study::kMostExamples);
 }
 
 }  // namespace
@@ -139,9 +148,9 @@ void add_pipeline(CLI::App& app, Action& action) {
       ->add_option("--training", args->options.training,
                    "Schedule of the run whose speed-up is told: auto, paper or stretches")
       ->capture_default_str();
-  command->add_option("--epochs", args->options.epochs, "Of that run")->capture_default_str();
-  command->add_option("--batches-per-epoch", args->options.batches_per_epoch,
-                      "Of that run (default: the data set's, or 1000)");
+  add_number(*command, "--epochs", args->options.epochs, "Of that run", 1)->capture_default_str();
+  add_number(*command, "--batches-per-epoch", args->options.batches_per_epoch,
+             "Of that run (default: the data set's, or 1000)", 1);
   command->add_flag("--gantt", args->gantt,
                     "Also what every device does when; with --json as \"events\"");
   CLI::Option* csv = command->add_flag("--csv", args->csv, "CSV, a line per run");

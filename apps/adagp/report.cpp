@@ -13,6 +13,7 @@
 #include "adagp/page/page.h"
 #include "commands.h"
 #include "live.h"
+#include "number_flag.h"
 
 namespace adagp::apps {
 namespace {
@@ -107,10 +108,8 @@ void add_report(CLI::App& app, Action& action) {
   auto* follow =
       command->add_flag("--follow", args->follow,
                         "Write it again while runs go on; the open page loads itself again");
-  command->add_option("--every", args->every, "With --follow: seconds between two looks")
-      ->check(CLI::Range(1, 86400))
+  add_number(*command, "--every", args->every, "With --follow: seconds between two looks", 1, 86400)
       ->needs(follow)
-      ->type_name("")
       ->capture_default_str();
   command->footer(
       "The file needs no server and no network. What cannot be read is left out and named in it.\n"

@@ -12,6 +12,7 @@
 #include "adagp/report/table.h"
 #include "adagp/study/study.h"
 #include "commands.h"
+#include "number_flag.h"
 
 namespace adagp::apps {
 namespace {
@@ -164,7 +165,7 @@ void add_network(CLI::App& command, RtlArgs& args) {
   command.add_option("--input", options.inputs, "imagenet, cifar, cifar100, ...")
       ->capture_default_str();
   command.add_option("--table", options.table, "A layer table (CSV) instead of a model");
-  command.add_option("--batch", options.batches, "Batch size (default: 1)");
+  command.add_option("--batch", options.batches, "Batch size (default: 1)")->type_name("NUMBERS");
   command.add_option("--design", args.design, "baseline, low, efficient or max")
       ->capture_default_str();
   command.add_option("--array", options.arrays, "Array size (default: the accelerator's, 12x15)");
@@ -188,8 +189,9 @@ void add_rtl(CLI::App& app, Action& action) {
       command->add_subcommand("program", "A network's training step as descriptors");
   add_network(*program, *args);
   program->add_option("--format", args->format, "fixed or bf16")->capture_default_str();
-  program->add_option("--batches", args->batches, "Batches to run")->capture_default_str();
-  program->add_option("--warm", args->warm, "Batches of warm-up among them")->capture_default_str();
+  add_number(*program, "--batches", args->batches, "Batches to run", 1)->capture_default_str();
+  add_number(*program, "--warm", args->warm, "Batches of warm-up among them", 0)
+      ->capture_default_str();
   program->add_option("--ratio", args->ratio, "GP:BP batches after the warm-up")
       ->capture_default_str();
   program->add_option("-o,--output", args->output, "Program file")->required();

@@ -17,6 +17,7 @@
 #include "adagp/report/table.h"
 #include "adagp/rtl/descriptor.h"
 #include "commands.h"
+#include "number_flag.h"
 
 namespace adagp::apps {
 namespace {

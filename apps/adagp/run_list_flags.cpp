@@ -1,13 +1,12 @@
 #include "run_list_flags.h"
 
+#include "number_flag.h"
+
 namespace adagp::apps {
 
 void RunListFlags::declare(CLI::App& command, const std::string& folder) {
   output = folder;
-  command.add_option("--seeds", seeds, "How many, from --seed on")
-      ->check(CLI::Range(1, 1000))
-      ->type_name("")
-      ->capture_default_str();
+  add_number(command, "--seeds", seeds, "How many, from --seed on", 1, 1000)->capture_default_str();
   command.add_option("-o,--output", output, "Folder of the runs; the same command resumes it")
       ->type_name("DIR")
       ->capture_default_str();
@@ -16,11 +15,8 @@ void RunListFlags::declare(CLI::App& command, const std::string& folder) {
 }
 
 void RunListFlags::declare_budget(CLI::App& command) {
-  command
-      .add_option("--budget", budget,
-                  "Seconds after which the run in work is saved; the same command goes on")
-      ->type_name("")
-      ->check(CLI::Range(1e-3, 1e9));
+  add_number(command, "--budget", budget,
+             "Seconds after which the run in work is saved; the same command goes on", 1e-3, 1e9);
 }
 
 }  // namespace adagp::apps

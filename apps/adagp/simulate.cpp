@@ -15,6 +15,7 @@
 #include "adagp/study/machines.h"
 #include "adagp/study/output.h"
 #include "commands.h"
+#include "number_flag.h"
 
 namespace adagp::apps {
 namespace {
@@ -178,7 +179,8 @@ void add_inputs(CLI::App& command, study::Options& options) {
   command.add_option("--topology", options.topology, "A SCALE-Sim topology instead of a model");
   command.add_option("--topology-kind", options.topology_kind, "conv or gemm")
       ->capture_default_str();
-  command.add_option("--batch", options.batches, "Batch sizes (default: 128, for inference 1)");
+  command.add_option("--batch", options.batches, "Batch sizes (default: 128, for inference 1)")
+      ->type_name("NUMBERS");
   command.add_flag("--inference", options.inference, "The forward pass alone");
 }
 
@@ -209,16 +211,20 @@ void add_other_machine(CLI::App& command, study::MachineOptions& machine) {
 void add_training(CLI::App& command, study::Options& options) {
   command.add_option("--designs", options.designs, "baseline, low, efficient, max, or 'all'")
       ->capture_default_str();
-  command.add_option("--epochs", options.epochs, "Epochs")->capture_default_str();
-  command.add_option("--examples", options.examples,
-                     "Examples of an epoch (default: the data set's)");
+  add_number(command, "--epochs", options.epochs, "Epochs", 1, study::kMostEpochs)
+      ->capture_default_str();
+  add_number(command, "--examples", options.examples,
+             "Examples of an epoch (default: the data set's)", 1, study::kMostExamples);
   command.add_option("--schedule", options.schedule, "auto, paper, bp or stretches")
       ->capture_default_str();
   command.add_option("--predictor", options.predictor_kind, "shared or remap")
       ->capture_default_str();
-  command.add_option("--predictor-channels", options.predictor_channels, "Channels (default 16)");
-  command.add_option("--predictor-pooled", options.predictor_pooled, "Pooled side (default 4)");
-  command.add_option("--predictor-summary", options.predictor_summary, "Input side (default 8)");
+  const auto numbers = [&](const char* name, std::string& value, const char* about) {
+    command.add_option(name, value, about)->type_name("NUMBERS");
+  };
+  numbers("--predictor-channels", options.predictor_channels, "Channels (default 16)");
+  numbers("--predictor-pooled", options.predictor_pooled, "Pooled side (default 4)");
+  numbers("--predictor-summary", options.predictor_summary, "Input side (default 8)");
 }
 
 }  // namespace
@@ -243,8 +249,8 @@ void add_simulate(CLI::App& app, Action& action) {
       "--plot", args->plot,
       "Write a picture (SVG): layers of one run, speed-ups of several, or --pareto's fronts; of "
       "--machine speed-ups by layer, of camel lifetimes");
-  command->add_option("--threads", args->options.threads,
-                      "Threads of a sweep (default: all cores)");
+  add_number(*command, "--threads", args->options.threads,
+             "Threads of a sweep (default: all cores)", 0);
   command->footer(
       "Lists (a,b) and ranges (8..64:8, 8..64*2) of models, inputs, arrays, dataflows, batches "
       "and\n"

@@ -11,6 +11,7 @@
 #include "adagp/study/ranges.h"
 #include "adagp/study/schedule_points.h"
 #include "commands.h"
+#include "number_flag.h"
 #include "resume_advice.h"
 #include "run_list_flags.h"
 #include "train_flags.h"
@@ -51,7 +52,9 @@ std::vector<std::string> controls_of(const std::string& text) {
   std::vector<std::string> names = study::parse_names(text, "--controls");
   for (const std::string& name : names) {
     if (name == "bp" || name == "skip") continue;
-    throw UsageError("--controls: '" + name + "', expected bp, skip, both or none");
+    throw UsageError("--controls " + text + ": " +
+                     (name == "none" ? "'none' stands alone" : "unknown control '" + name + "'") +
+                     "; expected bp, skip, bp,skip or none");
   }
   return names;
 }
@@ -101,8 +104,8 @@ void add_sweep(CLI::App& app, Action& action) {
          "optim.lr=0.05,0.1\"");
   option("--study", arguments->study, "A named set of points: schedules");
   auto* grid = command->add_flag("--grid", arguments->grid, "All combinations (the default)");
-  option("--random", arguments->random, "So many of the combinations, drawn by --seed")
-      ->check(CLI::Range(1, 10000))
+  add_number(*command, "--random", arguments->random,
+             "So many of the combinations, drawn by --seed", 1, 10000)
       ->excludes(grid);
   option("--pareto", arguments->axes,
          "Axes of the front, as acc,seconds (also cost, speedup); after the first seed only the "

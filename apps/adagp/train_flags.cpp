@@ -39,6 +39,9 @@ void TrainFlags::declare(CLI::App& command, bool with_recipe) {
   flag(command, "--seed", "seed", "Of everything random");
   flag(command, "--schedule", "schedule", "auto, paper, bp or \"10ep bp, 4ep 4:1, 1:1\"");
   flag(command, "--weights", "weights", "Start from this safetensors file");
+  for (const char* name : {"--epochs", "--batch", "--threads", "--seed"}) {
+    command.get_option(name)->type_name("NUMBER");
+  }
   command.add_flag("--deterministic", deterministic_, "Equal bits on a GPU too, slower");
   command.add_option("--set", sets_, "Any key of docs/configuration.md, as key=value; repeatable")
       ->type_name("KEY=VALUE")
@@ -51,7 +54,7 @@ void TrainFlags::fill(config::RunConfig& config, Environment environment) const 
   if (!recipe_.empty()) {
     try {
       if (!recipe_text_) recipe_text_ = core::read_file(recipe_);
-    } catch (const Error& error) {
+    } catch (const DataError& error) {
       throw UsageError(std::string("recipe: ") + error.what());
     }
     binding.load_toml(*recipe_text_, recipe_);

@@ -11,6 +11,7 @@
 #include "adagp/core/log.h"
 #include "adagp/core/output.h"
 #include "adagp/core/text.h"
+#include "adagp/core/threads.h"
 #include "adagp/device/choose_device.h"
 #include "adagp/parallel/process_team.h"
 #include "adagp/run/precision.h"
@@ -54,6 +55,7 @@ int train_parallel(config::RunConfig config, const ParallelRun& run) {
   if (spec.local > 0 && !comm::launched()) {
     // One message, not one from every process.
     train::check_names(config);
+    core::check_thread_count("--parallel local", spec.local, "processes");
     const parallel::Shape shape = parallel::shape_of(spec, static_cast<int>(spec.local));
     choose_micro_batches(config, spec, shape.stages * static_cast<int>(spec.chunks));
     parallel::check_together(spec, shape, config);

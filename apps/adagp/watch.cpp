@@ -12,6 +12,7 @@
 #include "adagp/report/progress.h"
 #include "commands.h"
 #include "live.h"
+#include "number_flag.h"
 
 namespace adagp::apps {
 namespace {
@@ -82,9 +83,7 @@ void add_watch(CLI::App& app, Action& action) {
       ->required()
       ->type_name("DIR...");
   command->add_flag("--once", args->once, "Print the table once; so does a pipe or a file");
-  command->add_option("--every", args->every, "Seconds between two looks")
-      ->check(CLI::Range(1, 86400))
-      ->type_name("")
+  add_number(*command, "--every", args->every, "Seconds between two looks", 1, 86400)
       ->capture_default_str();
   command->footer(
       "The time left is that of the training alone, without evaluations. 'last record' tells a run "

@@ -110,7 +110,8 @@ DesignSummary summary_of(const DesignResult& d) {
 
 void for_each(size_t count, unsigned threads, const std::function<void(size_t)>& job,
               const std::function<void(size_t done)>& progress) {
-  if (threads == 0) threads = std::max(1U, std::thread::hardware_concurrency());
+  core::check_thread_count("--threads", threads);
+  if (threads == 0) threads = static_cast<unsigned>(core::hardware_threads());
   const size_t workers = std::min<size_t>(threads, std::max<size_t>(1, count));
   Jobs jobs(count, job);
   {

@@ -1,10 +1,12 @@
 #include "adagp/config/run_config.h"
 
 #include <cmath>
+#include <limits>
 
 #include "adagp/config/method_keys.h"
 #include "adagp/core/duration.h"
 #include "adagp/core/error.h"
+#include "adagp/core/threads.h"
 #include "adagp/schedule/policy.h"
 #include "adagp/schedule/schedule.h"
 
@@ -13,6 +15,7 @@ namespace {
 
 // Far above any real run; products with the batches of an epoch stay inside 64 bits.
 constexpr int64_t kMostEpochs = 1'000'000'000;
+constexpr auto kMostSeed = static_cast<double>(std::numeric_limits<int64_t>::max());
 
 void bind_run(core::Binding& b, RunConfig& c) {
   b.bind("method", &c.method, "what is done with the batches (adagp list methods)");
@@ -33,7 +36,7 @@ void bind_run(core::Binding& b, RunConfig& c) {
          "share of the activations kept for the backward pass that has one wrong mantissa bit, as "
          "after a missed refresh; 0 = none")
       .between(0, 1);
-  b.bind("seed", &c.seed, "of weights, order, augmentation and predictor").at_least(0);
+  b.bind("seed", &c.seed, "of weights, order, augmentation and predictor").between(0, kMostSeed);
   b.bind("weights", &c.weights, "safetensors file to start from");
   b.bind("deterministic", &c.deterministic, "equal bits on a GPU too, slower");
   b.bind("graphs", &c.graphs, "on a GPU, record each kind of step once and replay it");
@@ -127,9 +130,10 @@ void bind_data(core::Binding& b, RunConfig& c) {
   b.bind("data.synthetic_train", &c.data.synthetic_train, "generated training images").at_least(1);
   b.bind("data.synthetic_test", &c.data.synthetic_test, "generated test images").at_least(1);
   b.bind("data.synthetic_size", &c.data.synthetic_size, "their side").at_least(8);
-  b.bind("data.synthetic_seed", &c.data.synthetic_seed, "which images are generated").at_least(0);
+  b.bind("data.synthetic_seed", &c.data.synthetic_seed, "which images are generated")
+      .between(0, kMostSeed);
   b.bind("data.synthetic_noise", &c.data.synthetic_noise, "difficulty; 1 is the default world")
-      .at_least(0);
+      .between(0, data::kMostNoise);
   b.bind("augment.crop", &c.augment.crop,
          "pad (reflect and crop), resized (random-resized-crop), none, auto")
       .one_of({"auto", "pad", "resized", "none"});
@@ -265,6 +269,8 @@ void validate(const RunConfig& config) {
                      ": does not divide batch = " + std::to_string(config.batch) +
                      "; micro-batches are equal parts of a batch");
   }
+  core::check_thread_count("threads", config.threads);
+  core::check_thread_count("augment.workers", config.augment.workers);
   schedule::make_policy(config.policy, config.optim.lr, 1000, 10);
 }
 

@@ -1,6 +1,7 @@
 #include "adagp/config/schema.h"
 
 #include <cmath>
+#include <limits>
 
 #include <nlohmann/json.hpp>
 
@@ -22,7 +23,8 @@ ordered_json limited(const char* type, const Field& field) {
     out[name] = whole ? ordered_json(static_cast<int64_t>(value)) : ordered_json(value);
   };
   limit("minimum", field.low);
-  limit("maximum", field.high);
+  const bool whole_without_limit = type == std::string("integer") && std::isinf(field.high);
+  limit("maximum", whole_without_limit ? std::numeric_limits<int32_t>::max() : field.high);
   return out;
 }
 
@@ -47,7 +49,7 @@ struct SchemaOf {
     return one_or_list(limited("number", field));
   }
   ordered_json operator()(const std::vector<int64_t>*) const {
-    return one_or_list({{"type", "integer"}});
+    return one_or_list(limited("integer", field));
   }
   ordered_json operator()(const std::vector<std::string>*) const {
     return one_or_list({{"type", "string"}});

@@ -5,6 +5,7 @@
 #include <functional>
 #include <optional>
 #include <sstream>
+#include <type_traits>
 
 #include <toml++/toml.h>
 
@@ -116,20 +117,48 @@ std::string node_text(const toml::node& node) {
   return out.str();
 }
 
-void check_limits(const Binding::Field& field, const std::string& where) {
-  const auto check = [&](double value) {
-    if (value >= field.low && value <= field.high) return;
-    const std::string expected = std::isnan(value) ? "a number"
-                                 : std::isinf(field.high)
-                                     ? "at least " + shortest(field.low)
-                                     : shortest(field.low) + " to " + shortest(field.high);
-    throw UsageError(cat(where, ": ", field.key, " = ", shortest(value), ": expected ", expected));
-  };
-  if (const auto* v = std::get_if<int64_t*>(&field.target)) check(static_cast<double>(**v));
-  if (const auto* v = std::get_if<double*>(&field.target)) check(**v);
-  if (const auto* v = std::get_if<std::vector<double>*>(&field.target)) {
-    for (const double value : **v) check(value);
+// What a number that is not within [least, most] should have been.
+std::string range_text(const Binding::Field& field, double least, double most, double value) {
+  const bool no_most = field.high >= 0x1p63, no_least = std::isinf(field.low);
+  if (std::isnan(value)) return "a number";
+  if (std::isinf(value) && (no_most || no_least)) return "a finite number";
+  if (value < least && no_most) return "at least " + shortest(least);
+  if (value > most && no_least) return "at most " + shortest(most);
+  return shortest(least) + " to " + shortest(most);
+}
+
+struct CheckNumbers {
+  const Binding::Field& field;
+  const std::string& where;
+
+  void operator()(const int64_t* v) const { check(*v, std::numeric_limits<int32_t>::max()); }
+  void operator()(const double* v) const { check(*v, std::numeric_limits<double>::max()); }
+  template <typename T>
+  void operator()(const std::vector<T>* v) const {
+    if constexpr (!std::is_same_v<T, std::string>) {
+      for (const T& value : *v) (*this)(&value);
+    }
   }
+  void operator()(const bool*) const {}
+  void operator()(const std::string*) const {}
+
+ private:
+  // `largest`: of the type, where the field has no limit of its own.
+  template <typename T>
+  void check(T given, double largest) const {
+    const auto value = static_cast<double>(given);
+    const double most = std::isinf(field.high) ? largest : field.high;
+    const double least = std::isinf(field.low) ? -largest : field.low;
+    if (value >= least && value <= most) return;
+    throw UsageError(cat(where, ": ", field.key, " = ", shown(given), ": expected ",
+                         range_text(field, least, most, value)));
+  }
+  static std::string shown(int64_t value) { return std::to_string(value); }
+  static std::string shown(double value) { return shortest(value); }
+};
+
+void check_limits(const Binding::Field& field, const std::string& where) {
+  std::visit(CheckNumbers{field, where}, field.target);
   if (const auto* v = std::get_if<std::string*>(&field.target); v && !field.choices.empty()) {
     for (const auto& choice : field.choices) {
       if (choice == **v) return;

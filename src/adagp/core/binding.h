@@ -22,6 +22,8 @@ class Binding {
     std::string about;
     Target target;
     std::vector<std::string> choices;  // of a string; empty = anything
+    // Limits of a number and of each number of a list. Where there is none, a whole number fits
+    // into 32 bits. NaN and infinity are never allowed.
     double low = -std::numeric_limits<double>::infinity();
     double high = std::numeric_limits<double>::infinity();
 

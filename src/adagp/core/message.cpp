@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <new>
+#include <system_error>
 
 #include "adagp/core/text.h"
 
@@ -48,6 +49,12 @@ std::optional<double> failed_allocation(const std::exception& error) {
 std::string plain_message(const std::exception& error) {
   if (const auto* of_file = dynamic_cast<const std::filesystem::filesystem_error*>(&error)) {
     return cat(of_file->path1().string(), ": ", of_file->code().message());
+  }
+  const auto* of_system = dynamic_cast<const std::system_error*>(&error);
+  if (of_system != nullptr && of_system->code() == std::errc::resource_unavailable_try_again) {
+    return cat("no thread can be started: ", of_system->code().message(),
+               "; ask for fewer threads (threads, augment.workers), or raise the system's limit "
+               "(ulimit -u, ulimit -v)");
   }
   const auto bytes = failed_allocation(error);
   if (!bytes) return without_json_names(without_trace(error.what()));

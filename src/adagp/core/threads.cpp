@@ -1,13 +1,26 @@
 #include "adagp/core/threads.h"
 
+#include <algorithm>
 #include <new>
-#include <string>
 #include <system_error>
 
 #include "adagp/core/error.h"
 #include "adagp/core/text.h"
 
 namespace adagp::core {
+
+int64_t hardware_threads() {
+  return std::max(1U, std::thread::hardware_concurrency());
+}
+
+void check_thread_count(const std::string& what, int64_t asked, const std::string& things) {
+  constexpr int64_t kPerHardwareThread = 16;
+  const int64_t here = hardware_threads(), most = kPerHardwareThread * here;
+  if (asked <= most) return;
+  throw UsageError(cat(what, " = ", asked, ": expected at most ", most, " ", things,
+                       " on this machine, ", kPerHardwareThread, " for each of its ", here,
+                       " hardware threads"));
+}
 
 std::vector<std::jthread> start_threads(int64_t count, const std::function<void()>& body,
                                         const std::function<void()>& stop) {

@@ -7,6 +7,9 @@
 
 namespace adagp::data {
 
+// Of `synthetic_noise`: shapes drown far below, and the work of a picture grows with it.
+constexpr double kMostNoise = 100;
+
 // Every number a data set can need; the `data.*` keys of a recipe.
 struct Config {
   std::string name = "synthetic";  // a name of registry()

@@ -5,6 +5,7 @@
 #include "adagp/core/error.h"
 #include "adagp/core/log.h"
 #include "adagp/core/text.h"
+#include "adagp/core/threads.h"
 #include "adagp/device/choose_device.h"
 #include "adagp/device/kernels.h"
 #include "adagp/experiment/made_up_task.h"
@@ -74,6 +75,7 @@ std::string spread(const step::Timing& timing) {
 
 BenchResult bench(config::RunConfig config, const std::string& input, int repeats,
                   const std::string& only, const PeakMeter& host_peak) {
+  core::check_thread_count("threads", config.threads);
   const task::TaskPtr task = made_up_task(config, input);
   task->resolve(config);
   run::resolve_precision(config);

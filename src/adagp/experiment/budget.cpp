@@ -82,15 +82,15 @@ std::vector<BudgetJob> all_jobs(const config::RunConfig& config, const BudgetOpt
   }
   if (!has_control) specs.insert(specs.begin(), parse_budget_spec("bp", options.epochs));
   std::vector<BudgetJob> jobs;
-  for (int64_t i = 0; i < options.seeds; ++i) {
-    for (const BudgetSpec& spec : specs) add_jobs(jobs, config, spec, config.seed + i);
+  for (const int64_t seed : seeds_from(config.seed, options.seeds)) {
+    for (const BudgetSpec& spec : specs) add_jobs(jobs, config, spec, seed);
     const int64_t controls = options.control_seeds > 0 ? options.control_seeds : options.seeds;
     for (const int64_t batch : options.batches) {
-      if (batch == config.batch || i >= controls) continue;
+      if (batch == config.batch || seed - config.seed >= controls) continue;
       config::RunConfig other = config;
       other.batch = batch;
       for (const BudgetSpec& spec : specs) {
-        if (spec.label == "bp") add_jobs(jobs, other, spec, config.seed + i);
+        if (spec.label == "bp") add_jobs(jobs, other, spec, seed);
       }
     }
   }

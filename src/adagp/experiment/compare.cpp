@@ -59,7 +59,7 @@ std::vector<std::string> in_order(std::vector<std::string> methods) {
 // All methods of a seed before the next one.
 std::vector<Job> jobs_of(const config::RunConfig& config, const CompareOptions& options) {
   std::vector<Job> jobs;
-  for (int64_t seed = config.seed; seed < config.seed + options.seeds; ++seed) {
+  for (const int64_t seed : seeds_from(config.seed, options.seeds)) {
     const auto folder = [&](const std::string& method) { return core::cat(method, "-seed", seed); };
     for (const auto& method : in_order(options.methods)) {
       Job& job = jobs.emplace_back(Job{core::cat(method, ", seed ", seed), config, folder(method)});
@@ -78,12 +78,12 @@ std::vector<Job> jobs_of(const config::RunConfig& config, const CompareOptions& 
 CompareResult compare_methods(const config::RunConfig& config, const CompareOptions& options) {
   check_methods(config, options.methods);
   train::check_names(config);
+  const std::vector<Job> jobs = jobs_of(config, options);
   core::make_folder(options.folder);
   TaskCache tasks;
   const task::TaskPtr task = tasks.open(config);
 
   const RunListOptions list{options.folder, options.overwrite};
-  const std::vector<Job> jobs = jobs_of(config, options);
   check_list(jobs, tasks, list);
   CompareResult result;
   std::string about;

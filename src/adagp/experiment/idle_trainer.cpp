@@ -11,6 +11,7 @@ namespace adagp::experiment {
 std::unique_ptr<train::Trainer> idle_trainer(config::RunConfig& config) {
   train::check_names(config);
   train::set_threads(config);
+  config.augment.workers = 0;  // nobody asks for batches
   core::log_info("dry run: opening data set " + config.data.name);
   const task::TaskPtr task = task::open_task(config);
   task->resolve(config);

@@ -16,7 +16,7 @@ constexpr const char* kTable1Methods[] = {"bp", "adagp", "skip"};
 std::vector<Job> table1_jobs(const config::RunConfig& config,
                              const std::vector<std::string>& models, int64_t seeds) {
   std::vector<Job> jobs;
-  for (int64_t seed = config.seed; seed < config.seed + seeds; ++seed) {
+  for (const int64_t seed : seeds_from(config.seed, seeds)) {
     for (const std::string& model : models) {
       for (const char* method : kTable1Methods) {
         Job& job = jobs.emplace_back(Job{core::cat(model, ", ", method, ", seed ", seed), config,

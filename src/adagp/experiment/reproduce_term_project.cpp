@@ -149,7 +149,7 @@ Reproduced reproduce_term_project(const config::RunConfig& config,
                                   const ReproduceOptions& options) {
   TermRows rows = term_rows(config, options);
   TermJobs list(config);
-  for (int64_t seed = config.seed; seed < config.seed + options.seeds; ++seed) {
+  for (const int64_t seed : seeds_from(config.seed, options.seeds)) {
     for (auto& row : rows.networks) {
       list.add(row, {"bp", "adagp", "skip", "zero", "equal-time", study::kPredictorOnly}, seed);
     }

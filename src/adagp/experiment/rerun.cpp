@@ -87,8 +87,9 @@ std::string Rerun::text() const {
   out += "not equal: the weights differ";
   if (largest_difference) out += core::cat(" by at most ", core::shortest(*largest_difference));
   if (!exact) {
-    return out + (environment.empty() ? "; on a GPU sums may come in another order\n"
-                                      : "; see above for what is not as it was\n");
+    return out + (!environment.empty()    ? "; see above for what is not as it was\n"
+                  : after.device == "cpu" ? "; what made the run before is not recorded\n"
+                                          : "; on a GPU sums may come in another order\n");
   }
   return out + ", although nothing that was recorded differs\n";
 }

@@ -2,7 +2,9 @@
 
 #include <cctype>
 #include <cmath>
+#include <limits>
 #include <map>
+#include <numeric>
 #include <set>
 
 #include "adagp/core/error.h"
@@ -95,6 +97,18 @@ JobResult run_job(const Job& job, TaskCache& tasks, const RunListOptions& option
 }
 
 }  // namespace
+
+std::vector<int64_t> seeds_from(int64_t first, int64_t count) {
+  constexpr int64_t kMost = std::numeric_limits<int64_t>::max();
+  if (first > kMost - count) {
+    throw UsageError(core::cat("--seed ", first, " and --seeds ", count,
+                               ": the last seed is too large; expected --seed up to ",
+                               kMost - count));
+  }
+  std::vector<int64_t> seeds(static_cast<size_t>(count));
+  std::iota(seeds.begin(), seeds.end(), first);
+  return seeds;
+}
 
 std::string folder_name(const std::string& label) {
   std::string out;

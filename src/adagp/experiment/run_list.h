@@ -40,6 +40,10 @@ struct RunListOptions {
   bool keep_diverged = false;
 };
 
+// `count` seeds from `first` on, which --seed and --seeds give. Throws UsageError where the last
+// one is no number of 64 bits.
+std::vector<int64_t> seeds_from(int64_t first, int64_t count);
+
 // A name that every file system takes.
 std::string folder_name(const std::string& label);
 

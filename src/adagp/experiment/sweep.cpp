@@ -174,6 +174,7 @@ std::vector<config::RunConfig> sweep_runs(const config::RunConfig& config,
 }
 
 SweepResult sweep(const config::RunConfig& config, const SweepOptions& options) {
+  seeds_from(config.seed, options.seeds);  // what is too large is refused here
   core::make_folder(options.folder);
   TaskCache tasks;
   const SweepPlan plan = plan_sweep(config, options, tasks);

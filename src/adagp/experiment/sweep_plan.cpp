@@ -145,7 +145,7 @@ std::vector<SweepJob> sweep_jobs(const SweepPlan& plan, const std::vector<size_t
                                  int64_t first_seed, int64_t seeds) {
   std::vector<SweepJob> jobs;
   std::set<std::string> folders;
-  for (int64_t seed = first_seed; seed < first_seed + seeds; ++seed) {
+  for (const int64_t seed : seeds_from(first_seed, seeds)) {
     const auto add = [&](const SweepTraining& training, bool control, size_t index) {
       SweepJob one{control,
                    index,

@@ -94,10 +94,14 @@ std::vector<std::string> parse_axes(const std::string& text, const std::string& 
     if (name == "acc" || name == "accuracy" || name == metric) name = "score";
     const std::vector<std::string> known{"score", "seconds", "cost", "speedup"};
     if (std::find(known.begin(), known.end(), name) == known.end()) {
-      throw UsageError("--pareto: unknown axis '" + name + "'" + core::suggestion(name, known));
+      throw UsageError("--pareto: unknown axis '" + name + "'" +
+                       core::suggestion(name, {"acc", "seconds", "cost", "speedup"}));
     }
     if (std::find(axes.begin(), axes.end(), name) != axes.end()) {
-      throw UsageError("--pareto: '" + name + "' is given twice");
+      const bool other_name = name != core::trim(part);
+      throw UsageError("--pareto " + text + ": '" + core::trim(part) + "'" +
+                       (other_name ? " (the score)" : "") +
+                       " is given twice; expected different axes, as acc,seconds");
     }
     axes.push_back(name);
   }

@@ -1,7 +1,6 @@
 #include "adagp/study/pipeline.h"
 
 #include <algorithm>
-#include <cmath>
 
 #include "adagp/core/lookup.h"
 #include "adagp/study/output.h"
@@ -17,8 +16,8 @@ constexpr int64_t kMostCopies = 65536, kUsualEpochBatches = 1000;
 constexpr size_t kMostRuns = 100'000;
 
 void check_cost(const char* flag, double value) {
-  if (!std::isfinite(value) || value < 0) {
-    throw UsageError(core::cat(flag, " ", value, ", expected a number that is not negative"));
+  if (!is_pipeline_cost(value)) {
+    throw UsageError(core::cat(flag, " ", value, ", expected ", pipeline_cost_text()));
   }
 }
 

@@ -15,6 +15,7 @@
 namespace adagp::study {
 
 struct PipelineOptions {
+  // Costs, bytes and bandwidths are 0 or within kLeastPipelineCost and kMostPipelineCost.
   std::string schedules = "gpipe";    // names, or "all"
   std::string stages, micro_batches;  // numbers, lists, ranges; empty: 4, of a sweep more
   bool sweep = false;

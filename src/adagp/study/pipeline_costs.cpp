@@ -1,7 +1,6 @@
 #include "adagp/study/pipeline_costs.h"
 
 #include <algorithm>
-#include <cmath>
 
 #include <nlohmann/json.hpp>
 
@@ -81,9 +80,9 @@ PipelineItem item_from(const Values& values, const std::string& where) {
       continue;
     }
     double value = 0;
-    if (!core::parse_number(text, value) || !std::isfinite(value) || value < 0) {
+    if (!core::parse_number(text, value) || !is_pipeline_cost(value)) {
       throw DataError(
-          core::cat(where, ": ", name, " is '", text, "', expected a number that is not negative"));
+          core::cat(where, ": ", name, " is '", text, "', expected ", pipeline_cost_text()));
     }
     const auto* field = std::find_if(std::begin(kCostFields), std::end(kCostFields),
                                      [&](const CostField& f) { return name == f.name; });
@@ -145,6 +144,14 @@ std::vector<PipelineItem> items_from_csv(const std::string& text, const std::str
 }
 
 }  // namespace
+
+bool is_pipeline_cost(double value) {
+  return value == 0 || (value >= kLeastPipelineCost && value <= kMostPipelineCost);
+}
+
+std::string pipeline_cost_text() {
+  return core::cat("0 or a number from ", kLeastPipelineCost, " to ", kMostPipelineCost);
+}
 
 std::vector<PipelineItem> accelerator_items(const Options& options, int micro_batches) {
   Options one = options;

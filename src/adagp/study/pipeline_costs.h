@@ -10,6 +10,12 @@
 
 namespace adagp::study {
 
+// Of a pass, a number of bytes or a bandwidth, where it is not 0. Far beyond any real one, and the
+// times of the longest run stay finite.
+constexpr double kLeastPipelineCost = 1e-18, kMostPipelineCost = 1e18;
+bool is_pipeline_cost(double value);
+std::string pipeline_cost_text();  // "0 or a number from 1e-18 to 1e+18"
+
 struct PipelineItem {
   std::string name;
   pipeline::StageCost cost;

@@ -16,7 +16,6 @@ namespace {
 
 constexpr int64_t kTrainingBatch = 128, kInferenceBatch = 1;
 constexpr int64_t kLargestBatch = 1 << 20, kLargestPredictor = 4096;
-constexpr int64_t kMostEpochs = 1'000'000, kMostExamples = 1'000'000'000'000;
 // About 2 KB each: a combination with its results, a layer of a plan.
 constexpr size_t kMostCases = 1'000'000, kMostPlanLayers = 1'000'000;
 

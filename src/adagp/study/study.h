@@ -14,6 +14,8 @@
 
 namespace adagp::study {
 
+constexpr int64_t kMostEpochs = 1'000'000, kMostExamples = 1'000'000'000'000;  // of an epoch
+
 // Texts as given on the command line; empty = the default of the accelerator or of the mode.
 struct Options {
   std::string models;               // names, or "all"

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cstdlib>
 #include <optional>
-#include <thread>
 
 #include <ATen/Context.h>
 #include <ATen/Parallel.h>
@@ -11,6 +10,7 @@
 #include "adagp/core/error.h"
 #include "adagp/core/log.h"
 #include "adagp/core/text.h"
+#include "adagp/core/threads.h"
 #include "adagp/device/choose_device.h"
 #include "adagp/method/table.h"
 #include "adagp/run/precision.h"
@@ -38,8 +38,9 @@ void check_alone(const config::RunConfig& config) {
 }
 
 void set_threads(const config::RunConfig& config) {
-  const auto cores = static_cast<int64_t>(std::max(1U, std::thread::hardware_concurrency()));
-  at::set_num_threads(static_cast<int>(config.threads > 0 ? config.threads : cores));
+  core::check_thread_count("threads", config.threads);
+  at::set_num_threads(
+      static_cast<int>(config.threads > 0 ? config.threads : core::hardware_threads()));
 }
 
 namespace {

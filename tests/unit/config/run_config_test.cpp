@@ -66,6 +66,46 @@ TEST(RunConfig, NonAsciiIsTakenInStringsAndRefusedOutside) {
   EXPECT_NE(complaint("[optim]\nlr = nan").find("expected a number"), std::string::npos);
 }
 
+// The list of keys is what users see: none may be forgotten.
+TEST(RunConfig, NoKeyTakesWhatIsNoFiniteNumber) {
+  RunConfig config;
+  core::Binding binding;
+  bind(binding, config);
+  size_t numbers = 0;
+  for (const auto& field : binding.fields()) {
+    if (core::Binding::type_name(field).find("number") == std::string::npos) continue;
+    ++numbers;
+    for (const char* bad : {"nan", "inf", "-inf", "1e400", "99999999999999999999"}) {
+      // A real number may be that large where it has no limit.
+      if (bad == std::string("99999999999999999999") && field.high > 1e20 &&
+          core::Binding::type_name(field).find("whole") == std::string::npos) {
+        continue;
+      }
+      for (const std::string& value : {std::string(bad), "[" + std::string(bad) + "]"}) {
+        try {
+          binding.set(field.key, value, "--set " + field.key);
+          ADD_FAILURE() << field.key << " = " << value;
+        } catch (const UsageError& error) {
+          const std::string text = error.what();
+          EXPECT_NE(text.find(field.key), std::string::npos) << text;
+          EXPECT_EQ(text.find('\n'), std::string::npos) << text;
+        }
+      }
+    }
+  }
+  EXPECT_GT(numbers, 80U);
+}
+
+TEST(RunConfig, TooManyThreadsAreRefused) {
+  RunConfig config;
+  for (int64_t* count : {&config.threads, &config.augment.workers}) {
+    validate(config);
+    *count = 1'000'000;
+    EXPECT_THROW(validate(config), UsageError);
+    *count = 0;
+  }
+}
+
 TEST(RunConfig, SetTakesTomlOrBareText) {
   Bound b;
   b.binding.set("schedule=1ep bp, 2:1");

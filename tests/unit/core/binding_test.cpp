@@ -1,5 +1,7 @@
 #include "adagp/core/binding.h"
 
+#include <limits>
+
 #include <gtest/gtest.h>
 
 #include "adagp/core/error.h"
@@ -31,6 +33,30 @@ std::string repeated(const std::string& part, size_t times) {
   std::string out;
   for (size_t i = 0; i < times; ++i) out += part;
   return out;
+}
+
+TEST(Binding, NumbersAreFiniteAndInRange) {
+  int64_t count = 1, seed = 0;
+  std::vector<int64_t> sizes;
+  std::vector<double> shares;
+  Bound b;
+  b.keys.bind("count", &count, "").at_least(1);
+  b.keys.bind("seed", &seed, "").between(0, 0x1p63);
+  b.keys.bind("sizes", &sizes, "");
+  b.keys.bind("shares", &shares, "").between(0, 1);
+  for (const char* bad : {"a.rate = nan", "a.rate = inf", "a.rate = -inf", "shares = [0.5, nan]",
+                          "shares = [inf]", "shares = 1.5", "sizes = [1, 4294967297]",
+                          "count = 4294967297", "count = 0", "count = 99999999999999999999"}) {
+    const std::string message = b.refused(bad);
+    EXPECT_NE(message.find("f.toml:1:"), std::string::npos) << message;
+    EXPECT_EQ(message.find('\n'), std::string::npos) << message;
+  }
+  EXPECT_NE(b.refused("a.rate = inf").find("expected a finite number"), std::string::npos);
+  EXPECT_NE(b.refused("count = 4294967297").find("expected 1 to 2147483647"), std::string::npos);
+  b.keys.load_toml("count = 2147483647\nseed = 9223372036854775807\na.rate = 1e308", "f.toml");
+  EXPECT_EQ(count, 2147483647);
+  EXPECT_EQ(seed, std::numeric_limits<int64_t>::max());
+  EXPECT_EQ(b.rate, 1e308);
 }
 
 // toml++ makes a table of every part, and walking or freeing 50,000 of them overflows the stack.

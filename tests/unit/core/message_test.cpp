@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <new>
 #include <stdexcept>
+#include <system_error>
 
 #include <gtest/gtest.h>
 
@@ -32,6 +33,13 @@ TEST(Message, OfAFileSaysItsNameAndTheReason) {
   const fs::filesystem_error error("cannot check", fs::path("runs/a"),
                                    std::make_error_code(std::errc::filename_too_long));
   EXPECT_EQ(plain_message(error), "runs/a: File name too long");
+}
+
+TEST(Message, OfAThreadThatCannotStartSaysWhatToDo) {
+  const std::system_error error(std::make_error_code(std::errc::resource_unavailable_try_again));
+  const std::string text = plain_message(error);
+  EXPECT_NE(text.find("no thread can be started: "), std::string::npos) << text;
+  EXPECT_NE(text.find("augment.workers"), std::string::npos) << text;
 }
 
 TEST(Message, OfAFailedAllocationSaysWhatToDo) {

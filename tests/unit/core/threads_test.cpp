@@ -47,6 +47,21 @@ TEST(Threads, AllOfThemRun) {
   EXPECT_EQ(ran, 3);
 }
 
+TEST(Threads, TooManyForTheMachineAreRefused) {
+  const int64_t most = 16 * hardware_threads();
+  check_thread_count("threads", most);
+  try {
+    check_thread_count("threads", most + 1);
+    FAIL() << "accepted";
+  } catch (const UsageError& error) {
+    EXPECT_EQ(std::string(error.what()),
+              "threads = " + std::to_string(most + 1) + ": expected at most " +
+                  std::to_string(most) + " threads on this machine, 16 for each of its " +
+                  std::to_string(hardware_threads()) + " hardware threads");
+  }
+  EXPECT_THROW(check_thread_count("threads", 4'294'967'297), UsageError);
+}
+
 TEST(Threads, WhenOneCannotStartTheOthersAreJoinedAndAnErrorSaysSo) {
   const StacksThatDoNotFit stacks;
   std::atomic<bool> stopping = false;

@@ -124,6 +124,14 @@ TEST(SweepAxes, AreNamedAndAtLeastTwo) {
   for (const char* bad : {"acc", "acc,time", "acc,top1", ""}) {
     EXPECT_THROW(parse_axes(bad, "top1"), UsageError) << bad;
   }
+  try {
+    parse_axes("acc,acc", "top1");
+    FAIL() << "accepted";
+  } catch (const UsageError& error) {  // names what was written, not the table's own name for it
+    const std::string text = error.what();
+    EXPECT_NE(text.find("'acc' (the score) is given twice"), std::string::npos) << text;
+    EXPECT_EQ(text.find("'score'"), std::string::npos) << text;
+  }
 }
 
 }  // namespace

@@ -28,6 +28,16 @@ Open opener(const std::string& name) {
                    "; those are " + core::join(others, ", "));
 }
 
+void check_numbers(const Config& config) {
+  if (config.limit < 0 || config.test_limit < 0) {
+    throw UsageError("data.limit, data.test_limit: expected 0 (all) or more");
+  }
+  if (!(config.synthetic_noise >= 0 && config.synthetic_noise <= kMostNoise)) {
+    throw UsageError(core::cat("data.synthetic_noise: ", config.synthetic_noise,
+                               ", expected 0 (clean) to ", kMostNoise));
+  }
+}
+
 }  // namespace
 
 const std::vector<Entry>& registry() {
@@ -76,16 +86,16 @@ std::string without_files(const std::string& name) {
 
 Splits open(const Config& config) {
   const auto open_set = opener<OpenImages>(config.name);
-  if (config.limit < 0 || config.test_limit < 0) {
-    throw UsageError("data.limit, data.test_limit: expected 0 (all) or more");
-  }
+  check_numbers(config);
   Splits splits = open_set(config);
   check_class_names(splits.classes, "data: " + config.name + ": " + config.dir);
   return splits;
 }
 
 DetectionSplits open_detection(const Config& config) {
-  return opener<OpenBoxes>(config.name)(config);
+  const auto open_set = opener<OpenBoxes>(config.name);
+  check_numbers(config);
+  return open_set(config);
 }
 
 TextSplits open_text(const Config& config, const TextOptions& options) {

@@ -38,10 +38,6 @@ Splits open_synthetic(const Config& config) {
     throw UsageError(core::cat("data: synthetic: ", config.synthetic_train, " training and ",
                                config.synthetic_test, " test images, expected at least 1 of each"));
   }
-  if (!(config.synthetic_noise >= 0)) {
-    throw UsageError(core::cat("data.synthetic_noise: ", config.synthetic_noise,
-                               ", expected 0 (clean) or more"));
-  }
   const SyntheticOptions options{
       config.synthetic_size, static_cast<uint64_t>(config.synthetic_seed), config.synthetic_noise};
   Splits splits;
