@@ -50,7 +50,8 @@ def main() -> None:
         if command == "doctor":
             from ._doctor import doctor
 
-            sys.exit(doctor())
+            doctor()
+            sys.exit(0)
     try:
         path = program()
     except DataError as error:

@@ -8,7 +8,7 @@ from dataclasses import replace
 from functools import partial
 from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, Literal, TypedDict, overload
 
 from ._arguments import whole
 from ._extras import need
@@ -24,6 +24,50 @@ from .writer import RunWriter, finished_run
 DEFAULT_METHODS = ("bp", "progressive", "stored-loss", "progressive+stored-loss", "skip")
 
 
+if TYPE_CHECKING:
+    from typing_extensions import Required, Unpack
+
+    class _Options(TypedDict, total=False):
+        """Arguments of compare() that do not change what it returns."""
+
+        epochs: Required[int]
+        seeds: int | Sequence[int]
+        methods: str | Iterable[str]
+        folder: str | PathLike[str]
+        optimizer: Callable[[Any], Any] | None
+        policy: str
+        schedule: str
+        loss: Callable[[Any, Any], Any] | None
+        score: Callable[[Any, Any], Any] | None
+        device: Any
+        precision: str
+        compile: bool
+        settings: dict[str, Any] | None
+        data: str
+        overwrite: bool
+        progress: bool
+
+
+@overload
+def compare(
+    model_fn: Callable[[], Any], train_loader: Any, test_loader: Any, *, dry_run: Literal[True],
+    equal: str = ..., **options: Unpack[_Options],
+) -> DryRun: ...  # fmt: skip
+@overload
+def compare(
+    model_fn: Callable[[], Any], train_loader: Any, test_loader: Any, *, equal: Literal["epochs"],
+    dry_run: Literal[False] = ..., **options: Unpack[_Options],
+) -> Comparison: ...  # fmt: skip
+@overload
+def compare(
+    model_fn: Callable[[], Any], train_loader: Any, test_loader: Any, *,
+    equal: Literal["cost"] = ..., dry_run: Literal[False] = ..., **options: Unpack[_Options],
+) -> Budget: ...  # fmt: skip
+@overload
+def compare(
+    model_fn: Callable[[], Any], train_loader: Any, test_loader: Any, *, equal: str = ...,
+    dry_run: bool = ..., **options: Unpack[_Options],
+) -> Budget | Comparison | DryRun: ...  # fmt: skip
 def compare(
     model_fn: Callable[[], Any],
     train_loader: Any,
