@@ -136,13 +136,13 @@ class Training:
                 total += loss * examples
                 seen += examples
             self.step += 1
-            records.batch(self.step, total, seen, **self._figures())
+            records.batch(self.step, total, seen, self._figures())
             moved(self.plan.progress)
         self._pass_over(position)
         self.synchronize()
         self.seconds += time.perf_counter() - start - (self._probe_seconds() - probing)
         self.processor_seconds += time.process_time() - worked
-        records.batch(self.step, total, seen, last=True, **self._figures())
+        records.batch(self.step, total, seen, self._figures(), last=True)
         self.examples += seen
         self.epoch += 1
         mean = float(total) / max(seen, 1)

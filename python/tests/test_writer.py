@@ -132,6 +132,17 @@ def test_a_saved_run_has_replaced_the_old_one(tmp_path: Path) -> None:
     assert not (tmp_path / "trace").exists() and not (tmp_path / ".old-run").exists()
 
 
+def test_a_process_killed_after_its_first_save_has_replaced_the_old_run(tmp_path: Path) -> None:
+    """Before it removed the old run: what a kill between the two leaves."""
+    pytest.importorskip("torch")
+    with RunWriter(tmp_path, CONFIG) as writer:
+        writer.save({"epoch": 1}, step=10)
+    program_run(tmp_path / ".old-run")
+    with RunWriter(tmp_path, CONFIG) as again:
+        assert again.resume() == {"epoch": 1}
+    assert not (tmp_path / ".old-run").exists()
+
+
 def test_a_damaged_checkpoint_is_named(tmp_path: Path) -> None:
     pytest.importorskip("torch")
     with RunWriter(tmp_path / "a", CONFIG) as writer:
