@@ -78,10 +78,10 @@ adagp.compare(network, train, test, dry_run=True, **settings)
 
 # %%
 result = adagp.compare(network, train, test, **settings)
-result.to_pandas()[["method", "epochs", "n", "top1_mean", "top1_sd", "cost_mean", "seconds_mean"]]
+result
 
 # %%
-print(result.verdict)
+result.to_pandas()[["method", "epochs", "n", "top1_mean", "top1_sd", "cost_mean", "seconds_mean"]]
 
 # %%
 result.plot();  # noqa: E703
