@@ -69,6 +69,10 @@ def trace():
 
 
 seed("trace", "one", trace())
+seed("environment", "run", json.dumps({"version": "2", "threads": 2, "data": "2+1 images, 11", "run": "0a",
+                                       "command": ["adagp", "train"]}).encode())
+seed("checkpoint_header", "run", json.dumps({"step": 3, "tally": [0.5, 1, 1, 4], "run": {
+    "id": "0a", "data": "2+1 images, 11", "config": 'seed = 2\nmethod = "bp"\n\n[optim]\nlr = 0.1\n'}}).encode())
 seed("safetensors", "empty", safetensors({}))
 seed("safetensors", "one", safetensors({"a": tensor("F32", [1], 0, 4)}, b"abcd"))
 seed(

@@ -55,15 +55,26 @@ bool have_crc_instruction() {
   return (getauxval(AT_HWCAP) & HWCAP_CRC32) != 0;
 }
 
-__attribute__((target("+crc"))) uint32_t crc_by_instruction(const unsigned char* at, size_t count,
-                                                            uint32_t previous) {
+// Clang 14 declares the intrinsics only where every function may use them.
+#if defined(__clang__)
+#define ADAGP_CRC_TARGET __attribute__((target("crc")))
+#define ADAGP_CRC_WORD __builtin_arm_crc32cd
+#define ADAGP_CRC_BYTE __builtin_arm_crc32cb
+#else
+#define ADAGP_CRC_TARGET __attribute__((target("+crc")))
+#define ADAGP_CRC_WORD __crc32cd
+#define ADAGP_CRC_BYTE __crc32cb
+#endif
+
+ADAGP_CRC_TARGET uint32_t crc_by_instruction(const unsigned char* at, size_t count,
+                                             uint32_t previous) {
   uint32_t crc = ~previous;
   for (; count >= 8; at += 8, count -= 8) {
     uint64_t word;
     std::memcpy(&word, at, 8);
-    crc = __crc32cd(crc, word);
+    crc = ADAGP_CRC_WORD(crc, word);
   }
-  for (; count > 0; ++at, --count) crc = __crc32cb(crc, *at);
+  for (; count > 0; ++at, --count) crc = ADAGP_CRC_BYTE(crc, *at);
   return ~crc;
 }
 #endif
