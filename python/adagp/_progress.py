@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
+import warnings
 from collections.abc import Callable, Sequence
 from importlib import import_module
 from typing import Any, TextIO
@@ -177,6 +178,8 @@ def _make_output(stream: TextIO, total: float) -> _Silent:
     if not watched and not notebook:
         return _Log(stream)
     try:
-        return _Bar(import_module("tqdm.auto").tqdm, stream, total)
+        with warnings.catch_warnings():  # that a notebook has no widgets: a line of text will do
+            warnings.simplefilter("ignore")
+            return _Bar(import_module("tqdm.auto").tqdm, stream, total)
     except ImportError:
         return _Line(stream) if watched else _Log(stream)
