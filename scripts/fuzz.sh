@@ -23,7 +23,7 @@ for target in "${targets[@]}"; do
   mkdir -p "$found"
   seeds=()
   [[ -d tests/fuzz/corpus/$name ]] && seeds=("tests/fuzz/corpus/$name")
-  if "$target" "${bound[@]}" -timeout=10 -rss_limit_mb=2048 -max_len=8192 \
+  if "$target" "${bound[@]}" -timeout=120 -rss_limit_mb=2048 -max_len=8192 \
       -print_final_stats=1 -artifact_prefix="$found-" "$found" "${seeds[@]}" >"$log" 2>&1; then
     runs=$(sed -n 's/^stat::number_of_executed_units: *//p' "$log")
     echo "fuzz: $name: ok, $runs inputs"

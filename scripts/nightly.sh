@@ -4,6 +4,7 @@
 # stop the others; the exit code is then 1.
 #   asan     the tests under AddressSanitizer and UndefinedBehaviorSanitizer
 #   fuzz     every fuzz target for five minutes
+#   kills    train, compare and sweep killed (-9) in a hundred places each: the same command ends the same
 #   python   the Python package's tests, slow ones included
 #   rtl      the tests of the hardware
 #   vgg13    a BP and a GP batch of VGG13 (CIFAR, batch 1) on the RTL of each design: counters equal
@@ -18,6 +19,11 @@ one() {
   case $1 in
     asan) make test-asan ;;
     fuzz) make fuzz FUZZ_SECONDS=300 ;;
+    kills)
+      make build
+      python=.venv/bin/python3
+      [[ -x $python ]] || python=python3
+      "$python" tests/cli/kill_everywhere.py ;;
     python) make test-python PYTEST_ARGS="-m ''" ;;
     rtl) make test-rtl ;;
     vgg13)
@@ -34,7 +40,7 @@ if [[ ${1:-} == --one ]]; then
   one "$2"
   exit
 fi
-all=(asan fuzz python rtl vgg13)
+all=(asan fuzz kills python rtl vgg13)
 names=("$@")
 [[ $# -gt 0 ]] || names=("${all[@]}")
 for name in "${names[@]}"; do

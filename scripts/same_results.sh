@@ -143,7 +143,7 @@ newest_step() {
 # sends SIGTERM. On a busy machine the run may be over first.
 stop_midway() {
   local code pid
-  for _ in {1..5}; do
+  for _ in {1..200}; do
     rm -rf run
     code=0
     "$@" >stdout 2>stderr </dev/null &

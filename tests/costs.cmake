@@ -7,7 +7,6 @@ set(_costs
   cli.resume 45
   cli.macs 33
   python_ops 30
-  cli.copies_measured 30
   cli.parallel_stages 30
   cli.run_folder 26
   cli.decoupled 25
@@ -16,6 +15,7 @@ set(_costs
   cli.output 22
   cli.bad_files 22
   cli.rtl_synth 20
+  cli.slow_links 20
   cli.usage_errors 18
   cli.translation 18
   unit.comm 18

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from limits import PATIENCE
 
 from adagp.run import Run
 from adagp.writer import RunWriter
@@ -51,7 +52,7 @@ def call(*arguments: object) -> subprocess.CompletedProcess[str]:
     for _ in range(5):
         try:
             return subprocess.run([str(a) for a in arguments], capture_output=True, text=True,
-                                  env={**environment, "OMP_NUM_THREADS": "1"}, timeout=600)
+                                  env={**environment, "OMP_NUM_THREADS": "1"}, timeout=PATIENCE)
         except OSError:  # the program is being linked just now
             time.sleep(5)
     raise AssertionError(f"{arguments[0]} cannot be started")

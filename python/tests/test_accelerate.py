@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from limits import PATIENCE
 from torch.utils.data import DataLoader, TensorDataset
 
 import adagp
@@ -66,7 +67,7 @@ def test_two_processes_see_each_example_once(tmp_path):
     ended = subprocess.run(
         [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2",
          __file__, str(tmp_path)],
-        capture_output=True, text=True, timeout=300, env=environment, check=False,
+        capture_output=True, text=True, timeout=PATIENCE, env=environment, check=False,
     )  # fmt: skip
     assert ended.returncode == 0, ended.stdout[-3000:] + ended.stderr[-6000:]
     first, second = (torch.load(tmp_path / f"{rank}.pt") for rank in (0, 1))

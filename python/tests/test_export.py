@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from limits import PATIENCE
 from run_folders import write_run
 
 from adagp.errors import DataError, UsageError
@@ -47,7 +48,7 @@ def test_wandb_offline(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     logged: list[dict[str, float]] = []
     summary, config = {}, {}
     records: list[wandb_internal_pb2.Record] = []
-    until = time.monotonic() + 300  # a process of W&B writes it, on a busy machine after finish
+    until = time.monotonic() + PATIENCE  # a process of W&B writes it, on a busy machine after finish
     while time.monotonic() < until and not any(record.HasField("exit") for record in records):
         records = [wandb_internal_pb2.Record.FromString(data)
                    for data in wandb_records(next(folder.glob("*.wandb")))]

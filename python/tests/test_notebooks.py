@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+from limits import PATIENCE
 
 jupytext = pytest.importorskip("jupytext")
 nbclient = pytest.importorskip("nbclient")
@@ -22,7 +23,7 @@ def test_every_notebook_is_run():
 def test_a_notebook_runs(name, tmp_path):
     notebook = jupytext.read(FOLDER / f"{name}.py")
     client = nbclient.NotebookClient(
-        notebook, timeout=600, kernel_name="python3", resources={"metadata": {"path": tmp_path}}
+        notebook, timeout=PATIENCE, kernel_name="python3", resources={"metadata": {"path": tmp_path}}
     )
     client.execute()
     kinds = [

@@ -8,6 +8,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from limits import PATIENCE
 
 torch = pytest.importorskip("torch")
 from torch import nn  # noqa: E402
@@ -165,7 +166,7 @@ def engine_steps(folder: Path, optimizer: list[str]) -> tuple[dict, dict, dict]:
              "--set", "policy.name=constant", "--set", "augment.crop=none",
              "--set", "augment.flip=false", "--set", "data.mean=[0.5]", "--set", "data.std=[0.25]",
              *[part for key in optimizer for part in ("--set", key)]],
-            check=True, capture_output=True, timeout=300)
+            check=True, capture_output=True, timeout=PATIENCE)
         files = sorted((folder / "run" / "checkpoint").glob("step-*.safetensors"))
         saved += [load_file(file) for file in files]
     return data, *(saved[i] for i in (0, 1, 3))

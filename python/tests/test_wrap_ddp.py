@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from limits import PATIENCE
 
 torch = pytest.importorskip("torch")
 if not (torch.distributed.is_available() and torch.distributed.is_gloo_available()):
@@ -56,7 +57,7 @@ def test_two_processes_stay_equal_and_equal_one(tmp_path):
     processes = [start(tmp_path, 0, 2), start(tmp_path, 1, 2), start(tmp_path, 0, 1)]
     try:
         for process in processes:
-            _, errors = process.communicate(timeout=240)
+            _, errors = process.communicate(timeout=PATIENCE)
             assert process.returncode == 0, errors
     finally:
         for process in processes:

@@ -220,7 +220,7 @@ def test_a_folder_that_cannot_be_made_is_named(tmp_path):
 def test_ctrl_c_leaves_what_was_measured(tmp_path):
     program = tmp_path / "adagp"
     program.write_text(f"""#!/bin/sh
-case "$*" in *--version*) exit 0 ;; *resnet50*) kill -INT $PPID; sleep 60 ;; esac
+case "$*" in *--version*) exit 0 ;; *resnet50*) kill -INT $PPID; exec sleep 3600 ;; esac
 echo '{json.dumps(OURS)}'
 """)
     program.chmod(program.stat().st_mode | stat.S_IXUSR)
@@ -344,7 +344,7 @@ def test_pytorch_side_reports_a_failed_mode_and_goes_on(tmp_path):
     failed, eager = result["results"]
     assert failed["mode"] == "eager-graph" and failed["error"].endswith("needs a GPU")
     assert 0 < eager["fw_p10"] <= eager["fw_ms"] <= eager["fw_p90"]
-    assert eager["fw_p10"] < eager["bp_p90"]
+    assert 0 < eager["bp_p10"] <= eager["bp_ms"] <= eager["bp_p90"]
 
 
 def test_a_shared_search_is_marked_on_the_page():

@@ -7,7 +7,7 @@ import signal
 
 import pytest
 
-from harness import TINY, adagp, contents, finish, newest_step, start, summary, wait_until
+from harness import CHECKPOINT, TINY, adagp, contents, newest_step, stopping, summary
 
 FIELDS = {"top1_mean", "top1_sd", "n", "seconds_mean", "speedup", "bp_batches", "gp_batches",
           "cosine_mean"}
@@ -110,11 +110,9 @@ def uninterrupted_compare(tmp_path_factory):
 def test_interrupted_compare_goes_on(how, code, uninterrupted_compare, tmp_path):
     whole, command = uninterrupted_compare
     folder = tmp_path / "out"
-    process = start(*command, "-o", folder)
-    assert wait_until(lambda: newest_step(folder / "adagp-seed0") >= 20, process)
-    process.send_signal(how)
-    out, err = finish(process)
-    assert process.returncode == code, err
+    place = stopping(f"*/adagp-seed0{CHECKPOINT[1:]}", how, STOP_AT=20)
+    out = adagp(*command, "-o", folder, env=place, code=code).stdout
+    assert 20 <= newest_step(folder / "adagp-seed0") < 120
     assert out == "" and not (folder / "compare.json").exists()
     first = (folder / "bp-seed0/weights.safetensors").stat().st_mtime_ns
 

@@ -6,8 +6,7 @@ import signal
 
 import pytest
 
-from harness import (DATA, NET, TINY, adagp, assert_same_run, checkpoints, finish, newest_step,
-                     sets, start, wait_until)
+from harness import (DATA, NET, TINY, adagp, assert_same_run, checkpoints, interrupt, sets)
 
 TABLE = "convolutions.json"
 MEASURED = sets(cpu__convolution="measured")
@@ -84,10 +83,7 @@ def test_only_measured_layouts_have_a_table(mixed, tmp_path):
 def test_a_resumed_run_takes_its_own_table(mixed, tmp_path):
     adagp("train", *RUN, "-o", tmp_path / "whole")
     folder = tmp_path / "stopped"
-    process = start("train", *RUN, "-o", folder)
-    assert wait_until(lambda: newest_step(folder) >= 6, process), finish(process)
-    process.send_signal(signal.SIGKILL)
-    finish(process)
+    interrupt(folder, *RUN, at=6, how=signal.SIGKILL)
     change(mixed, lambda _, present: OTHER[present])  # a machine that would choose the opposite
     resumed = adagp("train", *RUN, "-o", folder)
     assert "measuring" not in resumed.stderr
@@ -112,10 +108,7 @@ def test_overwriting_takes_a_new_table(mixed, tmp_path):
 
 def stopped_run(tmp_path):
     folder = tmp_path / "run"
-    process = start("train", *RUN, "-o", folder)
-    assert wait_until(lambda: newest_step(folder) >= 3, process), finish(process)
-    process.send_signal(signal.SIGTERM)
-    finish(process)
+    interrupt(folder, *RUN, at=3)
     assert checkpoints(folder) and not (folder / "summary.json").exists()
     return folder
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from safetensors.numpy import load_file
 
-from harness import adagp, finish, newest_step, sets, start, wait_until
+from harness import adagp, interrupt, sets
 from parting import losses
 from test_parallel import NORMS, longer
 
@@ -52,11 +52,8 @@ def test_a_checkpoint_is_taken_over_by_one_process_or_by_all(tmp_path, then):
                                        checkpoint_every="3ba")]
     how = ["--parallel", "pipeline=decoupled,local=3"]
     adagp("train", *run, "-o", tmp_path / "alone")
-    process = start("train", *run, *how, "-o", tmp_path / "run")
-    assert wait_until(lambda: newest_step(tmp_path / "run") >= 3, process)
-    process.send_signal(signal.SIGTERM)
-    _, err = finish(process)
-    assert process.returncode == 128 + signal.SIGTERM, err
+    code, _, err = interrupt(tmp_path / "run", *run, *how, at=3, whom="parent")
+    assert code == 128 + signal.SIGTERM, err
     done = adagp("train", *run, *([] if then == "alone" else how), "-o", tmp_path / "run")
     assert "resumed after batch" in done.stderr
     assert_same_run(tmp_path / "run", tmp_path / "alone")

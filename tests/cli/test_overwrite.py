@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from harness import (BIN, PATIENCE, TINY, adagp, assert_same_run, contents, environment, finish,
-                     interrupt, newest_step, sets, start, wait_until)
+from harness import (BIN, PATIENCE, TINY, adagp, assert_same_run, contents, environment, interrupt,
+                     newest_step, sets, stopping)
 
 SHORT = [*TINY, "--epochs", "3", "--seed", "1"]  # the `finished` fixture's
 OLD, MOVING = ".old-run", ".old-run.moving"
@@ -48,10 +48,9 @@ def test_a_new_run_that_fails_before_its_first_checkpoint_brings_the_old_one_bac
 
 def test_killed_before_its_first_checkpoint_the_old_run_comes_back(folder, long_run):
     before = contents(folder)
-    process = start("train", *long_run, *sets(checkpoint_every="30ep"), "-o", folder, "--overwrite")
-    assert wait_until(lambda: (folder / OLD).exists(), process), finish(process)
-    process.kill()
-    finish(process)
+    adagp("train", *long_run, *sets(checkpoint_every="30ep"), "-o", folder, "--overwrite",
+          env=stopping(f"{folder}/config.toml", signal.SIGKILL), code=-signal.SIGKILL)
+    assert (folder / OLD).exists()
     again = adagp("train", *SHORT, "-o", folder)
     assert "holds the old run again" in again.stderr
     assert_old_run(folder, before)

@@ -6,8 +6,7 @@ import tomllib
 
 import pytest
 
-from harness import (ROOT, adagp, assert_trains_nothing, finish, newest_step, sets, start, summary,
-                     wait_until)
+from harness import CHECKPOINT, ROOT, adagp, assert_trains_nothing, sets, stopping, summary
 
 # Three batches an epoch of a slim network, some hundredths of a second each.
 SMALL = ["--data", "synthetic", "--threads", "1",
@@ -26,9 +25,9 @@ TERM = ["reproduce", "term-project", *SMALL, "--quick", "--epochs", "3", "--sche
     (["--schedule", "1:1"], 10, "1:1"),
 ])
 def test_quick_term_project_is_half_as_long(tmp_path, given, epochs, schedule):
-    # The first run is stopped in its first epochs.
-    adagp("reproduce", "term-project", *SMALL, "--quick", *sets(data__synthetic_train=3200), *given,
-          "--budget", "0.5", "-o", tmp_path / "out")
+    # Killed when it has written what the first run is.
+    adagp("reproduce", "term-project", *SMALL, "--quick", *given, "-o", tmp_path / "out",
+          env=stopping("*/config.toml", signal.SIGKILL), code=-signal.SIGKILL)
     config = tomllib.loads((tmp_path / "out/vgg11-bp-b32-seed42/config.toml").read_text())
     assert (config["epochs"], config["schedule"]) == (epochs, schedule)
 
@@ -66,11 +65,9 @@ def test_same_command_again_trains_nothing(table1):
 def test_table1_is_made_over_many_short_calls(table1, tmp_path):
     whole, _ = table1
     folder = tmp_path / "out"
-    process = start(*TABLE1, "-o", folder)
-    assert wait_until(lambda: newest_step(folder / "vgg13_bn-adagp-seed0") > 0, process)
-    process.send_signal(signal.SIGKILL)
-    finish(process)
-    first = adagp(*TABLE1, "-o", folder, "--budget", "0.5")
+    adagp(*TABLE1, "-o", folder, code=-signal.SIGKILL,
+          env=stopping(f"*/vgg13_bn-adagp-seed0{CHECKPOINT[1:]}", signal.SIGKILL))
+    first = adagp(*TABLE1, "-o", folder, "--budget", "0.001")
     assert "the same command goes on" in first.stderr
     opened = json.loads((folder / "table1.json").read_text())["runs_open"]
     assert opened > 0 and f"{opened} runs are not done yet" in first.stdout
@@ -92,16 +89,11 @@ def test_targets_train_by_the_recipes_of_the_repository(target, recipe, network,
     folder = tmp_path / "a"
     networks = ["--networks", network.split("-")[0]]
     method = network.split("-")[1]
-    process = start("reproduce", target, *words, *networks, "--seeds", "1", "-o", folder)
-    done = wait_until(lambda: (folder / network / "config.toml").exists(), process)
-    process.kill()
-    finish(process)
-    assert done
-    other = start("train", ROOT / f"configs/recipes/cifar10/{recipe}.toml", *words, "--method", method,
-                  "--seed", "42" if target == "term-project" else "0", "-o", tmp_path / "b")
-    assert wait_until(lambda: (tmp_path / "b/config.toml").exists(), other)
-    other.kill()
-    finish(other)
+    adagp("reproduce", target, *words, *networks, "--seeds", "1", "-o", folder,
+          env=stopping(f"*/{network}/config.toml", signal.SIGKILL), code=-signal.SIGKILL)
+    adagp("train", ROOT / f"configs/recipes/cifar10/{recipe}.toml", *words, "--method", method,
+          "--seed", "42" if target == "term-project" else "0", "-o", tmp_path / "b",
+          env=stopping("*/config.toml", signal.SIGKILL), code=-signal.SIGKILL)
     ours, theirs = ((path / "config.toml").read_text().splitlines()
                     for path in (folder / network, tmp_path / "b"))
     # The schedule has another name, which is the same at 90 epochs.

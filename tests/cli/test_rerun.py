@@ -7,7 +7,7 @@ import signal
 
 import pytest
 
-from harness import BIN, TINY, adagp, finish, newest_step, sets, start, wait_until
+from harness import BIN, CHECKPOINT, TINY, adagp, newest_step, sets, stopping
 
 
 @pytest.fixture(scope="module")
@@ -73,11 +73,8 @@ def test_other_weights_are_noticed(run, tmp_path):
 def test_an_interrupted_rerun_goes_on(run, tmp_path):
     long = tmp_path / "long"
     adagp("train", *TINY, "--epochs", "30", *sets(checkpoint_every="5ba"), "-o", long)
-    process = start("rerun", long, "-o", tmp_path / "again")
-    assert wait_until(lambda: newest_step(tmp_path / "again") > 0, process)
-    process.send_signal(signal.SIGTERM)
-    finish(process)
-    assert process.returncode == 128 + signal.SIGTERM
+    adagp("rerun", long, "-o", tmp_path / "again", env=stopping(CHECKPOINT), code=128 + signal.SIGTERM)
+    assert newest_step(tmp_path / "again") > 0
     assert "equal: " in adagp("rerun", long, "-o", tmp_path / "again").stdout
 
 

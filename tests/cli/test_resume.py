@@ -1,5 +1,7 @@
 """A run that is stopped, in whatever way, ends as if it had not been."""
 
+import contextlib
+import os
 import random
 import signal
 import time
@@ -9,34 +11,25 @@ from safetensors.numpy import load_file
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
 from harness import (TINY, adagp, assert_same_run, checkpoints, finish, interrupt, newest_step,
-                     records, sets, start, summary, wait_until)
+                     records, sets, start, start_and_stop, stopping, summary, wait_until)
 
 BATCHES = 300
 OFTEN = sets(checkpoint_every="3ba")
 
 
-def kill_at(folder, command, step, delay):
-    """Kills a run `delay` seconds after a checkpoint of `step` or later; False if it had ended."""
-    process = start(*command)
-    running = wait_until(lambda: newest_step(folder) >= step, process)
-    if running:
-        time.sleep(delay)
-    process.kill()
-    finish(process)
-    return process.returncode == -signal.SIGKILL
+def kill_before(change, command):
+    """kill -9 before the change-th change of a file."""
+    adagp(*command, env=stopping(KILL_BEFORE=change), code=-signal.SIGKILL)
 
 
 def test_twenty_kills_leave_no_trace(tmp_path, long_run, uninterrupted):
     folder = tmp_path / "run"
     command = ["train", *long_run, "--method", "adagp", *OFTEN, "-o", folder]
     rng = random.Random(20)
-    # Moments spread over the whole run; within each, anywhere from a checkpoint to some batches on.
-    kills = 0
-    for step in sorted(rng.randrange(BATCHES - 60) for _ in range(20)):
-        if not kill_at(folder, command, step, rng.uniform(0, 0.03)):
-            break  # on a busy machine this process may sleep through the last of it
-        kills += 1
-    assert kills > 0
+    # Some twenty changes for each checkpoint, of which a run has a hundred.
+    for _ in range(20):
+        kill_before(rng.randrange(1, 120), command)
+    assert 0 < newest_step(folder) < BATCHES
     adagp(*command)
     assert_same_run(folder, uninterrupted("adagp"))
     assert scalars(folder) == scalars(uninterrupted("adagp"))
@@ -51,14 +44,14 @@ def scalars(folder):
 
 
 def test_kills_while_starting(tmp_path, long_run, uninterrupted):
-    """Before the first checkpoint and while one is being loaded: the folder is never stuck."""
+    """At the first changes in a new folder and in one that holds a run: it is never stuck."""
     folder = tmp_path / "run"
     command = ["train", *long_run, "--method", "adagp", "-o", folder]
-    for delay in (0.05, 0.2, 0.35, 0.45, 0.6):
-        process = start(*command)
-        time.sleep(delay)
-        process.kill()
-        finish(process)
+    for change in (1, 2, 3, 5, 8, 12, 17):
+        kill_before(change, command)
+    interrupt(folder, *command[1:-2], at=50, how=signal.SIGKILL)
+    for change in (1, 2, 3, 5):
+        kill_before(change, command)
     adagp(*command)
     assert_same_run(folder, uninterrupted("adagp"))
 
@@ -67,9 +60,9 @@ def test_kills_while_starting(tmp_path, long_run, uninterrupted):
 @pytest.mark.parametrize("method", ["ema", "wrong-input"])
 def test_kill_of_other_methods(method, tmp_path, long_run, uninterrupted):
     folder = tmp_path / "run"
-    command = ["train", *long_run, "--method", method, *OFTEN, "-o", folder]
-    assert kill_at(folder, command, 137, 0.01)
-    adagp(*command)
+    command = [*long_run, "--method", method, *OFTEN]
+    interrupt(folder, *command, at=137, how=signal.SIGKILL)
+    adagp("train", *command, "-o", folder)
     assert_same_run(folder, uninterrupted(method))
 
 
@@ -103,6 +96,36 @@ def test_signal_saves_and_the_same_command_goes_on(how, times, code, tmp_path, l
 
     again = adagp("train", *command, "-o", folder)
     assert f"resumed after batch {saved}" in again.stderr
+    assert_same_run(folder, uninterrupted("adagp"))
+
+
+@pytest.mark.parametrize("how, code", [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_a_signal_before_the_run_begins(how, code, tmp_path):
+    """While the configuration is read, which here takes until somebody writes it."""
+    recipe, folder = tmp_path / "recipe.toml", tmp_path / "run"
+    os.mkfifo(recipe)
+    process = start("train", recipe, "-o", folder)
+    writer = []
+
+    def is_read():
+        with contextlib.suppress(OSError):  # nobody reads yet
+            writer.append(os.open(recipe, os.O_WRONLY | os.O_NONBLOCK))
+        return bool(writer)
+
+    assert wait_until(is_read, process), finish(process)
+    process.send_signal(how)
+    _, err = finish(process)
+    os.close(writer[0])
+    assert process.returncode == code and "interrupted" in err, err
+    assert not folder.exists()
+
+
+def test_the_third_signal_ends_at_once(tmp_path, long_run, uninterrupted):
+    folder, command = tmp_path / "run", [*long_run, "--method", "adagp"]
+    code, _, err = interrupt(folder, *command, at=100, times=3)
+    assert code == 143 and "saved after batch" not in err, err
+    assert newest_step(folder) == 100
+    adagp("train", *command, "-o", folder)
     assert_same_run(folder, uninterrupted("adagp"))
 
 
@@ -155,9 +178,7 @@ def test_two_checkpoints_are_kept_and_python_reads_them(tmp_path, long_run):
 def test_time_in_which_the_process_is_stopped_is_not_training_time(tmp_path, long_run):
     folder, stop = tmp_path / "run", 3
     began = time.monotonic()
-    process = start("train", *long_run, "--method", "bp", "-o", folder)
-    assert wait_until(lambda: newest_step(folder) >= 20, process), finish(process)
-    process.send_signal(signal.SIGSTOP)
+    process = start_and_stop("train", *long_run, "--method", "bp", "-o", folder, at=20)
     time.sleep(stop)
     process.send_signal(signal.SIGCONT)
     _, err = finish(process)

@@ -135,7 +135,7 @@ def test_a_stopped_run_keeps_what_was_left_out(kind, tmp_path):
     whole, cut = tmp_path / "whole", tmp_path / "cut"
     command = [*SHORT, *COPIES, *KINDS[kind]]
     adagp("train", *command, "-o", whole)
-    code, _, err = interrupt(cut, *command, at=6)
+    code, _, err = interrupt(cut, *command, at=6, whom="parent")
     assert code == 143, err
     adagp("train", *command, "-o", cut)
     plain = weights(whole)

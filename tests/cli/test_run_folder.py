@@ -9,7 +9,7 @@ import signal
 import pytest
 
 from harness import (NET, TINY, adagp, assert_same_run, checkpoints, contents, finish, interrupt,
-                     newest_step, records, sets, start, summary, wait_until)
+                     newest_step, records, sets, start_and_stop, summary)
 
 SHORT = [*TINY, "--epochs", "3", "--seed", "1"]  # the `finished` fixture's
 
@@ -150,9 +150,7 @@ def test_acceptance_command_twice(tmp_path):
 def test_second_process_is_refused_and_harms_nothing(tmp_path, long_run, uninterrupted):
     folder = tmp_path / "run"
     command = ["train", *long_run, "--method", "adagp", "-o", folder]
-    first = start(*command)
-    assert wait_until(lambda: newest_step(folder) > 0, first)
-    first.send_signal(signal.SIGSTOP)  # so that it cannot end before the second has tried
+    first = start_and_stop(*command)  # so that it cannot end before the second has tried
     for extra in ([], ["--overwrite"]):
         err = adagp(*command, *extra, code=2).stderr
         assert str(folder) in err and "another process" in err
@@ -166,9 +164,7 @@ def test_second_process_is_refused_and_harms_nothing(tmp_path, long_run, uninter
 def test_a_folder_taken_away_while_training(fate, tmp_path, long_run, finished, uninterrupted):
     folder, moved = tmp_path / "run", tmp_path / "moved"
     command = ["train", *long_run, "--method", "adagp", "-o"]
-    process = start(*command, folder)
-    assert wait_until(lambda: newest_step(folder) > 0, process)
-    process.send_signal(signal.SIGSTOP)
+    process = start_and_stop(*command, folder)
     folder.rename(moved)
     if fate == "replaced":
         shutil.copytree(finished, folder)

@@ -33,7 +33,7 @@ PY
 refuse() {  # CODE PART COMMAND...
   local code=$1 part=$2 got=0
   shift 2
-  timeout 20 "$@" >"$work/stdout" 2>"$work/stderr" || got=$?
+  timeout 3600 "$@" >"$work/stdout" 2>"$work/stderr" || got=$?
   [[ $got -eq $code ]] || fail "exit code $got, not $code: $*"
   grep -qF -- "$part" "$work/stderr" || fail "no '$part' in: $(cat "$work/stderr")"
 }

@@ -15,7 +15,7 @@
 namespace adagp::comm {
 namespace {
 
-constexpr std::chrono::seconds kTimeout{120};
+constexpr std::chrono::seconds kTimeout = adagp::testing::kPatience;
 
 void with_members(int world, const std::function<void(Group&)>& body) {
   setenv("TORCH_FR_BUFFER_SIZE", "0", 1);  // as gloo.cpp does: not while threads read variables

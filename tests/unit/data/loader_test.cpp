@@ -1,8 +1,11 @@
 #include "adagp/data/stream/loader.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <atomic>
 #include <condition_variable>
+#include <fstream>
 #include <mutex>
 #include <set>
 #include <thread>
@@ -249,6 +252,13 @@ std::set<int64_t> examples(int64_t begin, int64_t end) {
   return out;
 }
 
+// Whether a thread of this process waits for something.
+bool sleeps(pid_t thread) {
+  std::ifstream file("/proc/self/task/" + std::to_string(thread) + "/stat");
+  const std::string text{std::istreambuf_iterator<char>(file), {}};
+  return text.at(text.rfind(')') + 2) == 'S';  // behind the name, which may hold anything
+}
+
 TEST(Loader, AtItsEndWaitsForWhatRunsAndStartsNothingMore) {
   for (const int64_t workers : {1, 3}) {
     const auto dataset = std::make_shared<GatedDataset>(400, 6);
@@ -258,8 +268,9 @@ TEST(Loader, AtItsEndWaitsForWhatRunsAndStartsNothingMore) {
       loader.next();
       // Every worker is in the middle of a batch, and the others of the eight are still to come.
       EXPECT_TRUE(adagp::testing::becomes_true([&] { return dataset->inside() == workers; }));
-      opener = std::jthread([&] {
-        std::this_thread::sleep_for(std::chrono::milliseconds(50));
+      // It opens when this thread waits for the workers, at the end of the loader.
+      opener = std::jthread([&dataset, waits = gettid()] {
+        EXPECT_TRUE(adagp::testing::becomes_true([&] { return sleeps(waits); }));
         dataset->open();
       });
     }

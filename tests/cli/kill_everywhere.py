@@ -1,0 +1,99 @@
+#!/usr/bin/env python3
+"""kill -9 of train, compare and sweep in many places, then the same command again: the results are those of an
+undisturbed run, byte for byte but for seconds. Part of `make nightly` (kills), not of `make test`.
+
+A process that is killed leaves nothing but its files. So the places are before changes of a file (stop_at.c
+counts them), spread over the whole command: whatever else it does between two changes leaves the same.
+"""
+
+import argparse
+import json
+import signal
+import shutil
+import sys
+import tempfile
+from pathlib import Path
+
+from harness import TINY, adagp, assert_same_run, sets, stopping
+
+OFTEN = sets(checkpoint_every="4ba", log_every="3ba")
+COMMANDS = {
+    "train": ["train", *TINY, "--epochs", "3", "--method", "adagp", "--schedule", "1ep bp, 1:1", *OFTEN],
+    "compare": ["compare", *TINY, "--epochs", "2", "--methods", "bp,adagp,skip", "--seeds", "1", *OFTEN],
+    "sweep": ["sweep", *TINY, "--epochs", "2", "--over", "schedule=1ep bp, 1:1;1ep bp, 2:1", "--seeds", "1", *OFTEN],
+}
+MEASURED = ("seconds", "speedup", "time")  # parts of names whose values the clock decides
+
+
+def timeless(value):
+    if isinstance(value, dict):
+        return {key: timeless(one) for key, one in value.items()
+                if not any(word in key for word in MEASURED)}
+    return [timeless(one) for one in value] if isinstance(value, list) else value
+
+
+def run_folders(folder):
+    return [file.parent.relative_to(folder) for file in sorted(folder.rglob("config.toml"))]
+
+
+def names(folder):
+    """Of all files; those of TensorBoard have the time in their names."""
+    return sorted(str(file.relative_to(folder)) for file in folder.rglob("*")
+                  if file.is_file() and "tfevents" not in file.name)
+
+
+def assert_same(folder, whole):
+    assert names(folder) == names(whole), set(names(folder)) ^ set(names(whole))
+    assert run_folders(folder) == run_folders(whole)
+    for run in run_folders(whole):
+        assert_same_run(folder / run, whole / run)
+        for name in ("config.toml", "layers.csv"):
+            files = [place / run / name for place in (folder, whole)]
+            if files[1].exists():
+                assert files[0].read_bytes() == files[1].read_bytes(), f"{run}/{name}"
+    for report in whole.glob("*.json"):
+        ours, theirs = (timeless(json.loads((place / report.name).read_text())) for place in (folder, whole))
+        assert ours == theirs, report.name
+
+
+def places(changes, count):
+    """Spread over 1 ... changes, the first and the last among them."""
+    count = min(count, changes)
+    return sorted({1 + i * (changes - 1) // max(1, count - 1) for i in range(count)})
+
+
+def kill_in_places(name, count, scratch):
+    command, whole, cut = COMMANDS[name], scratch / "whole", scratch / "cut"
+    adagp(*command, "-o", whole, env=stopping(COUNT_CHANGES=scratch / "changes"))
+    changes, wrong = int((scratch / "changes").read_text()), []
+    chosen = places(changes, count)
+    for place in chosen:
+        shutil.rmtree(cut, ignore_errors=True)
+        try:
+            adagp(*command, "-o", cut, env=stopping(KILL_BEFORE=place), code=-signal.SIGKILL)
+            adagp(*command, "-o", cut)
+            assert_same(cut, whole)
+        except AssertionError as error:
+            wrong.append(place)
+            print(f"{name}: killed before change {place} of {changes}: {error}", file=sys.stderr, flush=True)
+    print(f"{name}: killed in {len(chosen)} places, before changes 1 to {changes}: "
+          f"{len(chosen) - len(wrong)} end as the undisturbed one, {len(wrong)} do not", flush=True)
+    return not wrong
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("commands", nargs="*", default=list(COMMANDS), help="of train, compare, sweep")
+    parser.add_argument("--places", type=int, default=100, help="for each command (default %(default)s)")
+    args = parser.parse_args()
+    if unknown := set(args.commands) - set(COMMANDS):
+        parser.error(f"no command {', '.join(unknown)}: choose from {', '.join(COMMANDS)}")
+    good = True
+    for name in args.commands:
+        with tempfile.TemporaryDirectory(prefix="adagp-kills-") as scratch:
+            good = kill_in_places(name, args.places, Path(scratch)) and good
+    return 0 if good else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
