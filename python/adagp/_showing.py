@@ -27,7 +27,7 @@ def finish_axes(axes: Axes, title: str, x: str, y: str, legend: bool = True) -> 
     axes.set_title(title, fontsize="medium")
     axes.set_xlabel(x)
     axes.set_ylabel(y)
-    axes.grid(True, alpha=0.3)
+    axes.grid(True, which="both", alpha=0.3)
     axes.set_axisbelow(True)
     if legend:
         axes.legend()

@@ -359,6 +359,9 @@ class Budget:
                           fmt="o" if method == "bp" else "o-", capsize=3,
                           color=f"C{methods.index(method)}", label=f"{method}, batch {batch}")
         axes.set_xscale("log")
+        ticker = need("matplotlib.ticker", "Budget.plot")
+        axes.xaxis.set_major_formatter(ticker.LogFormatter())  # 20, not 2 x 10^1
+        axes.xaxis.set_minor_formatter(ticker.LogFormatter())
         metric = self._table.metric
         return finish_axes(axes, self._table.about, "seconds of training; dashed: fit through bp",
                            metric.label + (" %" if metric.percent else ""))
