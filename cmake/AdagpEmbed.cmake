@@ -15,5 +15,9 @@ function(adagp_embed outputs header table)
             -DNAMESPACE=adagp::${_folder} -DTABLE=${table} "-DFILES=${_joined}" -P ${_script}
     DEPENDS ${_files} ${_script}
     VERBATIM)
+  if(ADAGP_PYTHON_PACKAGE)  # python/ compiles the file in a target of its own
+    add_custom_target(adagp_${table} DEPENDS ${_output})
+    set_property(GLOBAL APPEND PROPERTY ADAGP_EMBEDDED adagp_${table})
+  endif()
   set(${outputs} ${${outputs}} ${_output} PARENT_SCOPE)
 endfunction()
