@@ -245,6 +245,9 @@ class Plan:
     def image_side(self) -> int:
         """Of the batch in hand; 0: as the data is."""
         self._sides_asked = True
+        return self._side_in_hand()
+
+    def _side_in_hand(self) -> int:
         return self._plan.shape(self.epoch, self.position)[0]
 
     @property
@@ -300,7 +303,7 @@ class Plan:
         """Around a forward pass: on small images of ``low-res`` batch norms keep their running
         statistics, which are of whole images, as evaluation is. Else it does nothing."""
         moves = self._settings.get("low_res.move_statistics", False)
-        kept = "low-res" in self.method and self.image_side != 0 and not moves
+        kept = "low-res" in self.method and self._side_in_hand() != 0 and not moves
         return norms_kept(model) if kept else nullcontext()
 
     def batches(self, loader: Any, device: Any = None) -> Iterator[Any]:

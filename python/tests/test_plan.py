@@ -335,6 +335,16 @@ def test_norms_keep_their_statistics_on_small_images():
     assert moved == {8: False, 0: True} and norm.momentum == 0.1
 
 
+def test_keeping_norms_does_not_make_images_smaller():
+    plan = plan_of("low-res", schedule="1:1")
+    for _ in plan:
+        plan.begin_batch()
+        with plan.norms(torch.nn.BatchNorm2d(3)):
+            pass
+    with pytest.raises(adagp.UsageError, match="its images were not made smaller"):
+        plan.next_epoch()
+
+
 @pytest.mark.parametrize("stop", [5, 7])
 def test_naming_the_epoch_after_a_restart_keeps_the_position(stop):
     whole = run(plan_of("bp", epochs=2))
