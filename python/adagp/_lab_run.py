@@ -25,13 +25,14 @@ from ._lab_job import (
     seed_all,
 )
 from ._lab_records import PROBE_EVERY, TrainRecords, mean_probes, write_layers
-from ._lab_setting import LOSS_LIMIT, TRIED, cross_entropy
+from ._lab_setting import LOSS_LIMIT, TRIED
 from ._progress import Progress
 from .errors import DivergedError, UsageError
 from .writer import RunWriter
 
 if TYPE_CHECKING:
     import torch
+
 
 class Training:
     """A network, its optimizer and what a method needs, at a place in the run."""
@@ -49,6 +50,7 @@ class Training:
         self.processor_seconds = 0.0
         self.examples: float = 0  # that steps have seen; NaN: not counted
         self.best = -math.inf
+        self.first_loss = 1.0  # of the untrained network, from warm_up
         self.prediction: Any = None
         sampler: Any = self.plan
         self._schedule = _core.Schedule(
@@ -85,9 +87,11 @@ class Training:
         losses = self.setting.loss(self._outputs(inputs), targets)
         return self.plan.loss(losses.float() if losses.is_floating_point() else losses)
 
-    def _mean_loss(self, inputs: Any, targets: Any) -> torch.Tensor:
+    def _mean_loss(self, inputs: Any, targets: Any, means: list[torch.Tensor]) -> torch.Tensor:
+        """Also added to `means`."""
         losses = self.setting.loss(self._outputs(inputs), targets)
         _check_one_each("loss", losses, len(targets))
+        means.append(losses.detach().mean())
         mean: torch.Tensor = losses.mean()
         return mean
 
@@ -146,10 +150,12 @@ class Training:
         self.examples += seen
         self.epoch += 1
         mean = float(total) / max(seen, 1)
-        if not abs(mean) <= LOSS_LIMIT:
+        # As the engine's loss_limit, and not below the scale of a loss such as squared dollars.
+        limit = LOSS_LIMIT * max(1.0, abs(self.first_loss))
+        if not abs(mean) <= limit:
             raise DivergedError(
                 f"{self.job.folder}: the training loss of epoch {self.epoch} is {mean:g}, and more "
-                f"than {LOSS_LIMIT:g} is divergence; lower the learning rate (optimizer=)"
+                f"than {limit:g} is divergence; lower the learning rate (optimizer=)"
             )
         return mean
 
@@ -226,49 +232,27 @@ class Training:
         weights = copy.deepcopy(self.model.state_dict())
         optimizer = copy.deepcopy(self.optimizer.state_dict())
         self.model.train()
+        losses: list[torch.Tensor] = []
         for side, count in shapes:
             part = map_images(inputs[:count], partial(shrunk, side=side))
-            forward = partial(self._mean_loss, part, targets[:count])
+            forward = partial(self._mean_loss, part, targets[:count], losses)
             if self.prediction is not None:
                 self.prediction.warm_up(forward)
             else:
                 forward().backward()  # type: ignore[no-untyped-call]
             self.optimizer.step()
             self.optimizer.zero_grad(set_to_none=True)
+        self.first_loss = float(losses[0])
         self.optimizer.load_state_dict(optimizer)
         self.model.load_state_dict(weights)
 
     def try_out(self) -> None:
         """A step of every size and a test batch on a few examples, or the error of the first part
         that cannot be done."""
-        for loader in (self.setting.train_loader, self.setting.test_loader):
-            self._check_labels(_first_examples(loader, TRIED))
         self.warm_up(TRIED)
         self.model.eval()
-        self._test_batch(_first_examples(self.setting.test_loader, TRIED))
-
-    def _check_labels(self, batch: Any) -> None:
-        """On a GPU a label that is no class ends the process."""
-        import torch
-
-        inputs, targets = pair_of(batch)
-        whole = isinstance(targets, torch.Tensor) and not targets.is_floating_point()
-        if self.setting.loss is not cross_entropy or not whole:
-            return
-        self.model.eval()
-        with torch.no_grad():
-            outputs = self._outputs(inputs.to(self.setting.device))
-        if not isinstance(outputs, torch.Tensor):
-            raise UsageError(
-                f"loss: the network gives a {type(outputs).__name__}, and cross entropy needs a "
-                "tensor; give loss= and score= functions of (outputs, targets)"
-            )
-        low, high = int(targets.min()), int(targets.max())
-        if outputs.ndim > 1 and not 0 <= low <= high < outputs.shape[1]:
-            raise UsageError(
-                f"targets: labels {low} to {high}, and the network has {outputs.shape[1]} outputs: "
-                f"expected 0 to {outputs.shape[1] - 1}"
-            )
+        loader = self.setting.test_loader  # whose images may differ in size: its batch is of one
+        self._test_batch(_first_examples(loader, min(TRIED, loader.batch_size or TRIED)))
 
     def state(self) -> dict[str, Any]:
         names = ("epoch", "step", "bp_batches", "gp_batches", "examples", "seconds",

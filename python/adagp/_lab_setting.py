@@ -14,7 +14,12 @@ from ._arguments import whole
 from ._batch_tensors import map_images, shrunk
 from ._extras import need
 from ._lab_costs import Costs
-from ._lab_identity import data_identity, digest, groups_identity, network_identity
+from ._lab_identity import (
+    data_identity,
+    function_identity,
+    groups_identity,
+    network_identity,
+)
 from ._lab_job import PREDICTING, Setting, first_model, pair_of
 from ._toml import settings_pairs
 from .errors import Error, UsageError
@@ -80,15 +85,22 @@ def make_setting(asked: Asked) -> Setting:
             )
     settings, options = _policy_apart(asked)
     device = asked.device or ("cuda" if torch.cuda.is_available() else "cpu")
-    inputs = _first_inputs(asked.train_loader)
+    inputs, targets = _first_batch(asked.train_loader)
     square = inputs.ndim == 4 and inputs.shape[-1] == inputs.shape[-2]
     side = int(inputs.shape[-1]) if square else None
-    forward = partial(_forward_error, _on_device(model, device), device, asked.precision, inputs)
-    if (error := forward(0)) is not None:
+    forward = partial(_outputs, _on_device(model, device), device, asked.precision, inputs[:2])
+    try:
+        outputs = forward(0)
+    except Exception as error:
         kind = f"{inputs.dtype} of shape {tuple(inputs.shape)}"
         raise UsageError(
             f"train_loader: the network does not take its inputs ({kind}): {one_line(error)}"
         ) from error
+    data = {}
+    for name, loader in (("train", asked.train_loader), ("test", asked.test_loader)):
+        data[f"{name}_data"], seen = _looked_at(f"{name}_loader", loader)
+        if asked.loss is None:
+            _check_labels(f"{name}_loader", outputs, seen)
     sides = _method_sides(asked, forward, inputs, batch, side, settings)
     costs = Costs(model, inputs[0], sides)
     if "adagp" in asked.methods:
@@ -99,13 +111,12 @@ def make_setting(asked: Asked) -> Setting:
         "optimizer": f"{type(made).__name__} {sorted(made.defaults.items(), key=str)}",
         "parameter_groups": groups_identity(model, made),
         "loss": getattr(asked.loss, "__qualname__", "") or ("own" if asked.loss else "cross entropy"),
-        "loss_code": digest(asked.loss),
+        "loss_code": function_identity(asked.loss, outputs, targets[:2].to(device)),
         "score": getattr(asked.score, "__qualname__", "") or ("own" if asked.score else "top1"),
-        "score_code": digest(asked.score),
+        "score_code": function_identity(asked.score, outputs, targets[:2].to(device)),
         "train_examples": str(len(asked.train_loader.dataset)),
-        "train_data": data_identity(asked.train_loader),
         "test_examples": str(len(asked.test_loader.dataset)),
-        "test_data": data_identity(asked.test_loader),
+        **data,
         "parameters": str(sum(p.numel() for p in model.parameters())),
     }
     setting = Setting(
@@ -140,6 +151,7 @@ def _checked_loaders(asked: Asked) -> int:
         if len(loader.dataset) == 0:
             raise UsageError(f"{name}: its data set has no examples")
     loader = asked.train_loader
+    _check_sampler(loader)
     batch = loader.batch_size or getattr(loader.batch_sampler, "batch_size", None)
     if not batch:
         raise UsageError("train_loader: its batch size is not known; make it with batch_size=")
@@ -149,6 +161,25 @@ def _checked_loaders(asked: Asked) -> int:
             "examples; batches are whole: give a smaller batch_size"
         )
     return int(batch)
+
+
+def _check_sampler(loader: Any) -> None:
+    """Methods choose the examples: a sampler that leaves some out is not obeyed."""
+    from torch.utils.data import RandomSampler, SequentialSampler
+
+    sampler = getattr(loader.batch_sampler, "sampler", loader.sampler)
+    name = type(sampler).__name__
+    if hasattr(sampler, "__len__") and len(sampler) != len(loader.dataset):
+        raise UsageError(
+            f"train_loader: its sampler {name} gives {len(sampler)} of {len(loader.dataset)} "
+            "examples, and methods choose among all; give a data set of the wanted examples, as "
+            "torch.utils.data.Subset(dataset, numbers)"
+        )
+    if not isinstance(sampler, (RandomSampler, SequentialSampler)):
+        warnings.warn(
+            f"train_loader: its sampler {name} is not used: methods choose the examples",
+            stacklevel=5,
+        )
 
 
 def _checked_model(model_fn: Any) -> Any:
@@ -178,6 +209,11 @@ def _checked_model(model_fn: Any) -> Any:
         raise UsageError(
             "model_fn: it returned the same weights twice; every run begins with new ones: make the "
             "network inside the function"
+        )
+    if any(torch.nn.parameter.is_lazy(p) for p in model.parameters()):
+        raise UsageError(
+            "model_fn: the network has lazy layers without weights; run a batch through it inside "
+            "the function"
         )
     if any(p.is_meta for p in model.parameters()):
         raise UsageError("model_fn: the network is on the meta device; it has no weights to train")
@@ -236,8 +272,8 @@ def _policy_apart(asked: Asked) -> tuple[dict[str, Any], dict[str, Any]]:
     return rest, {key.removeprefix("policy."): v for key, v in keys.items()}
 
 
-def _first_inputs(loader: Any) -> Any:
-    """Inputs of the first examples, as the loader puts them together."""
+def _first_batch(loader: Any) -> tuple[Any, Any]:
+    """(inputs, targets) of the first examples, as the loader puts them together."""
     torch = need("torch", "adagp.compare")
     count = min(TRIED, len(loader.dataset))
     try:
@@ -253,11 +289,43 @@ def _first_inputs(loader: Any) -> Any:
                 f"train_loader: its {name} are a {type(part).__name__}, expected a tensor: let the "
                 "data set or collate_fn give numbers"
             )
-    return inputs
+    return inputs, targets
+
+
+def _looked_at(name: str, loader: Any) -> tuple[str, list[Any]]:
+    """(identity, targets) of some examples of a data set."""
+    try:
+        return data_identity(loader)
+    except Error:
+        raise
+    except Exception as error:
+        raise UsageError(
+            f"{name}: an example of its data set cannot be read: {one_line(error)}"
+        ) from error
+
+
+def _check_labels(name: str, outputs: Any, targets: list[Any]) -> None:
+    """For cross entropy. On a GPU a label that is no class ends the process."""
+    import torch
+
+    if not isinstance(outputs, torch.Tensor):
+        raise UsageError(
+            f"loss: the network gives a {type(outputs).__name__}, and cross entropy needs a "
+            "tensor; give loss= and score= functions of (outputs, targets)"
+        )
+    for part in targets:
+        if not isinstance(part, torch.Tensor) or part.is_floating_point() or outputs.ndim < 2:
+            return
+    low, high = min(int(t.min()) for t in targets), max(int(t.max()) for t in targets)
+    if not 0 <= low <= high < outputs.shape[1]:
+        raise UsageError(
+            f"{name}: targets: labels {low} to {high}, and the network has {outputs.shape[1]} "
+            f"outputs: expected 0 to {outputs.shape[1] - 1}"
+        )
 
 
 def _method_sides(
-    asked: Asked, forward: Callable[[int], Exception | None], inputs: Any, batch: int,
+    asked: Asked, forward: Callable[[int], Any], inputs: Any, batch: int,
     side: int | None, settings: dict[str, Any],
 ) -> set[int]:  # fmt: skip
     """The sides of small images of all methods. A method with a side that the network does not
@@ -270,12 +338,14 @@ def _method_sides(
             why = f"it changes the size of square images, and the inputs are of shape {shape}"
         else:
             sides = _sides(name, asked.train_loader, batch, side, settings)
-            failed = [(small, e) for small in sorted(sides) if (e := forward(small)) is not None]
-            if failed:
-                why = (
-                    f"it trains on images of side {failed[0][0]}, and the network does not take "
-                    f"those ({one_line(failed[0][1])})"
-                )
+            for small in sorted(sides, reverse=True):  # of several the smallest is named
+                try:
+                    forward(small)
+                except Exception as error:  # networks refuse in their own ways
+                    why = (
+                        f"it trains on images of side {small}, and the network does not take "
+                        f"those ({one_line(error)})"
+                    )
         if not why:
             found |= sides
         elif asked.may_leave_out:
@@ -289,8 +359,10 @@ def _method_sides(
 def _sides(
     name: str, loader: Any, batch: int, side: int | None, settings: dict[str, Any]
 ) -> set[int]:
-    plan = Plan(name, loader.dataset, batch_size=batch, epochs=10, side=side or 0,
-                settings=settings)  # fmt: skip
+    with warnings.catch_warnings():  # the plans of the runs warn
+        warnings.simplefilter("ignore")
+        plan = Plan(name, loader.dataset, batch_size=batch, epochs=10, side=side or 0,
+                    settings=settings)  # fmt: skip
     return {small for small, _ in plan.shapes() if small}
 
 
@@ -301,24 +373,19 @@ def _on_device(model: Any, device: Any) -> Any:
         raise UsageError(f"device: {device!r}: {one_line(error)}") from error
 
 
-def _forward_error(
-    model: Any, device: Any, precision: str, inputs: Any, side: int
-) -> Exception | None:
-    """What the network says to two of these images at a side; 0: as they are."""
+def _outputs(model: Any, device: Any, precision: str, inputs: Any, side: int) -> Any:
+    """Of the network for these images at a side; 0: as they are."""
     import torch
 
     training = model.training
     model.eval()
     try:
-        images = map_images(inputs[:2].to(device), lambda large: shrunk(large, side))
+        images = map_images(inputs.to(device), lambda large: shrunk(large, side))
         kind = torch.device(device).type
         with torch.no_grad(), torch.autocast(kind, torch.bfloat16, enabled=precision == "bf16"):
-            model(images)
-    except Exception as error:  # networks refuse in their own ways
-        return error
+            return model(images)
     finally:
         model.train(training)
-    return None
 
 
 def predictor_macs(model: Any, optimizer: Any) -> float:

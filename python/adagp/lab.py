@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from os import PathLike
@@ -15,8 +15,8 @@ from ._extras import need
 from ._lab_costs import equal_cost_epochs, planned_cost, scheduled_cost
 from ._lab_job import PREDICTING, Job, Setting, make_plan, pair_of
 from ._lab_run import Training, train_run
-from ._progress import Progress
 from ._lab_setting import Asked, make_setting, one_line, seeds_of
+from ._progress import Progress
 from .errors import DataError, DivergedError, Error, UsageError
 from .results import Budget, Comparison, runs
 from .writer import RunWriter, finished_run
@@ -114,6 +114,7 @@ def compare(
     >>> r = adagp.compare(resnet18, train, test, epochs=15)  # doctest: +SKIP
     >>> r.verdict                                            # doctest: +SKIP
     """
+    _check_kinds(methods, folder, settings)
     chosen = _with_controls([methods] if isinstance(methods, str) else methods)
     epochs = whole(epochs, "epochs", 1)
     if equal not in ("cost", "epochs"):
@@ -142,6 +143,16 @@ def compare(
     comparison = found.compare(asked.methods)
     comparison.save(folder)
     return comparison
+
+
+def _check_kinds(methods: Any, folder: Any, settings: Any) -> None:
+    for name, given, kind, expected in (
+        ("methods", methods, Iterable, "a name or a list of names"),
+        ("folder", folder, (str, PathLike), "a path"),
+        ("settings", settings or {}, Mapping, 'a dict, as {"stored_loss.power": 2}'),
+    ):
+        if not isinstance(given, kind):
+            raise UsageError(f"{name}: got {given!r}, expected {expected}")
 
 
 def _with_controls(methods: Iterable[str]) -> list[str]:
@@ -224,7 +235,8 @@ class DryRun:
         ]
         done = sum(row["finished"] for row in self.rows)
         total = (
-            f"{len(self.rows)} runs{f', {done} of them finished' if done else ''}, about {self.seconds / 60:.1f} minutes of training, "
+            f"{len(self.rows)} runs{f', {done} of them finished' if done else ''}, "
+            f"about {self.seconds / 60:.1f} minutes of training, "
             f"{self.megabytes:.0f} MB of run folders"
         )
         return "\n".join([head, *lines, total])

@@ -2,12 +2,13 @@
 
 import re
 import warnings
+from functools import partial
 
 import pytest
 import torch
-from torch import nn
+from torch import Tensor, nn
 from torch.nn import functional as F
-from torch.utils.data import DataLoader, TensorDataset
+from torch.utils.data import DataLoader, SubsetRandomSampler, TensorDataset, WeightedRandomSampler
 
 import adagp
 from adagp import _lab_setting
@@ -42,6 +43,7 @@ def data(examples=40, seed=1, dtype=torch.float32):
     return TensorDataset(torch.randn(examples, 3, 8, 8, generator=generator).to(dtype), labels)
 
 
+X, Y = data().tensors
 TRAIN, TEST = DataLoader(data(), batch_size=10), DataLoader(data(20, 2), batch_size=10)
 
 
@@ -127,6 +129,124 @@ def test_what_changes_in_every_call_does_not_refuse_a_run(tmp_path):
     assert adagp.Run(tmp_path / "bp-1ep-b10-seed0").config["train_data"] == "other in every call"
 
 
+class Scaled(nn.Module):
+    """Its text shows neither its scale nor its activation."""
+
+    def __init__(self, scale=1.0):
+        super().__init__()
+        self.scale, self.net = scale, network()
+
+    def forward(self, x):
+        return torch.relu(self.net(x)) * self.scale
+
+
+class ScaledTanh(Scaled):
+    def forward(self, x):
+        return torch.tanh(self.net(x)) * self.scale
+
+
+ScaledTanh.__name__ = ScaledTanh.__qualname__ = "Scaled"
+
+
+class Power(nn.Module):
+    def __init__(self, power):
+        super().__init__()
+        self.power = power
+
+    def forward(self, outputs, targets):
+        return F.cross_entropy(outputs, targets, reduction="none") ** self.power
+
+
+def smoothed(share):
+    return nn.CrossEntropyLoss(reduction="none", label_smoothing=share)
+
+
+@pytest.mark.parametrize(("key", "first", "second"), [
+    ("network", {"make": Scaled}, {"make": lambda: Scaled(2.0)}),
+    ("network", {"make": Scaled}, {"make": ScaledTanh}),
+    ("loss_code", {"loss": smoothed(0.0)}, {"loss": smoothed(0.3)}),
+    ("loss_code", {"loss": Power(1)}, {"loss": Power(2)}),
+])  # fmt: skip
+def test_what_a_modules_text_does_not_show_is_known(tmp_path, key, first, second):
+    compare(tmp_path, **first)
+    with pytest.raises(adagp.UsageError, match=rf"another configuration \([^)]*\b{key}\b"):
+        compare(tmp_path, **second)
+
+
+HISTORY: list[float] = []
+size = 3
+
+
+def with_history(outputs, targets):
+    losses = F.cross_entropy(outputs, targets, reduction="none")
+    HISTORY.append(losses.detach().mean().item())
+    return losses
+
+
+def with_attribute(outputs, targets):
+    assert isinstance(outputs, Tensor) and outputs.size()
+    return F.cross_entropy(outputs, targets, reduction="none")
+
+
+@pytest.mark.parametrize(("first", "second"), [
+    ({"loss": Power(1)}, {"loss": Power(1)}),
+    ({"loss": partial(F.cross_entropy, reduction="none")},) * 2,
+    ({"loss": with_history},) * 2,
+    ({"loss": with_attribute},) * 2,
+])  # fmt: skip
+def test_the_same_again_is_used_again(tmp_path, monkeypatch, first, second):
+    compare(tmp_path, **first)
+    monkeypatch.setitem(globals(), "size", 4)  # outputs.size() does not name this one
+    compare(tmp_path, **second)
+
+
+def in_a_cell(activation, line):
+    """A network and a loss as a notebook defines them."""
+    cell = f"""class Net(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.out = torch.nn.Linear(192, 4)
+    def forward(self, x):
+        return self.out(torch.{activation}(x.flatten(1)))
+
+def loss(outputs, targets):
+    return cross_entropy(outputs, targets, reduction="none") * (1 if "a" in {{"a", "b"}} else 2)
+"""
+    names = {"torch": torch, "cross_entropy": F.cross_entropy, "__name__": "__main__"}
+    exec(compile("\n" * line + cell, f"<cell {line}>", "exec"), names)
+    return {"make": names["Net"], "loss": names["loss"]}
+
+
+def test_a_cell_that_is_run_again(tmp_path):
+    compare(tmp_path, **in_a_cell("relu", 1))
+    compare(tmp_path, **in_a_cell("relu", 9))
+    with pytest.raises(adagp.UsageError, match=r"another configuration \(network\)"):
+        compare(tmp_path, **in_a_cell("tanh", 1))
+
+
+def test_a_sampler_that_leaves_examples_out_is_refused(tmp_path):
+    half = DataLoader(data(), batch_size=10, sampler=SubsetRandomSampler(range(20)))
+    with pytest.raises(adagp.UsageError, match="SubsetRandomSampler gives 20 of 40 .*Subset"):
+        compare(tmp_path, train=half)
+    weighted = DataLoader(data(), batch_size=10, sampler=WeightedRandomSampler([1.0] * 40, 40))
+    with pytest.warns(UserWarning, match="its sampler WeightedRandomSampler is not used"):
+        compare(tmp_path, train=weighted, dry_run=True)
+
+
+def test_test_images_may_differ_in_size(tmp_path):
+    images = [(torch.ones(3, 8, 8 + i), i % 4) for i in range(4)]
+    compare(tmp_path, test=DataLoader(images, batch_size=1))
+    assert adagp.Run(tmp_path / "bp-1ep-b10-seed0").finished
+
+
+def test_a_large_loss_from_the_beginning_is_no_divergence(tmp_path):
+    prices = DataLoader(TensorDataset(X, 3e5 + X.mean((1, 2, 3))), batch_size=10)
+    compare(tmp_path, lambda: network(classes=1), prices, prices,
+            score=lambda o, t: -(o[:, 0] - t).abs(),
+            loss=lambda o, t: (o[:, 0] - t) ** 2, optimizer=torch.optim.Adam)  # fmt: skip
+    assert adagp.Run(tmp_path / "bp-1ep-b10-seed0").finished
+
+
 @pytest.mark.parametrize("score", [lambda o, t: (o.argmax(1) == t).float().mean() * 100,
                                    lambda o, t: 34.4])  # fmt: skip
 def test_a_score_of_the_whole_batch_is_refused(tmp_path, score):
@@ -193,14 +313,15 @@ def loader_of(*tensors, **options):
     return DataLoader(TensorDataset(*tensors), batch_size=10, **options)
 
 
-X, Y = data().tensors
 TEXTS = DataLoader([(x, "cat") for x in X], batch_size=10)
 
 
 @pytest.mark.parametrize(("options", "text"), [
     ({"train": loader_of((X * 9).to(torch.uint8), Y)}, "train_loader: .*torch.uint8"),
     ({"train": loader_of(X.double(), Y)}, "train_loader: .*torch.float64"),
-    ({"train": loader_of(X, Y + 3)}, "labels 3 to 6, and the network has 4 outputs"),
+    ({"train": loader_of(X, Y + 3)}, "train_loader: targets: labels 3 to 6, and .* 4 outputs"),
+    ({"train": loader_of(X, Y.sort().values + (torch.arange(40) == 39))}, "labels 0 to 4"),
+    ({"make": lambda: nn.Sequential(nn.Flatten(), nn.LazyLinear(4))}, "lazy layers"),
     ({"train": TEXTS}, "train_loader: its targets are a tuple"),
     ({"test": loader_of(X, Y + 3)}, "labels 3 to 6"),
     ({"train": loader_of(X, Y, Y)}, r"a list of 3 instead of \(inputs, targets\)"),
@@ -224,6 +345,8 @@ TEXTS = DataLoader([(x, "cat") for x in X], batch_size=10)
     ({"epochs": "2"}, "epochs is '2', expected a whole number"),
     ({"seeds": "3"}, "seeds: got '3'"),
     ({"device": "cuda:99"}, "device: 'cuda:99'"),
+    ({"methods": 3}, "methods: got 3, expected a name or a list"),
+    ({"settings": [1]}, "settings: got .1., expected a dict"),
 ])  # fmt: skip
 @pytest.mark.parametrize("dry_run", [False, True])
 def test_what_cannot_be_trained_is_refused_before_the_first_run(tmp_path, options, text, dry_run):
@@ -238,6 +361,11 @@ def test_torchs_error_is_the_cause(tmp_path):
     assert isinstance(error.value.__cause__, RuntimeError)
 
 
+def test_no_folder():
+    with pytest.raises(adagp.UsageError, match="folder: got None, expected a path"):
+        compare(None)
+
+
 def test_a_file_in_place_of_the_folder(tmp_path):
     (tmp_path / "a").write_text("")
     with pytest.raises(adagp.DataError, match="a: is a file"):
@@ -245,8 +373,8 @@ def test_a_file_in_place_of_the_folder(tmp_path):
 
 
 def test_a_loss_over_the_limit_is_divergence(tmp_path):
-    with pytest.raises(adagp.DivergedError, match="more than 10000 is divergence"):
-        compare(tmp_path, loss=weighted(1e15), optimizer=lambda p: torch.optim.SGD(p, lr=1e-20))
+    with pytest.raises(adagp.DivergedError, match="of epoch 1 is .* is divergence"):
+        compare(tmp_path, optimizer=lambda p: torch.optim.SGD(p, lr=1e7), policy="constant")
     assert not adagp.Run(tmp_path / "bp-1ep-b10-seed0").finished
 
 
