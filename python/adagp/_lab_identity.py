@@ -9,6 +9,7 @@ import dis
 import functools
 import hashlib
 import random
+import re
 import sys
 import types
 from collections.abc import Callable, Iterator, Mapping
@@ -37,6 +38,11 @@ def digest(*parts: Any, level: int = _ALL) -> str:
     return state.hexdigest()[:16]
 
 
+def steady_text(value: Any) -> str:
+    """Its repr without addresses, which are others in every process."""
+    return re.sub(r" at 0x[0-9a-fA-F]+", "", repr(value))
+
+
 def network_identity(make_model: Callable[[int], Any], seeds: list[int]) -> dict[int, Any]:
     """By seed: the network (text, code of its classes, attributes), its first weights."""
     found = {seed: _of_network(make_model(seed)) for seed in seeds}
@@ -47,7 +53,7 @@ def network_identity(make_model: Callable[[int], Any], seeds: list[int]) -> dict
 
 def _of_network(model: Any) -> dict[str, str]:
     classes, attributes = _module_parts(model)
-    network = digest(repr(model), digest(classes, level=_CODE), digest(attributes, level=_VALUES))
+    network = digest(steady_text(model), digest(classes, level=_CODE), digest(attributes, level=_VALUES))
     return {"network": network, "first_weights": digest(model.state_dict())}
 
 
@@ -166,7 +172,7 @@ class _Feeder:
         elif isinstance(value, list):
             nested("list", value)
         elif hasattr(value, "state_dict") and hasattr(value, "named_parameters"):
-            nested("network", (repr(value), *_module_parts(value), value.state_dict()))
+            nested("network", (steady_text(value), *_module_parts(value), value.state_dict()))
         elif level == _ALL:
             nested("object", (type(value), getattr(value, "__dict__", None)))
         else:

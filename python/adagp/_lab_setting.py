@@ -19,6 +19,7 @@ from ._lab_identity import (
     function_identity,
     groups_identity,
     network_identity,
+    steady_text,
 )
 from ._lab_job import PREDICTING, Setting, first_model, pair_of
 from ._toml import settings_pairs
@@ -108,7 +109,7 @@ def make_setting(asked: Asked) -> Setting:
     names = {
         "model": type(model).__name__,
         "data": asked.data or type(asked.train_loader.dataset).__name__,
-        "optimizer": f"{type(made).__name__} {sorted(made.defaults.items(), key=str)}",
+        "optimizer": f"{type(made).__name__} {steady_text(sorted(made.defaults.items(), key=str))}",
         "parameter_groups": groups_identity(model, made),
         "loss": getattr(asked.loss, "__qualname__", "") or ("own" if asked.loss else "cross entropy"),
         "loss_code": function_identity(asked.loss, outputs, targets[:2].to(device)),

@@ -224,6 +224,19 @@ def test_a_cell_that_is_run_again(tmp_path):
         compare(tmp_path, **in_a_cell("tanh", 1))
 
 
+def test_a_text_with_an_address_is_the_same_in_the_next_process(tmp_path):
+    kept = []
+
+    class Printed(Scaled):
+        def extra_repr(self):
+            kept.append(object())  # so that no address comes twice
+            return f"hook={kept[-1]}"
+
+    compare(tmp_path, make=Printed)
+    assert adagp.Run(tmp_path / "bp-1ep-b10-seed0").config["network"] != "other in every call"
+    compare(tmp_path, make=Printed)
+
+
 def test_a_sampler_that_leaves_examples_out_is_refused(tmp_path):
     half = DataLoader(data(), batch_size=10, sampler=SubsetRandomSampler(range(20)))
     with pytest.raises(adagp.UsageError, match="SubsetRandomSampler gives 20 of 40 .*Subset"):
