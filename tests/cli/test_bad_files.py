@@ -224,6 +224,11 @@ def test_pipes_in_a_run_folder_are_refused(finished, tmp_path):
         kept.rename(folder / name)
 
 
+def test_a_pipe_in_a_folder_of_packed_data_is_refused(tmp_path):
+    os.mkfifo(tmp_path / "train.safetensors")
+    assert f"{tmp_path / 'train.safetensors'}: is a pipe, expected a file" in train_on("packed", tmp_path)
+
+
 def test_a_pipe_among_the_checkpoints_is_passed_over(finished, tmp_path):
     folder = shutil.copytree(finished, tmp_path / "run")
     (folder / "summary.json").unlink()

@@ -2,6 +2,7 @@
 
 import csv
 import json
+import os
 import random
 import signal
 
@@ -120,6 +121,10 @@ def test_a_point_that_diverges_is_a_result_and_not_tried_again(tmp_path):
     assert (good["diverged"], bad["diverged"]) == (0, 1)
     assert good["top1_mean"] > 0 and bad["top1_mean"] is None and not bad["front"]
     assert "diverged before" in adagp(*command).stderr
+    note, = folder.rglob("diverged.txt")
+    note.unlink()
+    os.mkfifo(note)
+    assert f"{note}: is a pipe, expected a file" in adagp(*command, code=3).stderr
 
 
 def test_cheap_points_run_first(tmp_path):

@@ -10,6 +10,7 @@
 #include "adagp/core/error.h"
 #include "adagp/core/interrupt.h"
 #include "adagp/core/log.h"
+#include "adagp/core/special_files.h"
 #include "adagp/core/text.h"
 #include "adagp/experiment/runs.h"
 #include "adagp/method/equal_time.h"
@@ -22,6 +23,7 @@ namespace {
 core::fs::path diverged_file(const core::fs::path& folder) {
   return folder / "diverged.txt";
 }
+constexpr uintmax_t kMostNoteBytes = 1 << 20;
 
 using Summaries = std::map<std::string, report::Summary>;  // by folder
 
@@ -63,7 +65,7 @@ JobResult run_job(const Job& job, TaskCache& tasks, const RunListOptions& option
   const core::fs::path note = diverged_file(folder);
   if (options.keep_diverged && !options.overwrite && core::fs::exists(note)) {
     core::log_info(what + ": diverged before");
-    return {std::nullopt, core::trim(core::read_file(note)), true};
+    return {std::nullopt, core::trim(core::read_regular_file(note, kMostNoteBytes)), true};
   }
   if (job.seconds_of &&
       !(results.contains(job.seconds_of->bp) && results.contains(job.seconds_of->other))) {
@@ -99,11 +101,10 @@ JobResult run_job(const Job& job, TaskCache& tasks, const RunListOptions& option
 }  // namespace
 
 std::vector<int64_t> seeds_from(int64_t first, int64_t count) {
-  constexpr int64_t kMost = std::numeric_limits<int64_t>::max();
-  if (first > kMost - count) {
+  const int64_t most = std::numeric_limits<int64_t>::max() - (count - 1);
+  if (first > most) {
     throw UsageError(core::cat("--seed ", first, " and --seeds ", count,
-                               ": the last seed is too large; expected --seed up to ",
-                               kMost - count));
+                               ": the last seed is too large; expected --seed up to ", most));
   }
   std::vector<int64_t> seeds(static_cast<size_t>(count));
   std::iota(seeds.begin(), seeds.end(), first);

@@ -8,6 +8,7 @@
 #include "adagp/core/files.h"
 #include "adagp/core/foreign_json.h"
 #include "adagp/core/log.h"
+#include "adagp/core/special_files.h"
 #include "adagp/core/text.h"
 #include "adagp/data/sets/dataset.h"
 #include "adagp/data/sets/splits.h"
@@ -23,6 +24,12 @@ constexpr int64_t kMostUnnamed = 1 << 20;  // classes that get their number as a
 
 [[noreturn]] void throw_packed(const io::SafeTensors& file, const std::string& what) {
   throw DataError("data: packed: " + file.file_name() + ": " + what);
+}
+
+io::SafeTensors read_member(const Config& config, const char* name) {
+  const fs::path file = fs::path(config.dir) / name;
+  core::require_regular_file(file);
+  return io::SafeTensors::read(file);
 }
 
 bool has_entry(const io::SafeTensors& file, const std::string& name) {
@@ -99,10 +106,10 @@ Splits open_packed(const Config& config) {
   }
   Splits splits;
   if (fs::is_directory(config.dir)) {
-    const auto train = io::SafeTensors::read(fs::path(config.dir) / "train.safetensors");
+    const auto train = read_member(config, "train.safetensors");
     splits.train = read_half(train, "", config.limit);
     splits.classes = read_classes(train);
-    const auto test = io::SafeTensors::read(fs::path(config.dir) / "test.safetensors");
+    const auto test = read_member(config, "test.safetensors");
     splits.test = read_half(test, "", config.test_limit);
   } else {
     const auto file = io::SafeTensors::read(config.dir);
