@@ -40,10 +40,10 @@ double seconds(const std::string& text) {
   return value;
 }
 
-double positive(const std::string& name, const std::string& text, double most) {
+double number(const std::string& name, const std::string& text, double least, double most) {
   double value = 0;
-  if (!core::parse_number(text, value) || !(value > 0 && value <= most)) {
-    refuse(core::cat(name, "='", text, "' is no number above 0 and up to ", most));
+  if (!core::parse_number(text, value) || !(value >= least && value <= most)) {
+    refuse(core::cat(name, "='", text, "' is no number from ", least, " to ", most));
   }
   return value;
 }
@@ -100,11 +100,11 @@ const std::vector<Word>& words() {
       {"copy-bandwidth", "1e8",
        "for experiments, gloo alone: copies exchange as over links of so many bytes per second",
        [](Spec& spec, const std::string& text) {
-         spec.copy_bandwidth = positive("copy-bandwidth", text, 1e15);
+         spec.copy_bandwidth = number("copy-bandwidth", text, 1, 1e15);
        }},
       {"copy-latency", "1e-4", "likewise: seconds of each message between copies",
        [](Spec& spec, const std::string& text) {
-         spec.copy_latency = positive("copy-latency", text, 10);
+         spec.copy_latency = number("copy-latency", text, 1e-9, 10);
        }},
       {"trace", "ops", "writes when each op of a pipeline ran: ops.0.json, ..., for Perfetto",
        [](Spec& spec, const std::string& text) { spec.trace = text; }},
