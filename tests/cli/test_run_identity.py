@@ -56,6 +56,17 @@ def test_a_checkpoint_of_another_run_is_refused(other, words, first, tmp_path):
     assert contents(folder) == before
 
 
+def test_checkpoints_of_another_run_push_out_none_of_this_one(first, tmp_path):
+    adagp("train", *BASE, *sets(epochs=4), "-o", tmp_path / "other")
+    folder = unfinished(first, tmp_path)
+    for file in checkpoints(tmp_path / "other"):
+        shutil.copy(file, folder / "checkpoint")
+    assert len(checkpoints(folder)) == 4
+    before = contents(folder)
+    assert "is of another run: epochs 4" in adagp("train", *BASE, "-o", folder, code=3).stderr
+    assert contents(folder) == before
+
+
 def test_a_checkpoint_of_other_data_is_refused(tmp_path):
     data = tmp_path / "all.safetensors"
 

@@ -95,6 +95,10 @@ void Checkpoints::save(const Snapshot& snapshot) const {
   state["step"] = snapshot.step;
   io::save_tensors(folder_ / file_name(snapshot.step), snapshot.tensors,
                    {{kStateKey, state.dump()}});
+  tidy();
+}
+
+void Checkpoints::tidy() const {
   std::error_code ignored;
   const auto files = checkpoint_files(folder_);
   for (size_t i = kKept; i < files.size(); ++i) core::fs::remove(files[i], ignored);

@@ -37,6 +37,9 @@ class Checkpoints {
   // The newest that can be read; a corrupt one is reported and the one before is tried. Throws
   // DataError when there are some and none can be read.
   std::optional<Snapshot> load_newest() const;
+  // Removes all but the last two: a killed process may have left more. Call it when the newest is
+  // known to be of this run; another's would take the place of one of ours.
+  void tidy() const;
 
  private:
   core::fs::path folder_;

@@ -253,8 +253,12 @@ void Trainer::resume(run::RunFolder* folder) {
   std::optional<run::Snapshot> found;
   if (folder != nullptr) data_ = task::fingerprint(*session_.task, session_.config);
   if (folder != nullptr && !folder->replaces()) {
-    found = run::Checkpoints(folder->file("checkpoint")).load_newest();
-    if (found) refuse_foreign(*found, identity(*folder), forecast());
+    const run::Checkpoints checkpoints(folder->file("checkpoint"));
+    found = checkpoints.load_newest();
+    if (found) {
+      refuse_foreign(*found, identity(*folder), forecast());
+      checkpoints.tidy();
+    }
     if (folder->shorter_epochs()) extend(*folder, forecast(), found.has_value());
   }
   session_.team->wait_for_leader();
