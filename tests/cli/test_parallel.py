@@ -195,7 +195,9 @@ def test_under_torchrun(tmp_path, alone):
 def sixty_batches(alone, tmp_path_factory):
     """A run long enough to be stopped, what one process makes of it, and how far another order of
     additions may lead away from that (parting.py)."""
-    run = [*longer(NORMS, 12), "--method", "adagp", *sets(checkpoint_every="3ba", accumulate=4)]
+    # At the default rate of 0.1 a rounding error grows to a third of a weight on some CPUs.
+    run = [*longer(NORMS, 12), "--method", "adagp",
+           *sets(checkpoint_every="3ba", accumulate=4, optim__lr=0.02)]
     plain, nudged = ([*run, "--weights", weights]
                      for weights in beginnings(NORMS, tmp_path_factory.mktemp("beginnings")))
     reference = alone(*plain)
