@@ -125,6 +125,12 @@ def plan_loader(loader: Any, sampler: Any) -> Any:
     return DataLoader(loader.dataset, batch_sampler=sampler, **same)
 
 
+def first_examples(loader: Any, most: int) -> Any:
+    """A batch of the first examples, as the loader puts them together."""
+    count = min(most, len(loader.dataset))
+    return loader.collate_fn([loader.dataset[i] for i in range(count)])
+
+
 def pair_of(batch: Any) -> tuple[Any, Any]:
     if isinstance(batch, (tuple, list)) and len(batch) == 2:
         return batch[0], batch[1]

@@ -18,6 +18,7 @@ from ._lab_job import (
     Job,
     Setting,
     WithoutPredicted,
+    first_examples,
     first_model,
     make_plan,
     pair_of,
@@ -227,7 +228,7 @@ class Training:
         everything as it was. ``most``: so many examples at most."""
         shapes = self.plan.shapes()
         examples = min(max(count for _, count in shapes), self.plan.examples, most or math.inf)
-        first = _first_examples(self.setting.train_loader, int(examples))
+        first = first_examples(self.setting.train_loader, int(examples))
         inputs, targets = pair_of(to_device(first, self.setting.device))
         weights = copy.deepcopy(self.model.state_dict())
         optimizer = copy.deepcopy(self.optimizer.state_dict())
@@ -252,7 +253,7 @@ class Training:
         self.warm_up(TRIED)
         self.model.eval()
         loader = self.setting.test_loader  # whose images may differ in size: its batch is of one
-        self._test_batch(_first_examples(loader, min(TRIED, loader.batch_size or TRIED)))
+        self._test_batch(first_examples(loader, min(TRIED, loader.batch_size or TRIED)))
 
     def state(self) -> dict[str, Any]:
         names = ("epoch", "step", "bp_batches", "gp_batches", "examples", "seconds",
@@ -273,12 +274,6 @@ class Training:
         self.examples = self.processor_seconds = math.nan  # earlier versions do not tell
         for name, value in state.items():
             setattr(self, name, value)
-
-
-def _first_examples(loader: Any, most: int) -> Any:
-    """A batch of the first examples, as the loader puts them together."""
-    count = min(most, len(loader.dataset))
-    return loader.collate_fn([loader.dataset[i] for i in range(count)])
 
 
 def _check_one_each(name: str, values: Any, examples: int) -> None:

@@ -21,7 +21,7 @@ from ._lab_identity import (
     network_identity,
     steady_text,
 )
-from ._lab_job import PREDICTING, Setting, first_model, pair_of
+from ._lab_job import PREDICTING, Setting, first_examples, first_model, pair_of
 from ._toml import settings_pairs
 from .errors import Error, UsageError
 from .plan import Plan
@@ -276,12 +276,11 @@ def _policy_apart(asked: Asked) -> tuple[dict[str, Any], dict[str, Any]]:
 def _first_batch(loader: Any) -> tuple[Any, Any]:
     """(inputs, targets) of the first examples, as the loader puts them together."""
     torch = need("torch", "adagp.compare")
-    count = min(TRIED, len(loader.dataset))
     try:
-        first = loader.collate_fn([loader.dataset[i] for i in range(count)])
+        first = first_examples(loader, TRIED)
     except Exception as error:
         raise UsageError(
-            f"train_loader: its first {count} examples make no batch: {one_line(error)}"
+            f"train_loader: its first {TRIED} examples make no batch: {one_line(error)}"
         ) from error
     inputs, targets = pair_of(first)
     for name, part in (("inputs", inputs), ("targets", targets)):
