@@ -119,7 +119,8 @@ std::string node_text(const toml::node& node) {
 
 // What a number that is not within [least, most] should have been.
 std::string range_text(const Binding::Field& field, double least, double most, double value) {
-  const bool no_most = field.high >= 0x1p63, no_least = std::isinf(field.low);
+  const bool no_most = std::isinf(field.high) || field.high == 0x1p63;  // as of a seed
+  const bool no_least = std::isinf(field.low);
   if (std::isnan(value)) return "a number";
   if (std::isinf(value) && (no_most || no_least)) return "a finite number";
   if (value < least && no_most) return "at least " + shortest(least);

@@ -52,6 +52,8 @@ TEST(Binding, NumbersAreFiniteAndInRange) {
     EXPECT_EQ(message.find('\n'), std::string::npos) << message;
   }
   EXPECT_NE(b.refused("a.rate = inf").find("expected a finite number"), std::string::npos);
+  EXPECT_NE(b.refused("shares = -1").find("expected 0 to 1"), std::string::npos);
+  EXPECT_NE(b.refused("seed = -1").find("expected at least 0"), std::string::npos);
   EXPECT_NE(b.refused("count = 4294967297").find("expected 1 to 2147483647"), std::string::npos);
   b.keys.load_toml("count = 2147483647\nseed = 9223372036854775807\na.rate = 1e308", "f.toml");
   EXPECT_EQ(count, 2147483647);
