@@ -39,9 +39,12 @@ def run_folders(folder):
 
 
 def names(folder):
-    """Of all files; those of TensorBoard have the time in their names."""
+    """Of all files; those of TensorBoard have the time in their names. A half-written report of compare and
+    sweep stays beside the whole one (docs/run-folder.md); in a run folder none may stay."""
     return sorted(str(file.relative_to(folder)) for file in folder.rglob("*")
-                  if file.is_file() and "tfevents" not in file.name)
+                  if file.is_file() and "tfevents" not in file.name
+                  and not (file.suffix == ".tmp" and file.parent == folder
+                           and not (folder / "config.toml").exists()))
 
 
 def assert_same(folder, whole):

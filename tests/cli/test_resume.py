@@ -56,6 +56,15 @@ def test_kills_while_starting(tmp_path, long_run, uninterrupted):
     assert_same_run(folder, uninterrupted("adagp"))
 
 
+def test_a_kill_behind_the_last_checkpoint_leaves_two_of_them(tmp_path, long_run, uninterrupted):
+    folder, command = tmp_path / "run", [*long_run, "--method", "adagp", *OFTEN]
+    interrupt(folder, *command, at=BATCHES, how=signal.SIGKILL)
+    assert len(checkpoints(folder)) == 3  # the oldest was about to go
+    adagp("train", *command, "-o", folder)
+    assert len(checkpoints(folder)) == 2
+    assert_same_run(folder, uninterrupted("adagp"))
+
+
 # What each carries from batch to batch: running means of gradients, the batch before.
 @pytest.mark.parametrize("method", ["ema", "wrong-input"])
 def test_kill_of_other_methods(method, tmp_path, long_run, uninterrupted):
