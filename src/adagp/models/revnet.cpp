@@ -109,7 +109,9 @@ class RevNet : public BlockNet {
     auto shortcut = step->register_module("shortcut", plain_conv(in, width, 1, 2));
     blocks_.push_back(block(path, [pair, shortcut](const at::Tensor& x) {
       const at::Tensor normed = pair->normed(x);
-      return nn::add_(pair->after(normed), shortcut->forward(normed));
+      // In this order on every CPU: compilers differ in which argument they compute first.
+      const at::Tensor shorter = shortcut->forward(normed);
+      return nn::add_(pair->after(normed), shorter);
     }));
   }
 
