@@ -51,6 +51,10 @@ def test_killed_before_its_first_checkpoint_the_old_run_comes_back(folder, long_
     adagp("train", *long_run, *sets(checkpoint_every="30ep"), "-o", folder, "--overwrite",
           env=stopping(f"{folder}/config.toml", signal.SIGKILL), code=-signal.SIGKILL)
     assert (folder / OLD).exists()
+    # What is no checkpoint does not make it a run worth keeping.
+    (folder / "checkpoint").mkdir()
+    for name in (".nfs0001", "step-0000000005.safetensors.corrupt"):
+        (folder / "checkpoint" / name).write_text("left there")
     again = adagp("train", *SHORT, "-o", folder)
     assert "holds the old run again" in again.stderr
     assert_old_run(folder, before)

@@ -11,11 +11,11 @@
 #include <cstdlib>
 #include <cstring>
 #include <optional>
-#include <thread>
 
 #include "adagp/comm/socket.h"
 #include "adagp/core/error.h"
 #include "adagp/core/text.h"
+#include "adagp/core/threads.h"
 
 namespace adagp::comm {
 namespace {
@@ -49,7 +49,7 @@ class Environment {
 };
 
 Environment environment_of(int rank, int processes, const StoreAccess& store) {
-  const unsigned cores = std::max(1U, std::thread::hardware_concurrency());
+  const int64_t cores = core::hardware_threads();
   Environment environment;
   for (const char* name : {"RANK", "LOCAL_RANK"}) environment.set(name, std::to_string(rank));
   for (const char* name : {"WORLD_SIZE", "LOCAL_WORLD_SIZE"}) {
@@ -63,8 +63,7 @@ Environment environment_of(int rank, int processes, const StoreAccess& store) {
     environment.set(name, std::nullopt);
   }
   if (std::getenv("OMP_NUM_THREADS") == nullptr) {
-    environment.set("OMP_NUM_THREADS",
-                    std::to_string(std::max(1U, cores / static_cast<unsigned>(processes))));
+    environment.set("OMP_NUM_THREADS", std::to_string(std::max<int64_t>(1, cores / processes)));
   }
   return environment;
 }

@@ -12,10 +12,10 @@ namespace adagp::comm {
 // get `grace` seconds to stop by themselves and are then killed. Passes SIGINT and SIGTERM on:
 // after the first, those who do next to nothing for `grace` seconds are killed; the second is taken
 // for the first (core/interrupt.h); after the third, all that are left a second later are killed;
-// the fourth ends this process at once. Only the first process
-// keeps its standard output; lines of the others' standard error carry their rank. Returns the exit
-// code of the first that failed (1 for one killed, 128 + signal after a signal; another code is
-// preferred to 1, which may mean that a peer failed), or 0. Children end with this process.
+// the fourth ends this process at once. Only the first process keeps its standard output; lines of
+// the others' standard error carry their rank. Returns the exit code of the first that failed (1
+// for one killed, 128 + signal after a signal; another code is preferred to 1, which may mean that
+// a peer failed), or 0. Children end with this process.
 int launch_local(const std::vector<std::string>& arguments, int processes, double grace);
 
 }  // namespace adagp::comm

@@ -48,12 +48,15 @@ void move_back(const core::fs::path& folder) {
 }
 
 // Whether the successor has a checkpoint, of the program (step-*.safetensors) or of the Python
-// package (python.pt), or is finished without one. Halves of files do not count.
+// package (python.pt), or is finished without one. Halves of files and what a file system or a
+// person left there do not count.
 bool successor_counts(const core::fs::path& folder) {
   if (is_there(folder / "summary.json")) return true;
   std::error_code error;
   for (const auto& entry : core::fs::directory_iterator(folder / "checkpoint", error)) {
-    if (entry.path().extension() != ".tmp") return true;
+    const std::string name = entry.path().filename().string();
+    if (name == "python.pt") return true;
+    if (name.starts_with("step-") && entry.path().extension() == ".safetensors") return true;
   }
   return false;
 }
