@@ -17,7 +17,7 @@ import torch
 from torch.nn import functional as F
 
 import adagp
-from adagp import _ops
+from adagp._impl import ops
 from small_images import resnet18
 
 
@@ -107,7 +107,7 @@ def measure(name, mode, args):
         for _ in range(5):
             kind.step()
     result = {"model": name, "mode": mode, "batch": args.batch,
-              "kernels": _ops.why_not_cuda() or "yes", "torch": torch.__version__}
+              "kernels": ops.why_not_cuda() or "yes", "torch": torch.__version__}
     for label in ("BP", "GP"):
         kinds[label].go_to_long_epochs()
     if device.type == "cuda":

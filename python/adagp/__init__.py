@@ -30,7 +30,7 @@ from ._core import Schedule
 from .errors import DataError, DivergedError, Error, UsageError
 
 if TYPE_CHECKING:
-    from ._doctor import doctor as doctor
+    from ._impl.doctor import doctor as doctor
     from .lab import DryRun as DryRun
     from .lab import compare as compare
     from .layer_table import LayerTable as LayerTable
@@ -72,7 +72,7 @@ _LAZY = {
     "Simulation": "sim",
     "accelerators": "sim",
     "compare": "lab",
-    "doctor": "_doctor",
+    "doctor": "_impl.doctor",
     "layers": "layer_table",
     "machines": "machine_sim",
     "networks": "layer_table",

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ._extras import need
-from ._records import Record, parse_json
-from ._toml import flat
+from ._impl.extras import need
+from ._impl.records import Record, parse_json
+from ._impl.toml import flat
 from .errors import UsageError
 
 if TYPE_CHECKING:

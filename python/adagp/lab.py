@@ -10,13 +10,13 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypedDict, overload
 
-from ._arguments import whole
-from ._extras import need
-from ._lab_costs import equal_cost_epochs, planned_cost, scheduled_cost
-from ._lab_job import PREDICTING, Job, Setting, make_plan, pair_of
-from ._lab_run import Training, train_run
-from ._lab_setting import Asked, make_setting, one_line, seeds_of
-from ._progress import Progress
+from ._impl.arguments import whole
+from ._impl.extras import need
+from ._impl.lab_costs import equal_cost_epochs, planned_cost, scheduled_cost
+from ._impl.lab_job import PREDICTING, Job, Setting, make_plan, pair_of
+from ._impl.lab_run import Training, train_run
+from ._impl.lab_setting import Asked, make_setting, one_line, seeds_of
+from ._impl.progress import Progress
 from .errors import DataError, DivergedError, Error, UsageError
 from .results import Budget, Comparison, runs
 from .writer import RunWriter, finished_run

@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any, NamedTuple, overload
 
 from . import _core
-from ._arguments import flag, text, whole
-from ._extras import need
+from ._impl.arguments import flag, text, whole
+from ._impl.extras import need
 from ._core import Layer
-from ._showing import text_or_file
+from ._impl.showing import text_or_file
 from .errors import DataError, UsageError
 
 _TABLE_START = "model,input,name,op,"
@@ -136,7 +136,7 @@ class LayerTable:
         )
 
     def _repr_html_(self) -> str:
-        from ._html import table_html
+        from ._impl.html import table_html
 
         keep = ["name", "op", "in_c", "in_h", "in_w", "out_c", "out_h", "out_w", "macs", "weights"]
         columns = self._table.columns()
@@ -159,12 +159,12 @@ def _checked(exported: _core.ExportedTable, name: str) -> LayerTable:
 def _from_file(path: Path, given: Any, batch: int, kind: str | None) -> LayerTable:
     ending = path.suffix.lower()
     if ending == ".onnx":
-        from ._onnx import onnx_json
+        from ._impl.onnx import onnx_json
 
         graph = onnx_json(path, given, batch)
         return _checked(_core.table_from_export(graph, path.stem, str(path)), str(path))
     if ending in (".pt2", ".zip"):
-        from ._export import graph_json
+        from ._impl.export import graph_json
 
         graph = graph_json(path, str(path))
         # A file knows its batch itself; 1 is the default of the argument.
@@ -263,7 +263,7 @@ def layers(
     if isinstance(source, str):
         return _from_name(source, input)
     if hasattr(source, "named_modules") and hasattr(source, "state_dict"):
-        from ._export import export_module
+        from ._impl.export import export_module
 
         model = text(name, "name") if name is not None else type(source).__name__
         graph = export_module(source, (3, 224, 224) if input is None else input, batch, train)

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from . import _core
-from ._arguments import number, text, whole
+from ._impl.arguments import number, text, whole
 from .errors import UsageError
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from . import _core
-from ._arguments import (
+from ._impl.arguments import (
     flag,
     listed,
     number,
@@ -16,8 +16,8 @@ from ._arguments import (
     text,
     whole,
 )
-from ._extras import need
-from ._blocks import BlockTimes, time_blocks
+from ._impl.extras import need
+from ._impl.blocks import BlockTimes, time_blocks
 from .errors import UsageError
 from .sim import set_machine, set_network, usual_examples, warn_of_missing
 
@@ -154,7 +154,7 @@ class Pipelines:
         return self._study.text()
 
     def _repr_html_(self) -> str:
-        from ._html import table_html
+        from ._impl.html import table_html
 
         names = ["schedule", "stages", "micro_batches", "phases", "makespan", "steady_speedup"]
         columns = {name: [run[name] for run in self._runs] for name in names}

@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from . import _core
-from ._arguments import text, whole
-from ._batch_tensors import map_images, norms_kept, shrunk, to_device
-from ._plan_input import check_read, examples_of, side_of
-from ._rates import Rates
-from ._stored_losses import StoredLosses
-from ._toml import settings_pairs
+from ._impl.arguments import text, whole
+from ._impl.batch_tensors import map_images, norms_kept, shrunk, to_device
+from ._impl.plan_input import check_read, examples_of, side_of
+from ._impl.rates import Rates
+from ._impl.stored_losses import StoredLosses
+from ._impl.toml import settings_pairs
 from .errors import DataError, UsageError
 
 if TYPE_CHECKING:

@@ -15,13 +15,13 @@ except ImportError:
     raise UsageError("adagp.wrap needs torch: pip install 'adagp[torch]'") from None
 from torch import Tensor, nn
 
-from . import _reference
-from ._cycles import last_predicted, warn_of_long_cycles
-from ._kernel_steps import KernelSteps
-from ._optimizer_steps import call_update, gradients_finite, takes_phase
-from ._probes import Probes
-from ._small_table import Records
-from ._taps import Taps
+from ._impl import reference
+from ._impl.cycles import last_predicted, warn_of_long_cycles
+from ._impl.kernel_steps import KernelSteps
+from ._impl.optimizer_steps import call_update, gradients_finite, takes_phase
+from ._impl.probes import Probes
+from ._impl.small_table import Records
+from ._impl.taps import Taps
 
 Method = Literal["adagp", "skip", "zero"]
 METHODS = ("adagp", "skip", "zero")
@@ -47,10 +47,10 @@ class Prediction:
         self._taps = Taps(model, optimizer, skip)
         layers = self._taps.layers
         self._names = [layer.place.name for layer in layers]
-        self._predictor: _reference.SharedPredictor | None = None
+        self._predictor: reference.SharedPredictor | None = None
         if method == "adagp":
             rows = self._taps.rows
-            self._predictor = _reference.SharedPredictor(
+            self._predictor = reference.SharedPredictor(
                 [layer.place for layer in layers], seed, rows.device, rows.dtype)
         self._kernels = self._kernel_steps()
         self._probes = Probes(PROBE_EVERY if probe_every is None else probe_every)
@@ -203,12 +203,12 @@ class Prediction:
         beyond = self.steps >= self._planned and self._last_gp >= 0
         return self._asked_probes or self.steps < self._last_gp or beyond
 
-    def _learn(self, predictor: _reference.SharedPredictor) -> None:
+    def _learn(self, predictor: reference.SharedPredictor) -> None:
         gradients = {}
         for index in self._taps.used():
             weight = self._taps.layers[index].weight
             if weight.grad is not None:
-                gradients[index] = _reference.as_rows(weight.grad, weight)
+                gradients[index] = reference.as_rows(weight.grad, weight)
         if not gradients:
             raise UsageError("backward: it left no gradient in any hooked layer; it must call "
                              "loss.backward() and not clear the gradients")
@@ -245,7 +245,7 @@ class Prediction:
                 return _mean(losses)
             predicted = predictor.predict(self._taps.rows, wanted)
             weights = [self._taps.layers[index].weight for index in wanted]
-            gradients = {index: _reference.like_weight(rows, weight).to(weight.dtype)
+            gradients = {index: reference.like_weight(rows, weight).to(weight.dtype)
                          for index, rows, weight in zip(wanted, predicted, weights)}
         self._apply(gradients, update)
         return _mean(losses)

@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
 from . import _core
-from ._extras import need
-from ._result_text import heading, page, short_text
-from ._showing import finish_axes, text_or_file
+from ._impl.extras import need
+from ._impl.result_text import heading, page, short_text
+from ._impl.showing import finish_axes, text_or_file
 from .errors import DataError, UsageError
 from .run import Run, is_run_folder
 
@@ -242,7 +242,7 @@ class Comparison:
 
         >>> adagp.runs("runs/vgg13").compare().report("vgg13.html")   # doctest: +SKIP
         """
-        from ._page import write_page
+        from ._impl.page import write_page
 
         return write_page([run.path for run in self.runs], output, title)
 
@@ -331,7 +331,7 @@ class Budget:
                title: str | None = None) -> Path:
         """Writes runs and budget as one HTML file (`adagp report`). The runs' folder must have the
         file budget.json of them, as `adagp compare --budget` and .save(folder) write it."""
-        from ._page import write_page
+        from ._impl.page import write_page
 
         folders = {run.path.resolve().parent for run in self.runs}
         if len(folders) != 1 or not (next(iter(folders)) / "budget.json").is_file():

@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from . import _core
-from ._extras import need
-from ._records import (Columns, Record, decode, probe_columns, read_bytes, read_records,
-                       to_columns)
-from ._showing import finish_axes
+from ._impl.extras import need
+from ._impl.records import (Columns, Record, decode, probe_columns, read_bytes, read_records,
+                            to_columns)
+from ._impl.showing import finish_axes
 from .errors import DataError, UsageError
 
 if TYPE_CHECKING:
@@ -161,7 +161,7 @@ class Run:
 
         >>> adagp.Run("runs/a").report("a.html")   # doctest: +SKIP
         """
-        from ._page import write_page
+        from ._impl.page import write_page
 
         return write_page([self.path], output, title)
 
@@ -219,7 +219,7 @@ class Run:
 
 
 def _json_object(file: Path) -> dict[str, Any]:
-    from ._records import parse_json
+    from ._impl.records import parse_json
 
     try:
         found = parse_json(decode(read_bytes(file), file))

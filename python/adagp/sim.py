@@ -11,7 +11,7 @@ from typing import Any, overload
 import numpy as np
 
 from . import _core
-from ._arguments import (
+from ._impl.arguments import (
     arrays,
     flag,
     listed,
@@ -21,8 +21,8 @@ from ._arguments import (
     text,
     whole,
 )
-from ._extras import need
-from ._showing import finish_axes, text_or_file
+from ._impl.extras import need
+from ._impl.showing import finish_axes, text_or_file
 from .errors import UsageError
 from .layer_table import LayerTable, is_path, layers
 from .machine_sim import MachineSimulation, run_machine
@@ -141,7 +141,7 @@ class Simulation:
         return "\n".join(part for part in (self.note, self._sweep.console()) if part)
 
     def _repr_html_(self) -> str:
-        from ._html import table_html
+        from ._impl.html import table_html
 
         keep = ["model", "batch", "array", "dataflow", "design", "total_cycles", "time_s"]
         keep += ["energy_j", "speedup", "energy_ratio"]

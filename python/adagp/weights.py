@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from . import _core
-from ._extras import need
+from ._impl.extras import need
 from .errors import DataError, UsageError
 
 if TYPE_CHECKING:

@@ -16,9 +16,9 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from . import _core
-from ._extras import need
-from ._records import Record, read_records
-from ._toml import flat, to_toml
+from ._impl.extras import need
+from ._impl.records import Record, read_records
+from ._impl.toml import flat, to_toml
 from .errors import DataError, UsageError
 from .run import Run
 

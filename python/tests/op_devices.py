@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 import torch
 
-from adagp import _ops
+from adagp._impl import ops
 
-if _ops.why_not():
-    pytest.skip(_ops.why_not(), allow_module_level=True)
-DEVICES = ["cpu"] + (["cuda"] if torch.cuda.is_available() and not _ops.why_not_cuda() else [])
+if ops.why_not():
+    pytest.skip(ops.why_not(), allow_module_level=True)
+DEVICES = ["cpu"] + (["cuda"] if torch.cuda.is_available() and not ops.why_not_cuda() else [])
 needs_cuda = pytest.mark.skipif("cuda" not in DEVICES, reason="needs a GPU and operators with CUDA")
 
 

@@ -12,7 +12,7 @@ from op_devices import device, needs_cuda  # noqa: E402, F401
 from torch import nn  # noqa: E402
 from torch.nn import functional as F  # noqa: E402
 
-from adagp._kernel_steps import KernelSteps  # noqa: E402
+from adagp._impl.kernel_steps import KernelSteps  # noqa: E402
 from adagp.predict import wrap  # noqa: E402
 
 

@@ -9,10 +9,11 @@ from torch import nn
 from torch.utils.data import DataLoader, IterableDataset, TensorDataset
 
 import adagp
-from adagp import _lab_costs, _lab_setting, lab
-from adagp._lab_job import Job
-from adagp._lab_run import Training
-from adagp._lab_setting import Asked, make_setting
+from adagp import lab
+from adagp._impl import lab_costs, lab_setting
+from adagp._impl.lab_job import Job
+from adagp._impl.lab_run import Training
+from adagp._impl.lab_setting import Asked, make_setting
 
 METHODS = ["progressive", "stored-loss", "low-res", "adagp", "skip", "zero"]
 
@@ -35,10 +36,10 @@ def costs_are_counted_once(monkeypatch):
     def cached(model, example, sides):
         key = (tuple(example.shape), tuple(sorted(sides)))
         if key not in KNOWN:
-            KNOWN[key] = _lab_costs.Costs(network(), example, sides)
+            KNOWN[key] = lab_costs.Costs(network(), example, sides)
         return KNOWN[key]
 
-    monkeypatch.setattr(_lab_setting, "Costs", cached)
+    monkeypatch.setattr(lab_setting, "Costs", cached)
 
 
 TRAIN = DataLoader(data(120, 1), batch_size=20, shuffle=True)
@@ -173,7 +174,7 @@ def test_a_dry_run_writes_nothing(tmp_path):
 
 
 def test_costs_are_those_of_the_layer_table():
-    costs = _lab_costs.Costs(network(), torch.zeros(3, 16, 16), [8])
+    costs = lab_costs.Costs(network(), torch.zeros(3, 16, 16), [8])
     macs = [row.macs for row in adagp.layers(network(), (3, 16, 16)) if row.macs > 0]
     assert macs == [27 * 4 * 256, 36 * 8 * 64, 32]
     assert costs.forward() == pytest.approx(sum(macs) / (3 * sum(macs) - macs[0]))
@@ -181,11 +182,11 @@ def test_costs_are_those_of_the_layer_table():
 
 
 def test_a_prediction_is_counted():
-    costs = _lab_costs.Costs(network(), torch.zeros(3, 16, 16), [])
+    costs = lab_costs.Costs(network(), torch.zeros(3, 16, 16), [])
     before = costs.batch("adagp", True, 0, 20)
-    made = _lab_setting.sgd(network().parameters())
+    made = lab_setting.sgd(network().parameters())
     model = network()
-    macs = _lab_setting.predictor_macs(model, _lab_setting.sgd(model.parameters()))
+    macs = lab_setting.predictor_macs(model, lab_setting.sgd(model.parameters()))
     # Two convolutions and a linear layer: filters x (convolution of the summary + features x columns).
     expected = sum(n * (16 * 9 * 64 + 256 * cols) for n, cols in ((4, 27), (8, 36), (4, 8)))
     assert macs == expected and made.defaults["lr"] == 0.1
@@ -216,9 +217,9 @@ def test_low_res_keeps_the_statistics_of_norms():
 
 
 def test_a_length_of_equal_cost():
-    assert _lab_costs.equal_cost_epochs(lambda n: 0.6 * n, 15) == 25
-    assert _lab_costs.equal_cost_epochs(lambda n: 3.0 * n, 2) == 1
-    assert _lab_costs.equal_cost_epochs(lambda n: float(n), 1) == 1
+    assert lab_costs.equal_cost_epochs(lambda n: 0.6 * n, 15) == 25
+    assert lab_costs.equal_cost_epochs(lambda n: 3.0 * n, 2) == 1
+    assert lab_costs.equal_cost_epochs(lambda n: float(n), 1) == 1
 
 
 class Endless(IterableDataset):

@@ -11,7 +11,7 @@ from torch.nn import functional as F
 from torch.utils.data import DataLoader, SubsetRandomSampler, TensorDataset, WeightedRandomSampler
 
 import adagp
-from adagp import _lab_setting
+from adagp._impl import lab_setting
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
@@ -34,7 +34,7 @@ class PixelCosts:
 
 @pytest.fixture(autouse=True)
 def costs_by_pixels(monkeypatch):
-    monkeypatch.setattr(_lab_setting, "Costs", PixelCosts)
+    monkeypatch.setattr(lab_setting, "Costs", PixelCosts)
 
 
 def data(examples=40, seed=1, dtype=torch.float32):
@@ -392,7 +392,7 @@ def test_a_loss_over_the_limit_is_divergence(tmp_path):
 
 
 def test_nothing_is_written_of_a_network_that_cannot_be_counted(capfd):
-    from adagp._lab_costs import Costs
+    from adagp._impl.lab_costs import Costs
 
     class Branches(Fixed):
         def forward(self, x):

@@ -12,7 +12,7 @@ from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
 
 import adagp
-from adagp import _lab_run
+from adagp._impl import lab_run
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
@@ -34,7 +34,7 @@ def compare(folder: Path, **options: Any) -> Any:
 @pytest.fixture
 def trained(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     """Predictions are measured on every second BP batch."""
-    monkeypatch.setattr(_lab_run, "PROBE_EVERY", 2)
+    monkeypatch.setattr(lab_run, "PROBE_EVERY", 2)
     return compare(tmp_path)
 
 
@@ -73,7 +73,7 @@ def test_train_records_have_loss_and_rate(trained: Any) -> None:
 
 
 def test_long_epochs_have_several_records(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("adagp._lab_records.LOG_EVERY", 4)
+    monkeypatch.setattr("adagp._impl.lab_records.LOG_EVERY", 4)
     result = compare(tmp_path, methods=[])
     steps = [r["step"] for r in result.runs[0].records if r["kind"] == "train"]
     assert steps == [4, 6, 8, 12, 16, 18]
@@ -90,6 +90,7 @@ def test_progress_in_a_log_is_two_lines(tmp_path: Path, capsys: pytest.CaptureFi
 
 def test_progress_moves_inside_an_epoch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     shares = []
-    monkeypatch.setattr("adagp._progress.Progress.moved", lambda self, share: shares.append(share))
+    monkeypatch.setattr("adagp._impl.progress.Progress.moved",
+                        lambda self, share: shares.append(share))
     compare(tmp_path, methods=[])
     assert len(shares) == 18 and shares == sorted(shares) and 0 <= shares[0] < shares[5] < 1 / 3

@@ -8,7 +8,7 @@ import warnings
 
 import pytest
 
-from adagp._program import program
+from adagp._impl.program import program
 from adagp.errors import DataError, UsageError
 from adagp.layer_table import LayerTable, layers, networks
 

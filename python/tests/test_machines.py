@@ -7,7 +7,7 @@ import subprocess
 import pytest
 
 import adagp
-from adagp._program import program
+from adagp._impl.program import program
 from adagp.errors import DataError, UsageError
 from adagp.machine_sim import MachineSimulation
 

@@ -9,7 +9,7 @@ from op_devices import device, needs_cuda  # noqa: E402, F401
 from torch import nn  # noqa: E402
 from torch.nn import functional as F  # noqa: E402
 
-from adagp import _reference as ref  # noqa: E402
+from adagp._impl import reference as ref  # noqa: E402
 
 ops = torch.ops.adagp
 PLACES = [ref.Place("a", 0, 6, 27), ref.Place("b", 6, 9, 40), ref.Place("c", 15, 5, 12)]

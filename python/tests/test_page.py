@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from run_folders import write_run
 
-from adagp._program import program
+from adagp._impl.program import program
 from adagp.errors import DataError, Error, UsageError
 from adagp.results import runs
 from adagp.run import Run

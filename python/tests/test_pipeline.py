@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from adagp._program import program
+from adagp._impl.program import program
 from adagp.errors import DataError, UsageError, in_arguments
 from adagp.layer_table import layers
 from adagp.pipelines import pipeline, time_blocks

@@ -9,14 +9,15 @@ from pathlib import Path
 import pytest
 
 import adagp
-from adagp import _core, _extras
-from adagp._doctor import doctor
-from adagp._program import _ENGINE, program
+from adagp import _core
+from adagp._impl import extras
+from adagp._impl.doctor import doctor
+from adagp._impl.program import _ENGINE, program
 from adagp.errors import DataError, UsageError
 
 
 def start(*arguments: str) -> subprocess.CompletedProcess[str]:
-    code = "import sys; from adagp._program import main; sys.argv[0] = 'adagp'; main()"
+    code = "import sys; from adagp._impl.program import main; sys.argv[0] = 'adagp'; main()"
     return subprocess.run([sys.executable, "-c", code, *arguments], capture_output=True, text=True)
 
 
@@ -84,7 +85,7 @@ def test_a_missing_package_names_its_extra(monkeypatch: pytest.MonkeyPatch) -> N
             inside.setitem(sys.modules, module, None)
             with pytest.raises(UsageError, match=f"plot needs {module.split('.')[0]}: "
                                                  f"pip install {extra}"):
-                _extras.need(module, "plot")
+                extras.need(module, "plot")
 
 
 def test_importing_takes_no_torch() -> None:

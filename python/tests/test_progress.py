@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from adagp._progress import Progress, human_time
+from adagp._impl.progress import Progress, human_time
 
 
 class Clock:

@@ -14,7 +14,7 @@ torch = pytest.importorskip("torch")
 from torch import nn  # noqa: E402
 from torch.nn import functional as F  # noqa: E402
 
-from adagp import _reference as ref  # noqa: E402
+from adagp._impl import reference as ref  # noqa: E402
 from adagp.errors import DataError  # noqa: E402
 
 CPU = torch.device("cpu")

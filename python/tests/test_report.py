@@ -164,7 +164,7 @@ def test_bad_folders_are_named(tmp_path: Path) -> None:
         runs(tmp_path).compare()
 
 
-@pytest.mark.parametrize("name", ["adagp.stats", "adagp.writer", "adagp._toml"])
+@pytest.mark.parametrize("name", ["adagp.stats", "adagp.writer", "adagp._impl.toml"])
 def test_the_examples_of_docstrings_run(name: str) -> None:
     found = doctest.testmod(importlib.import_module(name))
     assert found.attempted > 0 and found.failed == 0

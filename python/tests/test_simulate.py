@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from limits import PATIENCE
 
-from adagp._program import program
+from adagp._impl.program import program
 from adagp.errors import DataError, Error, UsageError, in_arguments
 from adagp.layer_table import layers, networks
 from adagp.sim import MissingMacsWarning, accelerators, simulate

@@ -13,7 +13,7 @@ torch = pytest.importorskip("torch")
 from torch import nn  # noqa: E402
 from torch.nn import functional as F  # noqa: E402
 
-from adagp import _reference as ref  # noqa: E402
+from adagp._impl import reference as ref  # noqa: E402
 from adagp.errors import UsageError  # noqa: E402
 from adagp.predict import wrap  # noqa: E402
 

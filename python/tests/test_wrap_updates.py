@@ -9,7 +9,7 @@ import pytest
 torch = pytest.importorskip("torch")
 from torch import nn  # noqa: E402
 
-from adagp import _reference  # noqa: E402
+from adagp._impl import reference  # noqa: E402
 from adagp.errors import UsageError  # noqa: E402
 from adagp.predict import wrap  # noqa: E402
 
@@ -186,8 +186,8 @@ def test_other_schedules_are_not_told_about(schedule, steps, recwarn):
 ])
 def test_the_predictor_learns_for_gp_batches_to_come(monkeypatch, schedule, options, learned):
     calls = []
-    learn = _reference.SharedPredictor.learn
-    monkeypatch.setattr(_reference.SharedPredictor, "learn",
+    learn = reference.SharedPredictor.learn
+    monkeypatch.setattr(reference.SharedPredictor, "learn",
                         lambda self, *given: (calls.append(gp.steps), learn(self, *given))[1])
     gp, model, _ = wrapped(schedule, epochs=3, steps_per_epoch=2, **options)
     for step in range(6):

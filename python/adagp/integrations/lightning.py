@@ -9,8 +9,8 @@ import warnings
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from .._batch_tensors import map_images
-from .._extras import need
+from .._impl.batch_tensors import map_images
+from .._impl.extras import need
 from ..errors import UsageError
 from ..plan import Plan
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from . import _core
-from .errors import UsageError
+from .. import _core
+from ..errors import UsageError
 
 
 def examples_of(dataset: Any) -> int:

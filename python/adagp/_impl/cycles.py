@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import warnings
 
-from ._core import Schedule
+from .._core import Schedule
 
 
 def last_predicted(schedule: Schedule, epochs: int, steps: int) -> int:

@@ -9,22 +9,22 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
-from . import _core
-from ._arguments import whole
-from ._batch_tensors import map_images, shrunk
-from ._extras import need
-from ._lab_costs import Costs
-from ._lab_identity import (
+from .. import _core
+from ..errors import Error, UsageError
+from ..plan import Plan
+from .arguments import whole
+from .batch_tensors import map_images, shrunk
+from .extras import need
+from .lab_costs import Costs
+from .lab_identity import (
     data_identity,
     function_identity,
     groups_identity,
     network_identity,
     steady_text,
 )
-from ._lab_job import PREDICTING, Setting, first_examples, first_model, pair_of
-from ._toml import settings_pairs
-from .errors import Error, UsageError
-from .plan import Plan
+from .lab_job import PREDICTING, Setting, first_examples, first_model, pair_of
+from .toml import settings_pairs
 
 TRIED = 8  # examples of a trial step
 LOSS_LIMIT = 1e4  # the engine's loss_limit
@@ -389,7 +389,7 @@ def _outputs(model: Any, device: Any, precision: str, inputs: Any, side: int) ->
 
 
 def predictor_macs(model: Any, optimizer: Any) -> float:
-    from .predict import wrap
+    from ..predict import wrap
 
     prediction = wrap(model, optimizer, "bp", epochs=1, steps_per_epoch=1, probe_every=0)
     prediction.remove()

@@ -8,12 +8,12 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from . import _core
-from ._records import PROBE_FIGURES
+from .. import _core
+from .records import PROBE_FIGURES
 
 if TYPE_CHECKING:
-    from .layer_table import LayerTable
-    from .writer import RunWriter
+    from ..layer_table import LayerTable
+    from ..writer import RunWriter
 
 LOG_EVERY = 50  # batches, as log_every of the program
 PROBE_EVERY = 20  # BP batches, as probe_every of the program

@@ -5,7 +5,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
-from .errors import UsageError
+from ..errors import UsageError
 
 # The extra of pyproject.toml that brings a package, where its name is another one.
 _EXTRAS = {"matplotlib": "plot"}

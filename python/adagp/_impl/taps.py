@@ -9,10 +9,10 @@ from typing import Any, Iterator, Sequence
 import torch
 from torch import Tensor, _dynamo, nn
 
-from . import _ops, _reference
-from ._small_table import Records
-from ._reference import Place
-from .errors import UsageError
+from ..errors import UsageError
+from . import ops, reference
+from .small_table import Records
+from .reference import Place
 
 
 def unwrapped(model: nn.Module) -> nn.Module:
@@ -84,11 +84,11 @@ class Taps:
         weight = self.layers[0].weight
         double = weight.dtype == torch.float64
         self.rows = torch.zeros(sum(layer.place.filters for layer in self.layers),
-                                _reference.SUMMARY**2, device=weight.device,
+                                reference.SUMMARY**2, device=weight.device,
                                 dtype=torch.float64 if double else torch.float32)
         self._workspace = self.rows.new_empty(0)
         self._firsts = [layer.place.first for layer in self.layers]
-        self.use_kernels(_ops.serves(self.rows))
+        self.use_kernels(ops.serves(self.rows))
         _guard_hooks()
         self.active = False
         self.uses = [0] * len(self.layers)
@@ -104,8 +104,8 @@ class Taps:
         if not wanted:
             return
         most = max(layer.place.filters for layer in self.layers)
-        self._workspace = _ops.summary_workspace(self.rows, most)
-        self._summarise = _ops.summarise()
+        self._workspace = ops.summary_workspace(self.rows, most)
+        self._summarise = ops.summarise()
         for written in (self.rows, self._workspace):
             # It stays where it is: compiled networks may write to it in recorded CUDA graphs.
             _dynamo.mark_static_address(written)
@@ -128,14 +128,14 @@ class Taps:
     def take(self, layer: int, output: Tensor, convolution: bool) -> None:
         """Summarises at once: nothing outlives its layer."""
         self.uses[layer] = use = self.uses[layer] + 1
-        fits = output.dtype in _ops.KINDS and output.dim() > (3 if convolution else 1)
+        fits = output.dtype in ops.KINDS and output.dim() > (3 if convolution else 1)
         if self.kernels and fits:
             self._summarise(output.detach(), self.rows, self._workspace, self._firsts[layer],
                             convolution, use)
             return
         with torch.no_grad():
             rows = self.layers[layer].place.of(self.rows)
-            summary = _reference.summarise(output.detach(), convolution)
+            summary = reference.summarise(output.detach(), convolution)
             if self.uses[layer] == 1:
                 rows.copy_(summary)
             else:  # used several times in one step: the mean of the uses
@@ -151,7 +151,7 @@ class Taps:
         if device == self.rows.device:
             return False
         self.rows = self.rows.to(device)
-        self.use_kernels(_ops.serves(self.rows))
+        self.use_kernels(ops.serves(self.rows))
         return True
 
     def first_broken(self) -> str:

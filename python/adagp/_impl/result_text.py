@@ -8,8 +8,8 @@ import textwrap
 from collections.abc import Iterable
 from html import escape
 
-from .errors import DataError
-from .run import Run
+from ..errors import DataError
+from ..run import Run
 
 _WIDTH = 100  # of printed sentences
 

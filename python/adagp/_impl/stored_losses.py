@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .errors import DataError, DivergedError, UsageError
+from ..errors import DataError, DivergedError, UsageError
 
 if TYPE_CHECKING:
     import torch

@@ -8,7 +8,7 @@ from typing import Any, Sequence
 import torch
 from torch import Tensor
 
-from ._small_table import Records
+from .small_table import Records
 
 COLUMNS = ("step", "layer", "cosine", "relative_error", "norm_ratio", "q")
 

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 
 import torch
 
-from .errors import UsageError
+from ..errors import UsageError
 
 
 def takes_phase(update: Callable[..., object]) -> bool:

@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from ._lab_job import pair_of
+from .lab_job import pair_of
 
 _LOOKED_AT = 64  # examples of a data set, from its first to its last
 _UNSTEADY = "other in every call"  # what a hash of such a thing could say is nothing

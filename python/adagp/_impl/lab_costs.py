@@ -10,13 +10,13 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from typing import TYPE_CHECKING, Any
 
-from . import _core
-from .plan import Plan
+from .. import _core
+from ..plan import Plan
 
 if TYPE_CHECKING:
     import torch
 
-    from .layer_table import LayerTable
+    from ..layer_table import LayerTable
 
 
 class Costs:
@@ -92,7 +92,7 @@ def _quietly() -> Iterator[None]:
 def _layer_table(model: Any, shape: tuple[int, ...], dtype: Any) -> LayerTable:
     import torch
 
-    from .layer_table import layers
+    from ..layer_table import layers
 
     return layers(model, torch.empty((1, *shape), dtype=dtype))
 

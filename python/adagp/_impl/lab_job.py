@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from . import _core
-from ._lab_costs import Costs
-from .errors import UsageError
-from .plan import Plan
+from .. import _core
+from ..errors import UsageError
+from ..plan import Plan
+from .lab_costs import Costs
 
 PREDICTING = ("adagp", "skip", "zero")  # what adagp.wrap does; all others are plans
 

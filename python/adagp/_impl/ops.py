@@ -1,6 +1,6 @@
 """The kernels as torch operators, where the library is there; otherwise why it is not.
 
-`libadagp_ops.so` goes through torch's stable ABI and needs torch >= 2.11. Without it `_reference`
+`libadagp_ops.so` goes through torch's stable ABI and needs torch >= 2.11. Without it `reference`
 does the same in plain torch.
 """
 
@@ -14,7 +14,7 @@ from typing import Callable
 import torch
 from torch import Tensor
 
-from ._reference import FEATURES, RMS_DECAY
+from .reference import FEATURES, RMS_DECAY
 
 OLDEST = (2, 11)
 KINDS = (torch.float32, torch.bfloat16)  # of outputs and gradients
@@ -28,7 +28,7 @@ def why_not() -> str:
     version = tuple(int(part) for part in torch.__version__.split("+")[0].split(".")[:2])
     if version < OLDEST:
         return f"torch {torch.__version__} is here, the operators need {OLDEST[0]}.{OLDEST[1]}"
-    path = Path(__file__).parent / "libadagp_ops.so"
+    path = Path(__file__).parents[1] / "libadagp_ops.so"
     if not path.is_file():
         return "the package was built without them (-C cmake.define.ADAGP_OPS=ON builds them)"
     load: Callable[[str], object] = torch.ops.load_library

@@ -6,7 +6,7 @@ import os
 import sys
 from pathlib import Path
 
-from .errors import DataError
+from ..errors import DataError
 
 # Commands of the training engine, and what does the same in Python, where something does.
 _ENGINE = {
@@ -25,7 +25,7 @@ _ENGINE = {
 def program() -> str:
     """The path of the program. A full build, named by ADAGP_PROGRAM, can train too."""
     named = os.environ.get("ADAGP_PROGRAM")
-    path = Path(named) if named else Path(__file__).parent / "bin" / "adagp"
+    path = Path(named) if named else Path(__file__).parents[1] / "bin" / "adagp"
     if not (path.is_file() and os.access(path, os.X_OK)):
         source = "ADAGP_PROGRAM" if named else "the package"
         raise DataError(f"{source} names {path}, which is not a program")
@@ -48,7 +48,7 @@ def main() -> None:
             print(_engine_text(command), file=sys.stderr)
             sys.exit(2)
         if command == "doctor":
-            from ._doctor import doctor
+            from .doctor import doctor
 
             doctor()
             sys.exit(0)

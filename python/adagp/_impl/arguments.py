@@ -6,9 +6,9 @@ import importlib
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from . import _core
-from ._toml import toml_text
-from .errors import UsageError
+from .. import _core
+from ..errors import UsageError
+from .toml import toml_text
 
 _LARGEST = 2**63 - 1
 

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from os import PathLike
 from pathlib import Path
 
-from ._program import program
-from .errors import DataError, Error, UsageError
+from ..errors import DataError, Error, UsageError
+from .program import program
 
 _ERRORS: dict[int, type[Error]] = {2: UsageError, 3: DataError}
 

@@ -9,11 +9,13 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from . import _core
-from ._batch_tensors import map_images, shrunk, to_device
-from ._cycles import warn_of_long_cycles
-from ._lab_costs import epoch_examples
-from ._lab_job import (
+from .. import _core
+from ..errors import DivergedError, UsageError
+from ..writer import RunWriter
+from .batch_tensors import map_images, shrunk, to_device
+from .cycles import warn_of_long_cycles
+from .lab_costs import epoch_examples
+from .lab_job import (
     PREDICTING,
     Job,
     Setting,
@@ -25,11 +27,9 @@ from ._lab_job import (
     plan_loader,
     seed_all,
 )
-from ._lab_records import PROBE_EVERY, TrainRecords, mean_probes, write_layers
-from ._lab_setting import LOSS_LIMIT, TRIED
-from ._progress import Progress
-from .errors import DivergedError, UsageError
-from .writer import RunWriter
+from .lab_records import PROBE_EVERY, TrainRecords, mean_probes, write_layers
+from .lab_setting import LOSS_LIMIT, TRIED
+from .progress import Progress
 
 if TYPE_CHECKING:
     import torch
@@ -61,7 +61,7 @@ class Training:
             warn_of_long_cycles(self._schedule, job.epochs, len(self.plan))
             sampler = WithoutPredicted(self.plan, self._schedule)
         elif job.method == "adagp" or job.method == "zero":
-            from .predict import wrap
+            from ..predict import wrap
 
             kind: Any = job.method
             self.prediction = wrap(

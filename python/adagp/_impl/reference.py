@@ -17,7 +17,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from .errors import DataError
+from ..errors import DataError
 
 SUMMARY = 8  # side of the pooled activation
 CHANNELS = 16

@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from .errors import UsageError
+from ..errors import UsageError
 
 _BARE = re.compile(r"[A-Za-z0-9_-]+")
 

@@ -10,9 +10,9 @@ import zipfile
 from collections.abc import Mapping
 from typing import Any
 
-from ._arguments import whole
-from ._extras import need
-from .errors import DataError, UsageError
+from ..errors import DataError, UsageError
+from .arguments import whole
+from .extras import need
 
 # What torch.export.save calls the graph; the second name up to torch 2.7.
 _GRAPHS = ("models/model.json", "serialized_exported_program.json")

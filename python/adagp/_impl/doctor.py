@@ -7,9 +7,9 @@ import platform
 from importlib import metadata
 from pathlib import Path
 
-from . import __version__
-from ._program import program
-from .errors import Error
+from .. import __version__
+from ..errors import Error
+from .program import program
 
 # Packages and what they are for.
 _PACKAGES = {
@@ -28,7 +28,7 @@ _PACKAGES = {
 
 def findings() -> dict[str, str]:
     """Each thing that was looked at, and what was found."""
-    out = {"adagp": f"{__version__} in {Path(__file__).parent}",
+    out = {"adagp": f"{__version__} in {Path(__file__).parents[1]}",
            "Python": f"{platform.python_version()} on {platform.platform()}"}
     for package, purpose in _PACKAGES.items():
         try:
@@ -45,7 +45,7 @@ def findings() -> dict[str, str]:
 
 def _kernels() -> str:
     try:
-        from ._ops import why_not_cuda
+        from .ops import why_not_cuda
     except ImportError:
         return "need torch"
     return why_not_cuda() or "libadagp_ops.so loads, with CUDA"

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from .errors import DataError
+from ..errors import DataError
 
 Record = dict[str, Any]
 Columns = dict[str, "np.ndarray[Any, Any]"]

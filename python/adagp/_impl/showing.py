@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from .errors import DataError
+from ..errors import DataError
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

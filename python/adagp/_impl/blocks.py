@@ -6,11 +6,11 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from ._arguments import whole
-from ._batch_tensors import map_tensors
-from ._extras import need
-from ._export import tensors
-from .errors import UsageError
+from ..errors import UsageError
+from .arguments import whole
+from .batch_tensors import map_tensors
+from .extras import need
+from .export import tensors
 
 
 class BlockTimes:

@@ -7,10 +7,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from ._arguments import whole
-from ._extras import need
-from ._onnx_ops import Node, Translated, translate
-from .errors import DataError, UsageError
+from ..errors import DataError, UsageError
+from .arguments import whole
+from .extras import need
+from .onnx_ops import Node, Translated, translate
 
 
 def _load(path: Path) -> Any:

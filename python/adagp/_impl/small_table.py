@@ -6,7 +6,7 @@ from html import escape
 from importlib import import_module
 from typing import Any, Sequence
 
-from .errors import UsageError
+from ..errors import UsageError
 
 
 class Records(list[dict[str, Any]]):

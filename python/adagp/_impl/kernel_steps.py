@@ -1,7 +1,7 @@
 """Learning, and predicting with updating, by the CUDA kernels: a few launches for all layers.
 
 The kernels work on the tensors of the shared predictor and of the user's optimizer. So a step of
-`_reference` and a step of the kernels can follow each other in any order.
+`reference` and a step of the kernels can follow each other in any order.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ import torch
 from torch import Tensor
 from torch.optim import optimizer as optimizer_module
 
-from . import _ops, _reference
-from ._taps import Taps
+from . import ops, reference
+from .taps import Taps
 
 MOST_LAYERS = 256  # that the learning kernel takes
 RULES = {torch.optim.SGD: 0, torch.optim.Adam: 1, torch.optim.AdamW: 2}
@@ -23,7 +23,7 @@ RULES = {torch.optim.SGD: 0, torch.optim.Adam: 1, torch.optim.AdamW: 2}
 class KernelSteps:
     """The two steps of the predictor as kernels. Each says False where plain torch must do it."""
 
-    def __init__(self, predictor: _reference.SharedPredictor, taps: Taps,
+    def __init__(self, predictor: reference.SharedPredictor, taps: Taps,
                  optimizer: torch.optim.Optimizer) -> None:
         self._predictor, self._taps, self._optimizer = predictor, taps, optimizer
         self._version = -1  # of the predictor, at which the tensors below were read
@@ -40,15 +40,15 @@ class KernelSteps:
         count = len(predictor.places)
         some = any(predictor.seen)
         if len(gradients) < count or count > MOST_LAYERS or some != all(predictor.seen) or \
-                any(gradient.dtype not in _ops.KINDS for gradient in gradients.values()):
+                any(gradient.dtype not in ops.KINDS for gradient in gradients.values()):
             return False
         self._read()
         self._seen.fill_(some)
         net = [*self._values, self._low, predictor.mean_square, predictor.scale, self._seen,
                self._loss]
-        _ops.learn_(rows, self._features(rows), [place.first for place in predictor.places],
-                    [gradients[index].contiguous() for index in range(count)], net,
-                    self._moments, self._rate)
+        ops.learn_(rows, self._features(rows), [place.first for place in predictor.places],
+                   [gradients[index].contiguous() for index in range(count)], net,
+                   self._moments, self._rate)
         predictor.seen = [True] * count
         predictor.steps += 1
         predictor.version += 1
@@ -67,11 +67,11 @@ class KernelSteps:
                           for state in states] for key in ("exp_avg", "exp_avg_sq", "step")]
         self._seen = torch.zeros(1, dtype=torch.uint8, device=self._low.device)
         self._loss = self._values[3].new_zeros(1)
-        self._rate = self._values[3].new_full((1,), _reference.RATE)
+        self._rate = self._values[3].new_full((1,), reference.RATE)
         self._version = predictor.version
 
     def _features(self, rows: Tensor) -> Tensor:
-        return _ops.features(rows, self._values[0], self._values[1])
+        return ops.features(rows, self._values[0], self._values[1])
 
     # Predicting and updating.
 
@@ -90,7 +90,7 @@ class KernelSteps:
             group = self._optimizer.param_groups[index]
             first, second, steps = self._states(members, group)
             places = [self._predictor.places[layer] for layer in members]
-            _ops.predict_update_(
+            ops.predict_update_(
                 features, self._low, self._values[3], self._predictor.scale, members,
                 [place.first for place in places],
                 [self._taps.layers[layer].weight.detach() for layer in members],
@@ -175,4 +175,4 @@ class KernelSteps:
 
 
 def _dense(weight: Tensor) -> bool:
-    return weight.is_contiguous() or _reference.stored_channels_last(weight)
+    return weight.is_contiguous() or reference.stored_channels_last(weight)
