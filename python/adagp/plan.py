@@ -144,6 +144,12 @@ class Plan:
                 "larger batches; iterate over plan.batches(loader), or call plan.shrink(images)"
             )
 
+    def _check_end(self) -> None:
+        """Of the last epoch, after which none begins. Workers take all index lists of an epoch before
+        its last batches are trained: then `batches` alone can tell."""
+        if self.finished:
+            self._check_epoch()
+
     def _lay_out(self, epoch: int, losses: Any) -> None:
         known = np.empty(0, np.float32) if losses is None else losses
         self._now = self._plan.epoch(epoch, known)
@@ -206,6 +212,7 @@ class Plan:
             yield self._order[begin:end].tolist()
             if self._epoch != epoch:
                 return
+        self._check_end()
 
     def _mine(self, position: int) -> tuple[int, int]:
         begin, count = self._begins[position], self._counts[position]
@@ -290,6 +297,8 @@ class Plan:
             )
         if self._losses:
             self._losses.store(begin, end, per_example)
+            if self.finished:  # no epoch begins that would look at them
+                self._losses.check()
             if self._weights is not None:
                 if self._weights.device != per_example.device:
                     self._weights = self._weights.to(per_example.device)
@@ -316,6 +325,7 @@ class Plan:
             for batch in loader:
                 self.begin_batch()
                 yield map_images(to_device(batch, device), self.shrink)
+        self._check_end()
 
     def set_rate(
         self, optimizer: Any, base: float | None = None, policy: str = "one-cycle", **options: Any

@@ -268,6 +268,22 @@ def test_forgotten_small_images_are_refused_when_the_first_epoch_is_over():
     assert plan.epoch == 1
 
 
+@pytest.mark.parametrize("workers", [0, 1])
+def test_a_forgotten_loss_is_refused_when_the_last_epoch_is_over(workers):
+    plan = plan_of("stored-loss", epochs=1)
+    loader = DataLoader(images(), batch_sampler=plan, num_workers=workers)
+    with pytest.raises(adagp.UsageError, match=r"epoch 0 is over, and plan.loss\(\) was not called"):
+        list(plan.batches(loader))
+
+
+def test_a_loop_without_helpers_is_looked_at_when_the_last_epoch_is_over():
+    plan = plan_of("progressive+stored-loss", epochs=1)
+    with pytest.raises(adagp.UsageError, match=r"plan.loss\(\) was not called"):
+        for x, _, _ in DataLoader(images(), batch_sampler=plan):
+            plan.shrink(x)
+    assert plan.finished
+
+
 def test_nothing_is_refused_after_a_restart_between_epochs():
     plan = plan_of("stored-loss")
     run(plan, stop=len(plan))
@@ -291,6 +307,21 @@ def test_losses_that_cannot_be_chosen_by_are_refused(value, error, text):
         plan.loss(losses)
     with pytest.raises(error, match=text):
         plan.next_epoch()
+
+
+@pytest.mark.parametrize(("value", "error"), [(float("nan"), adagp.DivergedError),
+                                              (-0.5, adagp.UsageError)])  # fmt: skip
+def test_losses_of_the_last_epoch_are_refused_with_its_last_batch(value, error):
+    plan = plan_of("stored-loss", epochs=2)
+    for batch in plan:
+        plan.loss(torch.ones(len(batch)))
+    *first, last = plan
+    for batch in first:
+        losses = torch.ones(len(batch))
+        losses[0] = value
+        plan.loss(losses)
+    with pytest.raises(error, match="example"):
+        plan.loss(torch.ones(len(last)))
 
 
 @pytest.mark.parametrize("world", [1, 3])

@@ -78,6 +78,10 @@ class StoredLosses:
         self._check(self._begin)
         return self._begin
 
+    def check(self) -> None:
+        """The losses this process knows are finite and not negative. Waits for the device."""
+        self._check(self._table.cpu().numpy())
+
     @staticmethod
     def _check(losses: Any) -> None:
         broken = np.flatnonzero(~np.isfinite(losses))
