@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -10,7 +11,9 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypedDict, overload
 
+from . import _core
 from ._impl.arguments import whole
+from ._impl.cycles import long_cycles
 from ._impl.extras import need
 from ._impl.lab_costs import equal_cost_epochs, planned_cost, scheduled_cost
 from ._impl.lab_job import PREDICTING, Job, Setting, make_plan, pair_of
@@ -129,7 +132,10 @@ def compare(
     setting = make_setting(asked)
     jobs = _jobs(setting, asked.methods, epochs, asked.seeds, equal)
     done = [not overwrite and finished_run(path / job.folder, setting.config(job)) for job in jobs]
-    _try_methods(setting, [job for job, over in zip(jobs, done, strict=True) if not over])
+    left = [job for job, over in zip(jobs, done, strict=True) if not over]
+    if told := _long_cycles(setting, left):
+        warnings.warn(told, stacklevel=2)
+    _try_methods(setting, left)
     if dry_run:
         return _dry_run(setting, jobs, done)
     work = {(m, n): _cost(setting, m, n) for m, n in {(job.method, job.epochs) for job in jobs}}
@@ -184,6 +190,14 @@ def _jobs(
             lengths.append((method, length))
     # Methods take turns over the seeds, so that a machine that slows down slows all of them.
     return [Job(m, n, seed, setting.batch) for seed in seeds for m, n in lengths]
+
+
+def _long_cycles(setting: Setting, jobs: list[Job]) -> str:
+    """What is to be said of the schedule; once, whatever the number of runs."""
+    texts = (long_cycles(_core.Schedule(setting.schedule, job.epochs), job.epochs,
+                         len(make_plan(setting, job)))
+             for job in jobs if job.method in PREDICTING)  # fmt: skip
+    return next(filter(None, texts), "")
 
 
 def _try_methods(setting: Setting, jobs: list[Job]) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import time
+import warnings
 from typing import Any, Callable, Literal, Sequence
 
 from ._core import Schedule
@@ -16,7 +17,7 @@ except ImportError:
 from torch import Tensor, nn
 
 from ._impl import reference
-from ._impl.cycles import last_predicted, warn_of_long_cycles
+from ._impl.cycles import last_predicted, long_cycles
 from ._impl.kernel_steps import KernelSteps
 from ._impl.optimizer_steps import call_update, gradients_finite, takes_phase
 from ._impl.probes import Probes
@@ -39,6 +40,8 @@ class Prediction:
     def __init__(self, model: nn.Module, optimizer: torch.optim.Optimizer, schedule: Schedule,
                  epochs: int, steps_per_epoch: int, method: Method, skip: Sequence[str], seed: int,
                  probe_every: int | None, process_group: Any) -> None:
+        if isinstance(optimizer, torch.optim.LBFGS):
+            raise UsageError("optimizer: LBFGS runs the closure several times in a step; use another")
         self.model, self.optimizer, self.schedule = model, optimizer, schedule
         self.steps_per_epoch, self.method = steps_per_epoch, method
         self.steps = 0  # batches done, BP and GP
@@ -384,8 +387,6 @@ def wrap(model: nn.Module, optimizer: torch.optim.Optimizer, schedule: str = "au
     if not isinstance(optimizer, torch.optim.Optimizer):
         raise UsageError(f"optimizer: got {type(optimizer).__name__}, expected a torch.optim "
                          "optimizer")
-    if isinstance(optimizer, torch.optim.LBFGS):
-        raise UsageError("optimizer: LBFGS runs the closure several times in a step; use another")
     if not isinstance(schedule, str):
         raise UsageError(f"schedule: got {schedule!r}, expected text as '10ep bp, 1:1'")
     if method not in METHODS:
@@ -396,7 +397,8 @@ def wrap(model: nn.Module, optimizer: torch.optim.Optimizer, schedule: str = "au
             raise UsageError(f"{name}: got {value!r}, expected a whole number from {least}")
     names = (skip,) if isinstance(skip, str) else tuple(skip)
     stretches = Schedule(schedule, epochs)
-    warn_of_long_cycles(stretches, epochs, steps_per_epoch)
+    if told := long_cycles(stretches, epochs, steps_per_epoch):
+        warnings.warn(told, stacklevel=2)
     return Prediction(model, optimizer, stretches, epochs, steps_per_epoch, method, names, seed,
                       probe_every, process_group)
 

@@ -216,6 +216,14 @@ def test_low_res_keeps_the_statistics_of_norms():
     assert not torch.equal(norm.running_mean, before)
 
 
+def test_a_cycle_longer_than_an_epoch_is_told_once_and_at_the_call(tmp_path):
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        compare(tmp_path, methods="adagp", schedule="1ep bp, 8:1", equal="epochs", dry_run=True)
+    told = [w for w in said if "3 of 4 epochs have no BP batch" in str(w.message)]
+    assert [w.filename for w in told] == [__file__]
+
+
 def test_a_length_of_equal_cost():
     assert lab_costs.equal_cost_epochs(lambda n: 0.6 * n, 15) == 25
     assert lab_costs.equal_cost_epochs(lambda n: 3.0 * n, 2) == 1

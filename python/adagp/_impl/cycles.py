@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import warnings
 
 from .._core import Schedule
 
@@ -18,17 +17,16 @@ def last_predicted(schedule: Schedule, epochs: int, steps: int) -> int:
     return -1
 
 
-def warn_of_long_cycles(schedule: Schedule, epochs: int, steps: int, stacklevel: int = 3) -> None:
-    """A cycle restarts with each epoch: a ratio with more GP batches than an epoch has steps never
-    comes to its BP batches."""
+def long_cycles(schedule: Schedule, epochs: int, steps: int) -> str:
+    """A warning, or ''. A cycle restarts with each epoch: a ratio with more GP batches than an epoch
+    has steps never comes to its BP batches."""
     longest = max((int(k) for k in re.findall(r"(\d+):\d+", str(schedule))), default=0)
     if longest < steps:
-        return
+        return ""
     predicted = [sum(schedule.predicted(epoch, i) for i in range(steps)) for epoch in range(epochs)]
     without = predicted.count(steps)
-    if without:
-        warnings.warn(
-            f"schedule '{schedule}': {sum(predicted)} of {epochs * steps} batches are GP, and "
+    if not without:
+        return ""
+    return (f"schedule '{schedule}': {sum(predicted)} of {epochs * steps} batches are GP, and "
             f"{without} of {epochs} epochs have no BP batch: a cycle begins again with each epoch, "
-            f"and steps_per_epoch is {steps}; give ratios with fewer GP batches",
-            stacklevel=stacklevel)
+            f"and steps_per_epoch is {steps}; give ratios with fewer GP batches")

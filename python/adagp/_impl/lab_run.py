@@ -13,7 +13,6 @@ from .. import _core
 from ..errors import DivergedError, UsageError
 from ..writer import RunWriter
 from .batch_tensors import map_images, shrunk, to_device
-from .cycles import warn_of_long_cycles
 from .lab_costs import epoch_examples
 from .lab_job import (
     PREDICTING,
@@ -58,16 +57,14 @@ class Training:
             setting.schedule if job.method in PREDICTING else "bp", job.epochs
         )
         if job.method == "skip":
-            warn_of_long_cycles(self._schedule, job.epochs, len(self.plan))
             sampler = WithoutPredicted(self.plan, self._schedule)
         elif job.method == "adagp" or job.method == "zero":
-            from ..predict import wrap
+            from ..predict import Prediction
 
             kind: Any = job.method
-            self.prediction = wrap(
-                self.model, self.optimizer, schedule=setting.schedule, epochs=job.epochs,
-                steps_per_epoch=len(self.plan), method=kind,
-                seed=job.seed, probe_every=PROBE_EVERY,
+            self.prediction = Prediction(
+                self.model, self.optimizer, self._schedule, job.epochs, len(self.plan), kind,
+                skip=(), seed=job.seed, probe_every=PROBE_EVERY, process_group=None,
             )  # fmt: skip
         self.loader = plan_loader(setting.train_loader, sampler)
         if setting.compile:
