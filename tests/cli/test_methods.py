@@ -185,7 +185,8 @@ def test_losses_of_another_data_set_are_refused(tmp_path):
     data.unlink()
     adagp(*make, "--train", "240")
     done = adagp("train", *run, "-o", folder, code=3)
-    assert "200 stored losses" in done.stderr and "240 training examples" in done.stderr
+    assert "is of another run: data 200+20 images" in done.stderr
+    assert "expected 240+20 images" in done.stderr
 
 
 def test_what_the_last_run_cannot_do_is_said_before_the_first(tmp_path):

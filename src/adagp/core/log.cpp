@@ -11,6 +11,7 @@
 #include <spdlog/sinks/ansicolor_sink.h>
 
 #include "adagp/core/foreign_text.h"
+#include "adagp/core/output.h"
 
 namespace adagp::core {
 namespace {
@@ -30,7 +31,7 @@ spdlog::logger& logger() {
 // What was printed before must stand before it where both go to one file, and in whole lines. Only
 // the first line begins with a level: none that came from a file can pass for a message of ours.
 std::string prepared(const std::string& message) {
-  std::fflush(stdout);  // an error shows at the end, in flush_stdout()
+  try_flush_stdout();
   std::string out;
   for (const char c : printable(message))
     out += c == '\n' ? std::string("\n  ") : std::string(1, c);

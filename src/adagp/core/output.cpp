@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
@@ -13,7 +14,10 @@
 namespace adagp::core {
 namespace {
 
+std::atomic<int> first_reason{0};  // why try_flush_stdout() failed
+
 [[noreturn]] void fail(int reason) {
+  if (first_reason != 0) reason = first_reason;
   throw Error(std::string("stdout: writing failed: ") +
               (reason != 0 ? std::strerror(reason) : "an earlier line did not arrive") +
               "; what was printed is incomplete");
@@ -42,6 +46,12 @@ void print(std::string_view text) {
 void print_data(std::string_view text) {
   static const bool terminal = ::isatty(STDOUT_FILENO) != 0;
   terminal ? print(text) : put(text);
+}
+
+void try_flush_stdout() noexcept {
+  errno = 0;
+  int none = 0;
+  if (std::fflush(stdout) != 0) first_reason.compare_exchange_strong(none, errno);
 }
 
 void flush_stdout() {

@@ -20,5 +20,7 @@ inline void print_result(std::string_view text, bool is_data) {
 }
 // At the end of main(): everything printed so far must have arrived.
 void flush_stdout();
+// Before a line on stderr. Where it fails, flush_stdout() will say why.
+void try_flush_stdout() noexcept;
 
 }  // namespace adagp::core

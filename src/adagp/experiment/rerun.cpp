@@ -7,6 +7,7 @@
 #include "adagp/core/log.h"
 #include "adagp/core/special_files.h"
 #include "adagp/core/text.h"
+#include "adagp/core/threads.h"
 #include "adagp/device/choose_device.h"
 #include "adagp/io/tensors.h"
 #include "adagp/run/environment.h"
@@ -123,6 +124,8 @@ Rerun rerun(const core::fs::path& folder, const core::fs::path& output) {
   // Sums on a CPU depend on the number of threads.
   if (config.threads == 0 && before.contains("threads") && before["threads"].is_number_integer()) {
     config.threads = before["threads"].get<int64_t>();
+    core::check_thread_count((folder / run::kEnvironmentFile).string() + ": threads",
+                             config.threads);
   }
   train::set_threads(config);
   const task::TaskPtr task = task::open_task(config);
