@@ -13,7 +13,7 @@ void bind_predictor(core::Binding& b, RunConfig& c) {
       .one_of({"rms", "raw"});
   b.bind("predictor.rms_decay", &c.predictor.rms_decay, "of the running RMS").between(0, 1);
   b.bind("predictor.lr", &c.predictor.lr, "Adam's rate").at_least(0);
-  b.bind("predictor.milestones", &c.predictor.milestones, "durations, counted in BP batches");
+  b.bind("predictor.milestones", &c.predictor.milestones, "durations of the run, BP and GP batches alike");
   b.bind("predictor.gamma", &c.predictor.gamma, "factor at a milestone").at_least(0);
   b.bind("predictor.channels", &c.predictor.channels, "shared: channels of its convolution")
       .at_least(1);

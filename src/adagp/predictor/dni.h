@@ -27,7 +27,7 @@ class DniPredictor : public Predictor {
                int64_t batches_per_epoch, const PredictorSync& sync = {});
 
   Needs needs() const override { return {.inputs = true, .outputs = true, .deltas = true}; }
-  void advance() override { net_.advance(); }
+  void advance(int64_t batch) override { net_.advance(batch); }
   at::Tensor learn(const Summaries& summaries, const std::vector<at::Tensor>& gradients,
                    const Context& context) override;
   void predict(const Summaries& summaries, const Context& context, GradientSink& sink) override;

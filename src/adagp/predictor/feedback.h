@@ -23,7 +23,7 @@ class Feedback : public Predictor {
   Feedback(const std::vector<nn::WeightLayer*>& layers, const Config& config);
 
   Needs needs() const override { return {.inputs = true, .deltas = true}; }
-  void advance() override {}
+  void advance(int64_t) override {}
   at::Tensor learn(const Summaries& summaries, const std::vector<at::Tensor>& gradients,
                    const Context& context) override;
   void predict(const Summaries& summaries, const Context& context, GradientSink& sink) override;

@@ -22,7 +22,7 @@ class HeadRidgePredictor : public Predictor {
                      uint64_t seed, int64_t batches_per_epoch, const PredictorSync& sync = {});
 
   Needs needs() const override { return {.inputs = true, .last_only = true}; }
-  void advance() override {}
+  void advance(int64_t) override {}
   at::Tensor learn(const Summaries& summaries, const std::vector<at::Tensor>& gradients,
                    const Context& context) override;
   void predict(const Summaries& summaries, const Context& context, GradientSink& sink) override;

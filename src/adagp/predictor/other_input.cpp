@@ -40,7 +40,7 @@ class OtherInput : public Predictor {
              const std::vector<nn::WeightLayer*>& layers, int64_t summary)
       : inner_(std::move(inner)), fill_(fill), shown_(layers, summary) {}
 
-  void advance() override { inner_->advance(); }
+  void advance(int64_t batch) override { inner_->advance(batch); }
   at::Tensor learn(const Summaries& summaries, const std::vector<at::Tensor>& gradients,
                    const Context& context) override {
     fill_shown(summaries, context);

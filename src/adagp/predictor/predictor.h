@@ -69,12 +69,13 @@ class Predictor {
   // (bf16 where the layer computes in bf16). Returns the loss (a scalar on the device).
   at::Tensor observe(const Summaries& summaries, const std::vector<at::Tensor>& gradients,
                      const Context& context = {}) {
-    advance();
+    advance(0);
     return learn(summaries, gradients, context);
   }
-  // Its two halves: what the host counts and sets, and the work of the device, which may be
-  // recorded once and replayed.
-  virtual void advance() = 0;
+  // Its two halves: what the host sets for a batch of the run (the first is 0; the milestones of the
+  // rate count BP and GP batches alike), and the work of the device, which may be recorded once and
+  // replayed.
+  virtual void advance(int64_t batch) = 0;
   virtual at::Tensor learn(const Summaries& summaries, const std::vector<at::Tensor>& gradients,
                            const Context& context) = 0;
 

@@ -22,7 +22,7 @@ class RemapPredictor : public Predictor {
   RemapPredictor(const std::vector<nn::WeightLayer*>& layers, const Config& config, uint64_t seed,
                  int64_t batches_per_epoch, const PredictorSync& sync = {});
 
-  void advance() override { net_.advance(); }
+  void advance(int64_t batch) override { net_.advance(batch); }
   at::Tensor learn(const Summaries& summaries, const std::vector<at::Tensor>& gradients,
                    const Context& context) override;
   void predict(const Summaries& summaries, const Context& context, GradientSink& sink) override;

@@ -39,7 +39,7 @@ class SharedPredictor : public Predictor {
                   int64_t batches_per_epoch, const PredictorSync& sync,
                   const MakeFront& make_front);
 
-  void advance() override { net_.advance(); }
+  void advance(int64_t batch) override { net_.advance(batch); }
   at::Tensor learn(const Summaries& summaries, const std::vector<at::Tensor>& gradients,
                    const Context& context) override;
   bool predicts_early() const override { return kernels_.has_value(); }

@@ -42,8 +42,8 @@ void TrainedNet::finish() {
   optimizer_ = optim::make_optimizer(params_, adam);
 }
 
-void TrainedNet::advance() {
-  optimizer_->set_lr(policy_->lr(steps_++));
+void TrainedNet::advance(int64_t batch) {
+  optimizer_->set_lr(policy_->lr(batch));
 }
 
 void TrainedNet::step(at::Tensor& loss) {
@@ -64,7 +64,6 @@ std::map<std::string, at::Tensor> TrainedNet::state() const {
   std::map<std::string, at::Tensor> out;
   for (const auto& param : params_) out["param." + param.name] = param.value.detach();
   for (const auto& [name, tensor] : optimizer_->state()) out["optimizer." + name] = tensor;
-  out["steps"] = at::full({1}, steps_, at::kLong);
   return out;
 }
 
@@ -88,7 +87,6 @@ void TrainedNet::load_state(const std::map<std::string, at::Tensor>& state) {
     if (name.starts_with("optimizer.")) moments[name.substr(10)] = tensor;
   }
   optimizer_->load_state(moments);
-  steps_ = at_name("steps").item<int64_t>();
 }
 
 int64_t TrainedNet::parameter_count() const {

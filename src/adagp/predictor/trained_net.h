@@ -27,8 +27,8 @@ class TrainedNet {
   // Ends construction: builds the optimizer over the parameters made so far.
   void finish();
 
-  // Counts the coming step and sets its rate.
-  void advance();
+  // Sets the rate of a step that is made at this batch of the run.
+  void advance(int64_t batch);
   // One Adam step from the parameters' .grad, which is cleared; with other processes from the sum
   // of everybody's. `loss` is summed alike.
   void step(at::Tensor& loss);
@@ -46,7 +46,6 @@ class TrainedNet {
   std::unique_ptr<schedule::Policy> policy_;
   std::vector<optim::Param> params_;
   std::unique_ptr<optim::Optimizer> optimizer_;
-  int64_t steps_ = 0;
 };
 
 }  // namespace adagp::predictor

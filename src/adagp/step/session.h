@@ -50,6 +50,7 @@ struct Session {
   std::unique_ptr<predictor::Summaries> summaries;
   std::unique_ptr<predictor::Activations> activations;  // null unless the predictor asks for any
   at::Tensor predictor_loss;                            // of the latest BP batch, on the device
+  int64_t batch = 0;                                    // of the run, the first is 0
   double lr = 0;                                        // of the present batch
   // The loss every training example had when last seen, float [N] on the device; undefined where
   // nothing asks for it.

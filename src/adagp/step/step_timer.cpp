@@ -38,7 +38,7 @@ Session throw_away_session(const config::RunConfig& config, const task::TaskPtr&
   if (with_predictor) {
     add_summaries(s);
     add_predictor(s, 1000);
-    s.predictor->advance();
+    s.predictor->advance(0);
   }
   return s;
 }

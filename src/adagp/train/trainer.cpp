@@ -54,9 +54,9 @@ Trainer::Trainer(const config::RunConfig& config, task::TaskPtr task,
   // A run cut to a budget takes its stairs proportionally earlier.
   const auto epoch = static_cast<double>(size_.per_epoch),
              full = epoch * static_cast<double>(config.epochs);
-  policy_ = schedule::make_policy(
-      config.policy, config.optim.lr, size_.total,
-      std::max<int64_t>(1, static_cast<int64_t>(epoch * static_cast<double>(size_.total) / full)));
+  const auto shortened =
+      std::max<int64_t>(1, static_cast<int64_t>(epoch * static_cast<double>(size_.total) / full));
+  policy_ = schedule::make_policy(config.policy, config.optim.lr, size_.total, shortened);
   const auto batches = [&](const std::string& text) {
     return core::Duration::parse(text).batches(size_.per_epoch);
   };
@@ -65,7 +65,7 @@ Trainer::Trainer(const config::RunConfig& config, task::TaskPtr task,
   probes_ = method::Probes(session_.layers.size(), whole ? batches(config.probe_every) : 0);
   log_every_ = std::max<int64_t>(1, batches(config.log_every));
   checkpoint_every_ = std::max<int64_t>(1, batches(config.checkpoint_every));
-  if (method::needs_predictor(config)) step::add_predictor(session_, size_.per_epoch);
+  if (method::needs_predictor(config)) step::add_predictor(session_, shortened);
   steps_ = std::make_unique<StepRunner>(session_, *method_, probes_);
   progress_ = std::make_unique<RunProgress>(*planner_, *costs_, totals_, size_);
 }
@@ -128,7 +128,8 @@ void Trainer::one_batch() {
   if (policy != nullptr) context.phase = policy->begin(session_, context);
   phase_ = context.phase;
   const plan::BatchShape shape = method_->batch_plan().at(context);
-  session_.set_lr(policy_->lr(progress_->nominal_step()) * shape.rate);
+  session_.batch = progress_->nominal_step();
+  session_.set_lr(policy_->lr(session_.batch) * shape.rate);
   session_.first_block = shape.frozen_blocks;
   metrics::Stopwatch watch;
   const data::Batch batch = take_batch(context);

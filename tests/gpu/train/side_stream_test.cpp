@@ -37,7 +37,7 @@ class Counting : public predictor::Predictor {
   Counting(std::unique_ptr<Predictor> inner, int& calls)
       : inner_(std::move(inner)), calls_(calls) {}
   bool predicts_early() const override { return inner_->predicts_early(); }
-  void advance() override { inner_->advance(); }
+  void advance(int64_t batch) override { inner_->advance(batch); }
   at::Tensor learn(const predictor::Summaries& summaries, const std::vector<at::Tensor>& gradients,
                    const predictor::Context& context) override {
     return inner_->learn(summaries, gradients, context);

@@ -19,7 +19,7 @@ class Wrong : public predictor::Predictor {
   explicit Wrong(const std::vector<nn::WeightLayer*>& layers) : layers_(layers) {
     for (const auto* layer : layers) directions_.push_back(at::randn_like(layer->weight.detach()));
   }
-  void advance() override {}
+  void advance(int64_t) override {}
   at::Tensor learn(const predictor::Summaries&, const std::vector<at::Tensor>&,
                    const predictor::Context&) override {
     return at::zeros({});

@@ -41,6 +41,27 @@ TEST(Length, BatchesAreForeseenAsTheyWouldBeCounted) {
   }
 }
 
+// The predictor's milestones are durations of the run, though it learns in BP batches alone.
+TEST(Length, ThePredictorsMilestonesCountAllBatchesOfTheRun) {
+  const auto weights = [](int64_t epochs) {
+    config::RunConfig c = small::config("adagp");
+    c.epochs = epochs;
+    c.schedule = "2:1";  // 2 of an epoch's 6 batches are BP
+    c.predictor.milestones = {"1ep"};
+    c.predictor.gamma = 0;  // from then on it stands still
+    Trainer t = trainer(c);
+    t.run(nullptr);
+    std::map<std::string, at::Tensor> found = t.session().predictor->state();
+    std::erase_if(found, [](const auto& item) { return !item.first.starts_with("param."); });
+    return found;
+  };
+  const auto after_one = weights(1), after_three = weights(3);
+  ASSERT_FALSE(after_one.empty());
+  for (const auto& [name, tensor] : after_one) {
+    EXPECT_TRUE(at::equal(tensor, after_three.at(name))) << name;
+  }
+}
+
 TEST(Length, ABillionEpochsAreCountedAtOnceAndMoreAreRefused) {
   const int64_t most = 1'000'000'000;
   for (const std::string method : {"bp", "adagp", "progressive", "freeze", "stored-loss"}) {
