@@ -8,8 +8,8 @@
 
 #include <benchmark/benchmark.h>
 
-#include "adagp/accel/sweep.h"
-#include "adagp/core/files.h"
+#include "adagp/base/core/files.h"
+#include "adagp/sim/accel/sweep.h"
 
 namespace {
 

@@ -15,12 +15,12 @@
 #include <memory>
 #include <thread>
 
-#include "adagp/core/error.h"
-#include "adagp/core/files.h"
-#include "adagp/core/rng.h"
-#include "adagp/core/text.h"
-#include "adagp/data/sets/registry.h"
-#include "adagp/data/stream/loader.h"
+#include "adagp/base/core/error.h"
+#include "adagp/base/core/files.h"
+#include "adagp/base/core/rng.h"
+#include "adagp/base/core/text.h"
+#include "adagp/engine/data/sets/registry.h"
+#include "adagp/engine/data/stream/loader.h"
 
 namespace {
 

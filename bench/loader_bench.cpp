@@ -2,8 +2,8 @@
 
 #include <benchmark/benchmark.h>
 
-#include "adagp/data/sets/registry.h"
-#include "adagp/data/stream/loader.h"
+#include "adagp/engine/data/sets/registry.h"
+#include "adagp/engine/data/stream/loader.h"
 
 namespace {
 

@@ -5,7 +5,7 @@
 
 #include <benchmark/benchmark.h>
 
-#include "adagp/pipeline/simulate.h"
+#include "adagp/sim/pipeline/simulate.h"
 
 namespace {
 

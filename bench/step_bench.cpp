@@ -9,11 +9,11 @@
 
 #include <ATen/ATen.h>
 
-#include "adagp/method/table.h"
-#include "adagp/step/exact_step.h"
-#include "adagp/step/predicted_step.h"
-#include "adagp/task/classification.h"
-#include "adagp/train/build.h"
+#include "adagp/engine/method/table.h"
+#include "adagp/engine/step/exact_step.h"
+#include "adagp/engine/step/predicted_step.h"
+#include "adagp/engine/task/classification.h"
+#include "adagp/engine/train/build.h"
 
 namespace {
 

@@ -1,9 +1,9 @@
 # Files inside the program.
 
-# adagp_embed(OUTPUTS HEADER TABLE FILES...) appends to the list OUTPUTS a source file. It defines what
-# adagp/<this folder>/HEADER declares: adagp::<this folder>::TABLE, the names and contents of the files.
-function(adagp_embed outputs header table)
-  cmake_path(GET CMAKE_CURRENT_SOURCE_DIR FILENAME _folder)
+# adagp_embed(AREA/FOLDER HEADER TABLE FILES...) adds to the library adagp_FOLDER a source file. It defines what
+# adagp/AREA/FOLDER/HEADER declares: adagp::FOLDER::TABLE, the names and contents of the files.
+function(adagp_embed path header table)
+  cmake_path(GET path FILENAME _folder)
   set(_files ${ARGN})
   list(SORT _files)
   list(JOIN _files "|" _joined)
@@ -11,7 +11,7 @@ function(adagp_embed outputs header table)
   set(_script ${CMAKE_SOURCE_DIR}/cmake/EmbedFiles.cmake)
   add_custom_command(
     OUTPUT ${_output}
-    COMMAND ${CMAKE_COMMAND} -DOUTPUT=${_output} -DHEADER=adagp/${_folder}/${header}
+    COMMAND ${CMAKE_COMMAND} -DOUTPUT=${_output} -DHEADER=adagp/${path}/${header}
             -DNAMESPACE=adagp::${_folder} -DTABLE=${table} "-DFILES=${_joined}" -P ${_script}
     DEPENDS ${_files} ${_script}
     VERBATIM)
@@ -19,5 +19,5 @@ function(adagp_embed outputs header table)
     add_custom_target(adagp_${table} DEPENDS ${_output})
     set_property(GLOBAL APPEND PROPERTY ADAGP_EMBEDDED adagp_${table})
   endif()
-  set(${outputs} ${${outputs}} ${_output} PARENT_SCOPE)
+  target_sources(adagp_${_folder} PRIVATE ${_output})
 endfunction()

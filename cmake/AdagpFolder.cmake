@@ -1,17 +1,21 @@
-# One static library per folder of src/adagp. The DEPENDS lists below are the include directions of
-# ARCHITECTURE.md; tests/include_directions.py checks that the #includes agree.
-function(adagp_folder name)
-  cmake_parse_arguments(ARG "TORCH;COLD" "" "DEPENDS;LIBS;EXCLUDE" ${ARGN})
-  file(GLOB _sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/${name}/*.cpp)
+# adagp_folder(AREA/FOLDER [NAME name] [SUB folder...] [TORCH] [COLD] [DEPENDS name...] [LIBS target...] [EXCLUDE regex])
+# makes of a folder of src/adagp, and of its subfolders SUB, the static library adagp_<name>; by default the name is
+# FOLDER. DEPENDS is what it may include; tests/include_directions.py checks that the #includes agree.
+function(adagp_folder path)
+  cmake_parse_arguments(ARG "TORCH;COLD" "NAME;EXCLUDE" "SUB;DEPENDS;LIBS" ${ARGN})
+  cmake_path(GET path FILENAME name)
+  if(ARG_NAME)
+    set(name ${ARG_NAME})
+  endif()
+  set(_patterns ${CMAKE_CURRENT_SOURCE_DIR}/${path}/*.cpp)
+  foreach(_sub ${ARG_SUB})
+    list(APPEND _patterns ${CMAKE_CURRENT_SOURCE_DIR}/${path}/${_sub}/*.cpp)
+  endforeach()
+  file(GLOB _sources CONFIGURE_DEPENDS ${_patterns})
   if(ARG_EXCLUDE)
     list(FILTER _sources EXCLUDE REGEX "${ARG_EXCLUDE}")
   endif()
-  adagp_library(${name} "${_sources}" ${ARGN})
-endfunction()
-
-function(adagp_library name sources)
-  cmake_parse_arguments(ARG "TORCH;COLD" "" "DEPENDS;LIBS;EXCLUDE" ${ARGN})
-  add_library(adagp_${name} STATIC ${sources})
+  add_library(adagp_${name} STATIC ${_sources})
   target_include_directories(adagp_${name} PUBLIC
     $<BUILD_INTERFACE:${CMAKE_SOURCE_DIR}/src> $<INSTALL_INTERFACE:include>)
   target_link_libraries(adagp_${name} PRIVATE $<BUILD_INTERFACE:adagp_options>)

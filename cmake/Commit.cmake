@@ -11,7 +11,7 @@ if(_git AND EXISTS ${SOURCE}/.git)
     string(APPEND _commit "+")
   endif()
 endif()
-set(_text "#include \"adagp/core/provenance.h\"
+set(_text "#include \"adagp/base/core/provenance.h\"
 std::string adagp::core::version() { return \"${VERSION}\"; }
 std::string adagp::core::commit() { return \"${_commit}\"; }
 ")

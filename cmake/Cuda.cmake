@@ -1,4 +1,4 @@
-# Our own kernels (src/adagp/cuda/*.cu) take minutes to compile, so they are compiled where a GPU is or
+# Our own kernels (src/adagp/gpu/cuda/*.cu) take minutes to compile, so they are compiled where a GPU is or
 # when asked for. Presets of developers and CI ask wherever nvcc is: kernels must compile and link.
 # They use the static CUDA runtime: a program with kernels starts on machines without CUDA, too.
 set(ADAGP_KERNELS "AUTO" CACHE STRING

@@ -1,5 +1,5 @@
 # Writes OUTPUT, a C++ source with the text of every file of FILES (separated by |) as a table:
-#   cmake -DOUTPUT=x.cpp -DHEADER=adagp/zoo/embedded.h -DNAMESPACE=adagp::zoo -DTABLE=layer_files
+#   cmake -DOUTPUT=x.cpp -DHEADER=adagp/sim/zoo/embedded.h -DNAMESPACE=adagp::zoo -DTABLE=layer_files
 #         "-DFILES=a.csv|b.csv" -P EmbedFiles.cmake
 # Names are the files' names without their ending. Text stands in raw literals of at most 8,000
 # characters, because compilers need not take longer ones.

@@ -84,13 +84,13 @@ compile() {  # NAME SOURCE DEPENDENCY... -- FLAG...
 }
 exec 9>"$common/lock"
 flock 9
-for unit in core/files core/special_files core/message core/foreign_text core/text core/interrupt \
-    rtl/machine rtl/descriptor rtl/program_check rtl/program_file rtl/cycle_model rtl/golden \
-    rtl/program_parts rtl/layer_program rtl/layer_predictor rtl/network_program; do
-  compile "${unit//\//-}" "$root/src/adagp/$unit.cpp" "$root"/src/adagp/rtl/*.h -- "${flags[@]}"
+for unit in base/core/files base/core/special_files base/core/message base/core/foreign_text base/core/text base/core/interrupt \
+    sim/rtl/machine sim/rtl/descriptor sim/rtl/program_check sim/rtl/program_file sim/rtl/cycle_model sim/rtl/golden \
+    sim/rtl/program_parts sim/rtl/layer_program sim/rtl/layer_predictor sim/rtl/network_program; do
+  compile "${unit//\//-}" "$root/src/adagp/$unit.cpp" "$root"/src/adagp/sim/rtl/*.h -- "${flags[@]}"
 done
 for source in "${mains[@]}"; do
-  compile "$(basename "$source" .cpp)" "$source" "$root"/src/adagp/rtl/*.h "$root"/rtl/sim/*.h \
+  compile "$(basename "$source" .cpp)" "$source" "$root"/src/adagp/sim/rtl/*.h "$root"/rtl/sim/*.h \
     "$root"/tests/rtl/*.h -- "${flags[@]}"
 done
 for unit in verilated verilated_threads ${trace:+verilated_vcd_c}; do
@@ -112,7 +112,7 @@ if stale "$library" "${sv[@]}" "$root/rtl/sim/asserts.sv" "${BASH_SOURCE[0]}"; t
     Vadagp_top__ALL.a >"$folder/make.log" 2>&1 || { cat "$folder/make.log" >&2; exit 1; }
 fi
 model=$folder/model.o
-if stale "$model" "$library" "$root"/rtl/sim/model.* "$root"/src/adagp/rtl/*.h; then
+if stale "$model" "$library" "$root"/rtl/sim/model.* "$root"/src/adagp/sim/rtl/*.h; then
   g++ "${flags[@]}" "${set_[@]/#/-DADAGP_}" -DVM_TRACE=${trace:-0} -isystem "$share" \
     -isystem "$share/vltstd" -I"$folder" -c "$root/rtl/sim/model.cpp" -o "$model"
 fi

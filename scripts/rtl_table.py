@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""rtl_table.py [--check]: rtl/machine.toml -> rtl/adagp_pkg.sv and src/adagp/rtl/machine_table.h.
+"""rtl_table.py [--check]: rtl/machine.toml -> rtl/adagp_pkg.sv and src/adagp/sim/rtl/machine_table.h.
 
 --check writes nothing and fails when a generated file is stale.
 """
@@ -90,7 +90,7 @@ def main():
     table = tomllib.loads((ROOT / "rtl/machine.toml").read_text())
     stale = []
     for path, text in [("rtl/adagp_pkg.sv", package(table)),
-                       ("src/adagp/rtl/machine_table.h", header(table))]:
+                       ("src/adagp/sim/rtl/machine_table.h", header(table))]:
         file = ROOT / path
         if file.exists() and file.read_text() == text:
             continue

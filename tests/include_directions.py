@@ -4,11 +4,13 @@
 include_directions.py ROOT        checks the tree; exit 1 with file:line for each violation
 include_directions.py --self-test checks on made-up trees that violations are caught
 
-Three rules:
-  1. a folder includes only itself and the folders below it (BELOW, transitively), and the DEPENDS
-     lists of src/adagp/CMakeLists.txt say nothing else;
-  2. files that promise to be free of torch reach no torch header, directly or through our headers;
-  3. no file sees both torch and fmt/spdlog: torch brings an fmt of its own.
+The graph is that of src/adagp/CMakeLists.txt, the adagp_folder(AREA/FOLDER ... DEPENDS ...) calls. Five rules:
+  1. a folder includes only itself and what it depends on, directly or through others;
+  2. a dependency that is declared is used: some file includes a header of it;
+  3. folders depend on their own area and on areas that stand before it;
+  4. folders without TORCH, and files that promise it, reach no torch header, directly or through our headers;
+  5. no file sees both torch and fmt/spdlog: torch brings an fmt of its own.
+The headers beside the areas (adagp.h, ...) are for users alone: they include anything, and nobody includes them.
 """
 
 import re
@@ -16,55 +18,10 @@ import sys
 import tempfile
 from pathlib import Path
 
-# What each folder may include, beside what those may include. layers/ is two units: the table and
-# the reader of exported networks are torch-free, the rest is the bridge from models. io/archive is a
-# unit of its own, because they need it, and so is tensor_files (safetensors) for machine/. `options` are the
-# plain structs of OPTIONS, which stand beside what they configure: config/ binds them to keys, the simulator counts the predictor's sizes. `umbrella`
-# are the headers beside the folders (adagp.h, ...), which are for users alone.
-BELOW = {
-    "core": [],
-    "options": [],
-    "schedule": ["core"],
-    "rtl": ["core"],
-    "config": ["core", "schedule", "options"],
-    "plan": ["config"],
-    "archives": ["core"],
-    "layer_table": ["core", "archives"],
-    "tensor_files": ["core"],
-    "accel": ["layer_table", "schedule", "options", "rtl"],
-    "machine": ["accel", "tensor_files"],
-    "pipeline": ["layer_table", "schedule"],
-    "scalesim": ["accel"],
-    "zoo": ["accel"],
-    "report": ["schedule", "layer_table", "accel", "pipeline"],
-    "page": ["report"],
-    "study": ["machine", "scalesim", "zoo", "report"],
-    "io": ["archives", "tensor_files"],
-    "cuda": ["core"],
-    "device": ["cuda"],
-    "data": ["io", "device", "plan"],
-    "nn": ["device"],
-    "models": ["nn", "options"],
-    "layers": ["layer_table", "models", "pipeline"],
-    "optim": ["device", "options"],
-    "predictor": ["nn", "optim", "schedule"],
-    "metrics": ["core"],
-    "run": ["config", "report", "io", "models"],
-    "task": ["run", "data", "metrics"],
-    "step": ["task", "predictor"],
-    "method": ["plan", "step", "layers"],
-    "train": ["method"],
-    "experiment": ["train", "study"],
-    "comm": ["models"],
-    "parallel": ["comm", "step", "pipeline", "layers"],
-    "doctor": ["comm", "data"],
-    "umbrella": ["study", "page", "experiment"],
-}
-OPTIONS = {"data/config.h", "models/duplex_options.h", "models/transformer_options.h", "optim/config.h",
-           "predictor/config.h"}
-TORCH_FREE_UNITS = {"core", "options", "schedule", "rtl", "config", "plan", "archives", "layer_table", "accel",
-                    "tensor_files", "machine", "pipeline", "scalesim", "zoo", "study", "report", "page", "cuda"}
-TORCH_FREE_FILES = re.compile(r"^(data/sets/cifar\.h|io/(safetensors|crc32c|events|jsonl|image|archive)\.)")
+CALL = re.compile(r"^[ \t]*adagp_folder\(([^)]*)\)", re.M)
+KEYWORDS = {"NAME", "SUB", "DEPENDS", "LIBS", "EXCLUDE", "TORCH", "COLD"}
+# Files of a folder with TORCH that are free of it without saying so.
+TORCH_FREE_FILES = re.compile(r"^engine/data/sets/cifar\.h")
 # A header comment that makes the promise binds its file.
 CLAIM = re.compile(r"^//.*\b(no torch here|torch-free|without torch)\b", re.I | re.M)
 
@@ -72,30 +29,49 @@ TORCH = re.compile(r"^(torch|ATen|c10)/")
 FMT = re.compile(r"^(fmt|spdlog)/")
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
 SOURCES = {".h", ".cpp", ".cu", ".cuh"}
+UMBRELLA = "umbrella"
 
 
-def closure(unit):
-    seen, todo = set(), [unit]
-    while todo:
-        name = todo.pop()
-        if name not in seen:
-            seen.add(name)
-            todo += BELOW.get(name, [])
-    return seen
+class Folder:
+    """One adagp_folder(...) call."""
+
+    def __init__(self, words, line):
+        self.path, self.line = words[0], line
+        parts, key = {}, None
+        for word in words[1:]:
+            if word in KEYWORDS:
+                key = word
+                parts[key] = []
+            else:
+                parts[key].append(word)
+        self.area, _, last = self.path.partition("/")
+        self.name = parts["NAME"][0] if "NAME" in parts else last.rpartition("/")[2]
+        self.depends = parts.get("DEPENDS", [])
+        self.torch = "TORCH" in parts
+        self.folders = [self.path] + [f"{self.path}/{sub}" for sub in parts.get("SUB", [])]
 
 
-def unit_of(path):
-    """'layers/table.h' -> 'layer_table', 'io/x.h' -> 'io' (paths below src/adagp)."""
-    if path in OPTIONS:
-        return "options"
-    if path.startswith("io/archive."):
-        return "archives"
-    if path.startswith(("io/safetensors", "io/crc32c.", "io/checksum_keys.")):
-        return "tensor_files"
-    if "/" not in path:
-        return "umbrella"
-    folder, _, rest = path.partition("/")
-    return "layer_table" if folder == "layers" and rest.startswith(("table", "pt2")) else folder
+class Graph:
+    def __init__(self, text):
+        self.folders = {}
+        for call in CALL.finditer(text):
+            folder = Folder(call.group(1).split(), text.count("\n", 0, call.start(1)) + 1)
+            self.folders[folder.name] = folder
+        self.areas = list(dict.fromkeys(folder.area for folder in self.folders.values()))
+        self.of_path = {path: f.name for f in self.folders.values() for path in f.folders}
+
+    def unit_of(self, path):
+        """'base/core/text.h' -> 'core'; None for a folder that no call names (paths below src/adagp)."""
+        return self.of_path.get(path.rpartition("/")[0]) if "/" in path else UMBRELLA
+
+    def closure(self, unit):
+        seen, todo = set(), [unit]
+        while todo:
+            name = todo.pop()
+            if name not in seen:
+                seen.add(name)
+                todo += self.folders[name].depends if name in self.folders else []
+        return seen
 
 
 def without_block_comments(text):
@@ -106,6 +82,8 @@ class Tree:
     def __init__(self, root):
         self.root = Path(root)
         self.src = self.root / "src" / "adagp"
+        self.cmake = self.src / "CMakeLists.txt"
+        self.graph = Graph(self.cmake.read_text(encoding="utf-8") if self.cmake.exists() else "")
         self.includes = {}  # file -> [(line, header, quoted)]
         self.claims = set()
         for base in (self.src, self.root / "apps"):
@@ -148,41 +126,47 @@ class Tree:
                     return line, [header] + found[1]
         return None
 
+    def check_include(self, path, line, header):
+        unit, target = self.graph.unit_of(self.below(path)), self.graph.unit_of(header.removeprefix("adagp/"))
+        if unit != UMBRELLA and target not in self.graph.closure(unit):
+            allowed = ", ".join(sorted(self.graph.closure(unit) - {unit})) or "nothing"
+            self.fail(path, line, f"{unit} must not include {target} ({header}); it may: {allowed}")
+
     def check_directions(self):
         for path, includes in self.includes.items():
             own = self.below(path)
+            if own and self.graph.unit_of(own) is None:
+                self.fail(path, 1, f"no adagp_folder() of {self.cmake.relative_to(self.root)} has this folder")
+                continue
             for line, header, quoted in includes:
-                target = header.removeprefix("adagp/")
                 if header.startswith("adagp/"):
                     if not (self.root / "src" / header).exists():
                         self.fail(path, line, f"no such header: {header}")
-                    elif own and unit_of(target) not in closure(unit_of(own)):
-                        self.fail(path, line, f"{unit_of(own)} must not include {unit_of(target)} "
-                                              f"({header}); it may: {self.allowed(own)}")
+                    elif own:
+                        self.check_include(path, line, header)
                 elif own and quoted:
                     self.fail(path, line, f'write "{header}" from the root, "adagp/..."')
-            if own and unit_of(own) not in BELOW:
-                self.fail(path, 1, f"folder {unit_of(own)} is not in BELOW of "
-                                   "tests/include_directions.py; give it its place")
 
-    @staticmethod
-    def allowed(own):
-        return ", ".join(sorted(closure(unit_of(own)) - {unit_of(own)})) or "nothing"
-
-    def check_cmake(self):
-        path = self.src / "CMakeLists.txt"
-        if not path.exists():
-            return
-        for line, text in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
-            call = re.match(r"\s*adagp_(?:folder|library)\((\w+)(.*)\)", text)
-            depends = call and re.search(r"\bDEPENDS((?:\s+[a-z_]+)+)", call.group(2))
-            for name in depends.group(1).split() if depends else []:
-                if name not in closure(call.group(1)):
-                    self.fail(path, line, f"{call.group(1)} must not depend on {name}")
+    def check_graph(self):
+        used = {(self.graph.unit_of(self.below(path)), self.graph.unit_of(header.removeprefix("adagp/")))
+                for path, includes in self.includes.items() if self.below(path)
+                for _, header, _ in includes if header.startswith("adagp/")}
+        areas = self.graph.areas
+        for folder in self.graph.folders.values():
+            for name in folder.depends:
+                target = self.graph.folders.get(name)
+                if target is None:
+                    self.fail(self.cmake, folder.line, f"{folder.name} depends on {name}, which is no folder")
+                elif areas.index(target.area) > areas.index(folder.area):
+                    self.fail(self.cmake, folder.line, f"{folder.name} of {folder.area} must not depend on {name} "
+                              f"of {target.area}, which stands below it")
+                elif (folder.name, name) not in used:
+                    self.fail(self.cmake, folder.line, f"{folder.name} depends on {name} and includes nothing of it")
 
     def torch_free(self, path):
         own = self.below(path)
-        return own and (unit_of(own) in TORCH_FREE_UNITS or path in self.claims
+        folder = self.graph.folders.get(self.graph.unit_of(own)) if own else None
+        return own and (folder is not None and not folder.torch or path in self.claims
                         or TORCH_FREE_FILES.match(own))
 
     def check_torch(self):
@@ -197,78 +181,86 @@ class Tree:
 
     def check(self):
         self.check_directions()
-        self.check_cmake()
+        self.check_graph()
         self.check_torch()
         return self.violations
 
 
 # ---------------------------------------------------------------- self-test
 
-# name -> (files, what the one expected violation must contain; None: no violation)
+GRAPH = """
+adagp_folder(base/core)
+adagp_folder(sim/layers NAME layer_table DEPENDS core)
+if(ADAGP_TORCH)
+  adagp_folder(engine/nn TORCH SUB part
+               DEPENDS core LIBS adagp_png)
+  adagp_folder(engine/train TORCH DEPENDS nn)
+endif()
+"""
+# What uses every edge of GRAPH.
+USES = {
+    "src/adagp/base/core/a.h": "#include <string>\n",
+    "src/adagp/sim/layers/table.h": '#include "adagp/base/core/a.h"\n',
+    "src/adagp/engine/nn/l.h": '#include <torch/types.h>\n#include "adagp/base/core/a.h"\n',
+    "src/adagp/engine/train/t.h": '#include "adagp/engine/nn/l.h"\n',
+}
+# name -> (files beside GRAPH and USES, what the one expected violation must contain; None: no violation)
 CASES = {
     "a clean tree": ({
-        "src/adagp/core/a.h": "#include <string>\n",
-        "src/adagp/core/a.cpp": '#include "adagp/core/a.h"\n#include <fmt/core.h>\n',
-        "src/adagp/io/t.h": '#include <torch/types.h>\n#include "adagp/core/a.h"\n',
-        "src/adagp/train/t.h": '#include "adagp/io/t.h"\n#include "adagp/report/r.h"\n',
-        "src/adagp/report/r.h": '#include "adagp/layers/table.h"\n',
-        "src/adagp/layers/table.h": '#include "adagp/core/a.h"\n',
+        "src/adagp/base/core/a.cpp": '#include "adagp/base/core/a.h"\n#include <fmt/core.h>\n',
+        "src/adagp/engine/train/t.cpp": '#include "adagp/base/core/a.h"\n',
+        "src/adagp/engine/nn/part/p.cpp": '#include "adagp/engine/nn/l.h"\n',
         "apps/adagp/c.h": "",
-        "apps/adagp/m.cpp": '#include "c.h"\n#include "adagp/train/t.h"\n',
-        "src/adagp/CMakeLists.txt": "adagp_folder(io TORCH DEPENDS core LIBS adagp_png)\n",
+        "apps/adagp/m.cpp": '#include "c.h"\n#include "adagp/engine/train/t.h"\n',
     }, None),
     "an include upwards": ({
-        "src/adagp/core/a.h": '\n#include "adagp/io/t.h"\n', "src/adagp/io/t.h": "",
-    }, "src/adagp/core/a.h:2: core must not include io"),
+        "src/adagp/base/core/b.h": '\n#include "adagp/sim/layers/table.h"\n',
+    }, "src/adagp/base/core/b.h:2: core must not include layer_table"),
     "an include sideways": ({
-        "src/adagp/optim/o.h": '#include "adagp/nn/l.h"\n', "src/adagp/nn/l.h": "",
-    }, "src/adagp/optim/o.h:1: optim must not include nn"),
-    "the bridge used from the table's side": ({
-        "src/adagp/report/r.cpp": '#include "adagp/layers/from_model.h"\n',
-        "src/adagp/layers/from_model.h": "",
-    }, "src/adagp/report/r.cpp:1: report must not include layers"),
+        "src/adagp/engine/nn/m.cpp": '#include "adagp/sim/layers/table.h"\n',
+    }, "src/adagp/engine/nn/m.cpp:1: nn must not include layer_table"),
     "an umbrella over two folders": ({
-        "src/adagp/adagp.h": '#include "adagp/train/t.h"\n#include "adagp/zoo/z.h"\n',
-        "src/adagp/train/t.h": "#include <torch/types.h>\n", "src/adagp/zoo/z.h": "",
+        "src/adagp/adagp.h": '#include "adagp/engine/train/t.h"\n#include "adagp/sim/layers/table.h"\n',
     }, None),
     "an umbrella inside the library": ({
-        "src/adagp/train/t.cpp": '#include "adagp/adagp.h"\n', "src/adagp/adagp.h": "",
-    }, "src/adagp/train/t.cpp:1: train must not include umbrella"),
+        "src/adagp/engine/train/t.cpp": '#include "adagp/adagp.h"\n', "src/adagp/adagp.h": "",
+    }, "src/adagp/engine/train/t.cpp:1: train must not include umbrella"),
     "a header that is not there": ({
-        "src/adagp/io/t.cpp": '#include "adagp/core/none.h"\n',
-    }, "src/adagp/io/t.cpp:1: no such header"),
+        "src/adagp/engine/nn/t.cpp": '#include "adagp/base/core/none.h"\n',
+    }, "src/adagp/engine/nn/t.cpp:1: no such header"),
     "a relative include": ({
-        "src/adagp/io/t.cpp": '#include "t.h"\n', "src/adagp/io/t.h": "",
-    }, "src/adagp/io/t.cpp:1: write"),
-    "a folder without a place": ({"src/adagp/misc/m.h": ""}, "src/adagp/misc/m.h:1: folder misc"),
-    "CMake lists against the order": ({
-        "src/adagp/CMakeLists.txt": "\n  adagp_folder(nn TORCH DEPENDS core train)\n",
-    }, "src/adagp/CMakeLists.txt:2: nn must not depend on train"),
+        "src/adagp/engine/nn/t.cpp": '#include "l.h"\n',
+    }, "src/adagp/engine/nn/t.cpp:1: write"),
+    "a folder without a place": ({"src/adagp/sim/misc/m.h": ""}, "src/adagp/sim/misc/m.h:1: no adagp_folder()"),
+    "a subfolder that nobody compiles": ({"src/adagp/sim/layers/sub/m.cpp": ""}, "m.cpp:1: no adagp_folder()"),
+    "an edge that nobody uses": ({
+        "src/adagp/engine/train/t.h": "#include <torch/types.h>\n",
+    }, "src/adagp/CMakeLists.txt:7: train depends on nn and includes nothing of it"),
+    "an edge to nothing": ({
+        "src/adagp/CMakeLists.txt": GRAPH.replace("DEPENDS nn", "DEPENDS nn none"),
+    }, "train depends on none, which is no folder"),
+    "an area that depends on one below it": ({
+        "src/adagp/CMakeLists.txt": GRAPH.replace("DEPENDS core)", "DEPENDS core nn)"),
+    }, "layer_table of sim must not depend on nn of engine"),
     "torch in a torch-free folder": ({
-        "src/adagp/core/a.cpp": "#include <ATen/ATen.h>\n",
-    }, "src/adagp/core/a.cpp:1: promises to be free of torch"),
-    "torch in a torch-free file": ({
-        "src/adagp/io/safetensors.cpp": "#include <c10/util/Half.h>\n",
-    }, "src/adagp/io/safetensors.cpp:1: promises"),
+        "src/adagp/base/core/a.cpp": "#include <ATen/ATen.h>\n",
+    }, "src/adagp/base/core/a.cpp:1: promises to be free of torch"),
     "torch behind a promise": ({
-        "src/adagp/nn/l.h": "#include <torch/types.h>\n",
-        "src/adagp/models/sizes.h": '// Sizes. No torch here.\n#include "adagp/nn/l.h"\n',
-    }, "src/adagp/models/sizes.h:2: promises to be free of torch, but includes "
-       "adagp/nn/l.h -> torch/types.h"),
+        "src/adagp/engine/nn/sizes.h": '// Sizes. No torch here.\n#include "adagp/engine/nn/l.h"\n',
+    }, "src/adagp/engine/nn/sizes.h:2: promises to be free of torch, but includes "
+       "adagp/engine/nn/l.h -> torch/types.h"),
     "torch and fmt in one file": ({
-        "src/adagp/nn/l.cpp": "#include <torch/types.h>\n#include <fmt/core.h>\n",
-    }, "src/adagp/nn/l.cpp:2: sees torch"),
+        "src/adagp/engine/nn/l.cpp": "#include <torch/types.h>\n#include <fmt/core.h>\n",
+    }, "src/adagp/engine/nn/l.cpp:2: sees torch"),
     "torch and spdlog through a header": ({
-        "src/adagp/core/log.h": "#include <spdlog/spdlog.h>\n",
-        "src/adagp/nn/l.cpp": '#include <torch/types.h>\n\n#include "adagp/core/log.h"\n',
-    }, "src/adagp/nn/l.cpp:3: sees torch"),
+        "src/adagp/base/core/log.h": "#include <spdlog/spdlog.h>\n",
+        "src/adagp/engine/nn/l.cpp": '#include <torch/types.h>\n\n#include "adagp/base/core/log.h"\n',
+    }, "src/adagp/engine/nn/l.cpp:3: sees torch"),
     "torch and fmt in a command": ({
-        "src/adagp/nn/l.h": "#include <torch/types.h>\n",
-        "apps/adagp/c.cpp": '#include "adagp/nn/l.h"\n#include <fmt/core.h>\n',
+        "apps/adagp/c.cpp": '#include "adagp/engine/nn/l.h"\n#include <fmt/core.h>\n',
     }, "apps/adagp/c.cpp:2: sees torch"),
     "an include inside a comment": ({
-        "src/adagp/core/a.h": '/*\n#include "adagp/io/t.h"\n*/\n// #include <torch/types.h>\n',
-        "src/adagp/io/t.h": "",
+        "src/adagp/base/core/b.h": '/*\n#include "adagp/engine/nn/l.h"\n*/\n// #include <torch/types.h>\n',
     }, None),
 }
 
@@ -277,7 +269,7 @@ def self_test():
     failures = 0
     for name, (files, expected) in CASES.items():
         with tempfile.TemporaryDirectory() as root:
-            for path, text in files.items():
+            for path, text in {"src/adagp/CMakeLists.txt": GRAPH, **USES, **files}.items():
                 file = Path(root) / path
                 file.parent.mkdir(parents=True, exist_ok=True)
                 file.write_text(text, encoding="utf-8")

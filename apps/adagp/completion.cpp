@@ -3,9 +3,9 @@
 #include <functional>
 #include <memory>
 
-#include "adagp/core/lookup.h"
-#include "adagp/core/output.h"
-#include "adagp/core/text.h"
+#include "adagp/base/core/lookup.h"
+#include "adagp/base/core/output.h"
+#include "adagp/base/core/text.h"
 #include "commands.h"
 #include "prompt_words.h"
 

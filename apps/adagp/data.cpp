@@ -6,15 +6,15 @@
 
 #include <nlohmann/json.hpp>
 
-#include "adagp/core/error.h"
-#include "adagp/core/log.h"
-#include "adagp/core/lookup.h"
-#include "adagp/core/output.h"
-#include "adagp/core/text.h"
-#include "adagp/data/sets/registry.h"
-#include "adagp/data/sets/voc.h"
-#include "adagp/data/sets/write.h"
-#include "adagp/report/table.h"
+#include "adagp/base/core/error.h"
+#include "adagp/base/core/log.h"
+#include "adagp/base/core/lookup.h"
+#include "adagp/base/core/output.h"
+#include "adagp/base/core/text.h"
+#include "adagp/engine/data/sets/registry.h"
+#include "adagp/engine/data/sets/voc.h"
+#include "adagp/engine/data/sets/write.h"
+#include "adagp/results/report/table.h"
 #include "commands.h"
 #include "number_flag.h"
 

@@ -9,10 +9,10 @@
 
 #include <nlohmann/json.hpp>
 
-#include "adagp/core/output.h"
-#include "adagp/core/provenance.h"
-#include "adagp/core/text.h"
-#include "adagp/doctor/examine.h"
+#include "adagp/base/core/output.h"
+#include "adagp/base/core/provenance.h"
+#include "adagp/base/core/text.h"
+#include "adagp/lab/doctor/examine.h"
 #include "commands.h"
 
 namespace adagp::apps {

@@ -2,13 +2,13 @@
 
 #include <memory>
 
-#include "adagp/core/error.h"
-#include "adagp/core/output.h"
-#include "adagp/core/progress.h"
-#include "adagp/core/special_files.h"
-#include "adagp/core/text.h"
-#include "adagp/report/chart.h"
-#include "adagp/study/energy_map.h"
+#include "adagp/base/core/error.h"
+#include "adagp/base/core/output.h"
+#include "adagp/base/core/progress.h"
+#include "adagp/base/core/special_files.h"
+#include "adagp/base/core/text.h"
+#include "adagp/papers/study/energy_map.h"
+#include "adagp/results/report/chart.h"
 #include "commands.h"
 #include "number_flag.h"
 

@@ -2,9 +2,9 @@
 
 #include <memory>
 
-#include "adagp/core/output.h"
-#include "adagp/core/special_files.h"
-#include "adagp/experiment/evaluate_run.h"
+#include "adagp/base/core/output.h"
+#include "adagp/base/core/special_files.h"
+#include "adagp/lab/experiment/evaluate_run.h"
 #include "commands.h"
 #include "train_flags.h"
 

@@ -4,12 +4,12 @@
 
 #include <nlohmann/json.hpp>
 
-#include "adagp/core/error.h"
-#include "adagp/core/files.h"
-#include "adagp/core/output.h"
-#include "adagp/core/special_files.h"
-#include "adagp/core/text.h"
-#include "adagp/io/tensors.h"
+#include "adagp/base/core/error.h"
+#include "adagp/base/core/files.h"
+#include "adagp/base/core/output.h"
+#include "adagp/base/core/special_files.h"
+#include "adagp/base/core/text.h"
+#include "adagp/engine/io/tensors.h"
 #include "commands.h"
 
 namespace adagp::apps {

@@ -6,13 +6,13 @@
 
 #include <nlohmann/json.hpp>
 
-#include "adagp/core/error.h"
-#include "adagp/core/log.h"
-#include "adagp/core/output.h"
-#include "adagp/core/special_files.h"
-#include "adagp/core/text.h"
-#include "adagp/layers/pt2.h"
-#include "adagp/report/table.h"
+#include "adagp/base/core/error.h"
+#include "adagp/base/core/log.h"
+#include "adagp/base/core/output.h"
+#include "adagp/base/core/special_files.h"
+#include "adagp/base/core/text.h"
+#include "adagp/results/report/table.h"
+#include "adagp/sim/layers/pt2.h"
 #include "commands.h"
 #include "number_flag.h"
 

@@ -5,7 +5,7 @@
 #include <optional>
 #include <string>
 
-#include "adagp/layers/table.h"
+#include "adagp/sim/layers/table.h"
 
 namespace adagp::apps {
 

@@ -6,13 +6,13 @@
 
 #include <nlohmann/json.hpp>
 
-#include "adagp/core/error.h"
-#include "adagp/core/files.h"
-#include "adagp/core/text.h"
-#include "adagp/layers/from_model.h"
-#include "adagp/layers/zoo_tables.h"
-#include "adagp/nn/layer.h"
-#include "adagp/report/table.h"
+#include "adagp/base/core/error.h"
+#include "adagp/base/core/files.h"
+#include "adagp/base/core/text.h"
+#include "adagp/engine/layers/from_model.h"
+#include "adagp/engine/layers/zoo_tables.h"
+#include "adagp/engine/nn/layer.h"
+#include "adagp/results/report/table.h"
 #include "layers.h"
 
 namespace adagp::apps {

@@ -1,7 +1,7 @@
 // adagp layers of the program without LibTorch: the embedded tables.
 
-#include "adagp/core/error.h"
-#include "adagp/zoo/zoo.h"
+#include "adagp/base/core/error.h"
+#include "adagp/sim/zoo/zoo.h"
 #include "layers.h"
 
 namespace adagp::apps {

@@ -6,17 +6,17 @@
 
 #include <nlohmann/json.hpp>
 
-#include "adagp/core/lookup.h"
-#include "adagp/core/output.h"
-#include "adagp/core/text.h"
-#include "adagp/data/sets/registry.h"
-#include "adagp/layers/from_model.h"
-#include "adagp/layers/zoo_tables.h"
-#include "adagp/method/table.h"
-#include "adagp/models/model.h"
-#include "adagp/nn/layer.h"
-#include "adagp/predictor/predictor.h"
-#include "adagp/report/table.h"
+#include "adagp/base/core/lookup.h"
+#include "adagp/base/core/output.h"
+#include "adagp/base/core/text.h"
+#include "adagp/engine/data/sets/registry.h"
+#include "adagp/engine/layers/from_model.h"
+#include "adagp/engine/layers/zoo_tables.h"
+#include "adagp/engine/method/table.h"
+#include "adagp/engine/models/model.h"
+#include "adagp/engine/nn/layer.h"
+#include "adagp/engine/predictor/predictor.h"
+#include "adagp/results/report/table.h"
 #include "commands.h"
 #include "named.h"
 

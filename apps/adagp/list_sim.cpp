@@ -2,10 +2,10 @@
 
 #include <memory>
 
-#include "adagp/core/error.h"
-#include "adagp/core/lookup.h"
-#include "adagp/core/text.h"
-#include "adagp/zoo/zoo.h"
+#include "adagp/base/core/error.h"
+#include "adagp/base/core/lookup.h"
+#include "adagp/base/core/text.h"
+#include "adagp/sim/zoo/zoo.h"
 #include "commands.h"
 #include "named.h"
 

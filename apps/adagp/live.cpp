@@ -3,8 +3,8 @@
 #include <chrono>
 #include <thread>
 
-#include "adagp/core/error.h"
-#include "adagp/core/interrupt.h"
+#include "adagp/base/core/error.h"
+#include "adagp/base/core/interrupt.h"
 
 namespace adagp::apps {
 

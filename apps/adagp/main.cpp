@@ -6,17 +6,17 @@
 #include <set>
 #include <sstream>
 
-#include "adagp/core/error.h"
-#include "adagp/core/log.h"
-#include "adagp/core/message.h"
-#include "adagp/core/nvpl.h"
-#include "adagp/core/output.h"
-#include "adagp/core/provenance.h"
-#include "adagp/core/text.h"
+#include "adagp/base/core/error.h"
+#include "adagp/base/core/log.h"
+#include "adagp/base/core/message.h"
+#include "adagp/base/core/nvpl.h"
+#include "adagp/base/core/output.h"
+#include "adagp/base/core/provenance.h"
+#include "adagp/base/core/text.h"
 #include "commands.h"
 
 #ifdef ADAGP_WITH_TORCH
-#include "adagp/comm/library_settings.h"
+#include "adagp/teams/comm/library_settings.h"
 #endif
 
 namespace adagp::apps {

@@ -4,12 +4,12 @@
 #include <cctype>
 #include <memory>
 
-#include "adagp/core/error.h"
-#include "adagp/core/files.h"
-#include "adagp/core/log.h"
-#include "adagp/core/output.h"
-#include "adagp/core/provenance.h"
-#include "adagp/core/text.h"
+#include "adagp/base/core/error.h"
+#include "adagp/base/core/files.h"
+#include "adagp/base/core/log.h"
+#include "adagp/base/core/output.h"
+#include "adagp/base/core/provenance.h"
+#include "adagp/base/core/text.h"
 #include "commands.h"
 #include "prompt_words.h"
 

@@ -2,15 +2,15 @@
 
 #include <nlohmann/json.hpp>
 
-#include "adagp/accel/dataflow/dataflow.h"
-#include "adagp/accel/design/design.h"
-#include "adagp/config/run_config.h"
-#include "adagp/config/schema.h"
-#include "adagp/core/output.h"
-#include "adagp/machine/machine.h"
-#include "adagp/pipeline/schedules.h"
-#include "adagp/report/table.h"
-#include "adagp/zoo/zoo.h"
+#include "adagp/base/config/run_config.h"
+#include "adagp/base/config/schema.h"
+#include "adagp/base/core/output.h"
+#include "adagp/results/report/table.h"
+#include "adagp/sim/accel/dataflow/dataflow.h"
+#include "adagp/sim/accel/design/design.h"
+#include "adagp/sim/arrays/machine.h"
+#include "adagp/sim/pipeline/schedules.h"
+#include "adagp/sim/zoo/zoo.h"
 
 namespace adagp::apps {
 namespace {
@@ -60,7 +60,7 @@ std::vector<NamedTable> simulator_tables() {
   return {{"dataflows", [] { return pointed_lines(accel::dataflows()); }},
           {"designs", [] { return pointed_lines(accel::designs()); }},
           {"accelerators", accelerator_lines},
-          {"machines", [] { return pointed_lines(machine::machines()); }},
+          {"machines", [] { return pointed_lines(arrays::machines()); }},
           {"pipelines", pipeline_lines}};
 }
 

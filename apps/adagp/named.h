@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "adagp/core/binding.h"
+#include "adagp/base/core/binding.h"
 
 namespace adagp::apps {
 

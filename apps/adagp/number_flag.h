@@ -9,7 +9,7 @@
 
 #include <CLI/CLI.hpp>
 
-#include "adagp/core/text.h"
+#include "adagp/base/core/text.h"
 
 namespace adagp::apps {
 

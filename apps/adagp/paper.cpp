@@ -2,15 +2,15 @@
 
 #include <memory>
 
-#include "adagp/core/error.h"
-#include "adagp/core/files.h"
-#include "adagp/core/log.h"
-#include "adagp/core/output.h"
-#include "adagp/core/progress.h"
-#include "adagp/core/text.h"
-#include "adagp/study/paper.h"
-#include "adagp/study/study.h"
-#include "adagp/study/systems.h"
+#include "adagp/base/core/error.h"
+#include "adagp/base/core/files.h"
+#include "adagp/base/core/log.h"
+#include "adagp/base/core/output.h"
+#include "adagp/base/core/progress.h"
+#include "adagp/base/core/text.h"
+#include "adagp/papers/study/paper.h"
+#include "adagp/papers/study/study.h"
+#include "adagp/papers/study/systems.h"
 #include "commands.h"
 #include "number_flag.h"
 

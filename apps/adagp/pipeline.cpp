@@ -2,10 +2,10 @@
 
 #include <memory>
 
-#include "adagp/core/error.h"
-#include "adagp/core/output.h"
-#include "adagp/core/special_files.h"
-#include "adagp/study/pipeline.h"
+#include "adagp/base/core/error.h"
+#include "adagp/base/core/output.h"
+#include "adagp/base/core/special_files.h"
+#include "adagp/papers/study/pipeline.h"
 #include "commands.h"
 #include "number_flag.h"
 

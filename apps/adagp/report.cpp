@@ -3,14 +3,14 @@
 #include <algorithm>
 #include <memory>
 
-#include "adagp/core/error.h"
-#include "adagp/core/foreign_text.h"
-#include "adagp/core/interrupt.h"
-#include "adagp/core/log.h"
-#include "adagp/core/output.h"
-#include "adagp/core/special_files.h"
-#include "adagp/core/text.h"
-#include "adagp/page/page.h"
+#include "adagp/base/core/error.h"
+#include "adagp/base/core/foreign_text.h"
+#include "adagp/base/core/interrupt.h"
+#include "adagp/base/core/log.h"
+#include "adagp/base/core/output.h"
+#include "adagp/base/core/special_files.h"
+#include "adagp/base/core/text.h"
+#include "adagp/results/page/page.h"
 #include "commands.h"
 #include "live.h"
 #include "number_flag.h"

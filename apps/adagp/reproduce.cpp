@@ -1,16 +1,16 @@
 // adagp reproduce: published tables beside ours.
 
-#include "adagp/experiment/reproduce.h"
+#include "adagp/lab/experiment/reproduce.h"
 
 #include <algorithm>
 #include <memory>
 
-#include "adagp/core/error.h"
-#include "adagp/core/interrupt.h"
-#include "adagp/core/log.h"
-#include "adagp/core/output.h"
-#include "adagp/core/text.h"
-#include "adagp/study/recipes.h"
+#include "adagp/base/core/error.h"
+#include "adagp/base/core/interrupt.h"
+#include "adagp/base/core/log.h"
+#include "adagp/base/core/output.h"
+#include "adagp/base/core/text.h"
+#include "adagp/papers/study/recipes.h"
 #include "commands.h"
 #include "resume_advice.h"
 #include "run_list_flags.h"

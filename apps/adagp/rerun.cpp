@@ -2,10 +2,10 @@
 
 #include <memory>
 
-#include "adagp/core/error.h"
-#include "adagp/core/interrupt.h"
-#include "adagp/core/output.h"
-#include "adagp/experiment/rerun.h"
+#include "adagp/base/core/error.h"
+#include "adagp/base/core/interrupt.h"
+#include "adagp/base/core/output.h"
+#include "adagp/lab/experiment/rerun.h"
 #include "commands.h"
 
 namespace adagp::apps {

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "adagp/core/error.h"
+#include "adagp/base/core/error.h"
 
 namespace adagp::apps {
 

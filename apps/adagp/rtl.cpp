@@ -5,12 +5,12 @@
 
 #include <nlohmann/json.hpp>
 
-#include "adagp/accel/rtl_machine.h"
-#include "adagp/core/error.h"
-#include "adagp/core/output.h"
-#include "adagp/core/text.h"
-#include "adagp/report/table.h"
-#include "adagp/study/study.h"
+#include "adagp/base/core/error.h"
+#include "adagp/base/core/output.h"
+#include "adagp/base/core/text.h"
+#include "adagp/papers/study/study.h"
+#include "adagp/results/report/table.h"
+#include "adagp/sim/accel/rtl_machine.h"
 #include "commands.h"
 #include "number_flag.h"
 

@@ -8,14 +8,14 @@
 
 #include <nlohmann/json.hpp>
 
-#include "adagp/core/error.h"
-#include "adagp/core/files.h"
-#include "adagp/core/foreign_json.h"
-#include "adagp/core/log.h"
-#include "adagp/core/output.h"
-#include "adagp/core/text.h"
-#include "adagp/report/table.h"
-#include "adagp/rtl/descriptor.h"
+#include "adagp/base/core/error.h"
+#include "adagp/base/core/files.h"
+#include "adagp/base/core/foreign_json.h"
+#include "adagp/base/core/log.h"
+#include "adagp/base/core/output.h"
+#include "adagp/base/core/text.h"
+#include "adagp/results/report/table.h"
+#include "adagp/sim/rtl/descriptor.h"
 #include "commands.h"
 #include "number_flag.h"
 

@@ -4,10 +4,10 @@
 #include <optional>
 #include <string>
 
-#include "adagp/config/run_config.h"
-#include "adagp/core/files.h"
-#include "adagp/core/log.h"
-#include "adagp/core/text.h"
+#include "adagp/base/config/run_config.h"
+#include "adagp/base/core/files.h"
+#include "adagp/base/core/log.h"
+#include "adagp/base/core/text.h"
 
 namespace adagp::apps {
 

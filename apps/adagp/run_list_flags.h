@@ -7,7 +7,7 @@
 
 #include <CLI/CLI.hpp>
 
-#include "adagp/core/output.h"
+#include "adagp/base/core/output.h"
 
 namespace adagp::apps {
 

@@ -2,15 +2,15 @@
 
 #include <memory>
 
-#include "adagp/accel/checked_math.h"
-#include "adagp/core/error.h"
-#include "adagp/core/files.h"
-#include "adagp/core/log.h"
-#include "adagp/core/output.h"
-#include "adagp/core/text.h"
-#include "adagp/report/table.h"
-#include "adagp/scalesim/reports.h"
-#include "adagp/study/scalesim_json.h"
+#include "adagp/base/core/error.h"
+#include "adagp/base/core/files.h"
+#include "adagp/base/core/log.h"
+#include "adagp/base/core/output.h"
+#include "adagp/base/core/text.h"
+#include "adagp/papers/study/scalesim_json.h"
+#include "adagp/results/report/table.h"
+#include "adagp/sim/accel/checked_math.h"
+#include "adagp/sim/scalesim/reports.h"
 #include "commands.h"
 
 namespace adagp::apps {

@@ -1,15 +1,15 @@
 // adagp sweep: many trainings that differ in some keys, each beside its controls.
 
-#include "adagp/experiment/sweep.h"
+#include "adagp/lab/experiment/sweep.h"
 
 #include <memory>
 
-#include "adagp/core/error.h"
-#include "adagp/core/interrupt.h"
-#include "adagp/core/log.h"
-#include "adagp/core/text.h"
-#include "adagp/study/ranges.h"
-#include "adagp/study/schedule_points.h"
+#include "adagp/base/core/error.h"
+#include "adagp/base/core/interrupt.h"
+#include "adagp/base/core/log.h"
+#include "adagp/base/core/text.h"
+#include "adagp/papers/study/ranges.h"
+#include "adagp/papers/study/schedule_points.h"
 #include "commands.h"
 #include "number_flag.h"
 #include "resume_advice.h"

@@ -2,11 +2,11 @@
 
 #include <memory>
 
-#include "adagp/core/output.h"
-#include "adagp/core/special_files.h"
-#include "adagp/report/chart.h"
-#include "adagp/study/trace_info.h"
-#include "adagp/study/trace_map.h"
+#include "adagp/base/core/output.h"
+#include "adagp/base/core/special_files.h"
+#include "adagp/papers/study/trace_info.h"
+#include "adagp/papers/study/trace_map.h"
+#include "adagp/results/report/chart.h"
 #include "commands.h"
 
 namespace adagp::apps {

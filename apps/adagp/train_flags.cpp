@@ -2,13 +2,13 @@
 
 #include <cstdlib>
 
-#include "adagp/core/environment.h"
-#include "adagp/core/error.h"
-#include "adagp/core/files.h"
-#include "adagp/core/log.h"
-#include "adagp/core/text.h"
-#include "adagp/run/weights.h"
-#include "adagp/task/weights_settings.h"
+#include "adagp/base/core/environment.h"
+#include "adagp/base/core/error.h"
+#include "adagp/base/core/files.h"
+#include "adagp/base/core/log.h"
+#include "adagp/base/core/text.h"
+#include "adagp/engine/run/weights.h"
+#include "adagp/engine/task/weights_settings.h"
 
 namespace adagp::apps {
 

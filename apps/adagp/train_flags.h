@@ -8,8 +8,8 @@
 
 #include <CLI/CLI.hpp>
 
-#include "adagp/config/run_config.h"
-#include "adagp/train/unused_keys.h"
+#include "adagp/base/config/run_config.h"
+#include "adagp/engine/train/unused_keys.h"
 
 namespace adagp::apps {
 

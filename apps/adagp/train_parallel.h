@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "adagp/config/run_config.h"
+#include "adagp/base/config/run_config.h"
 
 namespace adagp::apps {
 

@@ -5,11 +5,11 @@
 #include <cstdio>
 #include <memory>
 
-#include "adagp/core/error.h"
-#include "adagp/core/interrupt.h"
-#include "adagp/core/output.h"
-#include "adagp/core/text.h"
-#include "adagp/report/progress.h"
+#include "adagp/base/core/error.h"
+#include "adagp/base/core/interrupt.h"
+#include "adagp/base/core/output.h"
+#include "adagp/base/core/text.h"
+#include "adagp/results/report/progress.h"
 #include "commands.h"
 #include "live.h"
 #include "number_flag.h"

@@ -13,12 +13,12 @@
 #include <string>
 #include <vector>
 
-#include "adagp/cuda/augment.h"
-#include "adagp/cuda/loss.h"
-#include "adagp/cuda/norm.h"
-#include "adagp/cuda/optim.h"
-#include "adagp/cuda/predictor.h"
-#include "adagp/cuda/train_plan.h"
+#include "adagp/gpu/cuda/data/augment.h"
+#include "adagp/gpu/cuda/loss.h"
+#include "adagp/gpu/cuda/norm/norm.h"
+#include "adagp/gpu/cuda/optim/optim.h"
+#include "adagp/gpu/cuda/predictor/predictor.h"
+#include "adagp/gpu/cuda/predictor/train_plan.h"
 
 namespace {
 

@@ -1,6 +1,6 @@
 // Methods at several budgets against a curve through plain backprop.
 
-#include "adagp/report/budget.h"
+#include "adagp/results/report/budget.h"
 
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>

@@ -1,6 +1,6 @@
 // adagp._core: the torch-free libraries for Python.
 
-#include "adagp/core/provenance.h"
+#include "adagp/base/core/provenance.h"
 #include "bindings.h"
 
 NB_MODULE(_core, module) {

@@ -1,6 +1,6 @@
 // C++ errors as the exceptions of adagp/errors.py, with the program's texts about arguments.
 
-#include "adagp/core/error.h"
+#include "adagp/base/core/error.h"
 
 #include <cstring>
 

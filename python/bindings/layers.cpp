@@ -1,6 +1,6 @@
 // Layer tables: from exported networks, CSV, the zoo and SCALE-Sim's topologies.
 
-#include "adagp/layers/table.h"
+#include "adagp/sim/layers/table.h"
 
 #include <nanobind/stl/array.h>
 #include <nanobind/stl/optional.h>
@@ -8,10 +8,10 @@
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
-#include "adagp/layers/pt2.h"
-#include "adagp/layers/table_columns.h"
-#include "adagp/scalesim/topology.h"
-#include "adagp/zoo/zoo.h"
+#include "adagp/sim/layers/pt2.h"
+#include "adagp/sim/layers/table_columns.h"
+#include "adagp/sim/scalesim/topology.h"
+#include "adagp/sim/zoo/zoo.h"
 #include "arrays.h"
 #include "bindings.h"
 

@@ -3,8 +3,8 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
-#include "adagp/machine/machine.h"
-#include "adagp/study/machines.h"
+#include "adagp/papers/study/machines.h"
+#include "adagp/sim/arrays/machine.h"
 #include "bindings.h"
 
 namespace nb = nanobind;
@@ -17,7 +17,7 @@ using study::MachineResult;
 
 std::vector<std::string> machine_names() {
   std::vector<std::string> out;
-  for (const machine::Machine* one : machine::machines()) out.emplace_back(one->name);
+  for (const arrays::Machine* one : arrays::machines()) out.emplace_back(one->name);
   return out;
 }
 

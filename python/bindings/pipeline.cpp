@@ -1,13 +1,13 @@
 // Pipelines over several devices.
 
-#include "adagp/study/pipeline.h"
+#include "adagp/papers/study/pipeline.h"
 
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
-#include "adagp/core/error.h"
-#include "adagp/core/text.h"
+#include "adagp/base/core/error.h"
+#include "adagp/base/core/text.h"
 #include "arrays.h"
 #include "bindings.h"
 #include "progress.h"

@@ -6,10 +6,10 @@
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
-#include "adagp/core/error.h"
-#include "adagp/core/text.h"
-#include "adagp/plan/planned_methods.h"
-#include "adagp/schedule/policy.h"
+#include "adagp/base/core/error.h"
+#include "adagp/base/core/text.h"
+#include "adagp/base/plan/planned_methods.h"
+#include "adagp/base/schedule/policy.h"
 #include "bindings.h"
 #include "settings.h"
 

@@ -6,10 +6,10 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
-#include "adagp/core/error.h"
-#include "adagp/report/compare.h"
-#include "adagp/report/stats.h"
-#include "adagp/report/summary.h"
+#include "adagp/base/core/error.h"
+#include "adagp/results/report/compare.h"
+#include "adagp/results/report/stats.h"
+#include "adagp/results/report/summary.h"
 #include "bindings.h"
 
 namespace nb = nanobind;

@@ -10,12 +10,12 @@
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
-#include "adagp/core/error.h"
-#include "adagp/core/files.h"
-#include "adagp/core/special_files.h"
-#include "adagp/io/jsonl.h"
-#include "adagp/io/safetensors.h"
-#include "adagp/run/old_run.h"
+#include "adagp/base/core/error.h"
+#include "adagp/base/core/files.h"
+#include "adagp/base/core/special_files.h"
+#include "adagp/base/io/jsonl.h"
+#include "adagp/base/io/safetensors.h"
+#include "adagp/engine/run/old_run.h"
 #include "bindings.h"
 
 namespace nb = nanobind;

@@ -1,11 +1,11 @@
 // Which batch is BP and which GP, and learning rates.
 
-#include "adagp/schedule/schedule.h"
+#include "adagp/base/schedule/schedule.h"
 
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
-#include "adagp/schedule/policy.h"
+#include "adagp/base/schedule/policy.h"
 #include "bindings.h"
 
 namespace nb = nanobind;

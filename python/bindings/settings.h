@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "adagp/config/run_config.h"
+#include "adagp/base/config/run_config.h"
 
 namespace adagp::python {
 

@@ -8,14 +8,14 @@
 
 #include <memory>
 
-#include "adagp/accel/explain.h"
-#include "adagp/core/error.h"
-#include "adagp/core/text.h"
-#include "adagp/report/chart.h"
-#include "adagp/study/columns.h"
-#include "adagp/study/details.h"
-#include "adagp/study/output.h"
-#include "adagp/study/study.h"
+#include "adagp/base/core/error.h"
+#include "adagp/base/core/text.h"
+#include "adagp/papers/study/columns.h"
+#include "adagp/papers/study/details.h"
+#include "adagp/papers/study/output.h"
+#include "adagp/papers/study/study.h"
+#include "adagp/results/report/chart.h"
+#include "adagp/sim/accel/explain.h"
 #include "arrays.h"
 #include "bindings.h"
 #include "progress.h"

@@ -9,8 +9,8 @@
 
 #include <vector>
 
-#include "adagp/cuda/norm.h"
-#include "adagp/cuda/predictor.h"
+#include "adagp/gpu/cuda/norm/norm.h"
+#include "adagp/gpu/cuda/predictor/predictor.h"
 
 #ifdef ADAGP_WITH_KERNELS
 // Of libtorch_cuda, which a torch without CUDA does not have: looked up when it is called.

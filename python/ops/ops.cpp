@@ -1,5 +1,5 @@
-// The kernels of src/adagp/cuda as torch operators, through torch's stable ABI: one file runs in
-// every torch from 2.11 on. On a CPU the references run: slow, and the definition.
+// The kernels of src/adagp/gpu/cuda as torch operators, through torch's stable ABI: one file runs
+// in every torch from 2.11 on. On a CPU the references run: slow, and the definition.
 
 #include <torch/csrc/stable/library.h>
 #include <torch/csrc/stable/ops.h>

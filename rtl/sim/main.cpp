@@ -4,8 +4,8 @@
 #include <cstring>
 #include <iostream>
 
-#include "adagp/core/error.h"
-#include "adagp/core/files.h"
+#include "adagp/base/core/error.h"
+#include "adagp/base/core/files.h"
 #include "model.h"
 
 namespace {

@@ -4,8 +4,8 @@
 #include <cmath>
 
 #include "Vadagp_top.h"
-#include "adagp/core/error.h"
-#include "adagp/rtl/arithmetic.h"
+#include "adagp/base/core/error.h"
+#include "adagp/sim/rtl/arithmetic.h"
 #include "verilated.h"
 #if VM_TRACE
 #include "verilated_vcd_c.h"

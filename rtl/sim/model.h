@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "adagp/rtl/cycle_model.h"
-#include "adagp/rtl/descriptor.h"
+#include "adagp/sim/rtl/cycle_model.h"
+#include "adagp/sim/rtl/descriptor.h"
 
 class Vadagp_top;
 class VerilatedContext;

@@ -124,7 +124,7 @@ if(TARGET adagp::torch)
 endif()
 """
 MAIN = """
-#include "adagp/schedule/schedule.h"
+#include "adagp/base/schedule/schedule.h"
 int main() {
   const auto schedule = adagp::schedule::Schedule::parse("1ep bp, 1:1", 2);
   return schedule.at(0, 0) == adagp::schedule::Phase::kBackprop ? 0 : 1;

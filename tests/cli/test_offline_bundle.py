@@ -54,7 +54,7 @@ def test_cmake_takes_googletest_and_headers_from_it(folder, tmp_path):
     assert done.returncode == 0, done.stderr
     commands = json.loads((tmp_path / "build/compile_commands.json").read_text())
     assert any(Path(c["file"]).is_relative_to(folder / "googletest") for c in commands)
-    core = next(c["command"] for c in commands if "src/adagp/core" in c["file"])
+    core = next(c["command"] for c in commands if "src/adagp/base/core" in c["file"])
     assert f"-isystem {folder}/include" in core
 
 

@@ -6,9 +6,9 @@
 #include <cstdlib>
 #include <string_view>
 
-#include "adagp/accel/rtl_machine.h"
-#include "adagp/accel/simulate.h"
-#include "adagp/core/error.h"
+#include "adagp/base/core/error.h"
+#include "adagp/sim/accel/rtl_machine.h"
+#include "adagp/sim/accel/simulate.h"
 
 namespace {
 

@@ -6,8 +6,8 @@
 #include <cstdlib>
 #include <string>
 
-#include "adagp/core/error.h"
-#include "adagp/io/archive.h"
+#include "adagp/base/core/error.h"
+#include "adagp/base/io/archive.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* bytes, size_t count) {
   using namespace adagp;

@@ -5,8 +5,8 @@
 #include <cstdlib>
 #include <string_view>
 
-#include "adagp/core/error.h"
-#include "adagp/run/checkpoint_header.h"
+#include "adagp/base/core/error.h"
+#include "adagp/engine/run/checkpoint_header.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* bytes, size_t count) {
   using namespace adagp;

@@ -4,7 +4,7 @@
 #include <cstdlib>
 #include <string_view>
 
-#include "adagp/run/environment_file.h"
+#include "adagp/engine/run/environment_file.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* bytes, size_t count) {
   using namespace adagp;

@@ -4,9 +4,9 @@
 #include <cstdint>
 #include <string>
 
-#include "adagp/core/error.h"
-#include "adagp/io/events.h"
-#include "adagp/io/wire.h"
+#include "adagp/base/core/error.h"
+#include "adagp/base/io/events.h"
+#include "adagp/base/io/wire.h"
 
 namespace {
 

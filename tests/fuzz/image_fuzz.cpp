@@ -4,8 +4,8 @@
 #include <string_view>
 #include <vector>
 
-#include "adagp/core/error.h"
-#include "adagp/io/image.h"
+#include "adagp/base/core/error.h"
+#include "adagp/base/io/image/image.h"
 
 namespace {
 

@@ -3,8 +3,8 @@
 #include <cstdint>
 #include <string>
 
-#include "adagp/core/error.h"
-#include "adagp/layers/pt2.h"
+#include "adagp/base/core/error.h"
+#include "adagp/sim/layers/pt2.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* bytes, size_t count) {
   using namespace adagp;

@@ -6,8 +6,8 @@
 #include <string_view>
 #include <vector>
 
-#include "adagp/core/binding.h"
-#include "adagp/core/error.h"
+#include "adagp/base/core/binding.h"
+#include "adagp/base/core/error.h"
 
 namespace {
 

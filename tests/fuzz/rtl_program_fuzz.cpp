@@ -6,9 +6,9 @@
 #include <cstdlib>
 #include <string>
 
-#include "adagp/core/error.h"
-#include "adagp/rtl/cycle_model.h"
-#include "adagp/rtl/descriptor.h"
+#include "adagp/base/core/error.h"
+#include "adagp/sim/rtl/cycle_model.h"
+#include "adagp/sim/rtl/descriptor.h"
 
 namespace {
 

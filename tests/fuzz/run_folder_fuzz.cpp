@@ -9,9 +9,9 @@
 #include <cstdlib>
 #include <string>
 
-#include "adagp/core/error.h"
-#include "adagp/core/files.h"
-#include "adagp/page/page.h"
+#include "adagp/base/core/error.h"
+#include "adagp/base/core/files.h"
+#include "adagp/results/page/page.h"
 
 namespace {
 

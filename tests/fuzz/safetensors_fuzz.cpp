@@ -3,8 +3,8 @@
 #include <cstdlib>
 #include <string>
 
-#include "adagp/core/error.h"
-#include "adagp/io/safetensors.h"
+#include "adagp/base/core/error.h"
+#include "adagp/base/io/safetensors.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* bytes, size_t count) {
   using namespace adagp;

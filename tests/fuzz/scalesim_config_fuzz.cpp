@@ -4,8 +4,8 @@
 #include <cstdlib>
 #include <string>
 
-#include "adagp/core/error.h"
-#include "adagp/scalesim/reports.h"
+#include "adagp/base/core/error.h"
+#include "adagp/sim/scalesim/reports.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* bytes, size_t count) {
   using namespace adagp;

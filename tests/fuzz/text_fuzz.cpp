@@ -5,9 +5,9 @@
 #include <filesystem>
 #include <string>
 
-#include "adagp/core/error.h"
-#include "adagp/data/sets/class_names.h"
-#include "adagp/data/text/parallel_text.h"
+#include "adagp/base/core/error.h"
+#include "adagp/engine/data/sets/class_names.h"
+#include "adagp/engine/data/text/parallel_text.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* bytes, size_t count) {
   using namespace adagp;

@@ -5,8 +5,8 @@
 #include <cstdlib>
 #include <string>
 
-#include "adagp/core/error.h"
-#include "adagp/scalesim/reports.h"
+#include "adagp/base/core/error.h"
+#include "adagp/sim/scalesim/reports.h"
 
 namespace {
 

@@ -3,14 +3,14 @@
 #include <cstdlib>
 #include <string>
 
-#include "adagp/core/error.h"
-#include "adagp/machine/trace.h"
+#include "adagp/base/core/error.h"
+#include "adagp/sim/arrays/trace.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* bytes, size_t count) {
   using namespace adagp;
   try {
     const auto trace =
-        machine::parse_trace(std::string(reinterpret_cast<const char*>(bytes), count), "fuzz");
+        arrays::parse_trace(std::string(reinterpret_cast<const char*>(bytes), count), "fuzz");
     for (const auto& layer : trace.layers) {
       for (const double share : layer.density) {
         if (!(share >= 0 && share <= 1)) std::abort();

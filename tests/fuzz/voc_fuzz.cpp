@@ -3,8 +3,8 @@
 #include <cstdlib>
 #include <string_view>
 
-#include "adagp/core/error.h"
-#include "adagp/data/sets/voc_list.h"
+#include "adagp/base/core/error.h"
+#include "adagp/engine/data/sets/voc_list.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* bytes, size_t count) {
   using namespace adagp;

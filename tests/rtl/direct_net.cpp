@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "adagp/rtl/arithmetic.h"
+#include "adagp/sim/rtl/arithmetic.h"
 
 namespace adagp::rtl {
 

@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <random>
 
-#include "adagp/core/error.h"
-#include "adagp/rtl/descriptor.h"
+#include "adagp/base/core/error.h"
+#include "adagp/sim/rtl/descriptor.h"
 
 namespace adagp::rtl {
 

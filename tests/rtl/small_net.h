@@ -5,7 +5,7 @@
 
 #include <vector>
 
-#include "adagp/rtl/descriptor.h"
+#include "adagp/sim/rtl/descriptor.h"
 
 namespace adagp::rtl {
 

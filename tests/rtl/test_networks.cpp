@@ -5,8 +5,8 @@
 #include <cstdlib>
 #include <random>
 
-#include "adagp/rtl/golden.h"
-#include "adagp/rtl/network_program.h"
+#include "adagp/sim/rtl/golden.h"
+#include "adagp/sim/rtl/network_program.h"
 #include "model.h"
 
 namespace {

@@ -7,7 +7,7 @@
 #include <cstdio>
 #include <cstdlib>
 
-#include "adagp/rtl/golden.h"
+#include "adagp/sim/rtl/golden.h"
 #include "model.h"
 #include "random_program.h"
 

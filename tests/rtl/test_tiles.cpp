@@ -2,8 +2,8 @@
 // lecture's 2 x 2 example in all three modes.
 #include <cstdio>
 
-#include "adagp/core/error.h"
-#include "adagp/rtl/arithmetic.h"
+#include "adagp/base/core/error.h"
+#include "adagp/sim/rtl/arithmetic.h"
 #include "model.h"
 
 namespace {

@@ -10,10 +10,10 @@
 #include <ctime>
 #include <random>
 
-#include "adagp/core/error.h"
-#include "adagp/core/files.h"
-#include "adagp/rtl/arithmetic.h"
-#include "adagp/rtl/golden.h"
+#include "adagp/base/core/error.h"
+#include "adagp/base/core/files.h"
+#include "adagp/sim/rtl/arithmetic.h"
+#include "adagp/sim/rtl/golden.h"
 #include "direct_net.h"
 #include "model.h"
 

@@ -1,4 +1,4 @@
-#include "adagp/cuda/augment.h"
+#include "adagp/gpu/cuda/data/augment.h"
 
 #include <algorithm>
 

@@ -1,8 +1,8 @@
 // average_pool against its reference.
 
-#include "adagp/cuda/average_pool.h"
+#include "adagp/gpu/cuda/conv/average_pool.h"
 
-#include "adagp/core/error.h"
+#include "adagp/base/core/error.h"
 #include "gpu/kernels/norm_fixture.h"
 
 namespace adagp::test {

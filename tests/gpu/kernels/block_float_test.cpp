@@ -1,4 +1,4 @@
-#include "adagp/cuda/block_float.h"
+#include "adagp/gpu/cuda/conv/block_float.h"
 
 #include <limits>
 

@@ -2,7 +2,7 @@
 #include <limits>
 #include <memory>
 
-#include "adagp/cuda/optim.h"
+#include "adagp/gpu/cuda/optim/optim.h"
 #include "gpu/kernels/device_array.h"
 
 namespace adagp::test {

@@ -1,8 +1,8 @@
 // copy_channels against its reference.
 
-#include "adagp/cuda/copy_channels.h"
+#include "adagp/gpu/cuda/norm/copy_channels.h"
 
-#include "adagp/core/error.h"
+#include "adagp/base/core/error.h"
 #include "gpu/kernels/norm_fixture.h"
 
 namespace adagp::test {

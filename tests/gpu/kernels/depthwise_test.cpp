@@ -1,4 +1,4 @@
-#include "adagp/cuda/depthwise.h"
+#include "adagp/gpu/cuda/conv/depthwise.h"
 
 #include "gpu/kernels/device_array.h"
 

@@ -11,7 +11,7 @@
 #include <random>
 #include <vector>
 
-#include "adagp/cuda/types.h"
+#include "adagp/gpu/cuda/types.h"
 
 namespace adagp::test {
 

@@ -1,4 +1,4 @@
-#include "adagp/cuda/dropback.h"
+#include "adagp/gpu/cuda/optim/dropback.h"
 
 #include <limits>
 #include <memory>

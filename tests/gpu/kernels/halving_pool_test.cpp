@@ -1,8 +1,8 @@
 // halving_pool against its reference.
 
-#include "adagp/cuda/halving_pool.h"
+#include "adagp/gpu/cuda/conv/halving_pool.h"
 
-#include "adagp/core/error.h"
+#include "adagp/base/core/error.h"
 #include "gpu/kernels/norm_fixture.h"
 
 namespace adagp::test {

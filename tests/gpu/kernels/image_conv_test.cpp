@@ -1,11 +1,11 @@
 // The first convolution's kernels against their references.
 
-#include "adagp/cuda/image_conv.h"
+#include "adagp/gpu/cuda/conv/image_conv.h"
 
 #include <limits>
 #include <tuple>
 
-#include "adagp/core/error.h"
+#include "adagp/base/core/error.h"
 #include "gpu/kernels/device_array.h"
 
 namespace adagp::test {

@@ -3,7 +3,7 @@
 #include <cmath>
 #include <limits>
 
-#include "adagp/cuda/loss.h"
+#include "adagp/gpu/cuda/loss.h"
 #include "gpu/kernels/device_array.h"
 
 namespace adagp::test {

@@ -1,11 +1,11 @@
 // The kernels of DenseNet's 3x3 convolutions against their references.
 
-#include "adagp/cuda/narrow_conv.h"
+#include "adagp/gpu/cuda/conv/narrow_conv.h"
 
 #include <limits>
 #include <tuple>
 
-#include "adagp/core/error.h"
+#include "adagp/base/core/error.h"
 #include "gpu/kernels/device_array.h"
 
 namespace adagp::test {

@@ -2,7 +2,7 @@
 
 #include <cmath>
 
-#include "adagp/core/error.h"
+#include "adagp/base/core/error.h"
 #include "gpu/kernels/norm_fixture.h"
 
 namespace adagp::test {

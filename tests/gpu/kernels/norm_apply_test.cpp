@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "adagp/core/error.h"
+#include "adagp/base/core/error.h"
 #include "gpu/kernels/norm_layer.h"
 
 namespace adagp::test {

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "adagp/cuda/norm.h"
+#include "adagp/gpu/cuda/norm/norm.h"
 #include "gpu/kernels/device_array.h"
 
 namespace adagp::test {

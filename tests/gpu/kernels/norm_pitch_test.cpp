@@ -1,6 +1,6 @@
 // The norm kernels on some channels of a wider map, against their references on a copy.
 
-#include "adagp/core/error.h"
+#include "adagp/base/core/error.h"
 #include "gpu/kernels/norm_layer.h"
 
 namespace adagp::test {

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <memory>
 
-#include "adagp/core/error.h"
+#include "adagp/base/core/error.h"
 
 namespace adagp::test {
 namespace {

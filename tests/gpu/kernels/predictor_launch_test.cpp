@@ -3,7 +3,7 @@
 
 #include <functional>
 
-#include "adagp/cuda/norm.h"
+#include "adagp/gpu/cuda/norm/norm.h"
 #include "gpu/kernels/predictor_problem.h"
 
 namespace adagp::test {

@@ -7,7 +7,7 @@
 #include <memory>
 #include <vector>
 
-#include "adagp/cuda/predictor.h"
+#include "adagp/gpu/cuda/predictor/predictor.h"
 #include "gpu/kernels/device_array.h"
 
 namespace adagp::test {

@@ -1,4 +1,4 @@
-#include "adagp/cuda/shrink.h"
+#include "adagp/gpu/cuda/data/shrink.h"
 
 #include <algorithm>
 

@@ -3,7 +3,7 @@
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
 
-#include "adagp/nn/average_pool.h"
+#include "adagp/engine/nn/average_pool.h"
 #include "gpu/train/world.h"
 
 namespace adagp {

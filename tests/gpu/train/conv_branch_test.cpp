@@ -1,12 +1,12 @@
 // A residual block whose first convolution adds its part to the shortcut's gradient, on a GPU.
 
-#include "adagp/nn/conv_branch.h"
+#include "adagp/engine/nn/conv_branch.h"
 
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
 #include <torch/csrc/autograd/autograd.h>
 
-#include "adagp/nn/conv_norm.h"
+#include "adagp/engine/nn/conv_norm.h"
 #include "gpu/train/world.h"
 
 namespace adagp {

@@ -5,7 +5,7 @@
 
 #include <ATen/ATen.h>
 
-#include "adagp/nn/growing_map.h"
+#include "adagp/engine/nn/growing_map.h"
 
 namespace adagp::test {
 

@@ -3,8 +3,8 @@
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
 
-#include "adagp/device/graph.h"
-#include "adagp/nn/depthwise.h"
+#include "adagp/engine/nn/depthwise.h"
+#include "adagp/gpu/device/graph.h"
 #include "gpu/train/world.h"
 
 namespace adagp {

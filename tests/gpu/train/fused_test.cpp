@@ -3,9 +3,9 @@
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
 
-#include "adagp/device/kernels.h"
-#include "adagp/nn/conv_norm.h"
-#include "adagp/predictor/shared.h"
+#include "adagp/engine/nn/conv_norm.h"
+#include "adagp/engine/predictor/shared.h"
+#include "adagp/gpu/device/kernels.h"
 #include "gpu/train/world.h"
 
 namespace adagp {

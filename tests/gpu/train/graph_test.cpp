@@ -9,11 +9,11 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
-#include "adagp/core/error.h"
-#include "adagp/core/files.h"
-#include "adagp/step/fast_widths.h"
-#include "adagp/step/step_graph.h"
-#include "adagp/train/trainer.h"
+#include "adagp/base/core/error.h"
+#include "adagp/base/core/files.h"
+#include "adagp/engine/step/fast_widths.h"
+#include "adagp/engine/step/step_graph.h"
+#include "adagp/engine/train/trainer.h"
 #include "gpu/train/world.h"
 
 namespace adagp {

@@ -3,7 +3,7 @@
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
 
-#include "adagp/nn/growing_map.h"
+#include "adagp/engine/nn/growing_map.h"
 #include "gpu/train/dense_block.h"
 #include "gpu/train/world.h"
 

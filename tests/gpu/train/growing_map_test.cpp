@@ -1,11 +1,11 @@
 // A dense block in one buffer on a GPU, against concatenations in fp64 on the CPU.
 
-#include "adagp/nn/growing_map.h"
+#include "adagp/engine/nn/growing_map.h"
 
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
 
-#include "adagp/nn/conv_norm.h"
+#include "adagp/engine/nn/conv_norm.h"
 #include "gpu/train/dense_block.h"
 #include "gpu/train/world.h"
 

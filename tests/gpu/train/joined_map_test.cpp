@@ -1,12 +1,12 @@
 // Branches that write their results into one map, on a GPU, against a concat of theirs.
 
-#include "adagp/nn/joined_map.h"
+#include "adagp/engine/nn/joined_map.h"
 
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
 #include <torch/csrc/autograd/autograd.h>
 
-#include "adagp/nn/conv_norm.h"
+#include "adagp/engine/nn/conv_norm.h"
 #include "gpu/train/world.h"
 
 namespace adagp {

@@ -4,8 +4,8 @@
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
 
-#include "adagp/device/graph.h"
-#include "adagp/nn/narrow_conv.h"
+#include "adagp/engine/nn/narrow_conv.h"
+#include "adagp/gpu/device/graph.h"
 #include "gpu/train/world.h"
 
 namespace adagp {

@@ -3,7 +3,7 @@
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
 
-#include "adagp/nn/conv_norm.h"
+#include "adagp/engine/nn/conv_norm.h"
 #include "gpu/train/world.h"
 
 namespace adagp {

@@ -1,6 +1,6 @@
 // A network that was in a session before, in another precision.
 
-#include "adagp/step/session.h"
+#include "adagp/engine/step/session.h"
 
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>

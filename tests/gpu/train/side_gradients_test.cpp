@@ -1,13 +1,13 @@
 // Weight gradients on a stream beside the backward pass are those of one stream, bit for bit. Whole
 // networks: the Replayed tests of graph_test.cpp, whose eager steps have one stream.
 
-#include "adagp/nn/side_gradients.h"
+#include "adagp/engine/nn/side_gradients.h"
 
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
 
-#include "adagp/device/graph.h"
-#include "adagp/nn/layer.h"
+#include "adagp/engine/nn/layer.h"
+#include "adagp/gpu/device/graph.h"
 #include "gpu/train/world.h"
 
 namespace adagp {

@@ -10,8 +10,8 @@
 #include <functional>
 #include <set>
 
-#include "adagp/device/side_stream.h"
-#include "adagp/step/step_graph.h"
+#include "adagp/engine/step/step_graph.h"
+#include "adagp/gpu/device/side_stream.h"
 #include "gpu/train/world.h"
 
 namespace adagp {

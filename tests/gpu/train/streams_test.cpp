@@ -6,7 +6,7 @@
 
 #include <gtest/gtest.h>
 
-#include "adagp/device/kernels.h"
+#include "adagp/gpu/device/kernels.h"
 #include "gpu/train/world.h"
 
 namespace adagp {

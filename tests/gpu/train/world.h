@@ -6,13 +6,13 @@
 #include <gtest/gtest.h>
 #include <torch/cuda.h>
 
-#include "adagp/device/choose_device.h"
-#include "adagp/device/kernels.h"
-#include "adagp/method/table.h"
-#include "adagp/predictor/layout.h"
-#include "adagp/step/exact_step.h"
-#include "adagp/step/session.h"
-#include "adagp/train/build.h"
+#include "adagp/engine/method/table.h"
+#include "adagp/engine/predictor/layout.h"
+#include "adagp/engine/step/exact_step.h"
+#include "adagp/engine/step/session.h"
+#include "adagp/engine/train/build.h"
+#include "adagp/gpu/device/choose_device.h"
+#include "adagp/gpu/device/kernels.h"
 
 namespace adagp::test {
 

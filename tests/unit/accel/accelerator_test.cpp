@@ -1,9 +1,9 @@
 // Accelerator files: presets, keys, and what is wrong with a wrong one.
 #include <gtest/gtest.h>
 
-#include "adagp/accel/accelerator.h"
-#include "adagp/core/error.h"
-#include "adagp/core/files.h"
+#include "adagp/base/core/error.h"
+#include "adagp/base/core/files.h"
+#include "adagp/sim/accel/accelerator.h"
 #include "unit/accel/expect.h"
 
 namespace adagp::accel {

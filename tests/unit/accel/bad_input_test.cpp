@@ -3,8 +3,8 @@
 
 #include <limits>
 
-#include "adagp/accel/checked_math.h"
-#include "adagp/accel/simulate.h"
+#include "adagp/sim/accel/checked_math.h"
+#include "adagp/sim/accel/simulate.h"
 #include "unit/accel/expect.h"
 #include "unit/accel/networks.h"
 

@@ -3,8 +3,8 @@
 
 #include <limits>
 
-#include "adagp/accel/cost.h"
-#include "adagp/core/text.h"
+#include "adagp/base/core/text.h"
+#include "adagp/sim/accel/cost.h"
 #include "unit/accel/networks.h"
 
 namespace adagp::accel {

@@ -1,8 +1,8 @@
 // Every part of a layer's cost, counted by hand.
 #include <gtest/gtest.h>
 
-#include "adagp/accel/cost.h"
-#include "adagp/core/error.h"
+#include "adagp/base/core/error.h"
+#include "adagp/sim/accel/cost.h"
 #include "unit/accel/networks.h"
 
 namespace adagp::accel {

@@ -1,11 +1,11 @@
 // Do the closed forms say what SCALE-Sim, nn_dataflow, CACTI and the Eyeriss chip said?
 #include <gtest/gtest.h>
 
-#include "adagp/accel/accelerator.h"
-#include "adagp/accel/memory.h"
-#include "adagp/accel/row_stationary.h"
-#include "adagp/accel/scalesim.h"
-#include "adagp/core/files.h"
+#include "adagp/base/core/files.h"
+#include "adagp/sim/accel/accelerator.h"
+#include "adagp/sim/accel/memory.h"
+#include "adagp/sim/accel/row_stationary.h"
+#include "adagp/sim/accel/scalesim.h"
 #include "unit/accel/networks.h"
 
 namespace adagp::accel {

@@ -1,8 +1,8 @@
 // Do the closed forms count the cycles that an array of real PEs takes, and is its result right?
 #include <gtest/gtest.h>
 
-#include "adagp/accel/dataflow/dataflow.h"
-#include "adagp/core/rng.h"
+#include "adagp/base/core/rng.h"
+#include "adagp/sim/accel/dataflow/dataflow.h"
 #include "unit/accel/in_place_grid.h"
 #include "unit/accel/networks.h"
 #include "unit/accel/row_grid.h"

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <limits>
 
-#include "adagp/accel/cost.h"
+#include "adagp/sim/accel/cost.h"
 #include "unit/accel/networks.h"
 
 namespace adagp::accel {

@@ -1,8 +1,8 @@
 // Whole networks against totals that were computed another way.
 #include <gtest/gtest.h>
 
-#include "adagp/accel/cost.h"
-#include "adagp/accel/simulate.h"
+#include "adagp/sim/accel/cost.h"
+#include "adagp/sim/accel/simulate.h"
 #include "unit/accel/networks.h"
 
 namespace adagp::accel {

@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "adagp/core/text.h"
-#include "adagp/layers/table.h"
+#include "adagp/base/core/text.h"
+#include "adagp/sim/layers/table.h"
 
 namespace adagp::test {
 

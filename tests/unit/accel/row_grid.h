@@ -2,7 +2,7 @@
 // Eyeriss' array for small convolutions: logical PEs (channel, filter, filter row, output row) get
 // places on A x B physical ones, one MAC per PE and clock, partial sums of a column go up.
 
-#include "adagp/accel/row_stationary.h"
+#include "adagp/sim/accel/row_stationary.h"
 
 #include <algorithm>
 #include <functional>

@@ -3,9 +3,9 @@
 
 #include <numeric>
 
-#include "adagp/accel/buffer_energy.h"
-#include "adagp/accel/simulate.h"
-#include "adagp/core/error.h"
+#include "adagp/base/core/error.h"
+#include "adagp/sim/accel/buffer_energy.h"
+#include "adagp/sim/accel/simulate.h"
 #include "unit/accel/expect.h"
 #include "unit/accel/networks.h"
 

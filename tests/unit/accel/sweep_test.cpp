@@ -6,11 +6,11 @@
 #include <numeric>
 #include <thread>
 
-#include "adagp/accel/equal_budget.h"
-#include "adagp/accel/explain.h"
-#include "adagp/accel/sweep.h"
-#include "adagp/core/lookup.h"
-#include "adagp/core/rng.h"
+#include "adagp/base/core/lookup.h"
+#include "adagp/base/core/rng.h"
+#include "adagp/sim/accel/equal_budget.h"
+#include "adagp/sim/accel/explain.h"
+#include "adagp/sim/accel/sweep.h"
 #include "unit/accel/networks.h"
 
 namespace adagp::accel {

@@ -1,8 +1,8 @@
 // Training steps, designs and whole runs, against numbers worked out by hand.
 #include <gtest/gtest.h>
 
-#include "adagp/accel/simulate.h"
-#include "adagp/core/error.h"
+#include "adagp/base/core/error.h"
+#include "adagp/sim/accel/simulate.h"
 #include "unit/accel/networks.h"
 
 namespace adagp::accel {

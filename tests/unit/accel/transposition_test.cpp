@@ -1,9 +1,9 @@
 // Reading W and X in the other order, and weights that PEs of an in-place array can keep.
 #include <gtest/gtest.h>
 
-#include "adagp/accel/cost.h"
-#include "adagp/accel/transposition.h"
-#include "adagp/core/rng.h"
+#include "adagp/base/core/rng.h"
+#include "adagp/sim/accel/cost.h"
+#include "adagp/sim/accel/transposition.h"
 #include "unit/accel/in_place_grid.h"
 #include "unit/accel/networks.h"
 

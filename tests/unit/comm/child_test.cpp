@@ -1,6 +1,6 @@
 // A process that cannot be started leaves nothing behind.
 
-#include "adagp/comm/child.h"
+#include "adagp/teams/comm/child.h"
 
 #include <fcntl.h>
 #include <sys/resource.h>
@@ -8,7 +8,7 @@
 
 #include <gtest/gtest.h>
 
-#include "adagp/core/error.h"
+#include "adagp/base/core/error.h"
 #include "unit/in_child.h"
 
 namespace adagp::comm {

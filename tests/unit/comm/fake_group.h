@@ -18,8 +18,8 @@
 #include <ATen/Parallel.h>
 #include <gtest/gtest.h>
 
-#include "adagp/comm/flat_tensor.h"
-#include "adagp/comm/group.h"
+#include "adagp/teams/comm/flat_tensor.h"
+#include "adagp/teams/comm/group.h"
 
 namespace adagp::testing {
 

@@ -6,10 +6,10 @@
 #include <functional>
 #include <memory>
 
-#include "adagp/comm/group.h"
-#include "adagp/comm/store_server.h"
-#include "adagp/core/error.h"
-#include "adagp/core/text.h"
+#include "adagp/base/core/error.h"
+#include "adagp/base/core/text.h"
+#include "adagp/teams/comm/group.h"
+#include "adagp/teams/comm/store_server.h"
 #include "unit/comm/processes.h"
 #include "unit/comm/sockets.h"
 

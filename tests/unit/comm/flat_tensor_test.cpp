@@ -1,4 +1,4 @@
-#include "adagp/comm/flat_tensor.h"
+#include "adagp/teams/comm/flat_tensor.h"
 
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>

@@ -1,6 +1,6 @@
 // What a group computes: members are threads, each with its own group over one store.
 
-#include "adagp/comm/group.h"
+#include "adagp/teams/comm/group.h"
 
 #include <gtest/gtest.h>
 
@@ -8,8 +8,8 @@
 #include <functional>
 #include <thread>
 
-#include "adagp/comm/store_server.h"
-#include "adagp/core/text.h"
+#include "adagp/base/core/text.h"
+#include "adagp/teams/comm/store_server.h"
 #include "unit/patience.h"
 
 namespace adagp::comm {

@@ -1,12 +1,12 @@
-#include "adagp/comm/launch.h"
+#include "adagp/teams/comm/launch.h"
 
 #include <gtest/gtest.h>
 
 #include <cstdlib>
 
-#include "adagp/comm/group.h"
-#include "adagp/comm/process_state.h"
-#include "adagp/core/error.h"
+#include "adagp/base/core/error.h"
+#include "adagp/teams/comm/group.h"
+#include "adagp/teams/comm/process_state.h"
 #include "unit/comm/processes.h"
 
 namespace adagp::comm {

@@ -1,6 +1,6 @@
 // Which variables of the communication libraries are set, and that the user's own stay.
 
-#include "adagp/comm/library_settings.h"
+#include "adagp/teams/comm/library_settings.h"
 
 #include <cstdlib>
 #include <string>

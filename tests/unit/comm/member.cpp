@@ -11,12 +11,12 @@
 #include <string>
 #include <thread>
 
-#include "adagp/comm/group.h"
-#include "adagp/comm/launch.h"
-#include "adagp/comm/library_settings.h"
-#include "adagp/core/error.h"
-#include "adagp/core/interrupt.h"
-#include "adagp/core/text.h"
+#include "adagp/base/core/error.h"
+#include "adagp/base/core/interrupt.h"
+#include "adagp/base/core/text.h"
+#include "adagp/teams/comm/group.h"
+#include "adagp/teams/comm/launch.h"
+#include "adagp/teams/comm/library_settings.h"
 
 namespace adagp::comm {
 namespace {

@@ -1,14 +1,14 @@
 // Do tensors come out of a message as they went in? One thread acts for both members.
 
-#include "adagp/comm/message.h"
+#include "adagp/teams/comm/message.h"
 
 #include <limits>
 
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
 
-#include "adagp/comm/peer_error.h"
-#include "adagp/core/error.h"
+#include "adagp/base/core/error.h"
+#include "adagp/teams/comm/peer_error.h"
 #include "unit/comm/fake_group.h"
 
 namespace adagp::comm {

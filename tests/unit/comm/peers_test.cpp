@@ -1,7 +1,7 @@
 // What is said of processes that do not come, when the store itself fails in the middle of the
 // answer.
 
-#include "adagp/comm/peers.h"
+#include "adagp/teams/comm/peers.h"
 
 #include <condition_variable>
 #include <mutex>

@@ -7,9 +7,9 @@
 #include <functional>
 #include <thread>
 
-#include "adagp/comm/store_client.h"
-#include "adagp/comm/store_server.h"
-#include "adagp/core/error.h"
+#include "adagp/base/core/error.h"
+#include "adagp/teams/comm/store_client.h"
+#include "adagp/teams/comm/store_server.h"
 #include "unit/comm/sockets.h"
 
 namespace adagp::comm {

@@ -5,9 +5,9 @@
 #include <netinet/in.h>
 #include <sys/socket.h>
 
-#include "adagp/comm/socket.h"
-#include "adagp/core/sha256.h"
-#include "adagp/core/text.h"
+#include "adagp/base/core/sha256.h"
+#include "adagp/base/core/text.h"
+#include "adagp/teams/comm/socket.h"
 
 namespace adagp::testing {
 

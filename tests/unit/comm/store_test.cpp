@@ -10,11 +10,11 @@
 #include <fstream>
 #include <thread>
 
-#include "adagp/comm/store_client.h"
-#include "adagp/comm/store_server.h"
-#include "adagp/core/error.h"
-#include "adagp/core/sha256.h"
-#include "adagp/core/text.h"
+#include "adagp/base/core/error.h"
+#include "adagp/base/core/sha256.h"
+#include "adagp/base/core/text.h"
+#include "adagp/teams/comm/store_client.h"
+#include "adagp/teams/comm/store_server.h"
 #include "unit/comm/sockets.h"
 
 namespace adagp::comm {

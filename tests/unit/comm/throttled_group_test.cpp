@@ -1,13 +1,13 @@
 // Exchanges over a link that is slower than this machine's.
 
-#include "adagp/comm/throttled_group.h"
+#include "adagp/teams/comm/throttled_group.h"
 
 #include <chrono>
 
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
 
-#include "adagp/core/error.h"
+#include "adagp/base/core/error.h"
 #include "unit/comm/fake_group.h"
 
 namespace adagp::comm {

@@ -4,9 +4,9 @@
 
 #include <gtest/gtest.h>
 
-#include "adagp/config/run_config.h"
-#include "adagp/core/error.h"
-#include "adagp/core/files.h"
+#include "adagp/base/config/run_config.h"
+#include "adagp/base/core/error.h"
+#include "adagp/base/core/files.h"
 
 namespace adagp::config {
 namespace {

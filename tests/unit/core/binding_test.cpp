@@ -1,10 +1,10 @@
-#include "adagp/core/binding.h"
+#include "adagp/base/core/binding.h"
 
 #include <limits>
 
 #include <gtest/gtest.h>
 
-#include "adagp/core/error.h"
+#include "adagp/base/core/error.h"
 
 namespace adagp::core {
 namespace {

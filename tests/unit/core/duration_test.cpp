@@ -1,8 +1,8 @@
-#include "adagp/core/duration.h"
+#include "adagp/base/core/duration.h"
 
 #include <gtest/gtest.h>
 
-#include "adagp/core/error.h"
+#include "adagp/base/core/error.h"
 
 namespace adagp::core {
 namespace {

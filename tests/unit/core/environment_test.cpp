@@ -1,6 +1,6 @@
 #include <gtest/gtest.h>
 
-#include "adagp/core/binding.h"
+#include "adagp/base/core/binding.h"
 
 namespace adagp::core {
 namespace {

@@ -1,4 +1,4 @@
-#include "adagp/core/files.h"
+#include "adagp/base/core/files.h"
 
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -10,7 +10,7 @@
 #include <iterator>
 #include <thread>
 
-#include "adagp/core/error.h"
+#include "adagp/base/core/error.h"
 #include "unit/in_child.h"
 #include "unit/temp_folder.h"
 

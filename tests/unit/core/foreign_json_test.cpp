@@ -1,4 +1,4 @@
-#include "adagp/core/foreign_json.h"
+#include "adagp/base/core/foreign_json.h"
 
 #include <sys/stat.h>
 

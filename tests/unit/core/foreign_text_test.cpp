@@ -1,4 +1,4 @@
-#include "adagp/core/foreign_text.h"
+#include "adagp/base/core/foreign_text.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "adagp/core/interrupt.h"
+#include "adagp/base/core/interrupt.h"
 
 #include <gtest/gtest.h>
 

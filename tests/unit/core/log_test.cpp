@@ -1,4 +1,4 @@
-#include "adagp/core/log.h"
+#include "adagp/base/core/log.h"
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -7,8 +7,8 @@
 
 #include <gtest/gtest.h>
 
-#include "adagp/core/files.h"
-#include "adagp/core/output.h"
+#include "adagp/base/core/files.h"
+#include "adagp/base/core/output.h"
 #include "unit/temp_folder.h"
 
 namespace adagp::core {

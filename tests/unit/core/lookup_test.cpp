@@ -1,4 +1,4 @@
-#include "adagp/core/lookup.h"
+#include "adagp/base/core/lookup.h"
 
 #include <map>
 #include <utility>

@@ -1,6 +1,6 @@
 // What people see of other libraries' exceptions.
 
-#include "adagp/core/message.h"
+#include "adagp/base/core/message.h"
 
 #include <filesystem>
 #include <new>

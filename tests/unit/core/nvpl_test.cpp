@@ -1,4 +1,4 @@
-#include "adagp/core/nvpl.h"
+#include "adagp/base/core/nvpl.h"
 
 #include <fstream>
 

@@ -1,9 +1,9 @@
-#include "adagp/core/raw_bytes.h"
+#include "adagp/base/core/raw_bytes.h"
 
 #include <gtest/gtest.h>
 
-#include "adagp/core/binding.h"
-#include "adagp/core/text.h"
+#include "adagp/base/core/binding.h"
+#include "adagp/base/core/text.h"
 
 namespace adagp::core {
 namespace {

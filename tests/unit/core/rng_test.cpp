@@ -1,4 +1,4 @@
-#include "adagp/core/rng.h"
+#include "adagp/base/core/rng.h"
 
 #include <gtest/gtest.h>
 
@@ -7,7 +7,7 @@
 #include <map>
 #include <set>
 
-#include "adagp/core/error.h"
+#include "adagp/base/core/error.h"
 
 namespace adagp::core {
 namespace {

@@ -1,4 +1,4 @@
-#include "adagp/core/sha256.h"
+#include "adagp/base/core/sha256.h"
 
 #include <gtest/gtest.h>
 

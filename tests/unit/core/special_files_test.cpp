@@ -1,4 +1,4 @@
-#include "adagp/core/special_files.h"
+#include "adagp/base/core/special_files.h"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
@@ -10,10 +10,10 @@
 #include <chrono>
 #include <thread>
 
-#include "adagp/core/error.h"
-#include "adagp/core/files.h"
-#include "adagp/core/folder_handle.h"
-#include "adagp/core/interrupt.h"
+#include "adagp/base/core/error.h"
+#include "adagp/base/core/files.h"
+#include "adagp/base/core/folder_handle.h"
+#include "adagp/base/core/interrupt.h"
 #include "unit/temp_folder.h"
 
 namespace adagp::core {

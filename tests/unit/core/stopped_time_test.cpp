@@ -1,6 +1,6 @@
 // Time in which the process does not run is noticed, and only that.
 
-#include "adagp/core/stopped_time.h"
+#include "adagp/base/core/stopped_time.h"
 
 #include <sys/wait.h>
 #include <unistd.h>

@@ -1,4 +1,4 @@
-#include "adagp/core/text.h"
+#include "adagp/base/core/text.h"
 
 #include <gtest/gtest.h>
 
@@ -8,7 +8,7 @@
 
 #include <fmt/format.h>
 
-#include "adagp/core/rng.h"
+#include "adagp/base/core/rng.h"
 
 namespace adagp::core {
 namespace {

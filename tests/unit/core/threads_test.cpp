@@ -1,6 +1,6 @@
 // Do threads start together, or not at all?
 
-#include "adagp/core/threads.h"
+#include "adagp/base/core/threads.h"
 
 #include <pthread.h>
 
@@ -8,7 +8,7 @@
 
 #include <gtest/gtest.h>
 
-#include "adagp/core/error.h"
+#include "adagp/base/core/error.h"
 
 namespace adagp::core {
 namespace {

@@ -1,9 +1,9 @@
-#include "adagp/core/toml_keys.h"
+#include "adagp/base/core/toml_keys.h"
 
 #include <gtest/gtest.h>
 
-#include "adagp/core/error.h"
-#include "adagp/core/foreign_text.h"
+#include "adagp/base/core/error.h"
+#include "adagp/base/core/foreign_text.h"
 
 namespace adagp::core {
 namespace {

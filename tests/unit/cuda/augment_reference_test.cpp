@@ -3,7 +3,7 @@
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
 
-#include "adagp/cuda/augment.h"
+#include "adagp/gpu/cuda/data/augment.h"
 
 namespace adagp::cuda {
 namespace {

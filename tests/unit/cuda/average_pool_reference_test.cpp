@@ -1,6 +1,6 @@
 // The average pool's reference against ATen and its autograd.
 
-#include "adagp/cuda/average_pool.h"
+#include "adagp/gpu/cuda/conv/average_pool.h"
 
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>

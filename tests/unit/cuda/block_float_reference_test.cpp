@@ -5,7 +5,7 @@
 #include <limits>
 #include <set>
 
-#include "adagp/cuda/block_float.h"
+#include "adagp/gpu/cuda/conv/block_float.h"
 
 namespace adagp::cuda {
 namespace {

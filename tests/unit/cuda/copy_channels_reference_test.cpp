@@ -1,6 +1,6 @@
 // The reference of copy_channels against ATen.
 
-#include "adagp/cuda/copy_channels.h"
+#include "adagp/gpu/cuda/norm/copy_channels.h"
 
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>

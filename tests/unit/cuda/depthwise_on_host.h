@@ -6,7 +6,7 @@
 #include <limits>
 #include <vector>
 
-#include "adagp/cuda/depthwise_body.h"
+#include "adagp/gpu/cuda/conv/depthwise_body.h"
 
 namespace adagp::test {
 

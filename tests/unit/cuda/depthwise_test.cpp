@@ -3,7 +3,7 @@
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
 
-#include "adagp/core/error.h"
+#include "adagp/base/core/error.h"
 #include "unit/cuda/depthwise_on_host.h"
 
 namespace adagp::cuda {

@@ -3,7 +3,7 @@
 
 #include <limits>
 
-#include "adagp/cuda/dropback.h"
+#include "adagp/gpu/cuda/optim/dropback.h"
 
 namespace adagp::cuda {
 namespace {

@@ -1,6 +1,6 @@
 // The halving pool's reference against ATen and its autograd.
 
-#include "adagp/cuda/halving_pool.h"
+#include "adagp/gpu/cuda/conv/halving_pool.h"
 
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>

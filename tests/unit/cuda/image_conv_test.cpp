@@ -1,14 +1,14 @@
 // The references of the first convolution's kernels against ATen, and where the kernels look for
 // their numbers.
 
-#include "adagp/cuda/image_conv.h"
+#include "adagp/gpu/cuda/conv/image_conv.h"
 
 #include <set>
 
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
 
-#include "adagp/cuda/image_conv_plan.h"
+#include "adagp/gpu/cuda/conv/image_conv_plan.h"
 
 namespace adagp::cuda {
 namespace {

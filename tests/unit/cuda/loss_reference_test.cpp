@@ -5,7 +5,7 @@
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
 
-#include "adagp/cuda/loss.h"
+#include "adagp/gpu/cuda/loss.h"
 
 namespace adagp::cuda {
 namespace {

@@ -1,7 +1,7 @@
 // The references of the kernels of DenseNet's 3x3 convolutions against ATen, and where the kernels
 // look for their numbers.
 
-#include "adagp/cuda/narrow_conv.h"
+#include "adagp/gpu/cuda/conv/narrow_conv.h"
 
 #include <limits>
 #include <set>
@@ -10,7 +10,7 @@
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
 
-#include "adagp/cuda/narrow_conv_plan.h"
+#include "adagp/gpu/cuda/conv/narrow_conv_plan.h"
 
 namespace adagp::cuda {
 namespace {

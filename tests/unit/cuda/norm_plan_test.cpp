@@ -1,11 +1,11 @@
-#include "adagp/cuda/norm_plan.h"
+#include "adagp/gpu/cuda/norm/norm_plan.h"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <initializer_list>
 
-#include "adagp/core/error.h"
+#include "adagp/base/core/error.h"
 
 namespace adagp::cuda::plan {
 namespace {

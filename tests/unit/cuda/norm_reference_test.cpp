@@ -7,7 +7,7 @@
 #include <cmath>
 #include <initializer_list>
 
-#include "adagp/cuda/norm.h"
+#include "adagp/gpu/cuda/norm/norm.h"
 
 namespace adagp::cuda {
 namespace {

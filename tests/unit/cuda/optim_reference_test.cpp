@@ -5,8 +5,8 @@
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
 
-#include "adagp/cuda/bf16.h"
-#include "adagp/cuda/optim.h"
+#include "adagp/gpu/cuda/bf16.h"
+#include "adagp/gpu/cuda/optim/optim.h"
 
 namespace adagp::cuda {
 namespace {

@@ -8,7 +8,7 @@
 #include <gtest/gtest.h>
 #include <torch/csrc/autograd/autograd.h>
 
-#include "adagp/cuda/predictor.h"
+#include "adagp/gpu/cuda/predictor/predictor.h"
 
 namespace adagp::cuda {
 namespace {

@@ -1,7 +1,7 @@
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
 
-#include "adagp/cuda/shrink.h"
+#include "adagp/gpu/cuda/data/shrink.h"
 
 namespace adagp::cuda {
 namespace {

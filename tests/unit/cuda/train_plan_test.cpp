@@ -1,7 +1,7 @@
 // Does the plan of predictor_train give every chunk to one block, and every block a slot of its
 // own?
 
-#include "adagp/cuda/train_plan.h"
+#include "adagp/gpu/cuda/predictor/train_plan.h"
 
 #include <gtest/gtest.h>
 
@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "adagp/core/error.h"
+#include "adagp/base/core/error.h"
 
 namespace adagp::cuda {
 namespace {

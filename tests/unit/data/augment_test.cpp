@@ -1,13 +1,13 @@
-#include "adagp/data/image/augment.h"
+#include "adagp/engine/data/image/augment.h"
 
 #include <array>
 #include <cmath>
 #include <set>
 #include <tuple>
 
-#include "adagp/core/error.h"
-#include "adagp/data/image/resize.h"
-#include "adagp/io/tensors.h"
+#include "adagp/base/core/error.h"
+#include "adagp/engine/data/image/resize.h"
+#include "adagp/engine/io/tensors.h"
 #include "unit/data/helpers.h"
 
 namespace adagp::data::testing {

@@ -1,7 +1,7 @@
-#include "adagp/data/sets/cifar.h"
+#include "adagp/engine/data/sets/cifar.h"
 
-#include "adagp/core/error.h"
-#include "adagp/core/files.h"
+#include "adagp/base/core/error.h"
+#include "adagp/base/core/files.h"
 #include "unit/data/helpers.h"
 
 namespace adagp::data::testing {

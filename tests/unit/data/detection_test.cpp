@@ -2,8 +2,8 @@
 
 #include <gtest/gtest.h>
 
-#include "adagp/core/error.h"
-#include "adagp/data/sets/registry.h"
+#include "adagp/base/core/error.h"
+#include "adagp/engine/data/sets/registry.h"
 #include "unit/data/helpers.h"
 
 namespace adagp::data {

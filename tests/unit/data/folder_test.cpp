@@ -1,14 +1,14 @@
-#include "adagp/data/sets/folder.h"
+#include "adagp/engine/data/sets/folder.h"
 
 #include <fcntl.h>
 #include <unistd.h>
 
 #include <cstdlib>
 
-#include "adagp/core/error.h"
-#include "adagp/core/files.h"
-#include "adagp/io/archive.h"
-#include "adagp/io/image.h"
+#include "adagp/base/core/error.h"
+#include "adagp/base/core/files.h"
+#include "adagp/base/io/archive.h"
+#include "adagp/base/io/image/image.h"
 #include "unit/data/helpers.h"
 
 namespace adagp::data::testing {

@@ -9,8 +9,8 @@
 #include <gtest/gtest.h>
 #include <torch/types.h>
 
-#include "adagp/core/rng.h"
-#include "adagp/data/sets/registry.h"
+#include "adagp/base/core/rng.h"
+#include "adagp/engine/data/sets/registry.h"
 #include "unit/temp_folder.h"
 
 namespace adagp::data::testing {

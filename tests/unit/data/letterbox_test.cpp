@@ -5,7 +5,7 @@
 
 #include <gtest/gtest.h>
 
-#include "adagp/data/image/letterbox.h"
+#include "adagp/engine/data/image/letterbox.h"
 
 namespace adagp::data {
 namespace {

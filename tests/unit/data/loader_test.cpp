@@ -1,4 +1,4 @@
-#include "adagp/data/stream/loader.h"
+#include "adagp/engine/data/stream/loader.h"
 
 #include <unistd.h>
 
@@ -10,7 +10,7 @@
 #include <set>
 #include <thread>
 
-#include "adagp/core/error.h"
+#include "adagp/base/core/error.h"
 #include "unit/data/helpers.h"
 #include "unit/patience.h"
 

@@ -1,12 +1,12 @@
-#include "adagp/data/sets/packed.h"
+#include "adagp/engine/data/sets/packed.h"
 
 #include <nlohmann/json.hpp>
 
-#include "adagp/core/error.h"
-#include "adagp/core/files.h"
-#include "adagp/data/sets/write.h"
-#include "adagp/io/image.h"
-#include "adagp/io/tensors.h"
+#include "adagp/base/core/error.h"
+#include "adagp/base/core/files.h"
+#include "adagp/base/io/image/image.h"
+#include "adagp/engine/data/sets/write.h"
+#include "adagp/engine/io/tensors.h"
 #include "unit/data/helpers.h"
 
 namespace adagp::data::testing {

@@ -1,4 +1,4 @@
-#include "adagp/data/stream/prefetch.h"
+#include "adagp/engine/data/stream/prefetch.h"
 
 #include <gtest/gtest.h>
 

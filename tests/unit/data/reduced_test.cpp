@@ -5,13 +5,13 @@
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
 
-#include "adagp/core/files.h"
-#include "adagp/data/image/augment.h"
-#include "adagp/data/image/resize.h"
-#include "adagp/data/sets/registry.h"
-#include "adagp/data/stream/loader.h"
-#include "adagp/io/image.h"
-#include "adagp/io/jpeg_part.h"
+#include "adagp/base/core/files.h"
+#include "adagp/base/io/image/image.h"
+#include "adagp/base/io/image/jpeg_part.h"
+#include "adagp/engine/data/image/augment.h"
+#include "adagp/engine/data/image/resize.h"
+#include "adagp/engine/data/sets/registry.h"
+#include "adagp/engine/data/stream/loader.h"
 #include "unit/temp_folder.h"
 
 namespace adagp::data {

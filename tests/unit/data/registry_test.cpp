@@ -1,6 +1,6 @@
-#include "adagp/data/sets/registry.h"
+#include "adagp/engine/data/sets/registry.h"
 
-#include "adagp/core/error.h"
+#include "adagp/base/core/error.h"
 #include "unit/data/helpers.h"
 
 namespace adagp::data::testing {

@@ -1,4 +1,4 @@
-#include "adagp/data/stream/sentence_loader.h"
+#include "adagp/engine/data/stream/sentence_loader.h"
 
 #include <algorithm>
 #include <set>
@@ -6,8 +6,8 @@
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
 
-#include "adagp/core/error.h"
-#include "adagp/core/rng.h"
+#include "adagp/base/core/error.h"
+#include "adagp/base/core/rng.h"
 
 namespace adagp::data {
 namespace {

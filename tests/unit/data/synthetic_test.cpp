@@ -1,9 +1,9 @@
-#include "adagp/data/synthetic/images.h"
+#include "adagp/engine/data/synthetic/images.h"
 
 #include <map>
 #include <set>
 
-#include "adagp/core/error.h"
+#include "adagp/base/core/error.h"
 #include "unit/data/helpers.h"
 
 namespace adagp::data::testing {

@@ -1,4 +1,4 @@
-#include "adagp/data/sets/translation.h"
+#include "adagp/engine/data/sets/translation.h"
 
 #include <algorithm>
 #include <fstream>
@@ -6,8 +6,8 @@
 
 #include <gtest/gtest.h>
 
-#include "adagp/core/error.h"
-#include "adagp/data/synthetic/language.h"
+#include "adagp/base/core/error.h"
+#include "adagp/engine/data/synthetic/language.h"
 #include "unit/temp_folder.h"
 
 namespace adagp::data {

@@ -5,13 +5,13 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
-#include "adagp/core/error.h"
-#include "adagp/core/files.h"
-#include "adagp/core/text.h"
-#include "adagp/data/sets/registry.h"
-#include "adagp/data/sets/voc.h"
-#include "adagp/data/sets/voc_list.h"
-#include "adagp/io/image.h"
+#include "adagp/base/core/error.h"
+#include "adagp/base/core/files.h"
+#include "adagp/base/core/text.h"
+#include "adagp/base/io/image/image.h"
+#include "adagp/engine/data/sets/registry.h"
+#include "adagp/engine/data/sets/voc.h"
+#include "adagp/engine/data/sets/voc_list.h"
 #include "unit/data/helpers.h"
 #include "unit/python.h"
 

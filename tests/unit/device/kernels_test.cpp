@@ -1,13 +1,13 @@
 // What the kernels are handed: types they know, memory that no other stream uses.
 
-#include "adagp/device/kernels.h"
+#include "adagp/gpu/device/kernels.h"
 
 #include <algorithm>
 
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
 
-#include "adagp/core/error.h"
+#include "adagp/base/core/error.h"
 
 namespace adagp::device {
 namespace {

@@ -1,6 +1,6 @@
 // Is the process's TF32 setting put back?
 
-#include "adagp/device/tf32.h"
+#include "adagp/gpu/device/tf32.h"
 
 #include <optional>
 #include <utility>

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "adagp/doctor/machine.h"
+#include "adagp/lab/doctor/machine.h"
 
 namespace adagp::doctor {
 namespace {

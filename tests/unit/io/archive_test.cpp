@@ -1,4 +1,4 @@
-#include "adagp/io/archive.h"
+#include "adagp/base/io/archive.h"
 
 #include <gtest/gtest.h>
 
@@ -6,7 +6,7 @@
 #include <map>
 #include <set>
 
-#include "adagp/core/error.h"
+#include "adagp/base/core/error.h"
 #include "unit/python.h"
 #include "unit/temp_folder.h"
 

@@ -1,4 +1,4 @@
-#include "adagp/io/crc32c.h"
+#include "adagp/base/io/crc32c.h"
 
 #include <gtest/gtest.h>
 

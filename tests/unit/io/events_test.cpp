@@ -1,4 +1,4 @@
-#include "adagp/io/events.h"
+#include "adagp/base/io/events.h"
 
 #include <gtest/gtest.h>
 
@@ -10,9 +10,9 @@
 
 #include <nlohmann/json.hpp>
 
-#include "adagp/core/error.h"
-#include "adagp/core/rng.h"
-#include "adagp/core/text.h"
+#include "adagp/base/core/error.h"
+#include "adagp/base/core/rng.h"
+#include "adagp/base/core/text.h"
 #include "unit/python.h"
 #include "unit/temp_folder.h"
 

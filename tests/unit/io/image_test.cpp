@@ -1,4 +1,4 @@
-#include "adagp/io/image.h"
+#include "adagp/base/io/image/image.h"
 
 #include <gtest/gtest.h>
 
@@ -7,8 +7,8 @@
 #include <cstdlib>
 #include <sstream>
 
-#include "adagp/core/error.h"
-#include "adagp/core/files.h"
+#include "adagp/base/core/error.h"
+#include "adagp/base/core/files.h"
 #include "unit/python.h"
 #include "unit/temp_folder.h"
 

@@ -1,6 +1,6 @@
 // Does a part of a JPEG file have the pixels of the whole, and is a damaged file still refused?
 
-#include "adagp/io/jpeg_part.h"
+#include "adagp/base/io/image/jpeg_part.h"
 
 #include <gtest/gtest.h>
 
@@ -9,8 +9,8 @@
 #ifdef ADAGP_HAVE_TURBOJPEG
 #include <turbojpeg.h>
 
-#include "adagp/core/error.h"
-#include "adagp/core/rng.h"
+#include "adagp/base/core/error.h"
+#include "adagp/base/core/rng.h"
 
 namespace adagp::io {
 namespace {

@@ -1,4 +1,4 @@
-#include "adagp/io/jsonl.h"
+#include "adagp/base/io/jsonl.h"
 
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -8,8 +8,8 @@
 
 #include <cmath>
 
-#include "adagp/core/error.h"
-#include "adagp/core/log.h"
+#include "adagp/base/core/error.h"
+#include "adagp/base/core/log.h"
 #include "unit/temp_folder.h"
 
 namespace adagp::io {

@@ -1,4 +1,4 @@
-#include "adagp/io/safetensors.h"
+#include "adagp/base/io/safetensors.h"
 
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -8,7 +8,7 @@
 
 #include <cstring>
 
-#include "adagp/core/error.h"
+#include "adagp/base/core/error.h"
 #include "unit/temp_folder.h"
 
 namespace adagp::io {

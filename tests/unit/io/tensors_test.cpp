@@ -1,9 +1,9 @@
-#include "adagp/io/tensors.h"
+#include "adagp/engine/io/tensors.h"
 
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
 
-#include "adagp/core/error.h"
+#include "adagp/base/core/error.h"
 #include "unit/python.h"
 #include "unit/temp_folder.h"
 

@@ -1,4 +1,4 @@
-#include "adagp/layers/table_gpt.h"
+#include "adagp/sim/layers/table_gpt.h"
 
 #include <gtest/gtest.h>
 

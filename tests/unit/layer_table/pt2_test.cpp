@@ -1,11 +1,11 @@
-#include "adagp/layers/pt2.h"
+#include "adagp/sim/layers/pt2.h"
 
 #include <array>
 
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
-#include "adagp/core/error.h"
+#include "adagp/base/core/error.h"
 #include "unit/python.h"
 #include "unit/temp_folder.h"
 

@@ -1,10 +1,10 @@
-#include "adagp/layers/table.h"
+#include "adagp/sim/layers/table.h"
 
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
-#include "adagp/core/error.h"
-#include "adagp/core/text.h"
+#include "adagp/base/core/error.h"
+#include "adagp/base/core/text.h"
 
 namespace adagp::layers {
 namespace {

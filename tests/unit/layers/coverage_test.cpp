@@ -5,10 +5,10 @@
 
 #include <gtest/gtest.h>
 
-#include "adagp/core/error.h"
-#include "adagp/layers/from_model.h"
-#include "adagp/nn/embedding.h"
-#include "adagp/nn/layer.h"
+#include "adagp/base/core/error.h"
+#include "adagp/engine/layers/from_model.h"
+#include "adagp/engine/nn/embedding.h"
+#include "adagp/engine/nn/layer.h"
 
 namespace adagp::layers {
 namespace {

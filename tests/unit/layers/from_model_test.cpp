@@ -1,4 +1,4 @@
-#include "adagp/layers/from_model.h"
+#include "adagp/engine/layers/from_model.h"
 
 #include <unistd.h>
 
@@ -10,11 +10,11 @@
 #include <gtest/gtest.h>
 #include <torch/utils.h>
 
-#include "adagp/core/error.h"
-#include "adagp/core/files.h"
-#include "adagp/layers/zoo_tables.h"
-#include "adagp/nn/layer.h"
-#include "adagp/nn/ops.h"
+#include "adagp/base/core/error.h"
+#include "adagp/base/core/files.h"
+#include "adagp/engine/layers/zoo_tables.h"
+#include "adagp/engine/nn/layer.h"
+#include "adagp/engine/nn/ops.h"
 
 namespace adagp::layers {
 namespace {

@@ -1,10 +1,10 @@
-#include "adagp/layers/stages.h"
+#include "adagp/engine/layers/stages.h"
 
 #include <algorithm>
 
 #include <gtest/gtest.h>
 
-#include "adagp/core/error.h"
+#include "adagp/base/core/error.h"
 
 namespace adagp::layers {
 namespace {

@@ -2,12 +2,12 @@
 
 #include <gtest/gtest.h>
 
-#include "adagp/core/error.h"
-#include "adagp/method/heldout.h"
-#include "adagp/method/weight_average.h"
-#include "adagp/plan/heldout_examples.h"
-#include "adagp/step/exact_step.h"
-#include "adagp/step/undo.h"
+#include "adagp/base/core/error.h"
+#include "adagp/base/plan/heldout_examples.h"
+#include "adagp/engine/method/heldout.h"
+#include "adagp/engine/method/weight_average.h"
+#include "adagp/engine/step/exact_step.h"
+#include "adagp/engine/step/undo.h"
 #include "unit/train/small.h"
 
 namespace adagp::method {

@@ -4,9 +4,9 @@
 
 #include <gtest/gtest.h>
 
-#include "adagp/core/error.h"
-#include "adagp/predictor/layout.h"
-#include "adagp/step/exact_step.h"
+#include "adagp/base/core/error.h"
+#include "adagp/engine/predictor/layout.h"
+#include "adagp/engine/step/exact_step.h"
 #include "unit/train/small.h"
 
 namespace adagp::method {

@@ -1,6 +1,6 @@
 // A critic whose gradient stands in for the true one.
 
-#include "adagp/method/critic.h"
+#include "adagp/engine/method/critic.h"
 
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>

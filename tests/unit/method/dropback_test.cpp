@@ -2,8 +2,8 @@
 
 #include <gtest/gtest.h>
 
-#include "adagp/core/error.h"
-#include "adagp/method/dropback.h"
+#include "adagp/base/core/error.h"
+#include "adagp/engine/method/dropback.h"
 #include "unit/train/small.h"
 
 namespace adagp::method {

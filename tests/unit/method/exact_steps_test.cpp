@@ -3,10 +3,10 @@
 #include <gtest/gtest.h>
 #include <torch/csrc/autograd/autograd.h>
 
-#include "adagp/core/error.h"
-#include "adagp/method/choice.h"
-#include "adagp/nn/batch_norm.h"
-#include "adagp/step/exact_step.h"
+#include "adagp/base/core/error.h"
+#include "adagp/engine/method/choice.h"
+#include "adagp/engine/nn/batch_norm.h"
+#include "adagp/engine/step/exact_step.h"
 #include "unit/train/small.h"
 
 namespace adagp::method {

@@ -3,7 +3,7 @@
 
 #include <set>
 
-#include "adagp/layers/stages.h"
+#include "adagp/engine/layers/stages.h"
 #include "unit/train/small.h"
 
 namespace adagp::small {

@@ -2,11 +2,11 @@
 
 #include <gtest/gtest.h>
 
-#include "adagp/core/error.h"
-#include "adagp/method/probes.h"
-#include "adagp/predictor/layout.h"
-#include "adagp/step/exact_step.h"
-#include "adagp/step/predicted_step.h"
+#include "adagp/base/core/error.h"
+#include "adagp/engine/method/probes.h"
+#include "adagp/engine/predictor/layout.h"
+#include "adagp/engine/step/exact_step.h"
+#include "adagp/engine/step/predicted_step.h"
 #include "unit/train/small.h"
 
 namespace adagp::method {

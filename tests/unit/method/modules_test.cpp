@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 #include <torch/csrc/autograd/autograd.h>
 
-#include "adagp/core/error.h"
+#include "adagp/base/core/error.h"
 #include "unit/method/halves.h"
 #include "unit/method/matrices.h"
 

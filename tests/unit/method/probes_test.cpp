@@ -5,7 +5,7 @@
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
 
-#include "adagp/method/probes.h"
+#include "adagp/engine/method/probes.h"
 
 namespace adagp::method {
 namespace {

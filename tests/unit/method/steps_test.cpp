@@ -2,8 +2,8 @@
 
 #include <gtest/gtest.h>
 
-#include "adagp/step/exact_step.h"
-#include "adagp/step/predicted_step.h"
+#include "adagp/engine/step/exact_step.h"
+#include "adagp/engine/step/predicted_step.h"
 #include "unit/train/small.h"
 
 namespace adagp::method {

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "adagp/core/error.h"
+#include "adagp/base/core/error.h"
 #include "unit/method/matrices.h"
 
 namespace adagp::method {

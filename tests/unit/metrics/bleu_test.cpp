@@ -1,4 +1,4 @@
-#include "adagp/metrics/bleu.h"
+#include "adagp/engine/metrics/bleu.h"
 
 #include <cmath>
 #include <fstream>

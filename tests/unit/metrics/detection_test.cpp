@@ -7,8 +7,8 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
-#include "adagp/core/rng.h"
-#include "adagp/metrics/mean_ap.h"
+#include "adagp/base/core/rng.h"
+#include "adagp/engine/metrics/mean_ap.h"
 #include "unit/python.h"
 #include "unit/temp_folder.h"
 

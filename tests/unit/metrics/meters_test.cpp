@@ -1,11 +1,11 @@
-#include "adagp/metrics/meters.h"
+#include "adagp/engine/metrics/meters.h"
 
 #include <cmath>
 
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
 
-#include "adagp/core/error.h"
+#include "adagp/base/core/error.h"
 
 namespace adagp::metrics {
 namespace {

@@ -1,4 +1,4 @@
-#include "adagp/metrics/timer.h"
+#include "adagp/engine/metrics/timer.h"
 
 #include <chrono>
 #include <thread>

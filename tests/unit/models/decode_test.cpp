@@ -6,9 +6,9 @@
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
 
-#include "adagp/core/error.h"
-#include "adagp/core/rng.h"
-#include "adagp/models/translator.h"
+#include "adagp/base/core/error.h"
+#include "adagp/base/core/rng.h"
+#include "adagp/engine/models/translator.h"
 
 namespace adagp::models {
 namespace {

@@ -10,11 +10,11 @@
 #include <torch/utils.h>
 #include <nlohmann/json.hpp>
 
-#include "adagp/core/files.h"
-#include "adagp/io/tensors.h"
-#include "adagp/models/model.h"
-#include "adagp/nn/batch_norm.h"
-#include "adagp/nn/layer.h"
+#include "adagp/base/core/files.h"
+#include "adagp/engine/io/tensors.h"
+#include "adagp/engine/models/model.h"
+#include "adagp/engine/nn/batch_norm.h"
+#include "adagp/engine/nn/layer.h"
 #include "unit/python.h"
 #include "unit/temp_folder.h"
 

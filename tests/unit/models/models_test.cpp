@@ -6,9 +6,9 @@
 #include <gtest/gtest.h>
 #include <torch/utils.h>
 
-#include "adagp/core/error.h"
-#include "adagp/models/model.h"
-#include "adagp/nn/layer.h"
+#include "adagp/base/core/error.h"
+#include "adagp/engine/models/model.h"
+#include "adagp/engine/nn/layer.h"
 
 namespace adagp::models {
 namespace {

@@ -3,10 +3,10 @@
 #include <gtest/gtest.h>
 #include <torch/nn/functional/loss.h>
 
-#include "adagp/core/error.h"
-#include "adagp/models/model.h"
-#include "adagp/nn/layer.h"
-#include "adagp/nn/reversible.h"
+#include "adagp/base/core/error.h"
+#include "adagp/engine/models/model.h"
+#include "adagp/engine/nn/layer.h"
+#include "adagp/engine/nn/reversible.h"
 #include "unit/models/step_memory.h"
 
 namespace adagp::models {

@@ -3,8 +3,8 @@
 
 #include <optional>
 
-#include "adagp/models/model.h"
-#include "adagp/nn/reversible.h"
+#include "adagp/engine/models/model.h"
+#include "adagp/engine/nn/reversible.h"
 #include "unit/peak_memory.h"
 
 namespace adagp::models {

@@ -6,10 +6,10 @@
 
 #include <ATen/ATen.h>
 
-#include "adagp/core/error.h"
-#include "adagp/io/tensors.h"
-#include "adagp/models/translator.h"
-#include "adagp/nn/layer.h"
+#include "adagp/base/core/error.h"
+#include "adagp/engine/io/tensors.h"
+#include "adagp/engine/models/translator.h"
+#include "adagp/engine/nn/layer.h"
 #include "unit/python.h"
 #include "unit/temp_folder.h"
 

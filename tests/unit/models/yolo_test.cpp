@@ -3,11 +3,11 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
-#include "adagp/core/error.h"
-#include "adagp/core/text.h"
-#include "adagp/io/tensors.h"
-#include "adagp/models/model.h"
-#include "adagp/nn/layer.h"
+#include "adagp/base/core/error.h"
+#include "adagp/base/core/text.h"
+#include "adagp/engine/io/tensors.h"
+#include "adagp/engine/models/model.h"
+#include "adagp/engine/nn/layer.h"
 #include "unit/python.h"
 #include "unit/temp_folder.h"
 

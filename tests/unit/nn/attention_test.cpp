@@ -1,13 +1,13 @@
-#include "adagp/nn/attention.h"
+#include "adagp/engine/nn/attention.h"
 
 #include <cmath>
 
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
 
-#include "adagp/core/error.h"
-#include "adagp/nn/embedding.h"
-#include "adagp/nn/layer_norm.h"
+#include "adagp/base/core/error.h"
+#include "adagp/engine/nn/embedding.h"
+#include "adagp/engine/nn/layer_norm.h"
 
 namespace adagp::nn {
 namespace {

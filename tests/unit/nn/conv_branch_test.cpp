@@ -1,6 +1,6 @@
 // A convolution that adds its part to the gradients which others have for its input.
 
-#include "adagp/nn/conv_branch.h"
+#include "adagp/engine/nn/conv_branch.h"
 
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>

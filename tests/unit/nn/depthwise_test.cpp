@@ -3,7 +3,7 @@
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
 
-#include "adagp/nn/depthwise.h"
+#include "adagp/engine/nn/depthwise.h"
 
 namespace adagp::nn {
 namespace {

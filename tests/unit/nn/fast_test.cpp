@@ -5,7 +5,7 @@
 #include <ATen/record_function.h>
 #include <gtest/gtest.h>
 
-#include "adagp/nn/fast.h"
+#include "adagp/engine/nn/fast.h"
 
 namespace adagp::nn {
 namespace {

@@ -1,13 +1,13 @@
-#include "adagp/nn/gradient_queue.h"
+#include "adagp/engine/nn/gradient_queue.h"
 
 #include <gtest/gtest.h>
 
 #include <ATen/ATen.h>
 
-#include "adagp/core/error.h"
-#include "adagp/nn/layer.h"
-#include "adagp/nn/norm_sync.h"
-#include "adagp/nn/side_gradients.h"
+#include "adagp/base/core/error.h"
+#include "adagp/engine/nn/layer.h"
+#include "adagp/engine/nn/norm_sync.h"
+#include "adagp/engine/nn/side_gradients.h"
 
 namespace adagp::nn {
 namespace {

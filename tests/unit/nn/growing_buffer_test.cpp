@@ -1,6 +1,6 @@
 // Which statistics a dense block's buffer takes for those of a map. No kernel is needed for that.
 
-#include "adagp/nn/growing_buffer.h"
+#include "adagp/engine/nn/growing_buffer.h"
 
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>

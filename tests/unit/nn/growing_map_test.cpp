@@ -1,12 +1,12 @@
 // The map of a dense block where our kernels do not run, and the pitch of views.
 
-#include "adagp/nn/growing_map.h"
+#include "adagp/engine/nn/growing_map.h"
 
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
 
-#include "adagp/core/error.h"
-#include "adagp/device/kernels.h"
+#include "adagp/base/core/error.h"
+#include "adagp/gpu/device/kernels.h"
 
 namespace adagp::nn {
 namespace {

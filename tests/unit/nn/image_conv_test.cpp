@@ -3,7 +3,7 @@
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
 
-#include "adagp/nn/image_conv.h"
+#include "adagp/engine/nn/image_conv.h"
 
 namespace adagp::nn {
 namespace {

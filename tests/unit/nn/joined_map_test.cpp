@@ -1,12 +1,12 @@
 // A map that several branches write into, against a concat.
 
-#include "adagp/nn/joined_map.h"
+#include "adagp/engine/nn/joined_map.h"
 
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
 
-#include "adagp/core/error.h"
-#include "adagp/device/kernels.h"
+#include "adagp/base/core/error.h"
+#include "adagp/gpu/device/kernels.h"
 
 namespace adagp::nn {
 namespace {

@@ -1,6 +1,6 @@
 // Are the right values wrong, in one bit, and only where they are kept?
 
-#include "adagp/nn/kept_errors.h"
+#include "adagp/engine/nn/kept_errors.h"
 
 #include <bit>
 #include <cmath>
@@ -9,7 +9,7 @@
 #include <gtest/gtest.h>
 #include <torch/csrc/autograd/autograd.h>
 
-#include "adagp/nn/reversible.h"
+#include "adagp/engine/nn/reversible.h"
 
 namespace adagp::nn {
 namespace {

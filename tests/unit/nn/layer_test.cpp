@@ -1,11 +1,11 @@
-#include "adagp/nn/layer.h"
+#include "adagp/engine/nn/layer.h"
 
 #include <gtest/gtest.h>
 #include <torch/nn/modules/conv.h>
 #include <torch/nn/modules/linear.h>
 #include <torch/utils.h>
 
-#include "adagp/core/error.h"
+#include "adagp/base/core/error.h"
 
 namespace adagp::nn {
 namespace {

@@ -3,7 +3,7 @@
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
 
-#include "adagp/nn/narrow_conv.h"
+#include "adagp/engine/nn/narrow_conv.h"
 
 namespace adagp::nn {
 namespace {

@@ -1,11 +1,11 @@
-#include "adagp/nn/ops.h"
+#include "adagp/engine/nn/ops.h"
 
 #include <gtest/gtest.h>
 #include <torch/nn/modules/batchnorm.h>
 #include <torch/utils.h>
 
-#include "adagp/core/error.h"
-#include "adagp/nn/conv_norm.h"
+#include "adagp/base/core/error.h"
+#include "adagp/engine/nn/conv_norm.h"
 
 namespace adagp::nn {
 namespace {

@@ -1,6 +1,6 @@
 // Are convolutions the same whichever memory layout computes them?
 
-#include "adagp/nn/products.h"
+#include "adagp/engine/nn/products.h"
 
 #include <cmath>
 
@@ -10,7 +10,7 @@
 #include <ATen/record_function.h>
 #include <torch/csrc/autograd/autograd.h>
 
-#include "adagp/nn/layout_search.h"
+#include "adagp/engine/nn/layout_search.h"
 
 namespace adagp::nn {
 namespace {

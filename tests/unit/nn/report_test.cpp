@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 #include <torch/utils.h>
 
-#include "adagp/nn/conv_norm.h"
+#include "adagp/engine/nn/conv_norm.h"
 
 namespace adagp::nn {
 namespace {

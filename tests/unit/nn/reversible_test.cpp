@@ -4,10 +4,10 @@
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
 
-#include "adagp/nn/conv_norm.h"
-#include "adagp/nn/layer.h"
-#include "adagp/nn/reversible.h"
-#include "adagp/nn/tap.h"
+#include "adagp/engine/nn/conv_norm.h"
+#include "adagp/engine/nn/layer.h"
+#include "adagp/engine/nn/reversible.h"
+#include "adagp/engine/nn/tap.h"
 #include "unit/peak_memory.h"
 
 namespace adagp::nn {

@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 #include <torch/optim.h>
 
-#include "adagp/optim/optimizer.h"
+#include "adagp/engine/optim/optimizer.h"
 #include "unit/optim/params.h"
 
 namespace adagp::optim {

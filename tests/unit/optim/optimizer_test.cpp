@@ -1,10 +1,10 @@
-#include "adagp/optim/optimizer.h"
+#include "adagp/engine/optim/optimizer.h"
 
 #include <string>
 
 #include <gtest/gtest.h>
 
-#include "adagp/core/error.h"
+#include "adagp/base/core/error.h"
 #include "unit/optim/params.h"
 
 namespace adagp::optim {

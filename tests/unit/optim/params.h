@@ -7,7 +7,7 @@
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
 
-#include "adagp/optim/optimizer.h"
+#include "adagp/engine/optim/optimizer.h"
 
 namespace adagp::optim {
 

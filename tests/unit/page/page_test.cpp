@@ -1,11 +1,11 @@
-#include "adagp/page/page.h"
+#include "adagp/results/page/page.h"
 
 #include <regex>
 
 #include <gtest/gtest.h>
 
-#include "adagp/core/error.h"
-#include "adagp/page/parts.h"
+#include "adagp/base/core/error.h"
+#include "adagp/results/page/parts.h"
 #include "unit/page/run_fixture.h"
 #include "unit/temp_folder.h"
 

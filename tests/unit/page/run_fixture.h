@@ -3,9 +3,9 @@
 
 #include <string>
 
-#include "adagp/core/files.h"
-#include "adagp/core/text.h"
-#include "adagp/report/summary.h"
+#include "adagp/base/core/files.h"
+#include "adagp/base/core/text.h"
+#include "adagp/results/report/summary.h"
 
 namespace adagp::page::testing {
 

@@ -1,6 +1,6 @@
 // Does every copy end with the mean of all copies' gradients, whenever and however they came?
 
-#include "adagp/parallel/buckets.h"
+#include "adagp/teams/parallel/buckets.h"
 
 #include <algorithm>
 #include <memory>

@@ -1,14 +1,14 @@
 // Gradients in fewer bytes: exact where nothing is left out, and nothing is lost where something
 // is.
 
-#include "adagp/parallel/compressor.h"
+#include "adagp/teams/parallel/compressor.h"
 
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
 
-#include "adagp/core/error.h"
-#include "adagp/io/tensors.h"
-#include "adagp/parallel/buckets.h"
+#include "adagp/base/core/error.h"
+#include "adagp/engine/io/tensors.h"
+#include "adagp/teams/parallel/buckets.h"
 #include "unit/comm/fake_group.h"
 #include "unit/python.h"
 #include "unit/temp_folder.h"

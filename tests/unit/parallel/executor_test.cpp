@@ -1,7 +1,7 @@
 // Do the devices of a pipeline, each with its op list, compute what one process computes? Devices
 // are threads. In fp64, where sums of up to 1e5 terms in another order stay far below 1e-9.
 
-#include "adagp/parallel/executor.h"
+#include "adagp/teams/parallel/executor.h"
 
 #include <map>
 #include <memory>
@@ -9,7 +9,7 @@
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
 
-#include "adagp/core/error.h"
+#include "adagp/base/core/error.h"
 #include "unit/comm/fake_group.h"
 #include "unit/train/small.h"
 

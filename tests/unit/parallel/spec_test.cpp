@@ -1,8 +1,8 @@
-#include "adagp/parallel/spec.h"
+#include "adagp/teams/parallel/spec.h"
 
 #include <gtest/gtest.h>
 
-#include "adagp/core/error.h"
+#include "adagp/base/core/error.h"
 
 namespace adagp::parallel {
 namespace {

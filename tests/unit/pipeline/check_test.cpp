@@ -4,9 +4,9 @@
 
 #include <gtest/gtest.h>
 
-#include "adagp/core/error.h"
-#include "adagp/core/text.h"
-#include "adagp/pipeline/check.h"
+#include "adagp/base/core/error.h"
+#include "adagp/base/core/text.h"
+#include "adagp/sim/pipeline/check.h"
 
 namespace adagp::pipeline {
 namespace {

@@ -1,6 +1,6 @@
 // Does the exchange between copies take what its messages, sent one by one, take?
 
-#include "adagp/pipeline/copies.h"
+#include "adagp/sim/pipeline/copies.h"
 
 #include <gtest/gtest.h>
 
@@ -9,8 +9,8 @@
 #include <random>
 #include <set>
 
-#include "adagp/core/error.h"
-#include "adagp/pipeline/simulate.h"
+#include "adagp/base/core/error.h"
+#include "adagp/sim/pipeline/simulate.h"
 
 namespace adagp::pipeline {
 namespace {

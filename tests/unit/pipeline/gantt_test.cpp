@@ -1,10 +1,10 @@
 // The picture as text, against one drawn by hand.
 
-#include "adagp/pipeline/gantt.h"
+#include "adagp/sim/pipeline/gantt.h"
 
 #include <gtest/gtest.h>
 
-#include "adagp/pipeline/simulate.h"
+#include "adagp/sim/pipeline/simulate.h"
 
 namespace adagp::pipeline {
 namespace {

@@ -5,8 +5,8 @@
 
 #include <gtest/gtest.h>
 
-#include "adagp/core/error.h"
-#include "adagp/pipeline/partition.h"
+#include "adagp/base/core/error.h"
+#include "adagp/sim/pipeline/partition.h"
 
 namespace adagp::pipeline {
 namespace {

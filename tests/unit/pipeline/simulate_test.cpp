@@ -7,8 +7,8 @@
 #include <random>
 #include <tuple>
 
-#include "adagp/core/error.h"
-#include "adagp/pipeline/simulate.h"
+#include "adagp/base/core/error.h"
+#include "adagp/sim/pipeline/simulate.h"
 
 namespace adagp::pipeline {
 namespace {

@@ -2,9 +2,9 @@
 
 #include <gtest/gtest.h>
 
-#include "adagp/core/error.h"
-#include "adagp/pipeline/check.h"
-#include "adagp/pipeline/simulate.h"
+#include "adagp/base/core/error.h"
+#include "adagp/sim/pipeline/check.h"
+#include "adagp/sim/pipeline/simulate.h"
 
 namespace adagp::pipeline {
 namespace {

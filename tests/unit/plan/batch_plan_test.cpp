@@ -1,12 +1,12 @@
 // Do the plans of batches keep their arithmetic, and refuse what cannot be?
 
-#include "adagp/plan/batch_plan.h"
+#include "adagp/base/plan/batch_plan.h"
 
 #include <gtest/gtest.h>
 
-#include "adagp/core/error.h"
-#include "adagp/plan/frozen_blocks.h"
-#include "adagp/plan/image_sizes.h"
+#include "adagp/base/core/error.h"
+#include "adagp/base/plan/frozen_blocks.h"
+#include "adagp/base/plan/image_sizes.h"
 
 namespace adagp::plan {
 namespace {

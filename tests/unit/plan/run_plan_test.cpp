@@ -1,6 +1,6 @@
 // Does the plan of a run lay its epochs out, and say before the run what they will be?
 
-#include "adagp/plan/run_plan.h"
+#include "adagp/base/plan/run_plan.h"
 
 #include <algorithm>
 #include <cmath>
@@ -9,9 +9,9 @@
 
 #include <gtest/gtest.h>
 
-#include "adagp/core/error.h"
-#include "adagp/core/rng.h"
-#include "adagp/plan/planned_methods.h"
+#include "adagp/base/core/error.h"
+#include "adagp/base/core/rng.h"
+#include "adagp/base/plan/planned_methods.h"
 
 namespace adagp::plan {
 namespace {

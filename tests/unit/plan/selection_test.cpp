@@ -7,8 +7,8 @@
 
 #include <gtest/gtest.h>
 
-#include "adagp/core/rng.h"
-#include "adagp/plan/selection.h"
+#include "adagp/base/core/rng.h"
+#include "adagp/base/plan/selection.h"
 
 namespace adagp::plan {
 namespace {

@@ -4,9 +4,9 @@
 #include <gtest/gtest.h>
 #include <torch/optim/adam.h>
 
-#include "adagp/core/error.h"
-#include "adagp/predictor/layout.h"
-#include "adagp/predictor/predictor.h"
+#include "adagp/base/core/error.h"
+#include "adagp/engine/predictor/layout.h"
+#include "adagp/engine/predictor/predictor.h"
 #include "unit/predictor/net.h"
 
 namespace adagp::predictor {

@@ -2,9 +2,9 @@
 
 #include <gtest/gtest.h>
 
-#include "adagp/core/error.h"
-#include "adagp/predictor/class_errors.h"
-#include "adagp/predictor/exact_gradient.h"
+#include "adagp/base/core/error.h"
+#include "adagp/engine/predictor/class_errors.h"
+#include "adagp/engine/predictor/exact_gradient.h"
 #include "unit/predictor/pass.h"
 
 namespace adagp::predictor {

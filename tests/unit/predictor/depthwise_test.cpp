@@ -6,8 +6,8 @@
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
 
-#include "adagp/nn/conv_norm.h"
-#include "adagp/predictor/shared.h"
+#include "adagp/engine/nn/conv_norm.h"
+#include "adagp/engine/predictor/shared.h"
 #include "unit/predictor/net.h"
 
 namespace adagp::predictor {

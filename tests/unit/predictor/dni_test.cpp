@@ -4,8 +4,8 @@
 
 #include <gtest/gtest.h>
 
-#include "adagp/core/error.h"
-#include "adagp/predictor/dni.h"
+#include "adagp/base/core/error.h"
+#include "adagp/engine/predictor/dni.h"
 #include "unit/predictor/net.h"
 #include "unit/predictor/pass.h"
 

@@ -2,10 +2,10 @@
 
 #include <gtest/gtest.h>
 
-#include "adagp/core/error.h"
-#include "adagp/predictor/dfa_random.h"
-#include "adagp/predictor/ridge.h"
-#include "adagp/predictor/vt.h"
+#include "adagp/base/core/error.h"
+#include "adagp/engine/predictor/dfa_random.h"
+#include "adagp/engine/predictor/ridge.h"
+#include "adagp/engine/predictor/vt.h"
 #include "unit/predictor/net.h"
 #include "unit/predictor/pass.h"
 

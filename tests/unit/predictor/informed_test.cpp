@@ -2,8 +2,8 @@
 
 #include <gtest/gtest.h>
 
-#include "adagp/core/error.h"
-#include "adagp/predictor/head_ridge.h"
+#include "adagp/base/core/error.h"
+#include "adagp/engine/predictor/head_ridge.h"
 #include "unit/predictor/net.h"
 #include "unit/predictor/pass.h"
 

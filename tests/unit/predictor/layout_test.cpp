@@ -1,4 +1,4 @@
-#include "adagp/predictor/layout.h"
+#include "adagp/engine/predictor/layout.h"
 
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>

@@ -6,8 +6,8 @@
 
 #include <torch/nn/module.h>
 
-#include "adagp/nn/layer.h"
-#include "adagp/predictor/predictor.h"
+#include "adagp/engine/nn/layer.h"
+#include "adagp/engine/predictor/predictor.h"
 
 namespace adagp::predictor::testing_net {
 

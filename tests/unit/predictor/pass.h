@@ -6,9 +6,9 @@
 #include <ATen/ATen.h>
 #include <torch/nn/module.h>
 
-#include "adagp/nn/ops.h"
-#include "adagp/predictor/layout.h"
-#include "adagp/predictor/predictor.h"
+#include "adagp/engine/nn/ops.h"
+#include "adagp/engine/predictor/layout.h"
+#include "adagp/engine/predictor/predictor.h"
 
 namespace adagp::predictor::testing_net {
 

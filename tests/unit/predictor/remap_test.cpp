@@ -5,9 +5,9 @@
 
 #include <gtest/gtest.h>
 
-#include "adagp/core/error.h"
-#include "adagp/predictor/layout.h"
-#include "adagp/predictor/remap.h"
+#include "adagp/base/core/error.h"
+#include "adagp/engine/predictor/layout.h"
+#include "adagp/engine/predictor/remap.h"
 #include "unit/predictor/net.h"
 
 namespace adagp::predictor {

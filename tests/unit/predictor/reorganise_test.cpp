@@ -6,8 +6,8 @@
 #include <ATen/Parallel.h>
 #include <gtest/gtest.h>
 
-#include "adagp/predictor/batch_mean.h"
-#include "adagp/predictor/summaries.h"
+#include "adagp/engine/predictor/batch_mean.h"
+#include "adagp/engine/predictor/summaries.h"
 #include "unit/predictor/net.h"
 
 namespace adagp::predictor {

@@ -3,9 +3,9 @@
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
 
-#include "adagp/io/tensors.h"
-#include "adagp/predictor/layout.h"
-#include "adagp/predictor/shared.h"
+#include "adagp/engine/io/tensors.h"
+#include "adagp/engine/predictor/layout.h"
+#include "adagp/engine/predictor/shared.h"
 #include "unit/predictor/net.h"
 #include "unit/python.h"
 #include "unit/temp_folder.h"

@@ -3,7 +3,7 @@
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
 
-#include "adagp/predictor/summaries.h"
+#include "adagp/engine/predictor/summaries.h"
 #include "unit/predictor/net.h"
 
 namespace adagp::predictor {

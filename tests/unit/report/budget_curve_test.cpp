@@ -1,4 +1,4 @@
-#include "adagp/report/budget_curve.h"
+#include "adagp/results/report/budget_curve.h"
 
 #include <algorithm>
 #include <cmath>

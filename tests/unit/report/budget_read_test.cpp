@@ -1,7 +1,7 @@
 #include <gtest/gtest.h>
 
-#include "adagp/core/error.h"
-#include "adagp/report/budget.h"
+#include "adagp/base/core/error.h"
+#include "adagp/results/report/budget.h"
 
 namespace adagp::report {
 namespace {

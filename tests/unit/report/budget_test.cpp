@@ -1,4 +1,4 @@
-#include "adagp/report/budget.h"
+#include "adagp/results/report/budget.h"
 
 #include <cmath>
 #include <limits>
@@ -7,7 +7,7 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
-#include "adagp/core/error.h"
+#include "adagp/base/core/error.h"
 
 namespace adagp::report {
 namespace {

@@ -3,8 +3,8 @@
 
 #include <gtest/gtest.h>
 
-#include "adagp/core/error.h"
-#include "adagp/report/chart.h"
+#include "adagp/base/core/error.h"
+#include "adagp/results/report/chart.h"
 
 namespace adagp::report {
 namespace {

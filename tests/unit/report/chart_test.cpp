@@ -1,4 +1,4 @@
-#include "adagp/report/chart.h"
+#include "adagp/results/report/chart.h"
 
 #include <cmath>
 #include <limits>
@@ -6,9 +6,9 @@
 
 #include <gtest/gtest.h>
 
-#include "adagp/core/error.h"
-#include "adagp/core/files.h"
-#include "adagp/report/svg.h"
+#include "adagp/base/core/error.h"
+#include "adagp/base/core/files.h"
+#include "adagp/results/report/svg.h"
 #include "unit/temp_folder.h"
 
 namespace adagp::report {

@@ -1,11 +1,11 @@
-#include "adagp/report/compare.h"
+#include "adagp/results/report/compare.h"
 
 #include <cmath>
 
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
-#include "adagp/core/error.h"
+#include "adagp/base/core/error.h"
 
 namespace adagp::report {
 namespace {

@@ -1,10 +1,10 @@
-#include "adagp/report/roofline.h"
+#include "adagp/results/report/roofline.h"
 
 #include <cmath>
 
 #include <gtest/gtest.h>
 
-#include "adagp/core/error.h"
+#include "adagp/base/core/error.h"
 
 namespace adagp::report {
 namespace {

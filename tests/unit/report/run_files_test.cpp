@@ -1,10 +1,10 @@
-#include "adagp/report/run_files.h"
+#include "adagp/results/report/run_files.h"
 
 #include <cmath>
 
 #include <gtest/gtest.h>
 
-#include "adagp/report/progress.h"
+#include "adagp/results/report/progress.h"
 #include "unit/temp_folder.h"
 
 namespace adagp::report {

@@ -1,4 +1,4 @@
-#include "adagp/report/run_history.h"
+#include "adagp/results/report/run_history.h"
 
 #include <gtest/gtest.h>
 
@@ -6,8 +6,8 @@
 
 #include <nlohmann/json.hpp>
 
-#include "adagp/core/error.h"
-#include "adagp/report/probe_report.h"
+#include "adagp/base/core/error.h"
+#include "adagp/results/report/probe_report.h"
 #include "unit/temp_folder.h"
 
 namespace adagp::report {

@@ -1,4 +1,4 @@
-#include "adagp/report/stats.h"
+#include "adagp/results/report/stats.h"
 
 #include <cmath>
 

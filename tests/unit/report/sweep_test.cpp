@@ -1,4 +1,4 @@
-#include "adagp/report/sweep.h"
+#include "adagp/results/report/sweep.h"
 
 #include <gtest/gtest.h>
 
@@ -7,10 +7,10 @@
 
 #include <nlohmann/json.hpp>
 
-#include "adagp/core/error.h"
-#include "adagp/core/rng.h"
-#include "adagp/core/text.h"
-#include "adagp/report/pareto.h"
+#include "adagp/base/core/error.h"
+#include "adagp/base/core/rng.h"
+#include "adagp/base/core/text.h"
+#include "adagp/results/report/pareto.h"
 
 namespace adagp::report {
 namespace {

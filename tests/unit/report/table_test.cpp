@@ -1,8 +1,8 @@
-#include "adagp/report/table.h"
+#include "adagp/results/report/table.h"
 
 #include <gtest/gtest.h>
 
-#include "adagp/core/error.h"
+#include "adagp/base/core/error.h"
 
 namespace adagp::report {
 namespace {

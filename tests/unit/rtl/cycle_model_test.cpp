@@ -1,7 +1,7 @@
 // The cycle model against hand-counted programs; the RTL itself is compared by make test-rtl.
 #include <gtest/gtest.h>
 
-#include "adagp/rtl/cycle_model.h"
+#include "adagp/sim/rtl/cycle_model.h"
 
 namespace adagp::rtl {
 namespace {

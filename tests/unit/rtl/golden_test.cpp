@@ -3,8 +3,8 @@
 
 #include <cstdlib>
 
-#include "adagp/rtl/arithmetic.h"
-#include "adagp/rtl/golden.h"
+#include "adagp/sim/rtl/arithmetic.h"
+#include "adagp/sim/rtl/golden.h"
 
 namespace adagp::rtl {
 namespace {

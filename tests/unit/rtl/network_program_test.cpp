@@ -7,10 +7,10 @@
 #include <random>
 #include <set>
 
-#include "adagp/core/error.h"
-#include "adagp/rtl/cycle_model.h"
-#include "adagp/rtl/golden.h"
-#include "adagp/rtl/network_program.h"
+#include "adagp/base/core/error.h"
+#include "adagp/sim/rtl/cycle_model.h"
+#include "adagp/sim/rtl/golden.h"
+#include "adagp/sim/rtl/network_program.h"
 
 namespace adagp::rtl {
 namespace {

@@ -3,8 +3,8 @@
 
 #include <functional>
 
-#include "adagp/core/error.h"
-#include "adagp/rtl/descriptor.h"
+#include "adagp/base/core/error.h"
+#include "adagp/sim/rtl/descriptor.h"
 
 namespace adagp::rtl {
 namespace {

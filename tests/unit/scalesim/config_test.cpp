@@ -1,8 +1,8 @@
-#include "adagp/scalesim/config.h"
+#include "adagp/sim/scalesim/config.h"
 
 #include <gtest/gtest.h>
 
-#include "adagp/core/error.h"
+#include "adagp/base/core/error.h"
 
 namespace adagp::scalesim {
 namespace {

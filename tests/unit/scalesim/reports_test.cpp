@@ -1,16 +1,16 @@
 // Against the reports that SCALE-Sim 3.0.0 wrote for the same files
 // (tests/golden/scalesim_reports.py).
 
-#include "adagp/scalesim/reports.h"
+#include "adagp/sim/scalesim/reports.h"
 
 #include <algorithm>
 #include <cmath>
 
 #include <gtest/gtest.h>
 
-#include "adagp/core/error.h"
-#include "adagp/core/files.h"
-#include "adagp/core/text.h"
+#include "adagp/base/core/error.h"
+#include "adagp/base/core/files.h"
+#include "adagp/base/core/text.h"
 
 namespace adagp::scalesim {
 namespace {

@@ -1,10 +1,10 @@
-#include "adagp/scalesim/topology.h"
+#include "adagp/sim/scalesim/topology.h"
 
 #include <array>
 
 #include <gtest/gtest.h>
 
-#include "adagp/core/error.h"
+#include "adagp/base/core/error.h"
 
 namespace adagp::scalesim {
 namespace {

@@ -4,7 +4,7 @@
 
 #include <gtest/gtest.h>
 
-#include "adagp/schedule/controller.h"
+#include "adagp/base/schedule/controller.h"
 #include "unit/schedule/scripted_training.h"
 
 namespace adagp::schedule {

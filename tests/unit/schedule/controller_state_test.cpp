@@ -4,8 +4,8 @@
 
 #include <gtest/gtest.h>
 
-#include "adagp/core/error.h"
-#include "adagp/schedule/controller.h"
+#include "adagp/base/core/error.h"
+#include "adagp/base/schedule/controller.h"
 #include "unit/schedule/scripted_training.h"
 
 namespace adagp::schedule {

@@ -1,4 +1,4 @@
-#include "adagp/schedule/controller.h"
+#include "adagp/base/schedule/controller.h"
 
 #include <cmath>
 #include <map>

@@ -1,4 +1,4 @@
-#include "adagp/schedule/policy.h"
+#include "adagp/base/schedule/policy.h"
 
 #include <cmath>
 #include <fstream>
@@ -6,7 +6,7 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
-#include "adagp/core/error.h"
+#include "adagp/base/core/error.h"
 
 namespace adagp::schedule {
 namespace {

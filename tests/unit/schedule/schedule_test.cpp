@@ -1,11 +1,11 @@
-#include "adagp/schedule/schedule.h"
+#include "adagp/base/schedule/schedule.h"
 
 #include <string>
 #include <tuple>
 
 #include <gtest/gtest.h>
 
-#include "adagp/core/error.h"
+#include "adagp/base/core/error.h"
 
 namespace adagp::schedule {
 namespace {

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "adagp/schedule/controller.h"
+#include "adagp/base/schedule/controller.h"
 
 namespace adagp::schedule {
 

@@ -2,10 +2,10 @@
 
 #include <gtest/gtest.h>
 
-#include "adagp/core/error.h"
-#include "adagp/method/table.h"
-#include "adagp/step/fast_widths.h"
-#include "adagp/train/trainer.h"
+#include "adagp/base/core/error.h"
+#include "adagp/engine/method/table.h"
+#include "adagp/engine/step/fast_widths.h"
+#include "adagp/engine/train/trainer.h"
 #include "unit/temp_folder.h"
 #include "unit/train/small.h"
 

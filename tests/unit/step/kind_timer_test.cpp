@@ -1,4 +1,4 @@
-#include "adagp/experiment/kind_timer.h"
+#include "adagp/lab/experiment/kind_timer.h"
 
 #include <chrono>
 #include <functional>

@@ -1,6 +1,6 @@
 // What is said when a step does not fit into the memory, and what is not touched.
 
-#include "adagp/step/out_of_memory.h"
+#include "adagp/engine/step/out_of_memory.h"
 
 #include <new>
 #include <stdexcept>
@@ -9,8 +9,8 @@
 #include <c10/util/Exception.h>
 #include <gtest/gtest.h>
 
-#include "adagp/core/error.h"
-#include "adagp/step/team.h"
+#include "adagp/base/core/error.h"
+#include "adagp/engine/step/team.h"
 #include "unit/train/small.h"
 
 namespace adagp::step {

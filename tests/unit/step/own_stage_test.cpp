@@ -3,9 +3,9 @@
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
 
-#include "adagp/models/values_elsewhere.h"
-#include "adagp/run/weights.h"
-#include "adagp/step/team.h"
+#include "adagp/engine/models/values_elsewhere.h"
+#include "adagp/engine/run/weights.h"
+#include "adagp/engine/step/team.h"
 #include "unit/train/small.h"
 
 namespace adagp::step {

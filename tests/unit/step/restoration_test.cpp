@@ -1,19 +1,19 @@
 // What becomes of a session whose state cannot be put back: an error, never the end of the process.
 
-#include "adagp/step/restoration.h"
+#include "adagp/engine/step/restoration.h"
 
 #include <stdexcept>
 
 #include <gtest/gtest.h>
 
-#include "adagp/core/error.h"
-#include "adagp/method/weight_average.h"
-#include "adagp/step/evaluate.h"
-#include "adagp/step/exact_step.h"
-#include "adagp/step/observe.h"
-#include "adagp/step/predicted_step.h"
-#include "adagp/step/team.h"
-#include "adagp/step/undo.h"
+#include "adagp/base/core/error.h"
+#include "adagp/engine/method/weight_average.h"
+#include "adagp/engine/step/evaluate.h"
+#include "adagp/engine/step/exact_step.h"
+#include "adagp/engine/step/observe.h"
+#include "adagp/engine/step/predicted_step.h"
+#include "adagp/engine/step/team.h"
+#include "adagp/engine/step/undo.h"
 #include "unit/train/small.h"
 
 namespace adagp::step {

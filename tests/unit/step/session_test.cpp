@@ -1,10 +1,10 @@
 // A network that was in a session before.
 
-#include "adagp/step/session.h"
+#include "adagp/engine/step/session.h"
 
 #include <gtest/gtest.h>
 
-#include "adagp/step/exact_step.h"
+#include "adagp/engine/step/exact_step.h"
 #include "unit/train/small.h"
 
 namespace adagp::step {

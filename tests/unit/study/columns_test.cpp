@@ -1,4 +1,4 @@
-#include "adagp/study/columns.h"
+#include "adagp/papers/study/columns.h"
 
 #include <gtest/gtest.h>
 
@@ -7,9 +7,9 @@
 #include <algorithm>
 #include <stdexcept>
 
-#include "adagp/core/text.h"
-#include "adagp/study/pipeline.h"
-#include "adagp/zoo/zoo.h"
+#include "adagp/base/core/text.h"
+#include "adagp/papers/study/pipeline.h"
+#include "adagp/sim/zoo/zoo.h"
 
 namespace adagp::study {
 namespace {

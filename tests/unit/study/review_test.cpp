@@ -1,4 +1,4 @@
-#include "adagp/study/review.h"
+#include "adagp/papers/study/review.h"
 
 #include <sys/stat.h>
 
@@ -6,8 +6,8 @@
 
 #include <gtest/gtest.h>
 
-#include "adagp/core/error.h"
-#include "adagp/core/files.h"
+#include "adagp/base/core/error.h"
+#include "adagp/base/core/files.h"
 
 namespace adagp::study {
 namespace {

@@ -1,12 +1,12 @@
-#include "adagp/study/schedule_points.h"
+#include "adagp/papers/study/schedule_points.h"
 
 #include <gtest/gtest.h>
 
 #include <map>
 #include <set>
 
-#include "adagp/core/error.h"
-#include "adagp/schedule/schedule.h"
+#include "adagp/base/core/error.h"
+#include "adagp/base/schedule/schedule.h"
 
 namespace adagp::study {
 namespace {

@@ -1,4 +1,4 @@
-#include "adagp/study/study.h"
+#include "adagp/papers/study/study.h"
 
 #include <gtest/gtest.h>
 
@@ -6,11 +6,11 @@
 
 #include <nlohmann/json.hpp>
 
-#include "adagp/core/error.h"
-#include "adagp/study/details.h"
-#include "adagp/study/output.h"
-#include "adagp/study/paper.h"
-#include "adagp/study/ranges.h"
+#include "adagp/base/core/error.h"
+#include "adagp/papers/study/details.h"
+#include "adagp/papers/study/output.h"
+#include "adagp/papers/study/paper.h"
+#include "adagp/papers/study/ranges.h"
 
 namespace adagp::study {
 namespace {

@@ -1,10 +1,10 @@
-#include "adagp/study/sweep_points.h"
+#include "adagp/papers/study/sweep_points.h"
 
 #include <gtest/gtest.h>
 
 #include <set>
 
-#include "adagp/core/error.h"
+#include "adagp/base/core/error.h"
 
 namespace adagp::study {
 namespace {

@@ -1,4 +1,4 @@
-#include "adagp/study/table1.h"
+#include "adagp/papers/study/table1.h"
 
 #include <gtest/gtest.h>
 
@@ -6,7 +6,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "adagp/core/error.h"
+#include "adagp/base/core/error.h"
 
 namespace adagp::study {
 namespace {

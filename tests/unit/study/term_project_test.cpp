@@ -1,4 +1,4 @@
-#include "adagp/study/term_project.h"
+#include "adagp/papers/study/term_project.h"
 
 #include <gtest/gtest.h>
 
@@ -6,8 +6,8 @@
 
 #include <nlohmann/json.hpp>
 
-#include "adagp/schedule/schedule.h"
-#include "adagp/study/recipes.h"
+#include "adagp/base/schedule/schedule.h"
+#include "adagp/papers/study/recipes.h"
 
 namespace adagp::study {
 namespace {

@@ -1,6 +1,6 @@
 // Pictures of traces: which value stands in which cell.
 
-#include "adagp/study/trace_map.h"
+#include "adagp/papers/study/trace_map.h"
 
 #include <gtest/gtest.h>
 
@@ -8,10 +8,10 @@
 #include <cstring>
 #include <deque>
 
-#include "adagp/core/error.h"
-#include "adagp/core/files.h"
-#include "adagp/io/safetensors.h"
-#include "adagp/layers/table.h"
+#include "adagp/base/core/error.h"
+#include "adagp/base/core/files.h"
+#include "adagp/base/io/safetensors.h"
+#include "adagp/sim/layers/table.h"
 #include "unit/temp_folder.h"
 
 namespace adagp::study {

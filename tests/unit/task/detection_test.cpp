@@ -3,11 +3,11 @@
 
 #include <gtest/gtest.h>
 
-#include "adagp/core/error.h"
-#include "adagp/layers/from_model.h"
-#include "adagp/step/evaluate.h"
-#include "adagp/step/exact_step.h"
-#include "adagp/task/yolo.h"
+#include "adagp/base/core/error.h"
+#include "adagp/engine/layers/from_model.h"
+#include "adagp/engine/step/evaluate.h"
+#include "adagp/engine/step/exact_step.h"
+#include "adagp/engine/task/yolo.h"
 #include "unit/temp_folder.h"
 #include "unit/train/small.h"
 

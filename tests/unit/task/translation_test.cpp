@@ -7,14 +7,14 @@
 #include <ATen/Parallel.h>
 #include <gtest/gtest.h>
 
-#include "adagp/core/error.h"
-#include "adagp/data/stream/sentence_loader.h"
-#include "adagp/layers/from_model.h"
-#include "adagp/method/table.h"
-#include "adagp/models/translator.h"
-#include "adagp/step/evaluate.h"
-#include "adagp/step/exact_step.h"
-#include "adagp/train/build.h"
+#include "adagp/base/core/error.h"
+#include "adagp/engine/data/stream/sentence_loader.h"
+#include "adagp/engine/layers/from_model.h"
+#include "adagp/engine/method/table.h"
+#include "adagp/engine/models/translator.h"
+#include "adagp/engine/step/evaluate.h"
+#include "adagp/engine/step/exact_step.h"
+#include "adagp/engine/train/build.h"
 #include "unit/temp_folder.h"
 #include "unit/train/small.h"
 

@@ -3,9 +3,9 @@
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
 
-#include "adagp/core/error.h"
-#include "adagp/io/tensors.h"
-#include "adagp/task/yolo.h"
+#include "adagp/base/core/error.h"
+#include "adagp/engine/io/tensors.h"
+#include "adagp/engine/task/yolo.h"
 #include "unit/python.h"
 #include "unit/temp_folder.h"
 

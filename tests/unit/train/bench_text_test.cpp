@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "adagp/experiment/bench.h"
+#include "adagp/lab/experiment/bench.h"
 
 namespace adagp::experiment {
 namespace {

@@ -2,10 +2,10 @@
 
 #include <gtest/gtest.h>
 
-#include "adagp/core/error.h"
-#include "adagp/layers/from_model.h"
-#include "adagp/method/costs.h"
-#include "adagp/train/trainer.h"
+#include "adagp/base/core/error.h"
+#include "adagp/engine/layers/from_model.h"
+#include "adagp/engine/method/costs.h"
+#include "adagp/engine/train/trainer.h"
 #include "small.h"
 #include "unit/temp_folder.h"
 

@@ -1,10 +1,10 @@
-#include "adagp/train/evaluate_together.h"
+#include "adagp/engine/train/evaluate_together.h"
 
 #include <cmath>
 
 #include <gtest/gtest.h>
 
-#include "adagp/core/error.h"
+#include "adagp/base/core/error.h"
 
 namespace adagp::train {
 namespace {

@@ -2,14 +2,14 @@
 
 #include <gtest/gtest.h>
 
-#include "adagp/core/error.h"
-#include "adagp/core/rng.h"
-#include "adagp/experiment/budget.h"
-#include "adagp/layers/from_model.h"
-#include "adagp/layers/stages.h"
-#include "adagp/step/exact_step.h"
-#include "adagp/train/epoch_planner.h"
-#include "adagp/train/trainer.h"
+#include "adagp/base/core/error.h"
+#include "adagp/base/core/rng.h"
+#include "adagp/engine/layers/from_model.h"
+#include "adagp/engine/layers/stages.h"
+#include "adagp/engine/step/exact_step.h"
+#include "adagp/engine/train/epoch_planner.h"
+#include "adagp/engine/train/trainer.h"
+#include "adagp/lab/experiment/budget.h"
 #include "unit/temp_folder.h"
 #include "unit/train/small.h"
 

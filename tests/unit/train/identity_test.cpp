@@ -4,9 +4,9 @@
 #include <torch/nn/functional/loss.h>
 #include <torch/optim/sgd.h>
 
-#include "adagp/run/weights.h"
-#include "adagp/schedule/policy.h"
-#include "adagp/train/trainer.h"
+#include "adagp/base/schedule/policy.h"
+#include "adagp/engine/run/weights.h"
+#include "adagp/engine/train/trainer.h"
 #include "unit/temp_folder.h"
 #include "unit/train/small.h"
 

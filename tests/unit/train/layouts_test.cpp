@@ -5,11 +5,11 @@
 
 #include <gtest/gtest.h>
 
-#include "adagp/core/error.h"
-#include "adagp/io/tensors.h"
-#include "adagp/run/layout_record.h"
-#include "adagp/step/exact_step.h"
-#include "adagp/train/layout_choice.h"
+#include "adagp/base/core/error.h"
+#include "adagp/engine/io/tensors.h"
+#include "adagp/engine/run/layout_record.h"
+#include "adagp/engine/step/exact_step.h"
+#include "adagp/engine/train/layout_choice.h"
 #include "unit/temp_folder.h"
 #include "unit/train/small.h"
 

@@ -2,8 +2,8 @@
 
 #include <gtest/gtest.h>
 
-#include "adagp/core/error.h"
-#include "adagp/train/trainer.h"
+#include "adagp/base/core/error.h"
+#include "adagp/engine/train/trainer.h"
 #include "unit/temp_folder.h"
 #include "unit/train/small.h"
 

@@ -1,11 +1,11 @@
 // Memory of a process that is started to be measured: here this test program itself.
 
-#include "adagp/experiment/peak_memory.h"
+#include "adagp/lab/experiment/peak_memory.h"
 
 #include <gtest/gtest.h>
 
-#include "adagp/core/error.h"
-#include "adagp/experiment/bench.h"
+#include "adagp/base/core/error.h"
+#include "adagp/lab/experiment/bench.h"
 #include "unit/train/small.h"
 
 namespace adagp::experiment {

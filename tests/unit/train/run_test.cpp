@@ -2,12 +2,12 @@
 
 #include <gtest/gtest.h>
 
-#include "adagp/core/error.h"
-#include "adagp/experiment/compare.h"
-#include "adagp/io/jsonl.h"
-#include "adagp/method/equal_time.h"
-#include "adagp/run/weights.h"
-#include "adagp/train/trainer.h"
+#include "adagp/base/core/error.h"
+#include "adagp/base/io/jsonl.h"
+#include "adagp/engine/method/equal_time.h"
+#include "adagp/engine/run/weights.h"
+#include "adagp/engine/train/trainer.h"
+#include "adagp/lab/experiment/compare.h"
 #include "unit/temp_folder.h"
 #include "unit/train/small.h"
 

@@ -7,10 +7,10 @@
 #include <ATen/Parallel.h>
 #include <nlohmann/json.hpp>
 
-#include "adagp/core/files.h"
-#include "adagp/method/table.h"
-#include "adagp/step/session.h"
-#include "adagp/train/build.h"
+#include "adagp/base/core/files.h"
+#include "adagp/engine/method/table.h"
+#include "adagp/engine/step/session.h"
+#include "adagp/engine/train/build.h"
 
 namespace adagp::small {
 

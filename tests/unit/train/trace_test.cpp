@@ -2,12 +2,12 @@
 
 #include <gtest/gtest.h>
 
-#include "adagp/layers/from_model.h"
-#include "adagp/nn/ops.h"
-#include "adagp/predictor/activations.h"
-#include "adagp/step/exact_step.h"
-#include "adagp/train/trace.h"
-#include "adagp/train/trainer.h"
+#include "adagp/engine/layers/from_model.h"
+#include "adagp/engine/nn/ops.h"
+#include "adagp/engine/predictor/activations.h"
+#include "adagp/engine/step/exact_step.h"
+#include "adagp/engine/train/trace.h"
+#include "adagp/engine/train/trainer.h"
 #include "unit/temp_folder.h"
 #include "unit/train/small.h"
 

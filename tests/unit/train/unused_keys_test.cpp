@@ -1,13 +1,13 @@
 // Keys that change nothing are named, keys that do are not.
 
-#include "adagp/train/unused_keys.h"
+#include "adagp/engine/train/unused_keys.h"
 
 #include <algorithm>
 
 #include <gtest/gtest.h>
 
-#include "adagp/core/text.h"
-#include "adagp/method/table.h"
+#include "adagp/base/core/text.h"
+#include "adagp/engine/method/table.h"
 
 namespace adagp::train {
 namespace {

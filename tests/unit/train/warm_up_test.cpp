@@ -1,10 +1,10 @@
 // Which runs of a process need steps of their own before their clock starts.
 
-#include "adagp/train/warm_up.h"
+#include "adagp/engine/train/warm_up.h"
 
 #include <gtest/gtest.h>
 
-#include "adagp/core/binding.h"
+#include "adagp/base/core/binding.h"
 #include "unit/train/small.h"
 
 namespace adagp::train {

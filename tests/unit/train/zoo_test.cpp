@@ -3,10 +3,10 @@
 
 #include <gtest/gtest.h>
 
-#include "adagp/core/error.h"
-#include "adagp/layers/from_model.h"
-#include "adagp/step/exact_step.h"
-#include "adagp/task/classification.h"
+#include "adagp/base/core/error.h"
+#include "adagp/engine/layers/from_model.h"
+#include "adagp/engine/step/exact_step.h"
+#include "adagp/engine/task/classification.h"
 #include "small.h"
 
 namespace adagp::train {

@@ -1,13 +1,13 @@
-#include "adagp/zoo/zoo.h"
+#include "adagp/sim/zoo/zoo.h"
 
 #include <algorithm>
 #include <filesystem>
 
 #include <gtest/gtest.h>
 
-#include "adagp/core/error.h"
-#include "adagp/core/files.h"
-#include "adagp/zoo/embedded.h"
+#include "adagp/base/core/error.h"
+#include "adagp/base/core/files.h"
+#include "adagp/sim/zoo/embedded.h"
 
 namespace adagp::zoo {
 namespace {

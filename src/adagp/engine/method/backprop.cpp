@@ -1,0 +1,72 @@
+#include "adagp/engine/method/backprop.h"
+
+#include <algorithm>
+
+#include "adagp/base/core/error.h"
+#include "adagp/engine/method/entries.h"
+#include "adagp/engine/step/team.h"
+
+namespace adagp::method {
+namespace {
+
+// skip: GP batches are dropped.
+class Skip : public Backprop {
+ public:
+  step::StepResult cheap_step(step::Session&, const data::Batch&) override {
+    return {{}, {}, {}, schedule::Phase::kPredict};
+  }
+  Traits traits() const override { return {.cheap_needs_data = false, .cheap_does_work = false}; }
+  double cost(const step::Session& s, const Costs& costs, const plan::BatchContext& context,
+              int64_t examples) const override {
+    if (context.cheap()) return 0;
+    return Backprop::cost(s, costs, context, examples);
+  }
+};
+
+// small-batch: an exact step on the first part of a GP batch.
+class SmallBatch : public Backprop {
+ public:
+  explicit SmallBatch(const step::Session& s) {
+    const bool fixed = s.team->splits_layers() || s.config.accumulate > 1;
+    if (s.team->solo() || !fixed) return;
+    throw UsageError("method " + s.config.method +
+                     " cannot run in micro-batches, whose size is fixed");
+  }
+  step::StepResult cheap_step(step::Session& s, const data::Batch& batch) override {
+    return Backprop::cheap_step(s, batch.part(0, part_of(s, batch.size())));
+  }
+  double cost(const step::Session& s, const Costs& costs, const plan::BatchContext& context,
+              int64_t examples) const override {
+    const bool cheap = context.cheap();
+    return Backprop::cost(s, costs, context, cheap ? part_of(s, examples) : examples);
+  }
+
+ private:
+  static int64_t part_of(const step::Session& s, int64_t examples) {
+    return std::max<int64_t>(
+        1, static_cast<int64_t>(static_cast<double>(examples) * s.config.small_batch));
+  }
+};
+
+}  // namespace
+
+MethodEntry entries::bp() {
+  return {.name = "bp", .about = "plain backprop on every batch", .make = maker<Backprop>()};
+}
+
+MethodEntry entries::skip() {
+  return {.name = "skip",
+          .about = "control: GP batches are dropped",
+          .cheap = Cheap::kScheduled,
+          .make = maker<Skip>()};
+}
+
+MethodEntry entries::small_batch() {
+  return {.name = "small-batch",
+          .about = "control: exact backprop on a quarter of each GP batch",
+          .cheap = Cheap::kScheduled,
+          .reads = "small_batch.",
+          .make = maker<SmallBatch>()};
+}
+
+}  // namespace adagp::method

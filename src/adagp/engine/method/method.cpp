@@ -1,0 +1,35 @@
+#include "adagp/engine/method/method.h"
+
+#include "adagp/base/core/error.h"
+#include "adagp/engine/step/team.h"
+
+namespace adagp::method {
+
+const plan::BatchPlan& Method::batch_plan() const {
+  static const plan::BatchPlan usual;
+  return usual;
+}
+
+double Method::cost(const step::Session& s, const Costs& costs, const plan::BatchContext&,
+                    int64_t examples) const {
+  return costs.backprop(0, s.first_block) * static_cast<double>(examples);
+}
+
+const at::Tensor& saved(const std::map<std::string, at::Tensor>& state, const std::string& name) {
+  const auto found = state.find(name);
+  if (found == state.end()) throw DataError("method state: '" + name + "' is missing");
+  return found->second;
+}
+
+void require_alone(const step::Session& s) {
+  if (s.team->solo()) return;
+  throw UsageError("method " + s.config.method + " trains in one process; leave out --parallel");
+}
+
+void require_losses(const step::Session& s) {
+  if (s.task->plans_epochs()) return;
+  throw UsageError("method " + s.config.method + " chooses by the loss of each example, and " +
+                   models::task_name(s.task->kind()) + " has none; use it for classification");
+}
+
+}  // namespace adagp::method

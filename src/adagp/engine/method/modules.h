@@ -1,0 +1,51 @@
+#pragma once
+// The network cut into K parts ("modules") that learn from signals of their own, so that none
+// waits for a backward pass through the others. In one process they run one after the other: what
+// is measured is what the signals do to the accuracy. With --parallel pipeline=decoupled each of
+// those that learn from older gradients has a process of its own.
+
+#include <vector>
+
+#include "adagp/engine/method/backprop.h"
+
+namespace adagp::method {
+
+class Modules : public Backprop {
+ public:
+  // Cuts at borders of blocks, balanced by multiplications. Throws UsageError for a network that
+  // cannot be cut so often, and for what the signals do not know: several processes, micro-batches.
+  explicit Modules(step::Session& session);
+
+ protected:
+  size_t count() const { return first_.size() - 1; }
+  bool last(size_t module) const { return module + 1 == count(); }
+  // The first block of a module; of module K: the number of blocks.
+  int64_t first_block(size_t module) const { return static_cast<int64_t>(first_[module]); }
+  // What crosses the cut behind a module, of one example: shapes alone.
+  const models::Tensors& shapes_behind(size_t module) const { return behind_[module]; }
+  // The first tensor that crosses each cut, likewise.
+  std::vector<at::Tensor> cuts() const;
+  // Places of a module's parameters in the session's optimizer.
+  const std::vector<size_t>& params(size_t module) const { return params_[module]; }
+
+  models::Tensors run(step::Session& session, size_t module, const models::Tensors& inputs) const;
+
+ private:
+  std::vector<size_t> first_;
+  std::vector<std::vector<size_t>> params_;
+  std::vector<models::Tensors> behind_;
+};
+
+// The outputs of a module as the next one takes them: without the graph behind them, and as leaves
+// where they have gradients.
+models::Tensors as_leaves(const models::Tensors& outputs);
+// Those of `tensors` that have gradients.
+models::Tensors differentiable(const models::Tensors& tensors);
+
+// One for each value of modules.signal.
+std::unique_ptr<Method> make_auxiliary(step::Session& session);
+std::unique_ptr<Method> make_delayed(step::Session& session);
+std::unique_ptr<Method> make_replay(step::Session& session);
+std::unique_ptr<Method> make_critic(step::Session& session);
+
+}  // namespace adagp::method

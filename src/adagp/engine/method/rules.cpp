@@ -1,0 +1,24 @@
+// Rules that choose the examples of an epoch; their steps are those of the method they join.
+
+#include "adagp/base/plan/planned_methods.h"
+#include "adagp/engine/method/entries.h"
+
+namespace adagp::method {
+namespace {
+
+MethodEntry rule(const std::string& name) {
+  const plan::PlannedMethod& method = plan::planned_method(name);
+  return {
+      .name = method.name, .about = method.about, .reads = method.reads, .select = method.select};
+}
+
+}  // namespace
+
+MethodEntry entries::stored_loss() {
+  return rule("stored-loss");
+}
+MethodEntry entries::infobatch() {
+  return rule("infobatch");
+}
+
+}  // namespace adagp::method

@@ -1,0 +1,28 @@
+#include <cmath>
+
+#include "adagp/engine/models/families.h"
+
+namespace adagp::models {
+
+void init_convolution(nn::WeightLayer& layer) {
+  torch::NoGradGuard no_grad;
+  const nn::LayerInfo& info = layer.info();
+  const double fan_out = static_cast<double>(info.out * info.kernel[0] * info.kernel[1]);
+  layer.weight.normal_(0, std::sqrt(2.0) / std::sqrt(fan_out));
+  if (layer.bias.defined()) layer.bias.zero_();
+}
+
+void init_fan_out(Net& net) {
+  if (nn::shape_only()) return;
+  torch::NoGradGuard no_grad;
+  for (nn::WeightLayer* layer : nn::collect(net)) {
+    if (layer->info().kind == nn::LayerKind::kConv2d) {
+      init_convolution(*layer);
+    } else {
+      layer->weight.normal_(0, 0.01);
+      layer->bias.zero_();
+    }
+  }
+}
+
+}  // namespace adagp::models

@@ -1,0 +1,36 @@
+#include "adagp/base/core/duration.h"
+#include "adagp/base/core/lookup.h"
+#include "adagp/engine/predictor/entries.h"
+#include "adagp/engine/predictor/other_input.h"
+
+namespace adagp::predictor {
+
+const std::vector<Entry>& registry() {
+#define ADAGP_LIST(name) entries::name(),
+  static const std::vector<Entry> table{ADAGP_PREDICTORS(ADAGP_LIST)};
+#undef ADAGP_LIST
+  return table;
+}
+
+namespace {
+
+const Entry& find_kind(const std::string& kind) {
+  return core::find_named(registry(), kind, "predictor.kind: unknown predictor");
+}
+
+}  // namespace
+
+void check(const Config& config) {
+  find_kind(config.kind);
+  for (const auto& milestone : config.milestones) core::Duration::parse(milestone);
+}
+
+std::unique_ptr<Predictor> make_predictor(const std::vector<nn::WeightLayer*>& layers,
+                                          const Config& config, uint64_t seed,
+                                          int64_t batches_per_epoch, const PredictorSync& sync) {
+  auto made = find_kind(config.kind).make(layers, config, seed, batches_per_epoch, sync);
+  if (config.input == "activations") return made;
+  return with_other_input(std::move(made), config.input, layers, config.summary);
+}
+
+}  // namespace adagp::predictor

@@ -1,0 +1,90 @@
+#include "adagp/engine/train/step_runner.h"
+
+#include "adagp/engine/step/evaluate.h"
+#include "adagp/engine/step/generators.h"
+#include "adagp/engine/step/out_of_memory.h"
+#include "adagp/engine/step/team.h"
+#include "adagp/engine/step/undo.h"
+
+namespace adagp::train {
+namespace {
+
+method::StepPolicy::Kinds kinds_of(method::Method& method) {
+  const method::StepPolicy* policy = method.policy();
+  return policy != nullptr ? policy->kinds() : method::StepPolicy::Kinds();
+}
+
+}  // namespace
+
+StepRunner::StepRunner(step::Session& session, method::Method& method, method::Probes& probes)
+    : session_(session),
+      method_(method),
+      probes_(probes),
+      evaluation_graph_("evaluation", session.config.graphs) {}
+
+// Messages to other processes cannot be recorded.
+bool StepRunner::records() const {
+  return session_.config.graphs && session_.team->solo() && method_.traits().recordable;
+}
+
+step::StepResult StepRunner::exact(const data::Batch& batch, int64_t number) {
+  const auto turn = method_.traits().substitutes ? probes_.turn(number) : method::Probes::Turn();
+  probes_.begin(turn);
+  method_.advance(session_);
+  const auto step = [&](const data::Batch& given) {
+    return method_.exact_step(session_, given, turn.any() ? &probes_ : nullptr);
+  };
+  step::StepGraph& graph = exact_graphs_
+                               .try_emplace({turn, session_.first_block, kinds_of(method_).exact},
+                                            turn.any() ? "probing BP" : "BP", records())
+                               .first->second;
+  step::StepResult result = step::run_in_memory(session_, "BP", batch, step,
+                                                [&] { return graph.run(session_, batch, step); });
+  if (turn.any()) probes_.end();
+  return result;
+}
+
+step::StepResult StepRunner::cheap(const data::Batch& batch) {
+  const auto step = [&](const data::Batch& given) { return method_.cheap_step(session_, given); };
+  if (!method_.traits().cheap_does_work) return step(batch);
+  step::StepGraph& graph =
+      cheap_graphs_.try_emplace(kinds_of(method_).cheap, "GP", records()).first->second;
+  return step::run_in_memory(session_, "GP", batch, step,
+                             [&] { return graph.run(session_, batch, step); });
+}
+
+task::Evaluation StepRunner::evaluate(data::BatchSource& source,
+                                      const task::EvaluationRequest& request) {
+  return step::evaluate(session_, source, &evaluation_graph_, request);
+}
+
+void StepRunner::warm_up() {
+  method::StepPolicy* policy = method_.policy();
+  if (!session_.device.is_cuda() || policy == nullptr || policy->cheap_kinds() == 0) return;
+  constexpr int kTimes = 3;  // twice as it is, once recorded
+  step::UndoScope undo(session_);
+  const io::TensorMap random = step::generator_state(*session_.team, session_.device);
+  io::TensorMap own = method_.state();
+  for (auto& [name, tensor] : own) tensor = tensor.clone();
+  const std::vector<double> tally = session_.tally.state();
+  const plan::BatchContext context{0, session_.config.epochs, schedule::Phase::kPredict};
+  for (int64_t kind = 0; kind < policy->cheap_kinds(); ++kind) {
+    policy->choose_for_warm_up(kind);
+    for (int i = 0; i < kTimes && method_.traits().cheap_does_work; ++i) {
+      data::Batch batch;
+      if (method_.traits().cheap_needs_data) {
+        batch = method_.transform_batch(
+            session_.task->example(session_.config, session_.config.batch, session_.device),
+            context);
+      }
+      cheap(batch);
+    }
+  }
+  policy->choose_for_warm_up(-1);
+  session_.tally.load_state(tally);
+  method_.load_state(own);
+  step::load_generator_state(*session_.team, session_.device, random);
+  undo.end();
+}
+
+}  // namespace adagp::train

@@ -1,0 +1,284 @@
+#include "adagp/papers/study/output.h"
+
+#include <algorithm>
+#include <unordered_map>
+
+#include "adagp/base/core/lookup.h"
+#include "adagp/papers/study/row_numbers.h"
+#include "adagp/results/report/table.h"
+#include "adagp/sim/accel/rtl_machine.h"
+
+namespace adagp::study {
+namespace {
+
+using Value = double (*)(const Study& study, const Row& row);
+
+// What --pareto can weigh.
+constexpr std::pair<const char*, Value> kValues[] = {
+    {"cycles",
+     [](const Study& s, const Row& r) { return static_cast<double>(numbers_of(s, r).total); }},
+    {"energy", [](const Study& s, const Row& r) { return numbers_of(s, r).energy.total(); }},
+    {"time", [](const Study& s, const Row& r) { return numbers_of(s, r).seconds; }},
+    {"pes", [](const Study& s, const Row& r) { return static_cast<double>(pes_of(s, r)); }}};
+
+Value find_value(const std::string& name) {
+  return core::find_named(kValues, core::trim(name), "--pareto: unknown value").second;
+}
+
+std::vector<std::string> place_cells(const Study& study, size_t run) {
+  const Case& one = study.cases[run];
+  const accel::Point& point = study.points[run];
+  return {one.model,
+          one.input,
+          std::to_string(one.batch),
+          one.accelerator,
+          array_text(point.accelerator.array),
+          point.dataflow->name,
+          predictor_text(one.predictor)};
+}
+
+const std::vector<std::string> kPlaceTitles = {"model", "input",    "batch",    "accelerator",
+                                               "array", "dataflow", "predictor"};
+
+// Places whose values differ in the study: the rest is in the heading.
+std::vector<bool> varying_places(const Study& study) {
+  std::vector<bool> varies(kPlaceTitles.size(), false);
+  const auto first = place_cells(study, 0);
+  for (size_t run = 1; run < study.cases.size(); ++run) {
+    const auto cells = place_cells(study, run);
+    for (size_t i = 0; i < cells.size(); ++i) varies[i] = varies[i] || cells[i] != first[i];
+  }
+  return varies;
+}
+
+}  // namespace
+
+bool inference(const Study& study) {
+  return study.points.front().designs.empty();
+}
+
+Numbers numbers_of(const Study& study, const Row& row) {
+  const accel::PointResult& result = study.results[row.run];
+  if (inference(study)) {
+    const accel::PassCost& cost = result.inference;
+    const double clock = study.points[row.run].accelerator.clock_mhz * 1e6;
+    return {"inference",
+            cost.array,
+            cost.vector,
+            cost.stall,
+            cost.total(),
+            cost.energy,
+            static_cast<double>(cost.total()) / clock};
+  }
+  const accel::DesignSummary& one = result.designs[row.design];
+  Numbers out{one.design->name,   one.cycles.compute(),
+              one.cycles.vector,  one.cycles.stall,
+              one.cycles.total(), one.energy,
+              one.seconds,        one.speedup,
+              one.energy_ratio,   one.memory_energy_ratio};
+  const accel::Accelerator& machine = study.points[row.run].accelerator;
+  if (one.design->second_array && !accel::is_rtl(machine)) {
+    const auto cycles = static_cast<double>(out.total);
+    out.second_busy = static_cast<double>(one.second.busy) / cycles;
+    out.second_utilisation =
+        one.second.macs / (cycles * static_cast<double>(machine.second_array().pes()));
+    out.second_sram = one.second.sram_words;
+    out.second_dram = one.second.dram_words;
+    out.second_energy = one.second.energy;
+  }
+  return out;
+}
+
+int64_t pes_of(const Study& study, const Row& row) {
+  const accel::Accelerator& machine = study.points[row.run].accelerator;
+  const bool second =
+      !inference(study) && study.results[row.run].designs[row.design].design->second_array;
+  return machine.array.pes() + (second ? machine.second_array().pes() : 0);
+}
+
+std::string significant(double value) {
+  std::ostringstream out;
+  out.precision(4);
+  out << value;
+  return out.str();
+}
+
+std::vector<Row> all_rows(const Study& study) {
+  std::vector<Row> rows;
+  for (size_t run = 0; run < study.results.size(); ++run) {
+    const size_t designs = std::max<size_t>(1, study.results[run].designs.size());
+    for (size_t design = 0; design < designs; ++design) rows.push_back({run, design});
+  }
+  return rows;
+}
+
+std::vector<Front> pareto_fronts(const Study& study, const std::string& values) {
+  const auto names = core::split(values, ',');
+  if (names.size() != 2) {
+    throw UsageError("--pareto: '" + values + "', expected two values such as cycles,energy");
+  }
+  const Value x_of = find_value(names[0]), y_of = find_value(names[1]);
+  std::vector<std::string> networks;                 // in the order of the study
+  std::unordered_map<std::string, size_t> place_of;  // in `networks`
+  std::vector<std::vector<Row>> candidates;
+  for (const Row& row : all_rows(study)) {
+    const Case& one = study.cases[row.run];
+    std::string network = one.model + " " + one.input;
+    if (inference(study)) network += core::cat(", batch ", one.batch);
+    const auto [at, fresh] = place_of.emplace(network, networks.size());
+    if (fresh) {
+      networks.push_back(network);
+      candidates.emplace_back();
+    }
+    candidates[at->second].push_back(row);
+  }
+  std::vector<Front> fronts;
+  for (size_t n = 0; n < networks.size(); ++n) {
+    std::vector<double> x, y;
+    for (const Row& row : candidates[n]) {
+      x.push_back(x_of(study, row));
+      y.push_back(y_of(study, row));
+    }
+    Front front;
+    front.network = networks[n];
+    for (const size_t index : accel::pareto(x, y)) {
+      front.rows.push_back(candidates[n][index]);
+      front.values.emplace_back(x[index], y[index]);
+    }
+    fronts.push_back(std::move(front));
+  }
+  return fronts;
+}
+
+std::vector<Row> rows_of(const std::vector<Front>& fronts) {
+  std::vector<Row> rows;
+  for (const Front& front : fronts) rows.insert(rows.end(), front.rows.begin(), front.rows.end());
+  return rows;
+}
+
+std::string missing_lines(const Study& study) {
+  std::string lines;
+  for (const layers::Table& table : study.tables) {
+    const std::string text = layers::missing_text(table);
+    if (!text.empty()) lines += table.model + ": " + text + "\n";
+  }
+  return lines;
+}
+
+std::string common_places(const Study& study) {
+  const auto varies = varying_places(study);
+  const auto cells = place_cells(study, 0);
+  std::vector<std::string> shared;
+  for (size_t i = 0; i < cells.size(); ++i) {
+    const bool about_training = kPlaceTitles[i] == "predictor";
+    if (!varies[i] && !(about_training && inference(study))) {
+      shared.push_back(kPlaceTitles[i] + " " + cells[i]);
+    }
+  }
+  return core::join(shared, ", ");
+}
+
+std::string console(const Study& study, const std::vector<Row>& rows) {
+  if (rows.empty()) return "";
+  using report::Align;
+  const bool training = !inference(study);
+  const auto varies = varying_places(study);
+  std::vector<report::Column> columns;
+  for (size_t i = 0; i < kPlaceTitles.size(); ++i) {
+    if (varies[i]) columns.push_back({kPlaceTitles[i], Align::kLeft});
+  }
+  if (training) columns.push_back({"design", Align::kLeft});
+  for (const char* title : {"PEs", "cycles", "vector cycles", "stall cycles", "total cycles",
+                            "time (s)", "energy (J)"}) {
+    columns.push_back({title});
+  }
+  if (training) {
+    for (const char* title : {"speed-up", "energy ratio", "memory energy ratio"}) {
+      columns.push_back({title});
+    }
+  }
+  report::Table table(columns);
+  for (const Row& row : rows) {
+    const Numbers numbers = numbers_of(study, row);
+    const auto places = place_cells(study, row.run);
+    std::vector<std::string> cells;
+    for (size_t i = 0; i < places.size(); ++i) {
+      if (varies[i]) cells.push_back(places[i]);
+    }
+    if (training) cells.push_back(numbers.design);
+    for (const int64_t count :
+         {pes_of(study, row), numbers.cycles, numbers.vector, numbers.stall, numbers.total}) {
+      cells.push_back(core::grouped(count));
+    }
+    cells.push_back(significant(numbers.seconds));
+    cells.push_back(significant(numbers.energy.total()));
+    if (training) {
+      cells.push_back(core::fixed(numbers.speedup, 3));
+      cells.push_back(core::fixed(numbers.energy_ratio, 3));
+      cells.push_back(core::fixed(numbers.memory_ratio, 3));
+    }
+    table.add_row(std::move(cells));
+  }
+  return table.console();
+}
+
+void write_csv(const Study& study, const std::vector<Row>& rows, const Sink& sink) {
+  auto titles = kPlaceTitles;
+  for (const char* title : {"design",
+                            "cycles",
+                            "vector_cycles",
+                            "stall_cycles",
+                            "total_cycles",
+                            "time_s",
+                            "energy_j",
+                            "energy_mac_j",
+                            "energy_registers_j",
+                            "energy_array_j",
+                            "energy_buffer_j",
+                            "energy_dram_j",
+                            "energy_vector_j",
+                            "energy_leakage_j",
+                            "speedup",
+                            "energy_ratio",
+                            "memory_energy_ratio",
+                            "missing_share",
+                            "missing_unknown",
+                            "second_busy",
+                            "second_utilisation",
+                            "second_sram_words",
+                            "second_dram_words",
+                            "second_energy_j"}) {
+    titles.emplace_back(title);
+  }
+  std::vector<report::Column> columns;
+  for (const auto& title : titles) columns.push_back({title});
+  constexpr size_t kChunk = 1000;  // rows formatted at once
+  for (size_t start = 0; start < rows.size(); start += kChunk) {
+    report::Table table(columns);
+    for (size_t i = start; i < std::min(rows.size(), start + kChunk); ++i) {
+      const Numbers n = numbers_of(study, rows[i]);
+      auto cells = place_cells(study, rows[i].run);
+      cells.push_back(n.design);
+      for (const int64_t count : {n.cycles, n.vector, n.stall, n.total}) {
+        cells.push_back(std::to_string(count));
+      }
+      for (const double value : {n.seconds, n.energy.total(), n.energy.mac, n.energy.registers,
+                                 n.energy.array, n.energy.buffer, n.energy.dram, n.energy.vector,
+                                 n.energy.leakage, n.speedup, n.energy_ratio, n.memory_ratio}) {
+        cells.push_back(core::shortest(value));
+      }
+      const layers::Missing missing = layers::missing(*study.cases[rows[i].run].table);
+      cells.push_back(core::shortest(missing.share));
+      cells.push_back(std::to_string(missing.unknown));
+      for (const double value :
+           {n.second_busy, n.second_utilisation, n.second_sram, n.second_dram, n.second_energy}) {
+        cells.push_back(report::exact_number(value));
+      }
+      table.add_row(std::move(cells));
+    }
+    const std::string text = table.csv();
+    sink(start == 0 ? text : text.substr(text.find('\n') + 1));
+  }
+}
+
+}  // namespace adagp::study

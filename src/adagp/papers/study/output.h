@@ -1,0 +1,58 @@
+#pragma once
+// Results of a study as table, CSV and JSON. Large sweeps are written as they are formatted.
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include <nlohmann/json_fwd.hpp>
+
+#include "adagp/papers/study/study.h"
+
+namespace adagp::study {
+
+// One line of the output: a case, and one of its designs (0 for inference).
+struct Row {
+  size_t run = 0;
+  size_t design = 0;
+};
+std::vector<Row> all_rows(const Study& study);
+
+// "cycles,energy": for each network (of a forward pass: network and batch, which are different
+// work) the rows no other row of it beats in both, by ascending first value. Values: cycles (all,
+// stalls included), energy, time, pes. Throws UsageError with the nearest name.
+struct Front {
+  std::string network;  // "resnet50 imagenet"; of a forward pass with ", batch 8"
+  std::vector<Row> rows;
+  std::vector<std::pair<double, double>> values;  // as `rows`
+};
+std::vector<Front> pareto_fronts(const Study& study, const std::string& values);
+std::vector<Row> rows_of(const std::vector<Front>& fronts);
+
+// What the study's tables leave out of their networks' MACs, a line each; "" when nothing.
+std::string missing_lines(const Study& study);
+// What all runs have in common, for the heading: "model resnet8, input cifar, batch 128".
+std::string common_places(const Study& study);
+// Columns of what varies in the study (also where `rows` are a part of it), then the numbers.
+std::string console(const Study& study, const std::vector<Row>& rows);
+
+using Sink = std::function<void(const std::string&)>;
+void write_csv(const Study& study, const std::vector<Row>& rows, const Sink& sink);
+// An array of runs, one per line; each has the designs among `rows`.
+void write_json(const Study& study, const std::vector<Row>& rows, const Sink& sink);
+
+// As text. Names from the command line may be no UTF-8; their broken bytes are replaced.
+std::string dump(const nlohmann::ordered_json& json, int indent);
+
+// Four significant digits.
+std::string significant(double value);
+
+// What a run was asked to be: model, input, batch, accelerator, array, dataflow, ...
+nlohmann::ordered_json describe(const Study& study, size_t run);
+nlohmann::ordered_json to_json(const accel::Energy& energy);
+nlohmann::ordered_json to_json(const accel::PhaseSummary& phase);
+nlohmann::ordered_json to_json(const accel::DesignSummary& summary);
+nlohmann::ordered_json to_json(const accel::SecondArray& second);
+nlohmann::ordered_json to_json(const accel::PassCost& cost);
+
+}  // namespace adagp::study

@@ -1,0 +1,31 @@
+#pragma once
+// What the parts of the comparison with the paper share.
+
+#include <string>
+#include <vector>
+
+#include "adagp/papers/study/paper.h"
+#include "adagp/papers/study/study.h"
+
+namespace adagp::study {
+
+Options options_for(const PaperOptions& paper, const std::string& model, const std::string& input,
+                    const std::string& dataflow);
+
+// Those of a data set ("": of all) and dataflow, and a mean over them.
+std::vector<const NetworkResult*> chosen(const std::vector<NetworkResult>& networks,
+                                         const std::string& dataflow, const std::string& input);
+double mean(const std::vector<const NetworkResult*>& networks, double NetworkResult::*field);
+
+// `note` stays where the two are more than 3 % apart.
+void add(PaperResult& result, Comparison comparison, const std::string& note);
+
+// Equal power and area, after the networks were measured.
+void compare_equal_budget(const PaperOptions& paper, PaperResult& result);
+// Tables 4 and 5 with what follows from their lines: nothing is simulated.
+void add_resources(PaperResult& result);
+std::string resource_table(const PaperResult& result);
+// Fig. 20.
+void compare_pipelines(const PaperOptions& paper, PaperResult& result);
+
+}  // namespace adagp::study

@@ -1,0 +1,32 @@
+#pragma once
+// The sections of a report. Each adds nothing when it has nothing to say. `id` begins the ids of
+// its elements.
+
+#include <string>
+
+#include "adagp/results/page/inputs.h"
+#include "adagp/results/page/parts.h"
+
+namespace adagp::page {
+
+// Seeds of one method, length and batch size: the runs whose folders' names differ in their seeds.
+struct Family {
+  std::string label;
+  std::vector<const report::RunFiles*> runs;
+};
+std::vector<Family> families_of(const Group& group);
+// By which the group's runs are compared: their summaries' metric, or the first test figure.
+report::Metric metric_of(const Group& group);
+
+void add_verdict(Page& page, const Group& group, const std::string& id);    // table, intervals
+void add_budget(Page& page, const Group& group, const std::string& id);     // time to accuracy
+void add_curves(Page& page, const Group& group, const std::string& id);     // learning curves
+void add_seconds(Page& page, const Group& group, const std::string& id);    // where they went
+void add_predictor(Page& page, const Group& group, const std::string& id);  // quality by layer
+void add_decisions(Page& page, const Group& group, const std::string& id);  // of method auto
+void add_settings(Page& page, const Group& group, const std::string& id);   // what differs
+void add_commands(Page& page, const Group& group, const std::string& id);   // environment, commands
+void add_simulation(Page& page, const Results& results, const std::string& id);
+void add_pipelines(Page& page, const Results& results, const std::string& id);
+
+}  // namespace adagp::page

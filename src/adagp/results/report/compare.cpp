@@ -1,0 +1,238 @@
+#include "adagp/results/report/compare.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <map>
+
+#include <nlohmann/json.hpp>
+
+#include "adagp/base/core/error.h"
+#include "adagp/base/core/text.h"
+#include "adagp/results/report/table.h"
+
+namespace adagp::report {
+namespace {
+
+using SeedRuns = std::map<int64_t, RunRecord>;
+
+struct MethodRuns {
+  std::string method;
+  SeedRuns runs;
+};
+
+std::vector<MethodRuns> by_method(const std::vector<RunRecord>& records) {
+  std::vector<MethodRuns> out;
+  for (const RunRecord& run : records) {
+    MethodRuns* mine = nullptr;
+    for (auto& group : out) mine = group.method == run.method ? &group : mine;
+    if (mine == nullptr) mine = &out.emplace_back(MethodRuns{run.method, {}});
+    if (!mine->runs.emplace(run.seed, run).second) {
+      throw Error(core::cat("compare: method '", run.method, "' has seed ", run.seed, " twice"));
+    }
+  }
+  return out;
+}
+
+const MethodRuns* find_method(const std::vector<MethodRuns>& groups, const std::string& method) {
+  for (const auto& group : groups) {
+    if (group.method == method) return &group;
+  }
+  return nullptr;
+}
+
+template <typename Read>
+std::vector<double> collect(const SeedRuns& runs, Read read) {
+  std::vector<double> out;
+  for (const auto& entry : runs) out.push_back(static_cast<double>(read(entry.second)));
+  return out;
+}
+
+double speedup_over(const SeedRuns& reference, const SeedRuns& runs) {
+  double theirs = 0, ours = 0;
+  for (const auto& [seed, run] : runs) {
+    const auto other = reference.find(seed);
+    if (other == reference.end()) continue;
+    theirs += other->second.seconds;
+    ours += run.seconds;
+  }
+  return ours > 0 ? theirs / ours : std::numeric_limits<double>::quiet_NaN();
+}
+
+MethodRow summarise(const MethodRuns& group, const MethodRuns* bp) {
+  const auto scores = collect(group.runs, [](const auto& r) { return r.score; });
+  std::vector<double> cosines;
+  for (const auto& entry : group.runs) {
+    if (entry.second.cosine) cosines.push_back(*entry.second.cosine);
+  }
+  MethodRow row;
+  row.method = group.method;
+  row.score_mean = mean(scores);
+  row.score_sd = standard_deviation(scores);
+  row.n = static_cast<int64_t>(scores.size());
+  row.seconds_mean = mean(collect(group.runs, [](const auto& r) { return r.seconds; }));
+  row.speedup =
+      bp != nullptr ? speedup_over(bp->runs, group.runs) : std::numeric_limits<double>::quiet_NaN();
+  row.bp_batches =
+      std::llround(mean(collect(group.runs, [](const auto& r) { return r.bp_batches; })));
+  row.gp_batches =
+      std::llround(mean(collect(group.runs, [](const auto& r) { return r.gp_batches; })));
+  row.cosine_mean = mean(cosines);
+  return row;
+}
+
+Difference paired_scores(const SeedRuns& runs, const SeedRuns& reference) {
+  std::vector<double> differences;
+  for (const auto& [seed, run] : runs) {
+    const auto other = reference.find(seed);
+    if (other != reference.end()) differences.push_back(run.score - other->second.score);
+  }
+  return paired_difference(differences);
+}
+
+std::string words_below(const Comparison& comparison) {
+  const std::string plain = in_plain_words(comparison);
+  return "\nmean ± standard deviation of n seeds; speed-up: bp's seconds over this method's; "
+         "cosine: of predicted and true gradients\n\n" +
+         verdict(comparison) + "\n" + (plain.empty() ? "" : "\n" + plain + "\n");
+}
+
+// The most that the seconds of one seed differ by, as a share of the reference's.
+double uneven_seconds(const SeedRuns& runs, const SeedRuns& reference) {
+  double most = 0;
+  for (const auto& [seed, run] : runs) {
+    const auto other = reference.find(seed);
+    if (other == reference.end() || other->second.seconds <= 0) continue;
+    most = std::max(most, std::abs(run.seconds / other->second.seconds - 1));
+  }
+  return most;
+}
+
+}  // namespace
+
+Table to_table(const Comparison& comparison) {
+  Table table({{"method", Align::kLeft},
+               {comparison.metric.label + (comparison.metric.percent ? " %" : "")},
+               {"n"},
+               {"seconds"},
+               {"speed-up"},
+               {"BP batches"},
+               {"GP batches"},
+               {"cosine"}});
+  for (const MethodRow& row : comparison.methods) {
+    table.add_row({row.method, with_spread(row.score_mean, row.score_sd), core::cat(row.n),
+                   number_or_dash(row.seconds_mean, 1), number_or_dash(row.speedup, 2, "x"),
+                   core::cat(row.bp_batches), core::cat(row.gp_batches),
+                   number_or_dash(row.cosine_mean, 3)});
+  }
+  return table;
+}
+
+Comparison compare(const std::vector<RunRecord>& runs, const Metric& metric) {
+  const auto groups = by_method(runs);
+  const MethodRuns* bp = find_method(groups, "bp");
+  Comparison out;
+  out.metric = metric;
+  for (const auto& group : groups) out.methods.push_back(summarise(group, bp));
+  if (bp != nullptr) {
+    std::vector<double> seconds;
+    for (const auto& [seed, run] : bp->runs) seconds.push_back(run.seconds);
+    const auto [least, most] = std::minmax_element(seconds.begin(), seconds.end());
+    out.least_bp_seconds = *least;
+    out.most_bp_seconds = *most;
+  }
+  const MethodRuns *adagp = find_method(groups, "adagp"),
+                   *same_time = find_method(groups, "equal-time");
+  if (adagp != nullptr && same_time != nullptr) {
+    out.uneven_seconds = uneven_seconds(same_time->runs, adagp->runs);
+  }
+  for (const std::string against : {"bp", "skip", "equal-time"}) {
+    const MethodRuns* reference = find_method(groups, against);
+    if (reference == nullptr) continue;
+    for (const auto& group : groups) {
+      // bp against skip is skip against bp, said already; equal-time has adagp's seconds alone.
+      if (group.method == against || group.method == "bp") continue;
+      if (against == "equal-time" && group.method != "adagp") continue;
+      out.pairs.push_back({group.method, against, paired_scores(group.runs, reference->runs)});
+    }
+  }
+  return out;
+}
+
+std::string to_json(const Comparison& comparison) {
+  // nlohmann writes NaN as null.
+  nlohmann::ordered_json methods = nlohmann::ordered_json::object();
+  for (const MethodRow& row : comparison.methods) {
+    methods[row.method] = {{comparison.metric.name + "_mean", row.score_mean},
+                           {comparison.metric.name + "_sd", row.score_sd},
+                           {"n", row.n},
+                           {"seconds_mean", row.seconds_mean},
+                           {"speedup", row.speedup},
+                           {"bp_batches", row.bp_batches},
+                           {"gp_batches", row.gp_batches},
+                           {"cosine_mean", row.cosine_mean}};
+  }
+  nlohmann::ordered_json pairs = nlohmann::ordered_json::array();
+  for (const PairedRow& pair : comparison.pairs) {
+    pairs.push_back({{"method", pair.method},
+                     {"against", pair.against},
+                     {"n", pair.points.n},
+                     {"mean", pair.points.mean},
+                     {"low", pair.points.low},
+                     {"high", pair.points.high}});
+  }
+  nlohmann::ordered_json out;
+  out["about"] = comparison.about;
+  out["conditions"] = comparison.conditions.to_json();
+  out["metric"] = comparison.metric.name;
+  out["methods"] = methods;
+  out["pairs"] = pairs;
+  out["verdict"] = verdict(comparison);
+  return out.dump(2) + "\n";
+}
+
+std::string heading(const std::string& about, const Conditions& conditions) {
+  const std::string under = conditions.text();
+  return about + (about.empty() || under.empty() ? "" : ": ") + under;
+}
+
+namespace {
+
+std::string above_table(const Comparison& comparison) {
+  const std::string line = heading(comparison.about, comparison.conditions);
+  return line.empty() ? "" : line + "\n\n";
+}
+
+}  // namespace
+
+std::string to_markdown(const Comparison& comparison) {
+  return above_table(comparison) + to_table(comparison).markdown() + words_below(comparison);
+}
+
+std::string to_console(const Comparison& comparison) {
+  return above_table(comparison) + to_table(comparison).console() + words_below(comparison);
+}
+
+std::string to_csv(const Comparison& comparison) {
+  Table table({{"method"},
+               {comparison.metric.name + "_mean"},
+               {comparison.metric.name + "_sd"},
+               {"n"},
+               {"seconds_mean"},
+               {"speedup"},
+               {"bp_batches"},
+               {"gp_batches"},
+               {"cosine_mean"},
+               {"train_examples"},
+               {"test_examples"}});
+  for (const MethodRow& row : comparison.methods) {
+    table.add_row({row.method, exact_number(row.score_mean), exact_number(row.score_sd),
+                   core::cat(row.n), exact_number(row.seconds_mean), exact_number(row.speedup),
+                   core::cat(row.bp_batches), core::cat(row.gp_batches),
+                   exact_number(row.cosine_mean), core::cat(comparison.conditions.train_examples),
+                   core::cat(comparison.conditions.test_examples)});
+  }
+  return table.csv();
+}
+
+}  // namespace adagp::report

@@ -1,0 +1,85 @@
+#include "adagp/sim/accel/design/parts.h"
+
+#include "adagp/sim/accel/checked_math.h"
+
+namespace adagp::accel {
+namespace {
+
+void add_layer(const PassCost& cost, Cycles& step, Energy& energy) {
+  step.array = add(step.array, cost.array);
+  step.vector = add(step.vector, cost.vector);
+  step.stall = add(step.stall, cost.stall);
+  energy += cost.energy;
+}
+
+}  // namespace
+
+int64_t Cycles::compute() const {
+  return add(array, predictor, swap);
+}
+int64_t Cycles::total() const {
+  return add(compute(), vector, stall);
+}
+
+Cycles& Cycles::operator+=(const Cycles& other) {
+  array = add(array, other.array);
+  predictor = add(predictor, other.predictor);
+  swap = add(swap, other.swap);
+  vector = add(vector, other.vector);
+  stall = add(stall, other.stall);
+  return *this;
+}
+
+Cycles Cycles::operator*(int64_t factor) const {
+  return {mul(array, factor), mul(predictor, factor), mul(swap, factor), mul(vector, factor),
+          mul(stall, factor)};
+}
+
+SecondArray& SecondArray::operator+=(const SecondArray& other) {
+  busy = add(busy, other.busy);
+  macs += other.macs;
+  sram_words += other.sram_words;
+  dram_words += other.dram_words;
+  energy += other.energy;
+  return *this;
+}
+
+SecondArray SecondArray::operator*(int64_t factor) const {
+  const auto times = static_cast<double>(factor);
+  return {mul(busy, factor), macs * times, sram_words * times, dram_words * times, energy * times};
+}
+
+void layers_alone(std::span<const LayerCost> layers, schedule::Phase phase, BatchCost& out) {
+  out = BatchCost{};
+  out.forward.resize(layers.size());
+  out.backward.resize(layers.size());
+  for (size_t i = 0; i < layers.size(); ++i) {
+    add_layer(layers[i].forward, out.forward[i], out.energy_forward);
+    if (phase == schedule::Phase::kPredict) {
+      add_layer(layers[i].update_predict, out.forward[i], out.energy_forward);
+    } else {
+      add_layer(layers[i].input_gradient, out.backward[i], out.energy_backward);
+      add_layer(layers[i].weight_gradient, out.backward[i], out.energy_backward);
+      add_layer(layers[i].vector_backward, out.backward[i], out.energy_backward);
+      add_layer(layers[i].update_backprop, out.backward[i], out.energy_backward);
+    }
+  }
+}
+
+void add_predictor(const PassCost& cost, Cycles& step, BatchCost& out) {
+  step.predictor = add(step.predictor, cost.array);
+  step.vector = add(step.vector, cost.vector);
+  step.stall = add(step.stall, cost.stall);
+  out.energy_predictor += cost.energy;
+}
+
+void finish(int64_t pes, const Accelerator& accelerator, BatchCost& out) {
+  for (const Cycles& step : out.forward) out.cycles += step;
+  for (const Cycles& step : out.backward) out.cycles += step;
+  out.energy = out.energy_forward;
+  out.energy += out.energy_backward;
+  out.energy += out.energy_predictor;
+  out.energy += leakage_energy(out.cycles.total(), pes, accelerator);
+}
+
+}  // namespace adagp::accel

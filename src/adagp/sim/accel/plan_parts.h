@@ -1,0 +1,18 @@
+#pragma once
+// The predictor's part of a plan.
+
+#include "adagp/sim/accel/plan.h"
+
+namespace adagp::accel {
+
+// UsageError for an unknown kind or a size out of range.
+void check_predictor(const predictor::Config& config);
+// Columns of the predictor's FC that a layer uses.
+int64_t predictor_width(const predictor::Config& config, const layers::Row& row);
+// Weights of a predictor whose FC has `width` columns.
+int64_t predictor_size(const predictor::Config& config, int64_t width);
+// `widest`: the largest predictor_width of the network.
+PredictorPlan plan_predictor(const predictor::Config& config, const layers::Row& row, int64_t batch,
+                             int64_t widest);
+
+}  // namespace adagp::accel

@@ -1,0 +1,51 @@
+#pragma once
+// Many simulations at once, on all cores.
+
+#include <cstddef>
+#include <functional>
+#include <vector>
+
+#include "adagp/sim/accel/simulate.h"
+
+namespace adagp::accel {
+
+// Calls job(i) for i = 0 .. count-1 on `threads` threads (0: one per core), in any order.
+// `progress(done)` is called from the calling thread only, about ten times a second and once at the
+// end. The first exception, of a job or of `progress`, stops the rest and is thrown again here.
+void for_each(size_t count, unsigned threads, const std::function<void(size_t)>& job,
+              const std::function<void(size_t done)>& progress = {});
+
+struct Point {
+  const Plan* plan = nullptr;
+  const Dataflow* dataflow = nullptr;
+  Accelerator accelerator;
+  std::vector<const Design*> designs;  // empty: inference
+  Run run;
+};
+
+// Numbers alone, so that 100,000 points need little memory: what a sweep prints.
+struct PhaseSummary {
+  int64_t batches = 0;
+  int64_t compute = 0, vector = 0, stall = 0;  // cycles
+  double energy = 0;                           // J
+};
+struct DesignSummary {
+  const Design* design = nullptr;
+  Cycles cycles;
+  Energy energy;
+  double seconds = 0, speedup = 1, energy_ratio = 1, memory_energy_ratio = 1;
+  PhaseSummary warm_up, phase_bp, phase_gp;
+  SecondArray second;
+};
+DesignSummary summary_of(const DesignResult& result);
+struct PointResult {
+  std::vector<DesignSummary> designs;
+  PassCost inference;  // when the point has no designs
+};
+std::vector<PointResult> sweep(const std::vector<Point>& points, unsigned threads,
+                               const std::function<void(size_t done)>& progress = {});
+
+// Indices of the points no other point beats in both values (less is better), by ascending x.
+std::vector<size_t> pareto(const std::vector<double>& x, const std::vector<double>& y);
+
+}  // namespace adagp::accel

@@ -1,0 +1,64 @@
+#pragma once
+// Training accelerators other than a plain systolic array. Each is compared with itself without its
+// trick (`dense`), never with another machine. One file per machine, one line in registry.cpp.
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "adagp/sim/accel/cost.h"
+#include "adagp/sim/accel/operands.h"
+#include "adagp/sim/arrays/draws.h"
+#include "adagp/sim/layers/table.h"
+
+namespace adagp::arrays {
+
+// One product of a layer.
+struct Product {
+  const layers::Row& row;
+  const accel::Work& work;
+  int64_t batch = 1;
+  Draws* draws = nullptr;  // shared by the products of one evaluation; none: drawn anew
+};
+
+// What of the operands a machine looks at.
+enum class Reads { kNothing, kZeros, kWidths };
+
+// Contract. All are pure functions (`draws` saves time and changes nothing). `dense` is the machine
+// without its trick, `cost` with it; both lay the product over the machine in the same way, which
+// the operands may decide. `predictor` is a product of ADA-GP's predictor, to whose operands no
+// trick applies, on the whole machine or on the second one of design max (about 4/9 of its
+// multipliers).
+struct Machine {
+  const char* name;
+  const char* about;
+  const char* preset;   // the accelerator it is simulated with where none is named
+  const char* without;  // what `dense` is, in words
+  Reads reads;
+  bool samples_examples;  // with a trace, cycles come from its examples and vary among them
+  bool reversible;        // the trick is about memory: forward passes are computed again
+  std::vector<const char*> guesses;  // energies and rules without a published source
+  accel::PassCost (*dense)(const Product& product, const accel::Operands& operands,
+                           const accel::Accelerator& accelerator);
+  accel::PassCost (*cost)(const Product& product, const accel::Operands& operands,
+                          const accel::Accelerator& accelerator);
+  accel::PassCost (*predictor)(const accel::Work& work, const accel::Accelerator& accelerator,
+                               bool second);
+  // Optional: the product on an array of plain MACs in the area of the machine. It is shown beside
+  // the comparison with `dense`, because the published one is of this kind.
+  accel::PassCost (*equal_area)(const Product& product, const accel::Operands& operands,
+                                const accel::Accelerator& accelerator) = nullptr;
+  const char* equal_area_about = "";  // which MACs, and what is assumed of the areas
+};
+
+extern const Machine kTensorDash;
+extern const Machine kFast;
+extern const Machine kProcrustes;
+extern const Machine kCamel;
+extern const Machine kInPlace;
+
+std::span<const Machine* const> machines();
+const Machine& find_machine(const std::string& name);  // UsageError with the nearest name
+
+}  // namespace adagp::arrays

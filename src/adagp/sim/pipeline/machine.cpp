@@ -1,0 +1,281 @@
+#include "adagp/sim/pipeline/machine.h"
+
+#include <algorithm>
+
+#include "adagp/base/core/error.h"
+#include "adagp/base/core/text.h"
+
+namespace adagp::pipeline {
+namespace {
+
+constexpr int kBatchBits = 28, kMicroBits = 16, kStageBits = 18;  // + 2 bits = 64
+
+size_t at(int index) {
+  return static_cast<size_t>(index);
+}
+
+}  // namespace
+
+uint64_t meeting_key(const Op& op) {
+  const bool reduce = op.kind == Kind::kAllReduce;
+  // The stage before the boundary: the sender's of activations, the receiver's of gradients.
+  const bool after = !reduce && (op.kind == Kind::kSend) == op.gradient;
+  uint64_t key = static_cast<uint64_t>(op.stage - (after ? 1 : 0));
+  key = key << 1 | static_cast<uint64_t>(op.gradient);
+  key = key << 1 | static_cast<uint64_t>(reduce ? 0 : op.replica);
+  key = key << kMicroBits | static_cast<uint64_t>(reduce ? 0 : op.micro);
+  static_assert(kBatchBits + kMicroBits + kStageBits + 2 == 64);
+  return key << kBatchBits | static_cast<uint64_t>(op.batch);
+}
+
+std::string describe(const Op& op) {
+  std::string text = kind_name(op.kind);
+  if (op.kind == Kind::kSend || op.kind == Kind::kReceive) {
+    text += op.gradient ? " of a gradient" : " of activations";
+  }
+  text += op.stage < 0 ? ", all stages" : core::cat(", stage ", op.stage);
+  if (op.micro >= 0) text += core::cat(", micro-batch ", op.micro);
+  text += core::cat(", batch ", op.batch);
+  return op.peer < 0 ? text : text + core::cat(" (with device ", op.peer, ")");
+}
+
+Machine::Machine(const Layout& layout, const Costs& costs)
+    : layout_(layout),
+      costs_(costs),
+      clocks_(at(layout.devices), 0),
+      busy_(at(layout.devices), 0),
+      exchange_wait_(at(layout.devices), 0),
+      passes_(at(layout.stages), 0),
+      stash_(at(layout.devices), 0),
+      peak_stash_(at(layout.devices), 0),
+      held_(at(layout.devices)) {
+  if (costs.stages.size() != at(layout.stages)) {
+    throw Error(core::cat("pipeline: costs of ", costs.stages.size(), " stages for a layout of ",
+                          layout.stages));
+  }
+  // Replicas exchange with all copies in their own all-reduce.
+  if (costs.copies.count > 1 && layout.replicas == 1) exchanged_.assign(at(layout.devices), 0);
+  for (int replica = 0; replica < layout.replicas; ++replica) {
+    for (int stage = 0; stage < layout.stages; ++stage) {
+      held_[at(layout.device_of(stage, replica))].push_back(stage);
+    }
+  }
+}
+
+void Machine::run(const std::vector<OpList>& lists) {
+  std::vector<size_t> position(lists.size(), 0);
+  ready_.clear();
+  for (int d = layout_.devices - 1; d >= 0; --d) ready_.push_back(d);
+  while (!ready_.empty()) {
+    const int device = ready_.back();
+    ready_.pop_back();
+    const OpList& list = lists[at(device)];
+    size_t& next = position[at(device)];
+    while (next < list.size() && execute(device, list[next])) ++next;
+  }
+  std::vector<std::string> waiting;
+  for (int d = 0; d < layout_.devices; ++d) {
+    const size_t next = position[at(d)];
+    if (next < lists[at(d)].size()) {
+      waiting.push_back(
+          core::cat("device ", d, " waits at its op ", next, ", ", describe(lists[at(d)][next])));
+    }
+  }
+  if (!waiting.empty()) throw Error("pipeline: deadlock: " + core::join(waiting, "; "));
+}
+
+bool Machine::execute(int device, const Op& op) {
+  switch (op.kind) {
+    case Kind::kReceive:
+      return receive(device, op);
+    case Kind::kAllReduce:
+      return all_reduce(device, op);
+    case Kind::kSend:
+      send(device, op);
+      return true;
+    default:
+      work(device, op);
+      return true;
+  }
+}
+
+double Machine::transfer(double bytes) const {
+  return costs_.bandwidth > 0 ? bytes / costs_.bandwidth : 0;
+}
+
+void Machine::send(int device, const Op& op) {
+  const int boundary = op.gradient ? op.stage - 1 : op.stage;
+  double start = clock(device);
+  const double time = transfer(costs_.stages[at(boundary)].output_bytes);
+  if (costs_.bandwidth > 0) {
+    double& free = links_[{device, op.peer}];
+    start = std::max(start, free);
+    free = start + time;
+  }
+  arrivals_[meeting_key(op)] = {start + time + costs_.latency, device, op.peer};
+  influences_.insert({device, op.peer});
+  ready_.push_back(op.peer);
+  ++messages_;
+}
+
+bool Machine::receive(int device, const Op& op) {
+  const auto found = arrivals_.find(meeting_key(op));
+  if (found == arrivals_.end()) return false;
+  clock(device) = std::max(clock(device), found->second.arrival);
+  arrivals_.erase(found);
+  return true;
+}
+
+// All replicas in all copies add up together, as fast as the slowest link. The two replicas
+// of a pipeline alone exchange half of the sum each way and then the other half.
+bool Machine::all_reduce(int device, const Op& op) {
+  const uint64_t key = meeting_key(op);
+  const auto [found, first] = meetings_.try_emplace(key, Meeting{device, clock(device), false});
+  Meeting& meeting = found->second;
+  if (first || (meeting.first == device && !meeting.over)) return false;
+  if (meeting.over) {
+    clock(device) = meeting.time;
+    meetings_.erase(found);
+    return true;
+  }
+  const StageCost& cost = costs_.stages[at(op.stage)];
+  const double bytes = op.phase == Phase::kPredict ? cost.summary_bytes : cost.weight_bytes;
+  const Copies& copies = costs_.copies;
+  const int members = layout_.replicas * copies.count;
+  double latency = costs_.latency, bandwidth = costs_.bandwidth;
+  if (copies.count > 1) {
+    latency = std::max(latency, copies.latency);
+    if (bandwidth == 0 || (copies.bandwidth > 0 && copies.bandwidth < bandwidth)) {
+      bandwidth = copies.bandwidth;
+    }
+  }
+  const double time = all_reduce_time(copies.all_reduce, members, bytes, latency, bandwidth);
+  meeting.time = std::max(meeting.time, clock(device)) + time;
+  for (const int member : {device, op.peer}) exchange_wait_[at(member)] += time;
+  meeting.over = true;
+  clock(device) = meeting.time;
+  influences_.insert({{device, op.peer}, {op.peer, device}});
+  ready_.push_back(op.peer);
+  ++all_reduces_;
+  return true;
+}
+
+double Machine::duration(int device, const Op& op) const {
+  if (op.stage < 0) {
+    Op one = op;
+    double sum = 0;
+    for (const int stage : held_[at(device)]) {
+      one.stage = stage;
+      sum += duration(device, one);
+    }
+    return sum;
+  }
+  const StageCost& cost = costs_.stages[at(op.stage)];
+  switch (op.kind) {
+    case Kind::kForward:
+      return cost.forward + (op.phase == Phase::kPredict ? cost.summary : 0);
+    case Kind::kBackward:
+      return cost.backward;
+    case Kind::kInputGradient:
+      return cost.input_gradient;
+    case Kind::kWeightGradient:
+      return cost.weight_gradient;
+    case Kind::kPredictUpdate:
+      return cost.predict_update;
+    case Kind::kOptimizer:
+      return cost.optimizer + cost.predictor_step;
+    default:
+      return 0;
+  }
+}
+
+// After the last pass of a stage in a batch. The device goes on and waits before its update.
+void Machine::exchange(int device, const Op& op, double start) {
+  const bool gradients = op.kind == Kind::kBackward || op.kind == Kind::kWeightGradient;
+  const bool summaries = op.kind == Kind::kForward && op.phase == Phase::kPredict;
+  if (!gradients && !summaries) return;
+  int& passes = passes_[at(op.stage)];
+  if (++passes < layout_.micro_batches) return;
+  passes = 0;
+  const Copies& copies = costs_.copies;
+  const StageCost& cost = costs_.stages[at(op.stage)];
+  double& link = exchanged_[at(device)];
+  const double end = clock(device);
+  if (gradients) {
+    link = gradients_exchanged(copies, cost.weight_bytes, start, end, link);
+  } else {
+    link =
+        std::max(link, end) + all_reduce_time(copies.all_reduce, copies.count, cost.summary_bytes,
+                                              copies.latency, copies.bandwidth);
+  }
+}
+
+void Machine::await_exchange(int device) {
+  const double wait = std::max(0.0, exchanged_[at(device)] - clock(device));
+  exchange_wait_[at(device)] += wait;
+  clock(device) += wait;
+}
+
+void Machine::work(int device, const Op& op) {
+  const bool copies = !exchanged_.empty();
+  if (copies && (op.kind == Kind::kOptimizer || op.kind == Kind::kPredictUpdate)) {
+    await_exchange(device);
+  }
+  const double time = duration(device, op), start = clock(device);
+  clock(device) += time;
+  busy_[at(device)] += time;
+  if (copies) exchange(device, op, start);
+  int& stash = stash_[at(device)];
+  if (op.kind == Kind::kForward && op.phase == Phase::kBackprop) {
+    peak_stash_[at(device)] = std::max(peak_stash_[at(device)], ++stash);
+  } else if (op.kind == Kind::kBackward || op.kind == Kind::kWeightGradient) {
+    --stash;
+  }
+  if (on_event) on_event({device, op, start, start + time});
+}
+
+double Machine::now() const {
+  return *std::max_element(clocks_.begin(), clocks_.end());
+}
+
+Snapshot Machine::snapshot(int32_t batch) const {
+  Snapshot out{{}, busy_, exchange_wait_, all_reduces_, messages_};
+  for (int d = 0; d < layout_.devices; ++d) out.variables.push_back({clocks_[at(d)], d, d});
+  for (int d = 0; at(d) < exchanged_.size(); ++d) {
+    out.variables.push_back({exchanged_[at(d)], d, d});
+  }
+  for (const auto& [ends, free] : links_) out.variables.push_back({free, ends.first, ends.second});
+  std::map<uint64_t, Message> sorted;
+  for (const auto& [key, message] : arrivals_) {
+    sorted.emplace(key - static_cast<uint64_t>(batch), message);
+  }
+  for (const auto& [key, message] : sorted) {
+    out.variables.push_back({message.arrival, message.from, message.to});
+  }
+  return out;
+}
+
+void Machine::skip(int64_t times, const Snapshot& before, const Snapshot& after, int32_t batches) {
+  const auto many = static_cast<double>(times);
+  size_t next = 0;
+  const auto shift = [&](double& time, size_t variable) {
+    time += many * (after.variables[variable].time - before.variables[variable].time);
+  };
+  for (double& time : clocks_) shift(time, next++);
+  for (double& time : exchanged_) shift(time, next++);
+  for (auto& [ends, free] : links_) shift(free, next++);
+  std::map<uint64_t, Message> sorted(arrivals_.begin(), arrivals_.end());
+  arrivals_.clear();
+  for (auto& [key, message] : sorted) {
+    shift(message.arrival, next++);
+    arrivals_.emplace(key + static_cast<uint64_t>(times * batches), message);
+  }
+  for (size_t d = 0; d < busy_.size(); ++d) {
+    busy_[d] += many * (after.busy[d] - before.busy[d]);
+    exchange_wait_[d] += many * (after.exchange_wait[d] - before.exchange_wait[d]);
+  }
+  all_reduces_ += times * (after.all_reduces - before.all_reduces);
+  messages_ += times * (after.messages - before.messages);
+}
+
+}  // namespace adagp::pipeline

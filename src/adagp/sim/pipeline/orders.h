@@ -1,0 +1,26 @@
+#pragma once
+// The schedules by name, one file each; the table is in schedules.cpp.
+
+#include "adagp/sim/pipeline/schedules.h"
+
+namespace adagp::pipeline {
+
+Schedule gpipe();
+Schedule dapple();
+Schedule chimera();
+Schedule zero_bubble();
+Schedule interleaved();
+Schedule decoupled();
+
+Op compute(Kind kind, int micro, int stage, int replica = 0);
+// Forward passes alone, in order: a GP batch of a device with one stage.
+OpList forwards(const Layout& layout, int device);
+
+// What surrounds compute ops, the same for all schedules.
+void add_with_messages(const Layout& layout, const Op& op, OpList& ops);
+Op all_reduce(const Layout& layout, int stage, int replica);
+// The end of a batch that leaves nothing for later.
+void add_batch_end(const Layout& layout, int device, Phase phase, OpList& ops);
+void set_batch(OpList& ops, int32_t batch, Phase phase);
+
+}  // namespace adagp::pipeline

@@ -1,0 +1,124 @@
+#include "adagp/sim/pipeline/schedules.h"
+
+#include "adagp/base/core/lookup.h"
+#include "adagp/sim/pipeline/orders.h"
+
+namespace adagp::pipeline {
+namespace {
+
+constexpr int kMostDevices = 4096, kMostMicroBatches = 65536, kMostChunks = 64;
+constexpr int64_t kMostOps = int64_t{1} << 21;  // stages x micro-batches: half a gigabyte of lists
+
+void check_range(const char* what, int value, int most) {
+  if (value < 1 || value > most) {
+    throw UsageError(core::cat("pipeline: ", value, " ", what, "; expected 1 to ", most));
+  }
+}
+
+}  // namespace
+
+std::string kind_name(Kind kind) {
+  static const char* names[] = {"forward",         "backward",       "input-gradient",
+                                "weight-gradient", "predict-update", "send",
+                                "receive",         "all-reduce",     "optimizer"};
+  return names[static_cast<size_t>(kind)];
+}
+
+int Layout::replica_of(int micro) const {
+  return replicas == 1 || micro % devices < devices / 2 ? 0 : 1;
+}
+
+int Layout::device_of(int stage, int replica) const {
+  return replica == 0 ? stage % devices : devices - 1 - stage;
+}
+
+const std::vector<Schedule>& schedules() {
+  static const std::vector<Schedule> table = {gpipe(),       dapple(),      chimera(),
+                                              zero_bubble(), interleaved(), decoupled()};
+  return table;
+}
+
+const Schedule& find_schedule(const std::string& name) {
+  return core::find_named(schedules(), name, "pipeline: no schedule");
+}
+
+Layout make_layout(const Request& request) {
+  const Schedule& schedule = find_schedule(request.schedule);
+  check_range("stages", request.devices, kMostDevices);
+  check_range("micro-batches", request.micro_batches, kMostMicroBatches);
+  check_range("chunks", request.chunks, kMostChunks);
+  if (request.chunks > 1 && !schedule.chunked) {
+    throw UsageError(core::cat("pipeline: ", schedule.name, ": ", request.chunks,
+                               " chunks; only 'interleaved' has several stages per device"));
+  }
+  const int64_t ops = int64_t{request.devices} * request.chunks * request.micro_batches;
+  if (ops > kMostOps) {
+    throw UsageError(core::cat("pipeline: ", request.devices * request.chunks, " stages x ",
+                               request.micro_batches, " micro-batches are ", ops,
+                               " passes a batch; expected at most ", kMostOps));
+  }
+  if (schedule.check) schedule.check(request);
+  Layout layout;
+  layout.schedule = schedule.name;
+  layout.devices = request.devices;
+  layout.stages = request.devices * request.chunks;
+  layout.replicas = schedule.replicas;
+  layout.micro_batches = request.micro_batches;
+  return layout;
+}
+
+// A compute op with the receive it waits for before it and the send others wait for after it.
+void add_with_messages(const Layout& layout, const Op& op, OpList& ops) {
+  const bool forward = op.kind == Kind::kForward;
+  const int step = forward ? 1 : -1;
+  const int device = layout.device_of(op.stage, op.replica);
+  const auto message = [&](Kind kind, int other) {
+    if (op.kind == Kind::kWeightGradient || other < 0 || other >= layout.stages) return;
+    Op extra = op;
+    extra.kind = kind;
+    extra.gradient = !forward;
+    extra.peer = layout.device_of(other, op.replica);
+    if (extra.peer != device) ops.push_back(extra);
+  };
+  message(Kind::kReceive, op.stage - step);
+  ops.push_back(op);
+  message(Kind::kSend, op.stage + step);
+}
+
+Op all_reduce(const Layout& layout, int stage, int replica) {
+  Op op = compute(Kind::kAllReduce, -1, stage, replica);
+  op.peer = layout.device_of(stage, 1 - replica);
+  return op;
+}
+
+void add_batch_end(const Layout& layout, int device, Phase phase, OpList& ops) {
+  // Partners meet in the order of the stages, which is the same for both.
+  for (int stage = 0; layout.replicas > 1 && stage < layout.stages; ++stage) {
+    for (int replica = 0; replica < layout.replicas; ++replica) {
+      if (layout.device_of(stage, replica) == device) {
+        ops.push_back(all_reduce(layout, stage, replica));
+      }
+    }
+  }
+  ops.push_back(
+      compute(phase == Phase::kPredict ? Kind::kPredictUpdate : Kind::kOptimizer, -1, -1));
+}
+
+void set_batch(OpList& ops, int32_t batch, Phase phase) {
+  for (Op& op : ops) {
+    op.batch = batch;
+    op.phase = phase;
+  }
+}
+
+OpList batch_ops(const Layout& layout, int device, Phase phase) {
+  OpList ops;
+  for (const Op& op : find_schedule(layout.schedule).order(layout, device, phase)) {
+    add_with_messages(layout, op, ops);
+  }
+  add_batch_end(layout, device, phase, ops);
+  set_batch(ops, 0, phase);
+  return ops;
+}
+
+}  // namespace adagp::pipeline

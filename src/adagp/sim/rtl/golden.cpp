@@ -1,0 +1,252 @@
+#include "adagp/sim/rtl/golden.h"
+
+#include "adagp/base/core/error.h"
+#include "adagp/sim/rtl/arithmetic.h"
+
+namespace adagp::rtl {
+namespace {
+
+// The rows of the nested loops, in the order of the hardware.
+std::vector<std::uint64_t> looped_rows(const Descriptor& d, std::uint64_t base) {
+  std::vector<std::uint64_t> rows;
+  for (std::uint64_t i2 = 0; i2 < d.n2; ++i2)
+    for (std::uint64_t i1 = 0; i1 < d.n1; ++i1)
+      for (std::uint64_t i0 = 0; i0 < d.n0; ++i0)
+        rows.push_back(base + i0 * d.s0 + i1 * d.s1 + i2 * d.s2);
+  return rows;
+}
+
+bool is_negative(std::uint32_t x) {
+  return x >> 31;
+}
+
+}  // namespace
+
+Golden::Golden(const Machine& machine, std::size_t beats)
+    : machine_(machine),
+      outside_(beats * static_cast<std::size_t>(machine.lanes())),
+      main_{machine.rows, machine.cols, {}, {}},
+      pred_{machine.pred_rows, machine.pred_cols, {}, {}} {
+  check(machine);
+  for (int b = 0; b < kBufferCount; ++b) {
+    const auto buffer = static_cast<Buffer>(b);
+    if (machine.has(buffer))
+      memory_[b].resize((std::size_t{1} << machine.address_bits(buffer)) *
+                        machine.lanes_of(buffer));
+  }
+  for (Cells* cells : {&main_, &pred_}) {
+    cells->weights.resize(static_cast<std::size_t>(cells->rows) * cells->cols);
+    cells->sums.resize(cells->weights.size());
+  }
+}
+
+std::uint32_t& Golden::at(Buffer b, std::uint64_t row, int lane) {
+  return memory_[static_cast<int>(b)][row * machine_.lanes_of(b) + lane];
+}
+
+void Golden::run(const Program& program, const Schedule& schedule) {
+  for (std::uint32_t batch = 0; batch < schedule.batches; ++batch)
+    run_batch(program, schedule.at(machine_, batch));
+}
+
+void Golden::run_batch(const Program& program, Phase phase) {
+  check(machine_, program);
+  for (const Descriptor& d : program)
+    if (d.mask & bit(phase)) {
+      if (static_cast<Op>(d.op) == Op::kEnd) return;
+      execute(d);
+    }
+}
+
+void Golden::execute(const Descriptor& d) {
+  switch (static_cast<Op>(d.op)) {
+    case Op::kTile:
+      return tile(d, main_, d.psrc ? Buffer::kPx : Buffer::kX, Buffer::kY, Buffer::kW);
+    case Op::kPtile:
+      return tile(d, pred_, Buffer::kPx, Buffer::kPy, Buffer::kPw);
+    case Op::kDma:
+      return transfer(d);
+    case Op::kVec:
+      return vector_op(d);
+    case Op::kReorg:
+      return reorganise(d);
+    default:
+      return;
+  }
+}
+
+void Golden::tile(const Descriptor& d, Cells& cells, Buffer x, Buffer y, Buffer w) {
+  const int rows = cells.rows, cols = cells.cols;
+  const Format f = machine_.format;
+  const auto data = [&](Buffer b, std::uint64_t row, int lane) {
+    return static_cast<std::uint16_t>(at(b, row, lane));
+  };
+  if (d.load_w)
+    for (int r = 0; r < rows; ++r)
+      for (int c = 0; c < cols; ++c) cells.weights[r * cols + c] = data(w, d.wb + c, r);
+  // The predictor array's backward modes work on memories that no other unit reaches.
+  if (&cells == &pred_ && static_cast<Mode>(d.mode) != Mode::kForward) return;
+  if (d.clear) cells.sums.assign(cells.sums.size(), 0);
+  std::uint64_t plain = d.yb;
+  for (const std::uint64_t row : looped_rows(d, d.xb)) {
+    switch (static_cast<Mode>(d.mode)) {
+      case Mode::kForward:
+        for (int r = 0; r < rows; ++r) {
+          std::uint32_t sum = d.acc_in ? at(y, plain, r) : 0;
+          for (int c = 0; c < cols; ++c)
+            sum = mac(f, data(x, row, c), cells.weights[r * cols + c], sum);
+          at(y, plain, r) = sum;
+        }
+        break;
+      case Mode::kDx:
+        for (int c = 0; c < cols; ++c) {
+          std::uint32_t sum = d.acc_in ? at(Buffer::kD, row, c) : 0;
+          for (int r = 0; r < rows; ++r)
+            sum = mac(f, data(Buffer::kG, plain, r), cells.weights[r * cols + c], sum);
+          at(Buffer::kD, row, c) = sum;
+        }
+        break;
+      case Mode::kDw:
+        for (int r = 0; r < rows; ++r)
+          for (int c = 0; c < cols; ++c) {
+            std::uint32_t& sum = cells.sums[r * cols + c];
+            sum = mac(f, data(x, row, c), data(Buffer::kG, plain, r), sum);
+          }
+        break;
+    }
+    ++plain;
+  }
+  if (d.drain)
+    for (int r = 0; r < rows; ++r)
+      for (int c = 0; c < cols; ++c) at(Buffer::kO, d.wb + c, r) = cells.sums[r * cols + c];
+}
+
+void Golden::transfer(const Descriptor& d) {
+  const auto buffer = static_cast<Buffer>(d.kind);
+  const int lanes = machine_.lanes();
+  if ((std::uint64_t{d.addr} + d.n0) * lanes > outside_.size())
+    throw DataError("rtl: a transfer to beat " + std::to_string(std::uint64_t{d.addr} + d.n0) +
+                    ": the outside memory has " + std::to_string(outside_.size() / lanes));
+  const std::uint32_t keep = kBufferBits[d.kind] == 16 ? 0xffffu : 0xffffffffu;
+  for (std::uint32_t i = 0; i < d.n0; ++i)
+    for (int k = 0; k < lanes; ++k) {
+      std::uint32_t& word = outside_[(std::uint64_t{d.addr} + i) * lanes + k];
+      if (k >= machine_.lanes_of(buffer)) {
+        if (d.store) word = 0;
+      } else if (d.store) {
+        word = at(buffer, d.xb + i, k);
+      } else {
+        at(buffer, d.xb + i, k) = word & keep;
+      }
+    }
+}
+
+// Lane j of the row is channel rot + j of the memory's groups of lanes.
+void Golden::regroup(const std::vector<std::uint32_t>& row, Buffer to, std::uint64_t first,
+                     std::uint32_t gs, std::uint32_t rot) {
+  const std::size_t lanes = machine_.lanes_of(to);
+  for (std::size_t j = 0; j < row.size(); ++j) {
+    const std::size_t channel = rot + j;
+    at(to, first + channel / lanes * gs, static_cast<int>(channel % lanes)) = row[j];
+  }
+}
+
+void Golden::vector_op(const Descriptor& d) {
+  const Format f = machine_.format;
+  const auto kind = static_cast<VecKind>(d.kind);
+  // Bias, ReLU and rounding of one sum.
+  const auto activated = [&](Buffer from, std::uint64_t row, int lane) -> std::uint32_t {
+    std::uint32_t sum = at(from, row, lane);
+    if (from == Buffer::kY) sum = add(f, sum, d.bias ? at(Buffer::kP, d.wb, lane) : 0);
+    if (d.relu && is_negative(sum)) sum = 0;
+    return narrowed(f, sum, static_cast<int>(d.shift_a));
+  };
+  std::uint64_t plain = d.yb;
+  for (const std::uint64_t row : looped_rows(d, d.xb)) {
+    std::vector<std::uint32_t> out;
+    switch (kind) {
+      case VecKind::kAct:
+        for (int r = 0; r < machine_.rows; ++r) out.push_back(activated(Buffer::kY, plain, r));
+        regroup(out, Buffer::kX, row, d.gs, d.rot);
+        break;
+      case VecKind::kBack:
+        for (int c = 0; c < machine_.cols; ++c) {
+          const bool passes = !d.relu || static_cast<std::int16_t>(at(Buffer::kX, row, c)) > 0;
+          out.push_back(passes ? narrowed(f, at(Buffer::kD, row, c), static_cast<int>(d.shift_a))
+                               : 0);
+        }
+        regroup(out, Buffer::kG, plain, d.gs, d.rot);
+        break;
+      case VecKind::kOut:
+        for (int r = 0; r < machine_.rows; ++r)
+          at(Buffer::kG, row, r) = activated(Buffer::kY, plain, r);
+        break;
+      case VecKind::kFeature: {
+        const Buffer from = d.psrc ? Buffer::kPy : Buffer::kY,
+                     to = d.psrc ? Buffer::kPw : Buffer::kW;
+        for (int r = 0; r < machine_.lanes_of(to); ++r) at(to, row, r) = activated(from, plain, r);
+        break;
+      }
+      case VecKind::kSgd:
+        update(d, row, row, Buffer::kO);
+        break;
+      case VecKind::kSgdPred:
+        update(d, row, plain, Buffer::kY);
+        break;
+      case VecKind::kGradient:
+        for (int r = 0; r < machine_.pred_rows; ++r) out.push_back(at(Buffer::kPy, plain, r));
+        regroup(out, Buffer::kO, row, d.gs, d.rot);
+        break;
+      case VecKind::kClear:
+        for (int c = 0; c < machine_.cols; ++c) at(Buffer::kD, row, c) = 0;
+        break;
+    }
+    ++plain;
+  }
+}
+
+void Golden::update(const Descriptor& d, std::uint64_t row, std::uint64_t gradient_row,
+                    Buffer gradient) {
+  const Format f = machine_.format;
+  for (int r = 0; r < machine_.rows; ++r) {
+    std::uint32_t& v = at(Buffer::kV, row, r);
+    std::uint32_t& p = at(Buffer::kP, row, r);
+    const std::uint32_t kept = add(f, v, negated(f, scaled(f, v, static_cast<int>(d.shift_a))));
+    v = add(f, kept, at(gradient, gradient_row, r));
+    p = add(f, p, negated(f, scaled(f, v, static_cast<int>(d.shift_b))));
+    at(Buffer::kW, row, r) = narrowed(f, p, static_cast<int>(d.rot));
+  }
+}
+
+void Golden::reorganise(const Descriptor& d) {
+  const Format f = machine_.format;
+  const bool from_g = static_cast<ReorgKind>(d.kind) == ReorgKind::kGToO;
+  const std::uint32_t c0 = d.addr & 0xffff, c1 = d.addr >> 16;
+  std::uint64_t to = d.wb;
+  for (std::uint32_t i1 = 0; i1 < c1; ++i1)
+    for (std::uint32_t i0 = 0; i0 < c0; ++i0, ++to) {
+      std::vector<std::uint32_t> sums;
+      for (int r = 0; r < machine_.rows; ++r) {
+        std::uint32_t sum = 0;
+        bool first = true;
+        for (const std::uint64_t row :
+             looped_rows(d, d.yb + std::uint64_t{i0} * d.xb + std::uint64_t{i1} * d.s3)) {
+          const std::uint32_t x =
+              from_g ? widened(f, static_cast<std::uint16_t>(at(Buffer::kG, row, r)))
+                     : at(Buffer::kY, row, r);
+          sum = first ? x : add(f, sum, x);
+          first = false;
+        }
+        sums.push_back(from_g ? scaled(f, sum, static_cast<int>(d.shift_a))
+                              : narrowed(f, sum, static_cast<int>(d.shift_a)));
+      }
+      if (d.psrc) {
+        regroup(sums, Buffer::kPw, to, d.gs, d.rot);
+      } else {
+        for (int r = 0; r < machine_.rows; ++r)
+          at(from_g ? Buffer::kO : Buffer::kW, to, r) = sums[r];
+      }
+    }
+}
+
+}  // namespace adagp::rtl

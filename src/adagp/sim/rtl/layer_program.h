@@ -1,0 +1,111 @@
+#pragma once
+// The program of one layer, of which network_program.cpp makes that of a network. Torch-free.
+
+#include "adagp/sim/rtl/program_parts.h"
+
+namespace adagp::rtl {
+
+// One layer's part of the program. Tiles read one half of X, G and W while the DMA fills the other.
+class LayerProgram {
+ public:
+  LayerProgram(const Machine& machine, const Memories& memories, const Network& network,
+               size_t index, Outside& outside);
+  // The forward product with its activation; the predictor's pooling where it is to follow.
+  Program forward();
+  // The input gradient, the weight gradient and the update.
+  Program backward();
+  // design max: what the second array does for this layer, beside the next one.
+  Program beside();
+
+ private:
+  // Rows of the chunk at hand: the last one may be shorter.
+  std::int64_t rows_now() const { return std::min(rows_, layer_.m - chunk_ * rows_); }
+  Descriptor load_inputs(std::uint32_t mask, std::int64_t row, std::int64_t k_tile,
+                         std::int64_t rows) {
+    return load(mask, Buffer::kX, row, rows,
+                inputs_ + (group_ * k_tiles_ + k_tile) * layer_.m + chunk_ * rows_);
+  }
+  Descriptor load_gradients(std::int64_t row, std::int64_t n_tile) {
+    return load(kExactPhases, Buffer::kG, row, rows_now(),
+                gradients_ + (group_ * n_tiles_ + n_tile) * layer_.m + chunk_ * rows_);
+  }
+  // In the order of groups, tiles of outputs, tiles of inputs.
+  std::int64_t weight_row(std::int64_t n_tile, std::int64_t k_tile) const {
+    return ((group_ * n_tiles_ + n_tile) * k_tiles_ + k_tile) * machine_.cols;
+  }
+  Descriptor load_weights(std::uint32_t mask, std::int64_t row, std::int64_t n_tile,
+                          std::int64_t k_tile) {
+    return load(mask, Buffer::kW, row, machine_.cols, weights_ + weight_row(n_tile, k_tile));
+  }
+
+  // Groups of COLS channels that the activations of these tiles reach in X.
+  std::int64_t x_groups(std::int64_t first, std::int64_t count) const {
+    return groups_reached(first, count, machine_.rows, machine_.cols);
+  }
+  // Groups of ROWS channels that the input gradients of these tiles reach in G.
+  std::int64_t g_groups(std::int64_t first, std::int64_t count) const {
+    return groups_reached(first, count, machine_.cols, machine_.rows);
+  }
+
+  // Sides of the pooled output: at most 8, and a window of at least one pixel.
+  std::int64_t cells_high() const { return std::min<std::int64_t>(8, layer_.height); }
+  std::int64_t cells_wide() const { return std::min<std::int64_t>(8, layer_.width); }
+  std::int64_t cells() const { return cells_high() * cells_wide(); }
+
+  std::int64_t channel_tiles() const {
+    return pieces(layer_.groups * n_tiles_ * machine_.rows, machine_.pred_rows) + 1;
+  }
+
+  // Adds to a stage one product of `rows_now()` rows with a tile of weights, and the transfer of
+  // these weights; `turn` 0 begins the sums, later ones add to them. The caller sets where the
+  // rows are.
+  Descriptor& add_product(Stage& stage, Descriptor product, std::int64_t turn, std::int64_t t,
+                          std::int64_t n_tile, std::int64_t k_tile);
+  // Where channels that come in tiles of `from` begin among groups of `to`, for tile first + t of a
+  // range that begins at `first`.
+  struct Regrouped {
+    std::int64_t row, rotation;
+  };
+  Regrouped regrouped(std::int64_t first, std::int64_t t, std::int64_t from, std::int64_t to) const;
+
+  std::int64_t tiles_at_once(std::int64_t first) const;
+  void forward_group(Program& out, std::int64_t first, std::int64_t count);
+  void input_gradient(Program& out);
+  void input_gradient_group(Program& out, std::int64_t first, std::int64_t count);
+  // One tile of outputs: gradients of as many tiles of inputs as O holds, then their update.
+  void weight_gradient(Program& out, std::int64_t n_tile);
+  // Weights in full precision and velocities come in, move, and go out with the rounded weights.
+  void update(Program& out, std::uint32_t mask, VecKind kind, std::int64_t rows, std::int64_t from,
+              std::int64_t offset = 0);
+
+  // The predictor; in layer_predictor.cpp.
+
+  // The mean of the output over the batch and over windows, one number for each cell and channel.
+  // Pixels that fill no whole window are left out; the divisor is the next lower power of two.
+  void pool(Program& out, std::int64_t n_tile, std::int64_t y);
+  // Outputs from j on, at most `most`: all of them in the predictor's memory, or none.
+  std::int64_t predicted_at_once(std::int64_t j, std::int64_t most) const;
+  // low, efficient: hidden layer, gradient and update of one tile of channels, on the main array.
+  void predict_tile(Program& out, std::int64_t n_tile);
+  // Y[outputs] = predictor weights * features, tile by tile, for the outputs from `first` on.
+  void predictor_product(Program& out, std::int64_t inputs, std::int64_t outputs,
+                         std::int64_t first, std::int64_t features,
+                         const PredictorWeights& weights);
+  // `count` channels from `first`, a whole number of tiles of both arrays.
+  void predict_block(Program& out, std::int64_t first, std::int64_t count);
+  void beside_product(Program& out, std::int64_t inputs, std::int64_t outputs, std::int64_t first,
+                      std::int64_t features, const PredictorWeights& weights);
+
+  const Machine& machine_;
+  const Memories& at_;
+  const Network& network_;
+  const LayerProduct& layer_;
+  bool odd_;  // layers take turns in the memory of pooled outputs
+  Outside& outside_;
+  std::int64_t k_tiles_, n_tiles_, rows_, chunks_;
+  // Places outside, in beats.
+  std::int64_t inputs_, gradients_, weights_ = 0, precise_ = 0, velocities_ = 0;
+  std::int64_t group_ = 0, chunk_ = 0;  // at hand
+};
+
+}  // namespace adagp::rtl

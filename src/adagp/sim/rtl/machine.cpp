@@ -1,0 +1,112 @@
+#include "adagp/sim/rtl/machine.h"
+
+#include <algorithm>
+
+#include "adagp/base/core/error.h"
+
+namespace adagp::rtl {
+
+int Machine::lanes() const {
+  return std::max({rows, cols, pred_rows, pred_cols});
+}
+
+int Machine::lanes_of(Buffer b) const {
+  switch (b) {
+    case Buffer::kX:
+    case Buffer::kD:
+      return cols;
+    case Buffer::kPx:
+      return has_predictor_array() ? pred_cols : cols;
+    case Buffer::kPy:
+    case Buffer::kPw:
+      return pred_rows;
+    default:
+      return rows;
+  }
+}
+
+int Machine::address_bits(Buffer b) const {
+  switch (b) {
+    case Buffer::kX:
+    case Buffer::kD:
+      return x_bits;
+    case Buffer::kY:
+    case Buffer::kG:
+    case Buffer::kPy:
+      return y_bits;
+    case Buffer::kPx:
+      return predictor_bits;
+    default:
+      return w_bits;
+  }
+}
+
+bool Machine::has(Buffer b) const {
+  if (b == Buffer::kPx) return has_predictor_memory();
+  if (b == Buffer::kPy || b == Buffer::kPw) return has_predictor_array();
+  return true;
+}
+
+void check(const Machine& machine) {
+  for (const int size : {machine.rows, machine.cols, machine.pred_rows, machine.pred_cols})
+    if (size < 1 || size > 255)
+      throw UsageError("rtl: an array of " + std::to_string(machine.rows) + "x" +
+                       std::to_string(machine.cols) + " (predictor " +
+                       std::to_string(machine.pred_rows) + "x" + std::to_string(machine.pred_cols) +
+                       "): rows and columns must be 1 to 255");
+  for (const int bits : {machine.x_bits, machine.y_bits, machine.w_bits, machine.predictor_bits})
+    if (bits < 1 || bits > 16)
+      throw UsageError("rtl: a memory with " + std::to_string(bits) +
+                       " address bits: 1 to 16 are possible");
+  if (machine.descriptor_bits < 1 || machine.descriptor_bits > kMaxDescriptorBits)
+    throw UsageError("rtl: a program memory with " + std::to_string(machine.descriptor_bits) +
+                     " address bits: 1 to " + std::to_string(kMaxDescriptorBits) + " are possible");
+}
+
+void Schedule::check() const {
+  if (batches < 1) throw UsageError("rtl: a schedule of 0 batches: give at least 1");
+  if (k < 0 || m < 0 || k > 255 || m > 255 || k + m < 1)
+    throw UsageError("rtl: a schedule of k:m = " + std::to_string(k) + ":" + std::to_string(m) +
+                     ": each must be 0 to 255 and one of them at least 1");
+}
+
+Phase Schedule::at(const Machine& machine, std::uint32_t batch) const {
+  if (!machine.has_predictor()) return Phase::kBp;
+  if (batch < warm) return Phase::kWarm;
+  return (batch - warm) % static_cast<std::uint32_t>(k + m) < static_cast<std::uint32_t>(k)
+             ? Phase::kGp
+             : Phase::kBp;
+}
+
+std::uint64_t Schedule::count(const Machine& machine, Phase phase) const {
+  if (!machine.has_predictor()) return phase == Phase::kBp ? batches : 0;
+  const std::uint64_t warm_batches = std::min(warm, batches);
+  if (phase == Phase::kWarm) return warm_batches;
+  const std::uint64_t rest = batches - warm_batches;
+  const std::uint64_t turn = static_cast<std::uint64_t>(k) + m;
+  const std::uint64_t gp = rest / turn * k + std::min<std::uint64_t>(rest % turn, k);
+  return phase == Phase::kGp ? gp : rest - gp;
+}
+
+namespace {
+
+template <typename Enum, std::size_t N>
+Enum named(const char* const (&names)[N], const std::string& name, const char* what) {
+  std::string known;
+  for (std::size_t i = 0; i < N; ++i) {
+    if (name == names[i]) return static_cast<Enum>(i);
+    known += (i ? ", " : "") + std::string(names[i]);
+  }
+  throw UsageError(std::string("rtl: no ") + what + " '" + name + "': choose one of " + known);
+}
+
+}  // namespace
+
+Design design_named(const std::string& name) {
+  return named<Design>(kDesignNames, name, "design");
+}
+Format format_named(const std::string& name) {
+  return named<Format>(kFormatNames, name, "format");
+}
+
+}  // namespace adagp::rtl

@@ -1,0 +1,60 @@
+#pragma once
+// One configuration of the machine in rtl/, and which phase each batch has. Torch-free.
+
+#include <cstdint>
+#include <string>
+
+#include "adagp/sim/rtl/machine_table.h"
+
+namespace adagp::rtl {
+
+// A whole network has up to a million tiles.
+inline constexpr int kMaxDescriptorBits = 20;
+
+struct Machine {
+  Design design = Design::kBaseline;
+  Format format = Format::kFixed;
+  int rows = 12;  // output channels side by side
+  int cols = 15;  // input channels side by side
+  int pred_rows = 8;
+  int pred_cols = 10;
+  bool pred_three_modes = false;  // design max: the predictor's cells know more than `forward`
+  // Address bits: a memory has 2^bits rows.
+  int x_bits = kXAddressBits;
+  int y_bits = kYAddressBits;
+  int w_bits = kWAddressBits;
+  int predictor_bits = kPredictorAddressBits;
+  int descriptor_bits = kDescriptorAddressBits;
+
+  bool has_predictor() const { return design != Design::kBaseline; }
+  bool has_predictor_memory() const { return design >= Design::kEfficient; }
+  bool has_predictor_array() const { return design == Design::kMax; }
+  int lanes() const;             // words of one DMA beat: the widest row of the machine
+  int lanes_of(Buffer b) const;  // words of one row
+  int address_bits(Buffer b) const;
+  bool has(Buffer b) const;
+};
+
+// Throws UsageError for an array of 0, more than 255 lanes (`rot` has 8 bits) or address bits that
+// the descriptors cannot hold.
+void check(const Machine& machine);
+
+// `warm` batches of warm-up, then `k` predicted (GP) and `m` exact (BP) batches in turn. The
+// baseline treats every batch as BP.
+struct Schedule {
+  std::uint32_t batches = 1;
+  std::uint32_t warm = 0;
+  int k = 1;
+  int m = 1;
+
+  // Throws UsageError unless there is a batch, k and m are 0 to 255 and k + m is at least 1.
+  void check() const;
+  Phase at(const Machine& machine, std::uint32_t batch) const;
+  // Number of batches of this phase in the whole schedule.
+  std::uint64_t count(const Machine& machine, Phase phase) const;
+};
+
+Design design_named(const std::string& name);  // throws UsageError with the list of names
+Format format_named(const std::string& name);
+
+}  // namespace adagp::rtl

@@ -1,0 +1,162 @@
+// What a program must not contain; see check() in descriptor.h.
+#include "adagp/base/core/error.h"
+#include "adagp/sim/rtl/cycle_model.h"
+#include "adagp/sim/rtl/descriptor.h"
+
+namespace adagp::rtl {
+namespace {
+
+class Checker {
+ public:
+  Checker(const Machine& machine, std::size_t index, const Descriptor& d)
+      : machine_(machine), index_(index), d_(d) {}
+
+  void run() const {
+    switch (static_cast<Op>(d_.op)) {
+      case Op::kBarrier:
+      case Op::kEnd:
+        return;
+      case Op::kTile:
+        return tile(Buffer::kX, Buffer::kY, Buffer::kW, machine_.cols);
+      case Op::kPtile:
+        if (!machine_.has_predictor_array()) fail("ptile needs design max");
+        if (!machine_.pred_three_modes && d_.mode != 0)
+          fail("the predictor's cells know `forward` alone");
+        if (d_.acc_in && d_.mode != 0) fail("the predictor array has no D to add to");
+        return tile(Buffer::kPx, Buffer::kPy, Buffer::kPw, machine_.pred_cols);
+      case Op::kDma:
+        return dma();
+      case Op::kVec:
+        return vec();
+      case Op::kReorg:
+        return reorg();
+    }
+    fail("operation " + std::to_string(d_.op) + " is unknown");
+  }
+
+ private:
+  [[noreturn]] void fail(const std::string& why) const {
+    throw DataError("rtl: descriptor " + std::to_string(index_) + ": " + why);
+  }
+
+  void within(Buffer b, std::uint64_t last) const {
+    if (!machine_.has(b))
+      fail(std::string("this design has no memory ") + kBufferNames[static_cast<int>(b)]);
+    const std::uint64_t size = std::uint64_t{1} << machine_.address_bits(b);
+    if (last >= size)
+      fail("row " + std::to_string(last) + " of memory " + kBufferNames[static_cast<int>(b)] +
+           ", which has " + std::to_string(size) + " rows");
+  }
+
+  void loops() const {
+    if (!d_.n0 || !d_.n1 || !d_.n2) fail("a loop of 0 rows");
+  }
+
+  std::uint64_t span() const {
+    return static_cast<std::uint64_t>(d_.n0 - 1) * d_.s0 +
+           static_cast<std::uint64_t>(d_.n1 - 1) * d_.s1 +
+           static_cast<std::uint64_t>(d_.n2 - 1) * d_.s2;
+  }
+
+  void tile(Buffer x, Buffer y, Buffer w, int cols) const {
+    loops();
+    const auto mode = static_cast<Mode>(d_.mode);
+    if (d_.mode >= kModeCount) fail("mode " + std::to_string(d_.mode) + " is unknown");
+    if (d_.psrc && x == Buffer::kX) {
+      if (machine_.design != Design::kEfficient) fail("psrc needs design efficient");
+      if (mode == Mode::kDx) fail("psrc with mode dx: PX has no gradients");
+      x = Buffer::kPx;
+    }
+    within(x, d_.xb + span());
+    within(y, d_.yb + d_.rows() - 1);
+    if (d_.load_w || d_.drain) within(w, d_.wb + cols - 1u);
+    if ((d_.drain || d_.clear) && mode != Mode::kDw) fail("drain and clear belong to mode dw");
+  }
+
+  void dma() const {
+    if (d_.kind >= kBufferCount) fail("memory " + std::to_string(d_.kind) + " is unknown");
+    if (!d_.n0) fail("a transfer of 0 rows");
+    within(static_cast<Buffer>(d_.kind), std::uint64_t{d_.xb} + d_.n0 - 1);
+  }
+
+  // Rows of a regrouped write reach one group further than the last chunk.
+  void regrouped(Buffer b, std::uint64_t last, int lanes) const {
+    if (d_.rot >= static_cast<std::uint32_t>(lanes))
+      fail("rot " + std::to_string(d_.rot) + " of " + std::to_string(lanes) + " lanes");
+    within(b, last + (chunks(machine_, d_) - (d_.rot ? 0 : 1)) * d_.gs);
+  }
+
+  void vec() const {
+    if (d_.kind >= kVecCount) fail("vec kind " + std::to_string(d_.kind) + " is unknown");
+    loops();
+    const auto kind = static_cast<VecKind>(d_.kind);
+    const std::uint64_t looped = d_.xb + span();
+    const std::uint64_t plain = d_.yb + d_.rows() - 1;
+    if (d_.bias) within(Buffer::kP, d_.wb);
+    if (d_.bias && kind != VecKind::kAct && kind != VecKind::kOut && kind != VecKind::kFeature)
+      fail("bias belongs to act, out and feature");
+    switch (kind) {
+      case VecKind::kAct:
+        within(Buffer::kY, plain);
+        return regrouped(Buffer::kX, looped, machine_.cols);
+      case VecKind::kBack:
+        within(Buffer::kD, looped);
+        return regrouped(Buffer::kG, plain, machine_.rows);
+      case VecKind::kOut:
+        within(Buffer::kY, plain);
+        return within(Buffer::kG, looped);
+      case VecKind::kFeature:
+        if (!machine_.has_predictor()) fail("feature needs a design with a predictor");
+        if (d_.psrc && d_.bias) fail("the predictor array has no biases");
+        within(d_.psrc ? Buffer::kPy : Buffer::kY, plain);
+        return within(d_.psrc ? Buffer::kPw : Buffer::kW, looped);
+      case VecKind::kSgdPred:
+        if (!machine_.has_predictor()) fail("sgd_pred needs a design with a predictor");
+        within(Buffer::kY, plain);
+        [[fallthrough]];
+      case VecKind::kSgd:
+        if (d_.rot > 31) fail("rot " + std::to_string(d_.rot) + ": weights are shifted by 0 to 31");
+        return within(Buffer::kP, looped);
+      case VecKind::kGradient:
+        within(Buffer::kPy, plain);
+        return regrouped(Buffer::kO, looped, machine_.rows);
+      case VecKind::kClear:
+        return within(Buffer::kD, looped);
+    }
+  }
+
+  void reorg() const {
+    if (d_.kind >= kReorgCount) fail("reorg kind " + std::to_string(d_.kind) + " is unknown");
+    loops();
+    const std::uint64_t c0 = d_.addr & 0xffff, c1 = d_.addr >> 16;
+    if (!c0 || !c1) fail("a reorganisation of 0 cells");
+    const bool from_g = static_cast<ReorgKind>(d_.kind) == ReorgKind::kGToO;
+    if (!from_g && !machine_.has_predictor()) fail("y_to_w needs a design with a predictor");
+    within(from_g ? Buffer::kG : Buffer::kY, d_.yb + span() + (c0 - 1) * d_.xb + (c1 - 1) * d_.s3);
+    const std::uint64_t last = d_.wb + c0 * c1 - 1;
+    if (!d_.psrc) return within(from_g ? Buffer::kO : Buffer::kW, last);
+    if (from_g) fail("psrc belongs to y_to_w");
+    regrouped(Buffer::kPw, last, machine_.pred_rows);
+  }
+
+  const Machine& machine_;
+  std::size_t index_;
+  const Descriptor& d_;
+};
+
+}  // namespace
+
+void check(const Machine& machine, const Program& program) {
+  check(machine);
+  const std::size_t room = std::size_t{1} << machine.descriptor_bits;
+  if (program.size() > room)
+    throw DataError("rtl: " + std::to_string(program.size()) +
+                    " descriptors: the program memory has " + std::to_string(room));
+  for (std::size_t i = 0; i < program.size(); ++i) Checker(machine, i, program[i]).run();
+  // An `end` that some phase skips would let the program counter run on.
+  if (program.empty() || static_cast<Op>(program.back().op) != Op::kEnd ||
+      program.back().mask != kEveryPhase)
+    throw DataError("rtl: the last descriptor must be `end` with the mask of every phase");
+}
+
+}  // namespace adagp::rtl

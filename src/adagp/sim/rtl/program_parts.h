@@ -1,0 +1,185 @@
+#pragma once
+// What network_program.cpp is made of: single descriptors, stages with double buffers, and where
+// things lie in the memories.
+
+#include <algorithm>
+#include <cstdint>
+#include <numeric>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "adagp/sim/rtl/network_program.h"
+
+namespace adagp::rtl {
+
+inline constexpr std::uint32_t kAllEngines = 31;
+inline constexpr std::uint32_t kNotPredictor = kAllEngines & ~bit(Engine::kPred);
+inline constexpr std::uint32_t kExactPhases = bit(Phase::kBp) | bit(Phase::kWarm);
+inline constexpr std::uint32_t kPredictedPhase = bit(Phase::kGp);
+inline constexpr std::int64_t kPredictedRows = 1024;  // of Y or PY: gradients predicted at once
+inline constexpr std::int64_t kLargestTransfer = 65535;
+
+// How many pieces of b cover a.
+constexpr std::int64_t pieces(std::int64_t a, std::int64_t b) {
+  return (a + b - 1) / b;
+}
+
+// Groups of `to` channels that `count` tiles of `from` channels reach, from tile `first` on, when
+// their rows are regrouped.
+constexpr std::int64_t groups_reached(std::int64_t first, std::int64_t count, std::int64_t from,
+                                      std::int64_t to) {
+  const std::int64_t last = (first + count - 1) * from;
+  return last / to - first * from / to + pieces(from, to) + (last % to != 0 ? 1 : 0);
+}
+
+// A field's value; encode() and check() refuse what does not fit.
+constexpr std::uint32_t narrow(std::int64_t value) {
+  return static_cast<std::uint32_t>(value);
+}
+
+// Places of the outside memory, in beats.
+class Outside {
+ public:
+  std::int64_t take(std::int64_t beats) { return std::exchange(next_, next_ + beats); }
+  std::int64_t size() const { return next_; }
+
+ private:
+  std::int64_t next_ = 0;
+};
+
+inline Descriptor descriptor(Op op, std::uint32_t mask, std::uint32_t wait) {
+  Descriptor d;
+  d.op = static_cast<std::uint32_t>(op);
+  d.mask = mask;
+  d.wait = wait;
+  return d;
+}
+
+inline Descriptor rows_of(Descriptor d, std::int64_t rows) {
+  d.n0 = narrow(rows);
+  d.n1 = d.n2 = d.s0 = 1;
+  return d;
+}
+
+inline Descriptor tile(std::uint32_t mask, Mode mode, std::int64_t rows) {
+  Descriptor d = rows_of(descriptor(Op::kTile, mask, 0), rows);
+  d.mode = static_cast<std::uint32_t>(mode);
+  return d;
+}
+
+inline Descriptor vec(std::uint32_t mask, VecKind kind, std::int64_t rows, std::uint32_t wait) {
+  Descriptor d = rows_of(descriptor(Op::kVec, mask, wait), rows);
+  d.kind = static_cast<std::uint32_t>(kind);
+  return d;
+}
+
+inline Descriptor load(std::uint32_t mask, Buffer b, std::int64_t row, std::int64_t rows,
+                       std::int64_t beat) {
+  Descriptor d = descriptor(Op::kDma, mask, 0);
+  d.kind = static_cast<std::uint32_t>(b);
+  d.n0 = narrow(rows);
+  d.xb = narrow(row);
+  d.addr = narrow(beat);
+  return d;
+}
+
+// Waits for the unit that wrote the rows.
+inline Descriptor store(std::uint32_t mask, Buffer b, std::int64_t row, std::int64_t rows,
+                        std::int64_t beat) {
+  Descriptor d = load(mask, b, row, rows, beat);
+  d.store = 1;
+  d.wait = kNotPredictor;
+  return d;
+}
+
+// Rows from `row` on, in as many transfers as their count needs.
+inline void load_all(Program& out, std::uint32_t mask, Buffer b, std::int64_t row,
+                     std::int64_t rows, std::int64_t beat) {
+  for (std::int64_t done = 0; done < rows; done += kLargestTransfer) {
+    out.push_back(load(mask, b, row + done, std::min(kLargestTransfer, rows - done), beat + done));
+  }
+}
+
+// Rows from 0 on, in as many transfers as their count needs.
+inline void store_all(Program& out, std::uint32_t mask, Buffer b, std::int64_t rows,
+                      std::int64_t beat) {
+  for (std::int64_t row = 0; row < rows; row += kLargestTransfer) {
+    out.push_back(store(mask, b, row, std::min(kLargestTransfer, rows - row), beat + row));
+  }
+}
+
+// Transfers, and the tiles that need them.
+struct Stage {
+  std::vector<Descriptor> loads, tiles;
+};
+
+// The transfers of a stage run beside the tiles of the stage before: the halves that they fill were
+// last read by the tiles before those, which are over when the first tile of a stage starts.
+inline void emit(Program& out, std::vector<Stage>& stages) {
+  for (size_t s = 0; s < stages.size(); ++s) {
+    if (s == 0) {
+      for (Descriptor d : stages[s].loads) {
+        d.wait |= kNotPredictor;  // what the memories held before is done with
+        out.push_back(d);
+      }
+    }
+    // Spread over the tiles: the sequencer issues in order, and a transfer that waits for the one
+    // before it would keep the tiles behind it waiting.
+    const size_t tiles = stages[s].tiles.size();
+    const size_t loads = s + 1 < stages.size() ? stages[s + 1].loads.size() : 0;
+    for (size_t t = 0, next = 0; t < tiles; ++t) {
+      Descriptor d = stages[s].tiles[t];
+      if (t == 0) d.wait |= s == 0 ? kNotPredictor : bit(Engine::kDma);
+      out.push_back(d);
+      for (; next < loads * (t + 1) / tiles; ++next) {
+        // An update beside the tiles (design max) writes W, too.
+        out.push_back(stages[s + 1].loads[next]);
+        out.back().wait |= bit(Engine::kVec);
+      }
+    }
+  }
+}
+
+// A product of the predictor: its weights are a tile of `outputs` rows for each group of inputs.
+// All rows lie outside; the first `kept` of each tile lie in the predictor's memory, too.
+struct PredictorWeights {
+  std::int64_t tiles = 0, outputs = 0, kept = 0;
+  std::int64_t first = 0;    // in PX
+  std::int64_t outside = 0;  // in beats
+
+  bool holds(std::int64_t row, std::int64_t rows) const { return row + rows <= kept; }
+  std::int64_t in_memory(std::int64_t tile, std::int64_t row) const {
+    return first + tile * kept + row;
+  }
+  std::int64_t beat(std::int64_t tile, std::int64_t row) const {
+    return outside + tile * outputs + row;
+  }
+};
+
+// Rows of the memories and what they are for.
+struct Memories {
+  Memories(const Machine& machine, const Network& network, Outside& outside);
+
+  // Fills the predictor's memory with what it keeps.
+  void load_predictor(Program& out) const;
+
+  // Where the pooled cells of a tile of PROWS channels lie in PW (design max). Throws UsageError
+  // when the layer has more of them than fit.
+  std::int64_t pooled(const std::string& layer, std::int64_t channel_tile, std::int64_t tiles,
+                      bool odd) const;
+
+  std::int64_t x_rows, x_half, y_rows, g_half;
+  std::int64_t w_half;                     // of the rows of W that feed the main array
+  std::int64_t update_first, update_rows;  // of W, O, P and V
+  std::int64_t cell_rows, feature_rows;    // whole tiles of cells and of features
+  std::int64_t features = 0;               // low, efficient: cells and features in W
+  std::int64_t hidden_features = 0;        // max: features in PW
+  PredictorWeights hidden, gradient;       // the predictor's two products
+  std::int64_t streamed = 0;               // max: two halves of PX for weights that are not kept
+
+ private:
+  void keep(const Machine& machine);
+};
+
+}  // namespace adagp::rtl

@@ -1,0 +1,342 @@
+#include "adagp/teams/parallel/executor.h"
+
+#include <algorithm>
+#include <limits>
+#include <optional>
+
+#include <ATen/ATen.h>
+#include <torch/csrc/autograd/autograd.h>
+
+#include "adagp/base/core/error.h"
+#include "adagp/base/core/text.h"
+#include "adagp/engine/nn/batch_norm.h"
+#include "adagp/engine/nn/gradient_queue.h"
+#include "adagp/engine/nn/growing_map.h"
+#include "adagp/engine/step/exact_step.h"
+#include "adagp/engine/step/generators.h"
+#include "adagp/engine/step/micro_batches.h"
+#include "adagp/engine/task/loss.h"
+#include "adagp/gpu/device/autocast.h"
+#include "adagp/gpu/device/kernels.h"
+#include "adagp/teams/comm/message.h"
+
+namespace adagp::parallel {
+
+using pipeline::Kind;
+using pipeline::Op;
+
+struct Executor::State {
+  step::Session& session;
+  schedule::Phase phase;
+  nn::TapSink* tap;  // null: none
+  std::vector<data::Batch> parts;
+  double share = 1;
+  step::StepResult result = {};
+  std::map<Key, models::Tensors> arrived = {};    // activations, by the stage that wants them
+  std::map<Key, models::Tensors> gradients = {};  // of a stage's outputs, as they arrived
+  std::map<Key, Kept> kept = {};                  // what the backward pass needs
+  std::map<Key, std::shared_ptr<nn::PutOffGradients>> put_off = {};  // weight gradients
+  std::map<Key, models::Tensors> outgoing = {};             // gradients of a stage's inputs
+  std::map<const Op*, comm::PendingReceive> expected = {};  // receives that are already asked for
+  bool fixed = true;                                        // all batches have the same shapes
+
+  bool exact() const { return phase == schedule::Phase::kBackprop; }
+  const std::shared_ptr<nn::PutOffGradients>& put_off_of(const Key& key) {
+    auto& queue = put_off[key];
+    if (!queue) queue = std::make_shared<nn::PutOffGradients>();
+    return queue;
+  }
+};
+
+namespace {
+
+// Without a graph nothing tells which of them will have gradients: all may.
+void expect_gradients(models::Tensors& outputs) {
+  for (at::Tensor& output : outputs) {
+    if (output.is_floating_point()) output = output.detach().requires_grad_();
+  }
+}
+
+// There is a gradient of each such output: those whose graph does not want one go.
+void leave_out_constants(const models::Tensors& outputs, models::Tensors& gradients) {
+  models::Tensors wanted;
+  size_t next = 0;
+  for (const at::Tensor& output : outputs) {
+    if (!output.is_floating_point()) continue;
+    if (output.requires_grad()) wanted.push_back(gradients.at(next));
+    ++next;
+  }
+  gradients = std::move(wanted);
+}
+
+// Those of `tensors` that have a gradient.
+models::Tensors differentiable(const models::Tensors& tensors) {
+  models::Tensors out;
+  for (const at::Tensor& tensor : tensors) {
+    if (tensor.requires_grad()) out.push_back(tensor);
+  }
+  return out;
+}
+
+// The tags of a batch's messages are ints (Executor::line).
+void check_tags(const pipeline::Layout& layout) {
+  const int64_t lines = (int64_t{layout.stages} + 1) * layout.replicas;
+  constexpr int64_t kEach = 2 * comm::kTags;  // both directions of a line's micro-batch
+  constexpr int64_t kMost = std::numeric_limits<int>::max() / kEach;
+  if (layout.micro_batches <= kMost / lines) return;
+  throw UsageError(core::cat(
+      layout.stages, " stages of ", layout.replicas, layout.replicas == 1 ? " copy" : " copies",
+      " with ", layout.micro_batches, " micro-batches have more messages than there are tags for; ",
+      "at most ", kMost / lines, " micro-batches can be told apart: lower accumulate"));
+}
+
+}  // namespace
+
+Executor::Executor(const pipeline::Layout& layout, const layers::Stages& stages, comm::Group* pipe,
+                   int device, const Options& options)
+    : layout_(layout),
+      splits_backward_(layout.schedule == "zero-bubble"),
+      recompute_(options.recompute),
+      stages_(stages),
+      pipe_(pipe),
+      device_(device),
+      trace_(options.trace, device) {
+  check_tags(layout_);
+  for (int replica = 0; replica < layout_.replicas; ++replica) {
+    for (int stage = 0; stage < layout_.stages; ++stage) {
+      if (layout_.device_of(stage, replica) == device_) own_.push_back(stage);
+    }
+  }
+  std::sort(own_.begin(), own_.end());
+  own_.erase(std::unique(own_.begin(), own_.end()), own_.end());
+  for (const auto phase : {schedule::Phase::kBackprop, schedule::Phase::kPredict}) {
+    ops_[phase] = pipeline::batch_ops(layout_, device_, phase);
+  }
+}
+
+bool Executor::needs_batches() const {
+  return std::any_of(own_.begin(), own_.end(), [&](int s) { return s == 0 || last(s); });
+}
+
+step::StepResult Executor::run(step::Session& session, const data::Batch& batch,
+                               schedule::Phase phase, bool tapped) {
+  sent_.emplace_back();
+  if (sent_.size() > 2) {
+    const double begin = Trace::now();
+    for (auto& transfer : sent_.front()) transfer->wait();
+    sent_.pop_front();
+    Op waiting;
+    waiting.kind = Kind::kSend;
+    waiting.micro = -1;
+    waiting.stage = own_.front();
+    trace_.add(waiting, phase, batches_, begin, Trace::now());
+  }
+  State state{session, phase, tapped ? session.summaries.get() : nullptr, {}};
+  state.share = 1.0 / layout_.micro_batches;
+  if (!batch.empty()) state.parts = step::micro_batches(batch, layout_.micro_batches);
+  state.result.targets = batch.targets;
+  if (tapped) session.summaries->begin(layout_.micro_batches / layout_.replicas);
+  state.fixed = session.task->kind() != models::TaskKind::kTranslation;
+  const pipeline::OpList& ops = ops_.at(phase);
+  for (size_t i = 0; i < ops.size(); ++i) {
+    if (state.fixed) expect(state, ops, i);
+    const double begin = trace_.on() ? Trace::now() : 0;
+    run_op(state, ops[i]);
+    if (trace_.on()) trace_.add(ops[i], phase, batches_, begin, Trace::now());
+  }
+  if (tapped) session.summaries->end();
+  ++batches_;
+  return std::move(state.result);
+}
+
+void Executor::run_op(State& state, const Op& op) {
+  const Key key{op.stage, op.micro};
+  switch (op.kind) {
+    case Kind::kForward:
+      forward(state, op);
+      break;
+    case Kind::kBackward:
+    case Kind::kInputGradient:
+      backward(state, op);
+      break;
+    case Kind::kWeightGradient:
+      state.put_off.at(key)->run();
+      state.put_off.erase(key);
+      step::gather_bf16_gradients(state.session);
+      break;
+    case Kind::kSend:
+      send(state, op);
+      break;
+    case Kind::kReceive:
+      receive(state, op);
+      break;
+    case Kind::kAllReduce:
+    case Kind::kOptimizer:
+    case Kind::kPredictUpdate:
+      break;  // of the whole batch: the team and the method do it
+  }
+}
+
+models::Tensors Executor::run_blocks(step::Session& session, int stage,
+                                     const models::Tensors& inputs) {
+  const device::AutocastScope autocast(session.device, session.bf16);
+  if (layout_.stages == 1) return session.net->run(inputs);
+  const auto& blocks = dynamic_cast<models::BlockNet&>(*session.net).blocks();
+  models::Tensors values = inputs;
+  for (size_t b = stages_.first.at(stage); b < stages_.first.at(stage + 1); ++b) {
+    values = blocks[b].run(values);
+  }
+  for (at::Tensor& value : values) value = nn::dense(value);  // it may be kept and run again
+  return values;
+}
+
+void Executor::forward(State& state, const Op& op) {
+  const Key key{op.stage, op.micro};
+  const bool again = state.exact() && recompute_;
+  const at::AutoGradMode mode(state.exact() && !again);
+  Kept kept;
+  if (op.stage == 0) {
+    kept.inputs = state.parts.at(op.micro).inputs;
+  } else {
+    kept.inputs = std::move(state.arrived.at(key));
+    state.arrived.erase(key);
+  }
+  if (again) kept.random = step::generator_state(*state.session.team, state.session.device);
+  {
+    std::optional<nn::TapScope> taps;
+    if (state.tap != nullptr) taps.emplace(*state.tap);
+    std::optional<nn::QueueScope> queue;
+    if (state.exact() && splits_backward_) queue.emplace(state.put_off_of(key));
+    kept.outputs = run_blocks(state.session, op.stage, kept.inputs);
+  }
+  if (last(op.stage)) {
+    kept.loss = state.session.loss(kept.outputs, state.parts.at(op.micro), state.exact() && !again);
+    state.result.add(kept.loss.value.detach(), state.share);
+    step::append(state.result.outputs, kept.outputs);
+  } else if (again) {
+    expect_gradients(kept.outputs);
+  }
+  const bool next_is_here =
+      !last(op.stage) && layout_.device_of(op.stage + 1, op.replica) == device_;
+  if (next_is_here) {
+    models::Tensors& here = state.arrived[{op.stage + 1, op.micro}];
+    for (const at::Tensor& output : kept.outputs) {
+      here.push_back(output.detach());
+      if (output.requires_grad()) here.back().requires_grad_();
+    }
+  }
+  if (again && (last(op.stage) || next_is_here)) kept.outputs.clear();
+  if (state.exact() || !last(op.stage)) state.kept[key] = std::move(kept);
+}
+
+void Executor::run_again(State& state, const Op& op, Kept& kept) {
+  step::Session& session = state.session;
+  // The first pass has moved the statistics and drawn the random numbers.
+  const nn::KeepStatistics statistics;
+  const io::TensorMap now = step::generator_state(*session.team, session.device);
+  step::load_generator_state(*session.team, session.device, kept.random);
+  {
+    std::optional<nn::QueueScope> queue;
+    if (splits_backward_) queue.emplace(state.put_off_of({op.stage, op.micro}));
+    kept.outputs = run_blocks(session, op.stage, kept.inputs);
+  }
+  step::load_generator_state(*session.team, session.device, now);
+  if (!last(op.stage)) return;
+  task::RunningMetrics counted(session.device, device::has_kernels(session.device));
+  kept.loss = session.task->loss(session.config, counted, kept.outputs,
+                                 state.parts.at(op.micro).targets, {});
+}
+
+void Executor::backward(State& state, const Op& op) {
+  const Key key{op.stage, op.micro};
+  Kept kept = std::move(state.kept.at(key));
+  state.kept.erase(key);
+  if (recompute_) run_again(state, op, kept);
+  if (last(op.stage)) {
+    task::backward(kept.loss, kept.outputs, state.share);
+  } else {
+    models::Tensors gradients = std::move(state.gradients.at(key));
+    state.gradients.erase(key);
+    if (recompute_) leave_out_constants(kept.outputs, gradients);
+    torch::autograd::backward(differentiable(kept.outputs), gradients);
+  }
+  if (op.kind == Kind::kBackward) step::gather_bf16_gradients(state.session);
+  if (op.stage == 0) return;
+  models::Tensors inputs = differentiable(kept.inputs);
+  models::Tensors found;
+  for (at::Tensor& input : inputs) {
+    found.push_back(input.grad().defined() ? input.grad() : at::zeros_like(input.detach()));
+  }
+  if (layout_.device_of(op.stage - 1, op.replica) == device_) {
+    state.gradients[{op.stage - 1, op.micro}] = std::move(found);
+  } else {
+    state.outgoing[key] = std::move(found);
+  }
+}
+
+// Tags tell the boundary (by the stage after it), the replica, the micro-batch and the direction.
+comm::Route Executor::line(const Op& op) const {
+  const bool before = (op.kind == Kind::kSend) == op.gradient;  // the boundary before this stage
+  const int boundary = before ? op.stage : op.stage + 1;
+  const int place = (boundary * layout_.replicas + op.replica) * layout_.micro_batches + op.micro;
+  return {*pipe_, op.peer, (place * 2 + (op.gradient ? 1 : 0)) * comm::kTags,
+          core::cat(op.gradient ? "gradients" : "activations", " of micro-batch ", op.micro,
+                    " at stage ", op.stage, ", batch ", batches_)};
+}
+
+void Executor::expect(State& state, const pipeline::OpList& ops, size_t from) {
+  constexpr int kAhead = 2;
+  int found = 0;
+  for (size_t i = from; i < ops.size() && found < kAhead; ++i) {
+    if (ops[i].kind != Kind::kReceive) continue;
+    ++found;
+    if (state.expected.contains(&ops[i])) continue;
+    const comm::Route from_peer = line(ops[i]);
+    const auto known = specs_.find({state.phase, from_peer.tag});
+    if (known == specs_.end()) return;  // its form is still to come, with the first message
+    state.expected.emplace(&ops[i],
+                           comm::PendingReceive(from_peer, known->second, state.session.device));
+  }
+}
+
+void Executor::send(State& state, const Op& op) {
+  const Key key{op.stage, op.micro};
+  models::Tensors tensors;
+  if (op.gradient) {
+    tensors = std::move(state.outgoing.at(key));
+    state.outgoing.erase(key);
+  } else {
+    Kept& kept = state.kept.at(key);
+    tensors = kept.outputs;
+    if (recompute_) kept.outputs.clear();
+    if (!state.exact()) state.kept.erase(key);
+  }
+  const comm::Route to_peer = line(op);
+  const comm::TensorSpecs specs = comm::specs_of(tensors);
+  const auto known = specs_.find({state.phase, to_peer.tag});
+  if (known == specs_.end()) {
+    comm::send_specs(to_peer, specs, sent_.back());
+    if (state.fixed) specs_[{state.phase, to_peer.tag}] = specs;
+  } else if (known->second != specs) {
+    throw Error(core::cat(to_peer.doing, ": their shapes are not those of the batches before"));
+  }
+  comm::send_tensors(to_peer, tensors, sent_.back());
+}
+
+void Executor::receive(State& state, const Op& op) {
+  const Key key{op.stage, op.micro};
+  auto expected = state.expected.find(&op);
+  if (expected == state.expected.end()) {
+    const comm::Route from_peer = line(op);
+    const comm::TensorSpecs specs = comm::receive_specs(from_peer);
+    if (state.fixed) specs_[{state.phase, from_peer.tag}] = specs;
+    expected =
+        state.expected.emplace(&op, comm::PendingReceive(from_peer, specs, state.session.device))
+            .first;
+  }
+  models::Tensors tensors = expected->second.take(state.exact() && !op.gradient);
+  state.expected.erase(expected);
+  (op.gradient ? state.gradients : state.arrived)[key] = std::move(tensors);
+}
+
+}  // namespace adagp::parallel

@@ -1,0 +1,37 @@
+#pragma once
+// When each op of a pipeline really ran, for people (a trace that chrome://tracing and Perfetto
+// show) and for the comparison with the simulator.
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "adagp/sim/pipeline/op.h"
+
+namespace adagp::parallel {
+
+class Trace {
+ public:
+  // Of one device; nothing is kept when `file` is empty.
+  Trace(std::string file, int device) : file_(std::move(file)), device_(device) {}
+  ~Trace();  // writes
+  Trace(const Trace&) = delete;
+  Trace& operator=(const Trace&) = delete;
+
+  bool on() const { return !file_.empty(); }
+  void add(const pipeline::Op& op, schedule::Phase phase, int64_t batch, double begin, double end);
+  static double now();  // seconds, of one clock for all processes of a machine
+
+ private:
+  struct Event {
+    pipeline::Op op;
+    schedule::Phase phase;
+    int64_t batch;
+    double begin, end;
+  };
+  std::string file_;
+  int device_;
+  std::vector<Event> events_;
+};
+
+}  // namespace adagp::parallel
