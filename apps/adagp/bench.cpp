@@ -160,7 +160,8 @@ void add_bench(CLI::App& app, Action& action) {
   arguments->flags.declare(*command, false);
   command
       ->add_option("--input", arguments->input,
-                   "cifar (default), imagenet or HxW; for sentences tokens:SRC,TGT (default: "
+                   "Input of the network: cifar (default), imagenet or HxW; for sentences "
+                   "tokens:SRC,TGT (default: "
                    "the average of synthetic-translation)")
       ->type_name("");
   add_number(*command, "--repeats", arguments->repeats, "Timed steps of each kind", 1, 1'000'000)

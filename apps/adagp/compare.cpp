@@ -111,7 +111,7 @@ void add_compare(CLI::App& app, Action& action) {
   arguments->flags.declare(*command, true);
   auto* methods =
       command->add_option("--methods", arguments->options.methods,
-                          "Comma-separated (adagp list methods); with --budget also "
+                          "Methods, comma-separated (adagp list methods); with --budget also "
                           "\"progressive@20/24\" and \"stored-loss[stored_loss.power=0.5]@22\"");
   methods->type_name("")->default_str(core::join(arguments->options.methods, ",") +
                                       "; with --budget bp,progressive,stored-loss,adagp");

@@ -32,7 +32,7 @@ void add_common(CLI::App& command, DataFlags& flags) {
   const std::string names = core::join(core::names_of(data::registry()), ", ");
   auto& c = flags.config;
   command.add_option("--data", c.name, "Data set: " + names)->capture_default_str();
-  command.add_option("--data-dir", c.dir, "Its folder or file (not for synthetic)");
+  command.add_option("--data-dir", c.dir, "Folder or file of the data set (not for synthetic)");
   add_number(command, "--limit", c.limit, "At most this many training images, spread over classes",
              0);
   add_number(command, "--test-limit", c.test_limit, "At most this many test images", 0);
@@ -45,8 +45,10 @@ void add_common(CLI::App& command, DataFlags& flags) {
   };
   number("--train", c.synthetic_train, "Training images", 1);
   number("--test", c.synthetic_test, "Test images", 1);
-  number("--seed", c.synthetic_seed, "Which world", 0, std::numeric_limits<int64_t>::max());
-  add_number(*synthetic, "--noise", c.synthetic_noise, "Difficulty, 0 = clean", 0, data::kMostNoise)
+  number("--seed", c.synthetic_seed, "Seed of the generated images", 0,
+         std::numeric_limits<int64_t>::max());
+  add_number(*synthetic, "--noise", c.synthetic_noise, "Noise in the generated images; 0 = none", 0,
+             data::kMostNoise)
       ->capture_default_str();
 }
 

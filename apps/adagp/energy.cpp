@@ -56,29 +56,33 @@ void add_energy(CLI::App& app, Action& action) {
     return command->add_option(flag, value, about)->capture_default_str();
   };
   text("--model", options.simulation.models, "Networks, or 'paper' for the paper's 13");
-  text("--input", options.simulation.inputs, "imagenet, cifar, ...");
-  text("--design", options.design, "low, efficient or max");
-  text("--buffer", options.buffers, "Bytes: a list or a range, 512 to 2097152")
+  text("--input", options.simulation.inputs, "Input of the networks: imagenet, cifar, ...");
+  text("--design", options.design, "Design: low, efficient or max");
+  text("--buffer", options.buffers, "Bytes of the buffer: a list or a range, 512 to 2097152")
       ->type_name("NUMBERS");
-  text("--dram", options.dram, "pJ per bit: a list or a range of whole numbers")
+  text("--dram", options.dram, "DRAM energy in pJ per bit: a list or a range of whole numbers")
       ->type_name("NUMBERS");
-  text("--value", options.value, "memory (buffer and DRAM accesses, as in Fig. 21) or total");
-  add_number(*command, "--target", options.target, "Per cent that are claimed", 0, 100)
+  text("--value", options.value,
+       "Energy that counts: memory (buffer and DRAM accesses, as in Fig. 21) or total");
+  add_number(*command, "--target", options.target, "Claimed saving in per cent", 0, 100)
       ->capture_default_str();
   command->add_flag("--fixed-buffer-energy", options.fixed_buffer_energy,
                     "An access costs what the accelerator says, whatever the buffer's size "
                     "(default: CACTI's energy for the size)");
   text("--accelerator", options.simulation.accelerators, "Preset or TOML file");
   command->add_option("--array", options.simulation.arrays, "Array, as 12x15");
-  command->add_option("--dataflow", options.simulation.dataflows, "ws, is, os, rs, in-place");
+  command->add_option("--dataflow", options.simulation.dataflows,
+                      "Dataflows: ws, is, os, rs, in-place");
   command->add_option("--set", options.simulation.settings,
                       "key=value of the accelerator (docs/accelerators.md); repeatable");
   command->add_option("--batch", options.simulation.batches, "Batch size (default 128)")
       ->type_name("NUMBERS");
   command->add_flag("--vector-passes", args->vector_passes,
                     "Count norms, activations and updates too; the paper counts products");
-  text("--schedule", options.simulation.schedule, "auto, paper, bp or stretches");
-  add_number(*command, "--epochs", options.simulation.epochs, "Epochs", 1, study::kMostEpochs)
+  text("--schedule", options.simulation.schedule,
+       "BP and GP batches: auto, paper, bp or stretches");
+  add_number(*command, "--epochs", options.simulation.epochs, "Epochs of training", 1,
+             study::kMostEpochs)
       ->capture_default_str();
   add_number(*command, "--examples", options.simulation.examples,
              "Examples of an epoch (default: the data set's)", 1, study::kMostExamples);

@@ -44,7 +44,7 @@ void add_eval(CLI::App& app, Action& action) {
       ->required()
       ->type_name("RUN|FILE");
   arguments->flags.declare(*command, false);
-  command->add_option("--split", arguments->split, "test or train")
+  command->add_option("--split", arguments->split, "Examples to evaluate on: test or train")
       ->check(CLI::IsMember({"test", "train"}));
   command->add_option("--logits", arguments->logits, "Write the logits in the data's order")
       ->type_name("FILE");

@@ -52,7 +52,8 @@ void add_export(CLI::App& app, Action& action) {
   command->add_option("-o,--output", arguments->output, "File to write")
       ->required()
       ->type_name("FILE");
-  command->add_flag("--best", arguments->best, "Those of the best evaluation instead of the last");
+  command->add_flag("--best", arguments->best,
+                    "Weights of the best evaluation instead of the last");
   command->add_flag("--json", arguments->json, "Print as JSON");
   command->callback(
       [arguments, &action] { action = [arguments] { return run_export(*arguments); }; });

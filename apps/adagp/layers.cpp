@@ -145,8 +145,9 @@ void add_layers(CLI::App& app, Action& action) {
           ->excludes(model)
           ->type_name("FILE");
   command
-      ->add_option("--input", args->input,
-                   "imagenet, cifar, HxW or tokens:SRC,TGT (default: as published)")
+      ->add_option(
+          "--input", args->input,
+          "Input of the network: imagenet, cifar, HxW or tokens:SRC,TGT (default: as published)")
       ->excludes(pt2);
   add_number(*command, "--classes", args->classes,
              "Classes (default: 1000, in cifar form 10, detection 80)", 1)
@@ -155,7 +156,8 @@ void add_layers(CLI::App& app, Action& action) {
       ->excludes(pt2);
   command
       ->add_option("--form", args->form,
-                   "imagenet or cifar (default: cifar up to 32x32 pixels, else imagenet)")
+                   "Form of the network: imagenet or cifar (default: cifar up to 32x32 pixels, "
+                   "else imagenet)")
       ->excludes(pt2);
   add_number(*command, "--batch", args->batch,
              "Examples in the exported input (default: its first size)", 1)

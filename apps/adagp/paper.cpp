@@ -81,7 +81,7 @@ void add_paper(CLI::App& app, Action& action) {
   command->add_option("--model", args->systems.models, "--systems: networks")
       ->capture_default_str()
       ->needs(systems);
-  command->add_option("--input", args->systems.input, "--systems: their input")
+  command->add_option("--input", args->systems.input, "--systems: input of the networks")
       ->capture_default_str()
       ->needs(systems);
   command->add_flag("--json", args->json, "JSON");

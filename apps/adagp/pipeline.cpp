@@ -43,17 +43,21 @@ void add_shape(CLI::App& command, PipelineArgs& args) {
   study::PipelineOptions& options = args.options;
   command
       .add_option("--schedule", options.schedules,
-                  "gpipe, dapple, chimera, zero-bubble, interleaved, decoupled, or 'all'")
+                  "Order of the work: gpipe, dapple, chimera, zero-bubble, interleaved, decoupled, "
+                  "or 'all'")
       ->capture_default_str();
   command.add_option("--stages", options.stages, "Devices (default 4)")->type_name("NUMBERS");
-  command.add_option("--micro-batches", options.micro_batches, "Of a batch (default 4)")
+  command
+      .add_option("--micro-batches", options.micro_batches, "Micro-batches of a batch (default 4)")
       ->type_name("NUMBERS");
   add_number(command, "--chunks", options.chunks,
              "Stages per device of 'interleaved' (default 2), which share --fw and --bw", 1);
-  command.add_option("--phases", options.phases, "bp, gp, gp-bp, or counts as in gp*4-bp")
+  command
+      .add_option("--phases", options.phases,
+                  "Phases of the batches: bp, gp, gp-bp, or counts as in gp*4-bp")
       ->capture_default_str();
   add_number(command, "--batches", options.batches,
-             "So many, the phases over and over (default: the phases once)", 1);
+             "Number of batches; the phases repeat (default: the phases once)", 1);
   command.add_flag("--batch-by-batch", args.batch_by_batch,
                    "Chimera: no device starts a batch before it has finished the one before");
   command.add_flag("--sweep", options.sweep,
@@ -65,23 +69,25 @@ void add_costs(CLI::App& command, PipelineArgs& args) {
   const auto cost = [&](const char* name, auto& value, const char* about) {
     return add_number(command, name, value, about, 0, study::kMostPipelineCost);
   };
-  cost("--fw", options.forward, "A stage's forward pass of a micro-batch")->capture_default_str();
-  cost("--bw", options.backward, "Its backward pass")->capture_default_str();
+  cost("--fw", options.forward, "Time of a stage's forward pass of a micro-batch")
+      ->capture_default_str();
+  cost("--bw", options.backward, "Time of a stage's backward pass of a micro-batch")
+      ->capture_default_str();
   cost("--predictor", options.rest.predict_update,
-       "A stage's prediction and update, once a GP batch");
+       "Time of a stage's prediction and update, once in a GP batch");
   cost("--summary", options.rest.summary,
-       "What a GP batch adds to the forward pass of each micro-batch");
-  cost("--optimizer", options.rest.optimizer, "A stage's update, once a BP batch");
+       "Time that a GP batch adds to the forward pass of each micro-batch");
+  cost("--optimizer", options.rest.optimizer, "Time of a stage's update, once in a BP batch");
   cost("--predictor-step", options.rest.predictor_step,
-       "A stage's step of the predictor, once a BP batch; plain BP has none");
-  cost("--latency", options.latency, "Of a message");
+       "Time of a stage's predictor training, once in a BP batch; plain BP has none");
+  cost("--latency", options.latency, "Time of a message between two devices, without its bytes");
   cost("--bandwidth", options.bandwidth,
        "Bytes per unit of time between two devices (default: no limit)");
-  cost("--bytes", options.rest.output_bytes, "A micro-batch's between two stages");
+  cost("--bytes", options.rest.output_bytes, "Bytes of a micro-batch between two stages");
   cost("--weight-bytes", options.rest.weight_bytes,
-       "Gradients of a stage, which copies and Chimera's replicas exchange in BP");
+       "Bytes of a stage's gradients, which copies and Chimera's replicas exchange in BP batches");
   cost("--summary-bytes", options.rest.summary_bytes,
-       "Summaries of a stage, which they exchange in GP");
+       "Bytes of a stage's summaries, which copies and Chimera's replicas exchange in GP batches");
   command.add_option("--costs", options.costs_file,
                      "Costs of layers or stages (CSV or JSON) instead: docs/multidevice.md");
   add_number(command, "--memory", args.memory,
@@ -93,11 +99,12 @@ void add_copies(CLI::App& command, study::PipelineOptions& options) {
     return add_number(command, name, value, about, 0, study::kMostPipelineCost);
   };
   command
-      .add_option("--copies", options.copies,
-                  "Of the pipeline, which train on different examples (data parallel; default 1)")
+      .add_option(
+          "--copies", options.copies,
+          "Copies of the pipeline, which train on different examples (data parallel; default 1)")
       ->type_name("NUMBERS");
   cost("--copy-latency", options.copy_latency,
-       "Of a message between two copies (default: --latency)");
+       "Time of a message between two copies (default: --latency)");
   cost("--copy-bandwidth", options.copy_bandwidth,
        "Bytes per unit of time from each device to the next copy (default: --bandwidth)");
   command
@@ -113,12 +120,15 @@ void add_copies(CLI::App& command, study::PipelineOptions& options) {
 
 void add_accelerator(CLI::App& command, study::PipelineOptions& options) {
   study::Options& machine = options.accelerator;
-  command.add_option("--model", machine.models, "Cycles of a network on accelerators instead");
-  command.add_option("--table", machine.table, "The same of a layer table (CSV)");
+  command.add_option("--model", machine.models,
+                     "Network (adagp list models): costs are its cycles on accelerators");
+  command.add_option("--table", machine.table, "Layer table (CSV) instead of --model");
   command
-      .add_option("--pt2", machine.pt2, "The same of a network saved by Python's torch.export.save")
+      .add_option("--pt2", machine.pt2,
+                  "Network saved by Python's torch.export.save, instead of --model")
       ->type_name("FILE");
-  command.add_option("--input", machine.inputs, "imagenet, cifar, ...")->capture_default_str();
+  command.add_option("--input", machine.inputs, "Input of the network: imagenet, cifar, ...")
+      ->capture_default_str();
   command
       .add_option("--batch", machine.batches,
                   "Batch size of a copy, of all its micro-batches (default 128)")
@@ -130,8 +140,8 @@ void add_accelerator(CLI::App& command, study::PipelineOptions& options) {
   command.add_flag("--products-only", machine.products_only, "Leave out vector passes");
   command.add_flag("--free-predictor", options.free_predictor,
                    "Leave out the cycles of predictor and updates");
-  add_number(command, "--examples", machine.examples, "Of an epoch (default: the data set's)", 1,
-             study::kMostExamples);
+  add_number(command, "--examples", machine.examples,
+             "Examples of an epoch (default: the data set's)", 1, study::kMostExamples);
 }
 
 }  // namespace
@@ -148,7 +158,9 @@ void add_pipeline(CLI::App& app, Action& action) {
       ->add_option("--training", args->options.training,
                    "Schedule of the run whose speed-up is told: auto, paper or stretches")
       ->capture_default_str();
-  add_number(*command, "--epochs", args->options.epochs, "Of that run", 1)->capture_default_str();
+  add_number(*command, "--epochs", args->options.epochs, "Epochs of the run whose speed-up is told",
+             1)
+      ->capture_default_str();
   add_number(*command, "--batches-per-epoch", args->options.batches_per_epoch,
              "Of that run (default: the data set's, or 1000)", 1);
   command->add_flag("--gantt", args->gantt,

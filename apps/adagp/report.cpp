@@ -99,7 +99,7 @@ void add_report(CLI::App& app, Action& action) {
                    "--json'")
       ->required()
       ->type_name("DIR...");
-  command->add_option("-o,--output", args->output, "The file")
+  command->add_option("-o,--output", args->output, "File to write")
       ->type_name("FILE")
       ->capture_default_str();
   command->add_option("--title", args->title, "Heading of the page")
@@ -107,7 +107,7 @@ void add_report(CLI::App& app, Action& action) {
       ->capture_default_str();
   auto* follow =
       command->add_flag("--follow", args->follow,
-                        "Write it again while runs go on; the open page loads itself again");
+                        "Write the page again while runs go on; the open page loads itself again");
   add_number(*command, "--every", args->every, "With --follow: seconds between two looks", 1, 86400)
       ->needs(follow)
       ->capture_default_str();

@@ -122,13 +122,13 @@ void add_reproduce(CLI::App& app, Action& action) {
       app.add_subcommand("reproduce", "Train what was published, and print both side by side");
   command
       ->add_option("target", arguments->target,
-                   "paper-table1, paper-figures, term-project or review")
+                   "What to reproduce: paper-table1, paper-figures, term-project or review")
       ->required()
       ->type_name("");
   arguments->flags.declare(*command, false);
   command
       ->add_option("--networks", arguments->options.networks,
-                   "Comma-separated; by default the target's")
+                   "Networks, comma-separated (default: the target's)")
       ->type_name("");
   command->add_flag("--quick", arguments->options.quick, "Few networks, few epochs, one seed");
   arguments->list.declare_budget(*command);

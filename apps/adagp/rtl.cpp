@@ -162,11 +162,12 @@ void add_network(CLI::App& command, RtlArgs& args) {
   options.accelerators = "rtl-180";
   options.inputs = "cifar";
   command.add_option("--model", options.models, "Network (see 'adagp list models')");
-  command.add_option("--input", options.inputs, "imagenet, cifar, cifar100, ...")
+  command
+      .add_option("--input", options.inputs, "Input of the network: imagenet, cifar, cifar100, ...")
       ->capture_default_str();
   command.add_option("--table", options.table, "A layer table (CSV) instead of a model");
   command.add_option("--batch", options.batches, "Batch size (default: 1)")->type_name("NUMBERS");
-  command.add_option("--design", args.design, "baseline, low, efficient or max")
+  command.add_option("--design", args.design, "Design: baseline, low, efficient or max")
       ->capture_default_str();
   command.add_option("--array", options.arrays, "Array size (default: the accelerator's, 12x15)");
   command
@@ -188,7 +189,8 @@ void add_rtl(CLI::App& app, Action& action) {
   CLI::App* program =
       command->add_subcommand("program", "A network's training step as descriptors");
   add_network(*program, *args);
-  program->add_option("--format", args->format, "fixed or bf16")->capture_default_str();
+  program->add_option("--format", args->format, "Number format: fixed or bf16")
+      ->capture_default_str();
   add_number(*program, "--batches", args->batches, "Batches to run", 1)->capture_default_str();
   add_number(*program, "--warm", args->warm, "Batches of warm-up among them", 0)
       ->capture_default_str();

@@ -88,7 +88,8 @@ void add_scalesim(CLI::App& app, Action& action) {
   command->add_option("-t", args->topology, "Topology (.csv); default: the configuration's");
   command->add_option("-l", args->layout, "Layout, accepted and not modelled");
   command->add_option("-p", args->folder, "Folder of the reports")->capture_default_str();
-  command->add_option("-i", args->kind, "conv or gemm")->capture_default_str();
+  command->add_option("-i", args->kind, "Kind of the topology: conv or gemm")
+      ->capture_default_str();
   command->add_option("-s", args->traces, "Traces, accepted and not written");
   command->add_flag("--json", args->json, "JSON instead of the table; the reports are written too");
   command->callback([args, &action] { action = [args] { return run_scalesim(*args); }; });

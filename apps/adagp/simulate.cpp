@@ -169,7 +169,9 @@ int run_simulate(const SimulateArgs& args) {
 
 void add_inputs(CLI::App& command, study::Options& options) {
   command.add_option("--model", options.models, "Networks, or 'all' (see 'adagp list models')");
-  command.add_option("--input", options.inputs, "imagenet, cifar, cifar100, ...")
+  command
+      .add_option("--input", options.inputs,
+                  "Input of the networks: imagenet, cifar, cifar100, ...")
       ->capture_default_str();
   command.add_option("--table", options.table, "A layer table (CSV) instead of a model");
   command
@@ -177,7 +179,8 @@ void add_inputs(CLI::App& command, study::Options& options) {
                   "A network saved by Python's torch.export.save instead of a model")
       ->type_name("FILE");
   command.add_option("--topology", options.topology, "A SCALE-Sim topology instead of a model");
-  command.add_option("--topology-kind", options.topology_kind, "conv or gemm")
+  command
+      .add_option("--topology-kind", options.topology_kind, "Kind of the topology: conv or gemm")
       ->capture_default_str();
   command.add_option("--batch", options.batches, "Batch sizes (default: 128, for inference 1)")
       ->type_name("NUMBERS");
@@ -189,7 +192,8 @@ CLI::Option* add_machine(CLI::App& command, study::Options& options) {
       command.add_option("--accelerator", options.accelerators, "Presets or TOML files")
           ->capture_default_str();
   command.add_option("--array", options.arrays, "Array sizes, as 12x15 or 8..64:8x8..64:8");
-  command.add_option("--dataflow", options.dataflows, "ws, is, os, rs, in-place, or 'all'");
+  command.add_option("--dataflow", options.dataflows,
+                     "Dataflows: ws, is, os, rs, in-place, or 'all'");
   command.add_option("--set", options.settings,
                      "key=value of the accelerator (docs/accelerators.md); repeatable");
   command.add_flag("--products-only", options.products_only,
@@ -209,22 +213,28 @@ void add_other_machine(CLI::App& command, study::MachineOptions& machine) {
 }
 
 void add_training(CLI::App& command, study::Options& options) {
-  command.add_option("--designs", options.designs, "baseline, low, efficient, max, or 'all'")
+  command
+      .add_option("--designs", options.designs,
+                  "Designs of ADA-GP: baseline, low, efficient, max, or 'all'")
       ->capture_default_str();
-  add_number(command, "--epochs", options.epochs, "Epochs", 1, study::kMostEpochs)
+  add_number(command, "--epochs", options.epochs, "Epochs of training", 1, study::kMostEpochs)
       ->capture_default_str();
   add_number(command, "--examples", options.examples,
              "Examples of an epoch (default: the data set's)", 1, study::kMostExamples);
-  command.add_option("--schedule", options.schedule, "auto, paper, bp or stretches")
+  command
+      .add_option("--schedule", options.schedule, "BP and GP batches: auto, paper, bp or stretches")
       ->capture_default_str();
-  command.add_option("--predictor", options.predictor_kind, "shared or remap")
+  command.add_option("--predictor", options.predictor_kind, "Predictor: shared or remap")
       ->capture_default_str();
   const auto numbers = [&](const char* name, std::string& value, const char* about) {
     command.add_option(name, value, about)->type_name("NUMBERS");
   };
-  numbers("--predictor-channels", options.predictor_channels, "Channels (default 16)");
-  numbers("--predictor-pooled", options.predictor_pooled, "Pooled side (default 4)");
-  numbers("--predictor-summary", options.predictor_summary, "Input side (default 8)");
+  numbers("--predictor-channels", options.predictor_channels,
+          "Channels of the predictor (default 16)");
+  numbers("--predictor-pooled", options.predictor_pooled,
+          "Side of the predictor's map before its last layer (default 4)");
+  numbers("--predictor-summary", options.predictor_summary,
+          "Side of the predictor's input (default 8)");
 }
 
 }  // namespace

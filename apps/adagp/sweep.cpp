@@ -98,14 +98,14 @@ void add_sweep(CLI::App& app, Action& action) {
   const auto option = [&](const std::string& name, auto& target, const std::string& about) {
     return command->add_option(name, target, about)->type_name("");
   };
-  option("--method", arguments->method, "One of adagp list methods");
+  option("--method", arguments->method, "Method (adagp list methods)");
   option("--over", arguments->over,
          "Keys and values: \"schedule=10ep bp, 1:1;paper|predictor.channels=8..32*2|"
          "optim.lr=0.05,0.1\"");
   option("--study", arguments->study, "A named set of points: schedules");
   auto* grid = command->add_flag("--grid", arguments->grid, "All combinations (the default)");
   add_number(*command, "--random", arguments->random,
-             "So many of the combinations, drawn by --seed", 1, 10000)
+             "Number of combinations, drawn at random by --seed", 1, 10000)
       ->excludes(grid);
   option("--pareto", arguments->axes,
          "Axes of the front, as acc,seconds (also cost, speedup); after the first seed only the "

@@ -83,7 +83,7 @@ void add_train(CLI::App& app, Action& action) {
   arguments->flags.declare(*command, true);
   command
       ->add_option("--method", arguments->method,
-                   "One of adagp list methods, or a step and a rule: progressive+stored-loss")
+                   "Method (adagp list methods), or a step and a rule: progressive+stored-loss")
       ->type_name("");
   command->add_option("-o,--output", arguments->output, "Run folder; the same command resumes it")
       ->type_name("DIR")

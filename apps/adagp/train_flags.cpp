@@ -33,16 +33,18 @@ void TrainFlags::declare(CLI::App& command, bool with_recipe) {
   flag(command, "--data-dir", "data.dir", "Folder or file of the data set");
   flag(command, "--epochs", "epochs", "Passes over the training data");
   flag(command, "--batch", "batch", "Images per batch");
-  flag(command, "--device", "device", "auto, cpu, cuda, cuda:N");
+  flag(command, "--device", "device", "Device: auto, cpu, cuda or cuda:N");
   flag(command, "--threads", "threads", "CPU threads; 0 = all");
-  flag(command, "--precision", "precision", "fp32, bf16 on a GPU, or fast: block floating point");
-  flag(command, "--seed", "seed", "Of everything random");
-  flag(command, "--schedule", "schedule", "auto, paper, bp or \"10ep bp, 4ep 4:1, 1:1\"");
+  flag(command, "--precision", "precision",
+       "Number format: fp32, bf16 (GPU) or fast (block floating point)");
+  flag(command, "--seed", "seed", "Seed of everything random");
+  flag(command, "--schedule", "schedule",
+       "BP and GP batches: auto, paper, bp or \"10ep bp, 4ep 4:1, 1:1\"");
   flag(command, "--weights", "weights", "Start from this safetensors file");
   for (const char* name : {"--epochs", "--batch", "--threads", "--seed"}) {
     command.get_option(name)->type_name("NUMBER");
   }
-  command.add_flag("--deterministic", deterministic_, "Equal bits on a GPU too, slower");
+  command.add_flag("--deterministic", deterministic_, "Equal bits also on a GPU; slower");
   command.add_option("--set", sets_, "Any key of docs/configuration.md, as key=value; repeatable")
       ->type_name("KEY=VALUE")
       ->allow_extra_args(false);

@@ -193,10 +193,18 @@ def depthwise_table(depthwise):
     return table(["input / stride", "layers", "product", "limit us", "cuDNN us", "own us"], rows)
 
 
-def page(run):
+def raw_numbers(run):
+    """The text of the file beside the page: all that was measured, as JSON."""
+    more = {key: run[key] for key in ("roofline", "depthwise") if run.get(key)}
+    numbers = {"adagp": run["adagp"], "pytorch": run.get("pytorch") or {}, **more}
+    return json.dumps(numbers, indent=1) + "\n"
+
+
+def page(run, raw_name):
     """`run`: date, device, batch, input, command, versions {name: text}, adagp {model: JSON of
     `adagp bench`, or {"error": text}}, pytorch (JSON of pytorch_bench.py, or {}), and perhaps
-    roofline and depthwise (JSON of `adagp bench --roofline` and `--depthwise`)."""
+    roofline and depthwise (JSON of `adagp bench --roofline` and `--depthwise`).
+    `raw_name`: the file beside the page that has raw_numbers()."""
     measured = {m: ours for m, ours in run["adagp"].items() if "error" not in ours}
     failed = {m: ours["error"] for m, ours in run["adagp"].items() if "error" in ours}
     pytorch = run.get("pytorch") or {}
@@ -223,7 +231,5 @@ def page(run):
     if run.get("depthwise"):
         parts += [f"## Depthwise convolutions of {run['depthwise'].get('model', '?')}",
                   depthwise_table(run["depthwise"])]
-    more = {key: run[key] for key in ("roofline", "depthwise") if run.get(key)}
-    raw = json.dumps({"adagp": run["adagp"], "pytorch": pytorch, **more}, indent=1)
-    parts += ["## Raw numbers", f"```json\n{raw}\n```"]
+    parts += ["## Raw numbers", f"All measurements as JSON: [{raw_name}]({raw_name})."]
     return "\n\n".join(parts) + "\n"

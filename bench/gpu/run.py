@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Measures adagp and PyTorch on this machine's GPU and writes docs/results/<date>-<device>.md
-(<date>-<device>-imagenet-b<batch>.md with --input=imagenet).
+(<date>-<device>-imagenet-b<batch>.md with --input=imagenet), and beside this page a .json file of the
+same name with all measurements.
 
 The raw JSON goes to --raw, and the page is written again after every part: a run cut short leaves
 what it had, and --resume measures what is missing or failed, with the same settings and program.
@@ -137,15 +138,17 @@ def write_page(args):
         pytorch["results"] = raw.of_this_kind(args, pytorch["results"])
     device = (about.get("device") or pytorch.get("gpu")
               or next((o["device"] for o in ours.values() if o.get("device")), "unknown device"))
-    text = report.page({"date": about.get("date", ""), "device": device, "batch": args.batch,
-                        "input": args.input, "command": args.command,
-                        "versions": about.get("versions", {}), "adagp": ours, "pytorch": pytorch,
-                        **{part: raw.usable(raw.load(args.raw / f"{part}.json"))
-                           for part in ("roofline", "depthwise")}})
+    run = {"date": about.get("date", ""), "device": device, "batch": args.batch,
+           "input": args.input, "command": args.command, "versions": about.get("versions", {}),
+           "adagp": ours, "pytorch": pytorch,
+           **{part: raw.usable(raw.load(args.raw / f"{part}.json"))
+              for part in ("roofline", "depthwise")}}
     apart = "" if args.input == "cifar" else f"-{args.input}-b{args.batch}"
     page = page_path(args.results, f"{about.get('date', 'undated')}-{report.slug(device)}{apart}")
     page.parent.mkdir(parents=True, exist_ok=True)
-    page.write_text(text, encoding="utf-8")
+    numbers = page.with_suffix(".json")
+    numbers.write_text(report.raw_numbers(run), encoding="utf-8")
+    page.write_text(report.page(run, numbers.name), encoding="utf-8")
     return page, [model for model, result in ours.items() if "error" in result]
 
 

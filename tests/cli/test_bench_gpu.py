@@ -34,6 +34,10 @@ def a_run(**changes):
             "adagp": {"vgg13_bn": OURS}, "pytorch": PYTORCH, **changes}
 
 
+def page_of(measured):
+    return report.page(measured, "day.json")
+
+
 def row(text, name):
     """The cells of the first row that begins with `name`."""
     line = next(line for line in text.splitlines() if line.startswith(f"| {name} |"))
@@ -41,7 +45,7 @@ def row(text, name):
 
 
 def test_targets_are_judged_each_in_its_direction():
-    text = report.page(a_run())
+    text = page_of(a_run())
     assert row(text, "GP step / forward") == ["1.100 (<= 1.12: met)"]
     assert row(text, "BP with predictor training / BP") == ["1.100 (<= 1.08: MISSED)"]
     # 3.0 / 2.5: the fastest mode at this batch, not the first and not another batch's.
@@ -54,13 +58,13 @@ def test_targets_are_judged_each_in_its_direction():
 
 @pytest.mark.parametrize("changes", [{"batch": 64}, {"input": "imagenet"}])
 def test_targets_hold_for_their_batch_and_input_alone(changes):
-    text = report.page(a_run(**changes))
+    text = page_of(a_run(**changes))
     assert "met)" not in text and "MISSED" not in text
     assert row(text, "GP step / forward") == ["1.100"]
 
 
 def test_another_network_has_no_target():
-    text = report.page(a_run(adagp={"vgg16_bn": OURS}))
+    text = page_of(a_run(adagp={"vgg16_bn": OURS}))
     assert row(text, "GP step / forward") == ["1.100"]
     assert row(text, "BP, ms") == ["3.000"]
     assert row(text, "our BP / best PyTorch BP") == ["-"]
@@ -77,28 +81,28 @@ DEPTHWISE = {"model": "mobilenet_v2", "products": [
 
 def test_a_second_column_of_a_network_has_its_targets():
     column = "mobilenet_v2 depthwise_kernels=false"
-    text = report.page(a_run(adagp={"mobilenet_v2": {**OURS, "bp_ms": 6.86}, column: OURS},
-                             roofline=ROOFLINE, depthwise=DEPTHWISE))
+    text = page_of(a_run(adagp={"mobilenet_v2": {**OURS, "bp_ms": 6.86}, column: OURS},
+                         roofline=ROOFLINE, depthwise=DEPTHWISE))
     assert row(text, "BP, ms") == ["6.860 (<= 3.50: MISSED)", "3.000 (<= 3.50: met)"]
     # The roofline is of the network as it is by default.
     assert row(text, "share of the roofline, BP") == ["0.750 (>= 0.50: met)", "-"]
 
 
 def test_roofline_and_depthwise_products_have_tables():
-    text = report.page(a_run(roofline=ROOFLINE, depthwise=DEPTHWISE))
+    text = page_of(a_run(roofline=ROOFLINE, depthwise=DEPTHWISE))
     roofline = row(text, "mobilenet_v2")
     assert roofline[:6] == ["bp", "1.500", "2.000", "0.75", "1.00 / 1.25", "-"]
     assert roofline[6] == "0.50 / -"
     assert row(text, "8x8x16 / 2") == ["3", "forward", "1.00", "10.00", "2.00"]
     sums = [line for line in text.splitlines() if line.startswith("| a whole step |")]
     assert "| all three | 4.0 | 40.0 | 10.0 |" in sums[-1]
-    raw = json.loads(text.partition("```json\n")[2].partition("```")[0])
+    raw = json.loads(report.raw_numbers(a_run(roofline=ROOFLINE, depthwise=DEPTHWISE)))
     assert raw["roofline"] == ROOFLINE and raw["depthwise"] == DEPTHWISE
 
 
 def test_missing_keys_leave_holes_and_ratios_come_from_their_parts():
     ours = {"fw_ms": 2.0, "gp_ms": 2.5, "spread": None, "peak_mib": {"gp": 1.0}}
-    text = report.page(a_run(adagp={"resnet18": ours, "resnet50": {}}, pytorch={}))
+    text = page_of(a_run(adagp={"resnet18": ours, "resnet50": {}}, pytorch={}))
     assert row(text, "GP step / forward") == ["1.250 (<= 1.06: MISSED)", "-"]
     for name in ("BP with predictor training / BP", "our BP / best PyTorch BP",
                  "peak memory of GP / forward"):
@@ -108,15 +112,15 @@ def test_missing_keys_leave_holes_and_ratios_come_from_their_parts():
 
 def test_failures_are_shown():
     failed = {"error": "exit code 1: memory"}
-    text = report.page(a_run(adagp={"vgg13_bn": OURS, "resnet50": failed}))
+    text = page_of(a_run(adagp={"vgg13_bn": OURS, "resnet50": failed}))
     assert "`adagp bench` of resnet50 failed: exit code 1: memory" in text
     assert "failed: TimeoutError: a/b |" in text  # one line, and no cell of its own
 
 
-def test_raw_numbers_and_versions_are_in_the_page():
-    text = report.page(a_run())
-    raw = json.loads(text.partition("```json\n")[2].partition("```")[0])
-    assert raw == {"adagp": {"vgg13_bn": OURS}, "pytorch": PYTORCH}
+def test_the_page_has_the_versions_and_leads_to_the_raw_numbers():
+    text = page_of(a_run())
+    assert "[day.json](day.json)" in text and "```json" not in text
+    assert json.loads(report.raw_numbers(a_run())) == {"adagp": {"vgg13_bn": OURS}, "pytorch": PYTORCH}
     assert "| driver | 580 |" in text and "python3 bench/gpu/run.py" in text
 
 
@@ -141,9 +145,12 @@ esac
                "--results", str(tmp_path / "results"), "--commit", "abc"]
     done = subprocess.run([*command, "--only", "adagp"], capture_output=True, text=True)
     assert done.returncode == 1 and "out of memory" in done.stderr, done.stderr
-    (page,) = (tmp_path / "results").iterdir()
+    numbers, page = sorted((tmp_path / "results").iterdir())
     assert page.name.endswith("-nvidia-h200.md") and page.name[:2] == "20"
+    assert numbers == page.with_suffix(".json")
+    assert json.loads(numbers.read_text())["adagp"]["vgg13_bn"] == OURS
     text = page.read_text()
+    assert f"({numbers.name})" in text
     assert "1.100 (<= 1.12: met)" in text and "resnet50 failed: exit code 1: out of memory" in text
     assert "| adagp | adagp 9.9 |" in text and "| commit | abc |" in text
     assert "`make bench-gpu BENCH_ARGS='--models=vgg13_bn,resnet50 --only=adagp'`" in text
@@ -187,13 +194,13 @@ X
     assert measured("--resume")[:2] == (0, [])
     (tmp_path / "raw/adagp-vgg13_bn.json").write_text('{"fw_ms": 1.')  # cut short
     assert measured("--resume")[:2] == (0, ["vgg13_bn"])
-    (page,) = (tmp_path / "results").iterdir()
-    text = page.read_text()
+    files = {file: file.read_text() for file in (tmp_path / "results").iterdir()}
+    assert sorted(file.suffix for file in files) == [".json", ".md"]
     code, calls_made, error = measured("--resume", "--batch", "64")
     assert (code, calls_made) == (1, []) and "--resume: batch was 256 and is 64 now" in error
     code, calls_made, error = measured("--resume", "--commit", "abc")
     assert (code, calls_made) == (1, []) and "and is abc now" in error
-    assert [page] == list((tmp_path / "results").iterdir()) and page.read_text() == text
+    assert files == {file: file.read_text() for file in (tmp_path / "results").iterdir()}
 
 
 def test_a_failed_part_does_not_replace_what_was_measured(tmp_path, monkeypatch):
@@ -236,7 +243,7 @@ echo '{json.dumps(OURS)}'
 def test_an_edited_page_is_left_alone(tmp_path):
     made = run.page_path(tmp_path, "day")
     assert made == tmp_path / "day.md"
-    made.write_text(report.page(a_run()))
+    made.write_text(page_of(a_run()))
     assert run.page_path(tmp_path, "day") == made  # made again
     made.write_text("# By hand\n")
     assert run.page_path(tmp_path, "day") == tmp_path / "day-2.md"

@@ -102,7 +102,8 @@ const std::vector<Word>& words() {
        [](Spec& spec, const std::string& text) {
          spec.copy_bandwidth = number("copy-bandwidth", text, 1, 1e15);
        }},
-      {"copy-latency", "1e-4", "likewise: seconds of each message between copies",
+      {"copy-latency", "1e-4",
+       "for experiments, gloo alone: seconds of each message between copies",
        [](Spec& spec, const std::string& text) {
          spec.copy_latency = number("copy-latency", text, 1e-9, 10);
        }},
