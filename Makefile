@@ -98,7 +98,7 @@ fuzz: ## every fuzz target for FUZZ_SECONDS=30 each, or FUZZ_RUNS=n inputs
 	@scripts/setup.sh --sim --fuzz
 	$(call configure,fuzz,build/fuzz)
 	$(call ninja,build/fuzz,fuzz_targets)
-	@FUZZ_SECONDS=$(FUZZ_SECONDS) FUZZ_RUNS=$(FUZZ_RUNS) scripts/fuzz.sh build/fuzz
+	@FUZZ_SECONDS=$(FUZZ_SECONDS) FUZZ_RUNS=$(FUZZ_RUNS) tests/fuzz/run.sh build/fuzz
 
 test-sim: ## the tests of the torch-free parts, in build/sim-only
 	@scripts/setup.sh --full
@@ -110,10 +110,10 @@ test-report: ## the page of `adagp report` in Chromium, which it installs if nee
 	@scripts/setup.sh --sim
 	$(call configure,sim-only,build/sim-only)
 	$(call ninja,build/sim-only,adagp)
-	@scripts/test_report.sh build/sim-only/bin/adagp $(PYTEST_ARGS)
+	@tests/browser/run.sh build/sim-only/bin/adagp $(PYTEST_ARGS)
 
 test-rtl: ## the tests of the hardware in rtl/ with Verilator, which it installs if need be
-	@JOBS=$(JOBS) scripts/test_rtl.sh
+	@JOBS=$(JOBS) tests/rtl/run.sh
 
 nightly: ## tests that take hours (NIGHTLY="fuzz vgg13": some of them; scripts/nightly.sh lists them)
 	@scripts/nightly.sh $(NIGHTLY)
@@ -124,15 +124,15 @@ wheel: ## the Python package, dist/adagp-*.whl
 
 test-python: wheel ## the tests of the Python package, in an environment with the wheel (PYTEST_ARGS=-k plan)
 	@scripts/setup.sh --full
-	@scripts/test_python.sh $(PYTEST_ARGS)
+	@python/tests/run.sh $(PYTEST_ARGS)
 
 rtl-synth: ## what the RTL's four designs need on an FPGA and in standard cells (LIBERTY=file.lib, SYNTH_ARGS=...)
 	@scripts/setup.sh --sim --synth
-	@LIBERTY="$(LIBERTY)" COPY="$(COPY)" scripts/rtl_synth.sh $(SYNTH_ARGS)
+	@LIBERTY="$(LIBERTY)" COPY="$(COPY)" rtl/tools/synth.sh $(SYNTH_ARGS)
 
 docs: ## the documentation site, build/docs/site/index.html
 	@scripts/setup.sh --sim
-	@scripts/docs.sh
+	@docs/tools/build.sh
 
 sim-only: ## the torch-free parts alone, build/sim-only/bin/adagp
 	@scripts/setup.sh --sim

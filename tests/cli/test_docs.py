@@ -1,4 +1,4 @@
-"""The pages of the documentation site (scripts/docs_pages.py); `make docs` builds the site of them."""
+"""The pages of the documentation site (docs/tools/pages.py); `make docs` builds the site of them."""
 
 import re
 import subprocess
@@ -10,7 +10,7 @@ from harness import ROOT
 
 
 def pages(folder, root=ROOT):
-    return subprocess.run([sys.executable, ROOT / "scripts/docs_pages.py", folder, root], text=True,
+    return subprocess.run([sys.executable, ROOT / "docs/tools/pages.py", folder, root], text=True,
                           capture_output=True)
 
 

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Draws a block diagram of each hardware design: docs/img/hardware-{baseline,low,efficient,max}.svg.
 
-    scripts/draw_hardware.py            # into docs/img
-    scripts/draw_hardware.py FOLDER
-    scripts/draw_hardware.py --check    # do the files in docs/img equal what this script draws?
+    rtl/tools/draw_hardware.py            # into docs/img
+    rtl/tools/draw_hardware.py FOLDER
+    rtl/tools/draw_hardware.py --check    # do the files in docs/img equal what this script draws?
 
 Blocks that a design adds to the baseline, and blocks that do more in it, have other colours. Needs
 Python alone. A picture has a background of its own and a dark form, so it is readable on light and on
@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from xml.sax.saxutils import escape
 
-IMAGES = Path(__file__).resolve().parent.parent / "docs/img"
+IMAGES = Path(__file__).resolve().parents[2] / "docs/img"
 WIDTH = 900
 TITLE_SIZE, LINE_SIZE = 14, 12
 LETTER = 0.62  # mean width of a letter over its size in a wide font (DejaVu Sans)
@@ -236,7 +236,7 @@ def main():
             path.write_text(picture(design))
             print(f"draw_hardware: wrote {path}")
         elif not path.exists() or path.read_text() != picture(design):
-            sys.exit(f"draw_hardware: {path} is not what this script draws; run scripts/draw_hardware.py")
+            sys.exit(f"draw_hardware: {path} is not what this script draws; run rtl/tools/draw_hardware.py")
 
 
 if __name__ == "__main__":
