@@ -169,9 +169,9 @@ def blocks_of(design):
 def wires_of(design, b):
     unit_bottom = b["array"].bottom
     # A frame around memories: what ends at it reaches the ones it needs.
-    out = ['<rect class="frame" x="162" y="%d" width="708" height="90" rx="8"/>' % (BANKS - 10)]
+    out = [f'<rect class="frame" x="162" y="{BANKS - 10}" width="708" height="90" rx="8"/>']
     if design.array:
-        out.append('<rect class="newframe" x="462" y="%d" width="408" height="90" rx="8"/>' % (PREDICTOR - 8))
+        out.append(f'<rect class="newframe" x="462" y="{PREDICTOR - 8}" width="408" height="90" rx="8"/>')
     for name in ("array", "vector", "reorganisation"):
         middle = b[name].x + b[name].w // 2
         out += both_ways(330 if name == "array" else middle, unit_bottom, BANKS - 10)

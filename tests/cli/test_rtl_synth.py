@@ -196,6 +196,6 @@ def test_the_document_has_the_numbers_of_the_committed_run():
     assert len(compared) == len(places)
     for name, _, fixed, bf16, _ in compared:
         for number_format, cell in (("fixed", fixed), ("bf16", bf16)):
-            ours = [f"{float(found[number_format, *places[name], d]['percent_over_baseline']):+.1f}"
+            ours = [f"{float(found[(number_format, *places[name], d)]['percent_over_baseline']):+.1f}"
                     for d in ("low", "efficient", "max")]
             assert cell == " / ".join(ours), (name, number_format)
