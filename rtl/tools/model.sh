@@ -46,7 +46,7 @@ for number in "${each[@]}"; do
 done
 [[ -z $descriptor || ( $descriptor =~ ^[0-9]+$ && $descriptor -ge 2 && $descriptor -le 20 ) ]] ||
   fail "--descriptor-bits is 2 to 20"
-command -v verilator >/dev/null || fail "Verilator is missing: make test-rtl installs it"
+command -v verilator >/dev/null || fail "Verilator is missing: make test WHAT=rtl installs it"
 
 table() {
   awk -v k="$1" '/^\[/ {s = $0} s == "[address_bits]" && $1 == k {print $3}' "$root/rtl/machine.toml"

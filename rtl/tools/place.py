@@ -5,9 +5,10 @@
     rtl/tools/place.py [--array 4x5] [--pred-array 2x3] [--designs baseline,max] [--format fixed]
 
 Optional, and slow (minutes per design). The paper's FPGA and ours differ in everything: compare the
-designs with each other and with nothing else. Yosys comes from the distribution (make rtl-synth installs
-it). Pins are left out: the designs have more ports than a package has pins. Memories are cut down to
-`--address-bits` so that they fit. Results: place.csv in the output folder. Exit codes as in synth.py.
+designs with each other and with nothing else. Yosys comes from the distribution (scripts/setup.sh --sim
+--synth installs it). Pins are left out: the designs have more ports than a package has pins. Memories
+are cut down to `--address-bits` so that they fit. Results: place.csv in the output folder. Exit codes as
+in synth.py.
 """
 
 import argparse
@@ -75,7 +76,8 @@ def main():
     args.output, args.rtl = args.output.resolve(), args.rtl.resolve()
     if "/" in args.nextpnr:
         args.nextpnr = str(ROOT / args.nextpnr)
-    for program, how in (("yosys", "make rtl-synth installs it"), (args.nextpnr, "see the head of this script")):
+    for program, how in (("yosys", "scripts/setup.sh --sim --synth installs it"),
+                         (args.nextpnr, "see the head of this script")):
         if not shutil.which(program):
             print(f"rtl-place: {program} is missing: {how}", file=sys.stderr)
             return 3

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Synthesises the RTL with Yosys and writes what each design needs. `make rtl-synth` calls it.
+"""Synthesises the RTL with Yosys and writes what each design needs.
 
     rtl/tools/synth.py [--array 12x15] [--pred-array 8x10] [--designs low,max] [--liberty FILE] ...
 

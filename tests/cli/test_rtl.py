@@ -1,4 +1,4 @@
-"""adagp rtl: program files, the accelerator rtl-180, and what they refuse. make test-rtl runs the RTL."""
+"""adagp rtl: program files, the accelerator rtl-180, and what they refuse. make test WHAT=rtl runs the RTL."""
 
 import json
 import re

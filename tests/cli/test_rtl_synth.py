@@ -12,7 +12,8 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "rtl/tools"))
 from resources import BadInput, Library, Mapped, increment, source_name, xilinx_resources  # noqa: E402
 
-NEEDS_YOSYS = pytest.mark.skipif(not shutil.which("yosys"), reason="Yosys is not installed (make rtl-synth)")
+NEEDS_YOSYS = pytest.mark.skipif(not shutil.which("yosys"),
+                                 reason="Yosys is not installed (scripts/setup.sh --sim --synth)")
 
 LIBERTY = """library (tiny) {
   cell (INV)  { area : 1.5; pin (A) { direction : input; } pin (Y) { direction : output; function : "!A"; } }
@@ -102,7 +103,7 @@ def test_counts_are_those_of_the_source(rtl):
 def test_cells_leave_the_banks_out(rtl, tmp_path):
     second = Path("/usr/share/qflow/tech/osu018/osu018_stdcells.lib")
     if not second.exists():
-        pytest.skip("the distribution's cell libraries are not installed (make rtl-synth)")
+        pytest.skip("the distribution's cell libraries are not installed (scripts/setup.sh --sim --synth)")
     shutil.copy(second, tmp_path / "other.lib")
     synth(rtl, "--formats", "fixed", "--targets", "cells", "--designs", "low", "--liberty", tmp_path / "other.lib")
     rows = csv.DictReader(open(rtl.parent / "out/resources.csv"))
@@ -168,7 +169,7 @@ def test_the_pictures_are_those_of_the_script():
     subprocess.run([sys.executable, ROOT / "rtl/tools/draw_hardware.py", "--check"], check=True)
 
 
-@pytest.mark.skipif(not shutil.which("verilator"), reason="Verilator is not installed (make test-rtl)")
+@pytest.mark.skipif(not shutil.which("verilator"), reason="Verilator is not installed (make test WHAT=rtl)")
 def test_the_waveform_is_what_the_rtl_does(tmp_path):
     """The script itself stops when the array gives another product or the cycles are not the counter's."""
     subprocess.run([sys.executable, ROOT / "rtl/tools/draw_tile.py", tmp_path / "tile.svg"], check=True)

@@ -17,7 +17,7 @@ export JOBS=1  # for each of them
 
 if ! command -v verilator >/dev/null; then
   if [[ ${1:-} == --smoke ]]; then
-    say "skipped: Verilator is not installed (make test-rtl installs it)"
+    say "skipped: Verilator is not installed (make test WHAT=rtl installs it)"
     exit 77
   fi
   # shellcheck source=scripts/setup_packages.sh
