@@ -27,8 +27,81 @@ if [ ! -f $(2)/build.ninja ] || [ "$$(cat $$args 2>/dev/null)" != '$(1) $(call o
 endef
 ninja = @ninja -j $(JOBS) -C $(1) $(2)
 
-.PHONY: build run test test-asan test-gpu test-sim test-report test-rtl nightly bench bench-gpu bench-sim bench-parallel \
-  layers schemas fuzz sim-only format cross lint lint-all rtl-synth docs setup offline-bundle wheel test-python clean help
+# What `make test WHAT=...` and `make bench WHAT=...` run: a recipe each.
+define test-all
+@scripts/setup.sh --full
+$(call configure,$(PRESET),build)
+$(call ninja,build)
+@cd build && ctest --output-on-failure -j 2
+@echo "make test: $$(($$(date +%s) - $(START))) s in all"
+endef
+
+define test-asan
+@scripts/setup.sh --full
+$(call configure,asan,build/asan)
+$(call ninja,build/asan)
+@cd build/asan && ctest --output-on-failure -j 2 -E '^cli'  # hundreds of starts: too slow here
+endef
+
+define test-tsan
+@scripts/setup.sh --full
+$(call configure,tsan,build/tsan)
+$(call ninja,build/tsan,$(TSAN_TESTS:%=test_%))
+@cd build/tsan && TSAN_OPTIONS=ignore_noninstrumented_modules=1 \
+  ctest --output-on-failure -j 2 --no-tests=error -R '^unit\.($(subst $() ,|,$(TSAN_TESTS)))$$'
+endef
+TSAN_TESTS := comm data plan parallel
+
+define test-sim
+@scripts/setup.sh --full
+$(call configure,sim-only,build/sim-only)
+$(call ninja,build/sim-only,sim_tests)
+@cd build/sim-only && ctest --output-on-failure -j 2
+endef
+
+define test-report
+@scripts/setup.sh --sim
+$(call configure,sim-only,build/sim-only)
+$(call ninja,build/sim-only,adagp)
+@tests/browser/run.sh build/sim-only/bin/adagp $(PYTEST_ARGS)
+endef
+
+define test-rtl
+@JOBS=$(JOBS) tests/rtl/run.sh
+endef
+
+define bench-steps
+@scripts/setup.sh --auto
+$(call configure,$(PRESET),build)
+$(call ninja,build,adagp_bench)
+@build/bin/adagp_bench $(BENCH_ARGS)
+endef
+
+define bench-parallel
+@$(MAKE) build
+@python3 bench/pipeline_run.py $(BENCH_ARGS)
+@python3 bench/data_parallel.py
+endef
+
+define bench-sim
+@scripts/setup.sh --full
+$(call configure,sim-only,build/sim-only)
+$(call ninja,build/sim-only,adagp accel_bench)
+@build/sim-only/bin/accel_bench $(BENCH_ARGS)
+@python3 bench/scalesim_compare.py --adagp build/sim-only/bin/adagp
+endef
+
+# $(call chosen,target,default,choices): the recipe of WHAT.
+chosen = $(if $(filter-out $(3),$(WHAT)),$(error make $(1): no WHAT=$(WHAT): choose from $(3)))$($(1)-$(or $(WHAT),$(2)))
+
+# $(call tidy,preset[,files])
+define tidy
+$(call configure,$(1),build/$(1))
+$(call ninja,build/$(1),build.ninja) > /dev/null  # sources that came since
+@scripts/lint.sh tidy build/$(1) $(JOBS) $(2)
+endef
+
+.PHONY: build run test test-gpu test-python bench bench-gpu fuzz nightly lint format configs sim-only wheel docs setup clean help
 
 build: ## the program, build/bin/adagp (default)
 	@scripts/setup.sh --auto
@@ -42,18 +115,8 @@ run: ## build, then the demo: backprop, ADA-GP and the controls side by side
 	@OMP_WAIT_POLICY=$${OMP_WAIT_POLICY:-passive} \
 	  build/bin/adagp compare configs/recipes/demo.toml -o runs/demo
 
-test: ## build everything and run every test
-	@scripts/setup.sh --full
-	$(call configure,$(PRESET),build)
-	$(call ninja,build)
-	@cd build && ctest --output-on-failure -j 2
-	@echo "make test: $$(($$(date +%s) - $(START))) s in all"
-
-test-asan: ## the tests under AddressSanitizer and UndefinedBehaviorSanitizer
-	@scripts/setup.sh --full
-	$(call configure,asan,build/asan)
-	$(call ninja,build/asan)
-	@cd build/asan && ctest --output-on-failure -j 2 -E '^cli'  # hundreds of starts: too slow here
+test: ## build everything and run every test. WHAT=asan or tsan (sanitizers), sim (torch-free parts), report (in Chromium), rtl
+	$(call chosen,test,all,asan tsan sim report rtl)
 
 test-gpu: ## the tests of the GPU (SANITIZE=1: of the kernels, under compute-sanitizer)
 	@scripts/gpu.sh ready
@@ -62,11 +125,12 @@ test-gpu: ## the tests of the GPU (SANITIZE=1: of the kernels, under compute-san
 	@scripts/gpu.sh $(if $(SANITIZE),sanitize,test) build/cuda
 	@echo "make test-gpu: $$(($$(date +%s) - $(START))) s in all"
 
-bench: ## step times per phase (BENCH_ARGS=--benchmark_filter=...)
-	@scripts/setup.sh --auto
-	$(call configure,$(PRESET),build)
-	$(call ninja,build,adagp_bench)
-	@build/bin/adagp_bench $(BENCH_ARGS)
+test-python: wheel ## the tests of the Python package, in an environment with the wheel (PYTEST_ARGS=-k plan)
+	@scripts/setup.sh --full
+	@python/tests/run.sh $(PYTEST_ARGS)
+
+bench: ## step times per phase (BENCH_ARGS=--benchmark_filter=...). WHAT=parallel (pipelines, all-reduce), sim (and SCALE-Sim)
+	$(call chosen,bench,steps,parallel sim)
 
 bench-gpu: ## step times on the GPU beside PyTorch's, into docs/results (BENCH_ARGS=--models=...)
 	@scripts/gpu.sh ready
@@ -74,101 +138,56 @@ bench-gpu: ## step times on the GPU beside PyTorch's, into docs/results (BENCH_A
 	$(call ninja,build/cuda,adagp)
 	@python3 bench/gpu/run.py $(BENCH_ARGS)
 
-bench-parallel: ## real pipelines beside the simulator, and how all-reduce hides behind backward
-	@$(MAKE) --no-print-directory build
-	@python3 bench/pipeline_run.py $(BENCH_ARGS)
-	@python3 bench/data_parallel.py
-
-bench-sim: ## the simulator's speed, and SCALE-Sim beside it (BENCH_ARGS=--benchmark_filter=...)
-	@scripts/setup.sh --full
-	$(call configure,sim-only,build/sim-only)
-	$(call ninja,build/sim-only,adagp accel_bench)
-	@build/sim-only/bin/accel_bench $(BENCH_ARGS)
-	@python3 bench/scalesim_compare.py --adagp build/sim-only/bin/adagp
-
-layers: build ## configs/layers anew: the layer tables of every network
-	@rm -f configs/layers/*.csv
-	@build/bin/adagp layers --zoo configs/layers
-
-schemas: build ## configs/*.schema.json anew: what editors know of recipes and accelerator files
-	@build/bin/adagp list schema > configs/recipe.schema.json
-	@build/bin/adagp list accelerator-schema > configs/accelerator.schema.json
-
 fuzz: ## every fuzz target for FUZZ_SECONDS=30 each, or FUZZ_RUNS=n inputs
 	@scripts/setup.sh --sim --fuzz
 	$(call configure,fuzz,build/fuzz)
 	$(call ninja,build/fuzz,fuzz_targets)
-	@FUZZ_SECONDS=$(FUZZ_SECONDS) FUZZ_RUNS=$(FUZZ_RUNS) scripts/fuzz.sh build/fuzz
-
-test-sim: ## the tests of the torch-free parts, in build/sim-only
-	@scripts/setup.sh --full
-	$(call configure,sim-only,build/sim-only)
-	$(call ninja,build/sim-only,sim_tests)
-	@cd build/sim-only && ctest --output-on-failure -j 2
-
-test-report: ## the page of `adagp report` in Chromium, which it installs if need be (PYTEST_ARGS=-k zoom)
-	@scripts/setup.sh --sim
-	$(call configure,sim-only,build/sim-only)
-	$(call ninja,build/sim-only,adagp)
-	@scripts/test_report.sh build/sim-only/bin/adagp $(PYTEST_ARGS)
-
-test-rtl: ## the tests of the hardware in rtl/ with Verilator, which it installs if need be
-	@JOBS=$(JOBS) scripts/test_rtl.sh
+	@FUZZ_SECONDS=$(FUZZ_SECONDS) FUZZ_RUNS=$(FUZZ_RUNS) tests/fuzz/run.sh build/fuzz
 
 nightly: ## tests that take hours (NIGHTLY="fuzz vgg13": some of them; scripts/nightly.sh lists them)
 	@scripts/nightly.sh $(NIGHTLY)
 
-wheel: ## the Python package, dist/adagp-*.whl
-	@scripts/setup.sh --sim
-	@scripts/wheel.sh
+# TIDY=torch: the second half, which `make lint` calls where such sources changed.
+lint: ## clang-format, ruff, shellcheck; clang-tidy on the torch-free sources and on changed others (ALL=1: on all)
+ifeq ($(TIDY),torch)
+	@scripts/setup.sh --auto --lint
+	$(call tidy,dev,$(shell scripts/lint.sh torch $(if $(ALL),all,changed)))
+else
+	@scripts/setup.sh --sim --lint
+	@scripts/lint.sh check
+	$(call tidy,lint)
+	@if [ -n "$$(scripts/lint.sh torch $(if $(ALL),all,changed) 2>/dev/null)" ]; then $(MAKE) lint TIDY=torch; \
+	  else echo "lint: clang-tidy: no source with LibTorch changed"; fi
+endif
 
-test-python: wheel ## the tests of the Python package, in an environment with the wheel (PYTEST_ARGS=-k plan)
-	@scripts/setup.sh --full
-	@scripts/test_python.sh $(PYTEST_ARGS)
+format: ## clang-format every source file in place
+	@scripts/setup.sh --sim --lint
+	@scripts/lint.sh format
 
-rtl-synth: ## what the RTL's four designs need on an FPGA and in standard cells (LIBERTY=file.lib, SYNTH_ARGS=...)
-	@scripts/setup.sh --sim --synth
-	@LIBERTY="$(LIBERTY)" COPY="$(COPY)" scripts/rtl_synth.sh $(SYNTH_ARGS)
-
-docs: ## the documentation site, build/docs/site/index.html
-	@scripts/setup.sh --sim
-	@scripts/docs.sh
+configs: build ## configs/layers and configs/*.schema.json anew: layer tables of every network, what editors know of recipes
+	@rm -f configs/layers/*.csv
+	@build/bin/adagp layers --zoo configs/layers
+	@build/bin/adagp list schema > configs/recipe.schema.json
+	@build/bin/adagp list accelerator-schema > configs/accelerator.schema.json
 
 sim-only: ## the torch-free parts alone, build/sim-only/bin/adagp
 	@scripts/setup.sh --sim
 	$(call configure,sim-only,build/sim-only)
 	$(call ninja,build/sim-only,adagp)
 
-cross: ## compile all that needs no LibTorch for the other CPU (aarch64 or x86_64)
+wheel: ## the Python package, dist/adagp-*.whl
 	@scripts/setup.sh --sim
-	@JOBS=$(JOBS) scripts/cross_check.sh
+	@scripts/wheel.sh
 
-format: ## clang-format every source file in place
-	@scripts/setup.sh --sim --lint
-	@scripts/lint.sh format
-
-lint: ## clang-format as a check, clang-tidy on the torch-free sources
-	@scripts/setup.sh --sim --lint
-	@scripts/lint.sh check
-	$(call configure,lint,build/lint)
-	$(call ninja,build/lint,build.ninja) > /dev/null  # sources that came since
-	@scripts/lint.sh tidy build/lint $(JOBS)
-
-lint-all: ## the same with clang-tidy on every source (slow)
-	@scripts/setup.sh --auto --lint
-	@scripts/lint.sh check
-	$(call configure,dev,build/dev)
-	$(call ninja,build/dev,build.ninja) > /dev/null  # sources that came since
-	@scripts/lint.sh tidy build/dev $(JOBS)
+docs: ## the documentation site, build/docs/site/index.html
+	@scripts/setup.sh --sim
+	@docs/tools/build.sh
 
 setup: ## packages and .venv only (also done by the targets above)
 	@scripts/setup.sh --auto
-
-offline-bundle: ## local/deps: the libraries, for a GPU node with neither packages nor network
-	@scripts/offline_bundle.sh
 
 clean: ## remove build/ (.venv and runs/ stay)
 	@rm -rf build
 
 help: ## this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))

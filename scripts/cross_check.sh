@@ -4,7 +4,7 @@
 #
 # 1. every source whose includes reach no LibTorch header (the torch-free folders, the kernels' references
 #    on the CPU, what the engine has of such files, their tests), alone, at the release flags (-O3);
-# 2. the torch-free program and its tests as `make test-sim` builds them, linked;
+# 2. the torch-free program and its tests as `make test WHAT=sim` builds them, linked;
 # --run  runs those tests, too, under qemu-user where it is installed.
 #
 # COMPILER is by default the newest installed one of g++-*-<cpu>-linux-gnu (apt-get install
@@ -34,6 +34,7 @@ triple=${cpu/x86_64/x86-64}-linux-gnu  # Debian writes x86-64 in names of packag
 compiler=${compiler:-$(compgen -c "$cpu-linux-gnu-g++" | sort -uV | tail -1 || true)}
 command -v "${compiler:-no compiler}" >/dev/null ||
   die "no compiler for $cpu: apt-get install g++-12-$triple"
+scripts/setup.sh --sim
 folder=build/cross/$cpu
 jobs=${JOBS:-$(nproc)}
 mkdir -p "$folder/objects"

@@ -77,6 +77,7 @@ fi
 # The mirror that this machine takes Debian's packages from, where it is a Debian.
 host_mirror() {
   grep -q '^ID=debian' /etc/os-release || return 0
+  # shellcheck disable=SC2016  # apt-get's own variable
   apt-get indextargets --format '$(REPO_URI)' 'Created-By: Packages' 'Origin: Debian' 2>/dev/null |
     grep -v security | sed -n 1p
 }
@@ -95,8 +96,8 @@ make_system() {
   claim_folder
   [[ $anew == yes || ! -e $folder/.adagp-complete ]] || return 0
   # The mark stays, so that a removal cut short can be finished.
-  touch "$folder/.adagp-begun" && rm -f "$folder/.adagp-complete" &&
-    find "$folder" -mindepth 1 -maxdepth 1 ! -name .adagp-begun -exec rm -rf --one-file-system {} + ||
+  { touch "$folder/.adagp-begun" && rm -f "$folder/.adagp-complete" &&
+    find "$folder" -mindepth 1 -maxdepth 1 ! -name .adagp-begun -exec rm -rf --one-file-system {} +; } ||
     die "$folder could not be emptied"
   local components=main
   if [[ $(readlink -f "/usr/share/debootstrap/scripts/$suite") == *gutsy ]]; then
@@ -104,7 +105,7 @@ make_system() {
   else
     mirror=${mirror:-$(host_mirror)}
   fi
-  debootstrap --variant=minbase --components=$components "$suite" "$folder" ${mirror:+"$mirror"} \
+  debootstrap --variant=minbase --components="$components" "$suite" "$folder" ${mirror:+"$mirror"} \
     >"$folder.log" 2>&1 || { tail -5 "$folder.log" >&2; die "debootstrap failed (see $folder.log)"; }
   rm -f "$folder.log"
   touch "$folder/.adagp-complete"
@@ -186,6 +187,7 @@ for step in "${steps[@]}"; do
     *) timed "make $step" inside "cd /root/adagp && make $step" || break ;;
   esac
 done
+# shellcheck disable=SC2016  # expanded inside
 say "--- $(inside 'source /etc/os-release && echo "$PRETTY_NAME"'), $(uname -m), $(nproc) cores, commit $(git -c safe.directory='*' -C "$folder/root/adagp" rev-parse --short HEAD)"
 say "$(inside 'g++ --version 2>/dev/null | head -1; python3 -V 2>/dev/null' | paste -sd' ')"
 say "set-up added $(comm -13 <(echo "$before") <(packages) |

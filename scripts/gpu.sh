@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # gpu.sh COMMAND: the parts of `make test-gpu` and `make bench-gpu`. They work on a machine with
-# packages or network, and on one with neither: from the checkout, local/deps (make offline-bundle)
+# packages or network, and on one with neither: from the checkout, local/deps (scripts/offline_bundle.sh)
 # and what a GPU node brings itself, a python3 with torch, CMake, Ninja, g++ and nvcc.
 #
 #   ready           exit 1 and one line without a GPU; else installs what is missing and can be had

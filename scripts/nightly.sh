@@ -2,10 +2,14 @@
 # nightly.sh [NAME...]: tests that take too long for every commit, one after the other (all of them,
 # or those named). Each gets a line with its time, and a log in build/nightly. A failure does not
 # stop the others; the exit code is then 1.
-#   asan     the tests under AddressSanitizer and UndefinedBehaviorSanitizer
+#   asan     the unit tests under AddressSanitizer and UndefinedBehaviorSanitizer: a second build of all, too long
+#            for every commit (the fuzz targets of `make fuzz` have both sanitizers)
+#   tsan     the unit tests of what has threads (comm, data, plan, parallel) under ThreadSanitizer
+#   lint     clang-tidy on every source; `make lint` looks at the torch-free ones and at what changed
 #   fuzz     every fuzz target for five minutes
 #   kills    train, compare and sweep killed (-9) in a hundred places each: the same command ends the same
-#   python   the Python package's tests, slow ones included
+#   python   the Python package's tests, fast and slow: they need the wheel and packages of their own
+#   report   the page of `adagp report` in Chromium, which is installed for it
 #   rtl      the tests of the hardware
 #   vgg13    a BP and a GP batch of VGG13 (CIFAR, batch 1) on the RTL of each design: counters equal
 set -euo pipefail
@@ -17,7 +21,8 @@ failed=0
 
 one() {
   case $1 in
-    asan) make test-asan ;;
+    asan | tsan | report | rtl) make test WHAT="$1" ;;
+    lint) make lint ALL=1 ;;
     fuzz) make fuzz FUZZ_SECONDS=300 ;;
     kills)
       make build
@@ -25,7 +30,6 @@ one() {
       [[ -x $python ]] || python=python3
       "$python" tests/cli/kill_everywhere.py ;;
     python) make test-python PYTEST_ARGS="-m ''" ;;
-    rtl) make test-rtl ;;
     vgg13)
       make sim-only
       for design in baseline low efficient max; do
@@ -40,7 +44,7 @@ if [[ ${1:-} == --one ]]; then
   one "$2"
   exit
 fi
-all=(asan fuzz kills python rtl vgg13)
+all=(asan tsan lint fuzz kills python report rtl vgg13)
 names=("$@")
 [[ $# -gt 0 ]] || names=("${all[@]}")
 for name in "${names[@]}"; do

@@ -62,7 +62,8 @@ def main(source, target):
             tensors[prefix + "images"] = np.stack(list(pool.map(decode, (item[2] for item in part))))
             tensors[prefix + "labels"] = np.array([classes.index(item[1]) for item in part], np.int64)
     save_file(tensors, target, metadata={"classes": json.dumps(classes)})
-    print(f"{target}: {len(tensors['images'])} training and {len(tensors['test_images'])} test images, {len(classes)} classes")
+    print(f"{target}: {len(tensors['images'])} training and {len(tensors['test_images'])} test images, "
+          f"{len(classes)} classes")
 
 
 if __name__ == "__main__":

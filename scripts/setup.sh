@@ -6,9 +6,9 @@
 #   --slim   + LibTorch for C++ (over 1 GB); `import torch` does not work in it
 #   --full   + all that `import torch` and the tests need (5 GB)
 #   --auto   full where there is an NVIDIA GPU, slim elsewhere (default)
-#   --lint   also clang-format and clang-tidy
+#   --lint   also clang-format, clang-tidy, shellcheck and, in .venv, ruff
 #   --fuzz   also clang with libFuzzer
-#   --synth  also Yosys and cell libraries (make rtl-synth)
+#   --synth  also Yosys and cell libraries (rtl/tools/synth.py)
 #
 # ADAGP_TORCH_VERSION=2.15.0 takes another LibTorch than 2.11.0.
 # ADAGP_DEPS_DIR=<folder with include/> replaces the distribution packages on machines without them.
@@ -17,6 +17,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 torch_version=${ADAGP_TORCH_VERSION:-2.11.0}
 tools=(cmake==4.4.4 ninja==1.13.2)
+linters=(ruff==0.17.5)  # PyPI has no shellcheck for aarch64: the distribution's is taken
 torch=("torch==$torch_version")
 tests=(torchvision==0.26.0 timm==1.0.30 numpy safetensors tensorboard pytest pillow sacrebleu scalesim==3.0.0)
 [[ $torch_version == 2.11.0 ]] || tests[0]='torchvision>=0.26.0'  # pip takes the one that fits torch
@@ -30,11 +31,11 @@ source scripts/setup_packages.sh
 printf '2.11.0\n%s\n' "$torch_version" | sort -CV ||
   die "ADAGP_TORCH_VERSION=$torch_version: LibTorch 2.11.0 or newer is needed"
 
-want=auto
+want=auto lint=no
 for arg in "$@"; do
   case $arg in
     --sim | --slim | --full | --auto) want=${arg#--} ;;
-    --lint) required+=(clang-format:clang-format clang-tidy:clang-tidy) ;;
+    --lint) lint=yes required+=(clang-format:clang-format clang-tidy:clang-tidy shellcheck:shellcheck) ;;
     --fuzz) required+=(clang:clang++) optional+=(libclang-rt-dev:libclang_rt) ;;
     --synth) required+=(yosys:yosys qflow-tech-osu018:qflow qflow-tech-osu035:qflow) ;;
     -h | --help) sed -n '2,/^set/{/^set/d;s/^# \{0,1\}//;p}' "$0"; exit 0 ;;
@@ -63,6 +64,7 @@ fingerprint() {
     sim) set="${tools[*]}" ;;
     slim) set="${tools[*]} ${torch[*]} cudart cupti" ;;
     full) set="${tools[*]} ${torch[*]} ${tests[*]}" ;;
+    lint) set="${linters[*]}" ;;
   esac
   printf '%s %s' "$1" "$(cksum <<<"$set" | tr ' ' -)"
 }
@@ -75,7 +77,7 @@ venv_works() {
   [[ -d $venv/lib/python$minor/site-packages ]]
 }
 
-venv_complete() {
+base_complete() {
   [[ -e $stamp && ! -e $unfinished && -x $venv/bin/cmake && -x $venv/bin/ninja ]] || return 1
   grep -qxF "$(fingerprint "$want")" "$stamp" ||
     { [[ $want == slim ]] && grep -qxF "$(fingerprint full)" "$stamp"; } || return 1
@@ -83,6 +85,10 @@ venv_complete() {
     >/dev/null || return 1
   venv_works
 }
+
+linters_complete() { grep -qxF "$(fingerprint lint)" "$stamp" 2>/dev/null && [[ -x $venv/bin/ruff ]]; }
+
+venv_complete() { base_complete && { [[ $lint == no ]] || linters_complete; }; }
 
 # A machine that brings LibTorch, CMake and Ninja itself (a GPU node without network).
 own_torch() {
@@ -103,6 +109,8 @@ own_tests() {
 names = ("numpy", "safetensors", "torchvision", "timm", "tensorboard", "pytest", "PIL")
 raise SystemExit(not all(map(find_spec, names)))' 2>/dev/null
 }
+
+own_linters() { [[ $(ruff --version 2>/dev/null) == "ruff ${linters[0]#*==}" ]]; }
 
 check_python() {
   python3 -ISc 'import sys; sys.exit(sys.version_info < (3, 10))' 2>/dev/null ||
@@ -139,12 +147,14 @@ torch_loads() {
 make_venv() {
   exec 9<scripts/setup.sh && flock 9  # two builds at once: one installs, the other waits
   venv_complete && return 0
+  local base=no
+  base_complete && base=yes
   [[ ! -e $venv || -w $venv ]] || die "$venv is not complete, and $(id -un) may not write to it"
   check_python
   if [[ -e $unfinished ]]; then
     say "the last installation was cut short: starting anew"
     empty_venv
-  elif [[ -d $venv ]] && { ! venv_works ||
+  elif [[ $base == no && -d $venv ]] && { ! venv_works ||
       [[ $("$venv/bin/python3" -ISc "$version") != "$(python3 -ISc "$version")" ]]; }; then
     say "$venv was made by another Python: rebuilding it"
     empty_venv
@@ -152,6 +162,19 @@ make_venv() {
   mkdir -p "$venv" && touch "$unfinished"
   [[ -x $venv/bin/pip ]] || python3 -m venv "$venv"
 
+  [[ $base == yes ]] || install_base || return 1
+  if [[ $lint == yes ]]; then
+    say "installing ${linters[*]} into $venv"
+    pip_install "${linters[@]}" || return 1
+    { grep -v '^lint ' "$stamp"; fingerprint lint; echo; } >"$stamp.new"
+    mv "$stamp.new" "$stamp"
+  fi
+  rm -f "$unfinished" "$venv/.adagp-pip.log"
+  venv_complete || die "$venv is still not complete after its installation: remove it and run this again"
+}
+
+# What $want says, and its lines of the stamp.
+install_base() {
   local done_sets=() size
   case $want in
     sim) say "installing CMake and Ninja into $venv"
@@ -167,10 +190,11 @@ make_venv() {
       pip_install "${tools[@]}" "${torch[@]}" "${tests[@]}" || return 1
       done_sets=(sim slim full) ;;
   esac
-  for size in "${done_sets[@]}"; do fingerprint "$size"; echo; done >"$stamp.new"
+  {
+    for size in "${done_sets[@]}"; do fingerprint "$size"; echo; done
+    grep '^lint ' "$stamp" 2>/dev/null || true
+  } >"$stamp.new"
   mv "$stamp.new" "$stamp"
-  rm -f "$unfinished" "$venv/.adagp-pip.log"
-  venv_complete || die "$venv is still not complete after its installation: remove it and run this again"
 }
 
 # Says what is about to be installed, before anything is.
@@ -182,6 +206,8 @@ announce() {
     say "  on a bare system about 500 MB and two minutes: ${needed[*]-} ${nice[*]-}"
   fi
   [[ $make == no ]] && return
+  [[ $lint == no ]] || say "* ${linters[*]} from PyPI into $venv: 30 MB, seconds"
+  ! base_complete || return 0
   case $want in
     sim) say "* CMake and Ninja from PyPI into $venv: 100 MB, seconds" ;;
     slim) say "* CMake, Ninja and LibTorch $torch_version from PyPI into $venv: 600 MB to download," \
@@ -195,7 +221,7 @@ announce() {
 make=no own=no
 if ! venv_complete; then
   if [[ ! -e $venv ]] && own_torch; then own=yes; fi
-  [[ $own == yes ]] && { [[ $for_tests == no ]] || own_tests; } || make=yes
+  { [[ $own == yes ]] && { [[ $for_tests == no ]] || own_tests; } && { [[ $lint == no ]] || own_linters; }; } || make=yes
 fi
 [[ $make == no ]] || required+=(python3:python3)
 if [[ $make == yes ]]; then
@@ -218,6 +244,7 @@ if [[ $own == yes ]]; then
   fi
   (make_venv) && exit 0
   rm -rf "$venv"
+  [[ $lint == no ]] || die "make lint needs ${linters[*]}, which could not be installed (see above)"
   say "using the torch of $(command -v python3); tests that need a package it lacks cannot run" \
     "(packages: ${tests[*]})"
   exit 0

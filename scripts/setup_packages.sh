@@ -1,5 +1,6 @@
 # Distribution packages, for setup.sh: which are missing, and their installation with apt-get.
 # shellcheck shell=bash
+# shellcheck disable=SC2034,SC2154  # variables that the two scripts share
 
 # package:what shows that it is there (a header with a slash or .h, else a command)
 required=(build-essential:g++ libcli11-dev:CLI/CLI.hpp libtomlplusplus-dev:toml++/toml.h
@@ -50,7 +51,7 @@ rights() {
 
 # Shows what apt-get says as one line that counts; its whole output goes to the file $1.
 watch_apt() {
-  local log=$1 line total=? got=0 ready=0 last=
+  local log=$1 line total='?' got=0 ready=0 last=
   while IFS= read -r line; do
     echo "$line" >>"$log"
     case $line in
@@ -81,6 +82,7 @@ apt_install() {
   fi
   local apt=(${root[@]+"${root[@]}"} env LC_ALL=C DEBIAN_FRONTEND=noninteractive apt-get -q -o Dpkg::Use-Pty=0)
   log=$(mktemp)
+  # shellcheck disable=SC2094  # both append to the log
   # Package lists may be old or absent: refresh them only when that is what is in the way.
   if "${apt[@]}" install -y --no-install-recommends "$@" 2>>"$log" | watch_apt "$log" ||
     { say "  apt-get: refreshing the package lists" &&

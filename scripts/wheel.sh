@@ -27,4 +27,5 @@ python -m build --sdist --no-isolation --outdir dist . >build/dist/sdist.log 2>&
 check-wheel-contents dist/*.whl
 twine check --strict dist/*
 case $(echo dist/*.whl) in *abi3*) abi3audit --strict dist/*.whl ;; esac
+# shellcheck disable=SC2012  # names of wheels are plain
 ls -l dist | awk 'NR > 1 {printf "wheel: %.1f MB  %s\n", $5 / 1e6, $NF}' >&2

@@ -69,13 +69,13 @@ std::string model_of(const RunArgs& args, const rtl::Machine& machine) {
     }
     return args.model;
   }
-  const std::string script = ADAGP_SOURCE_DIR "/scripts/rtl_model.sh";
+  const std::string script = ADAGP_SOURCE_DIR "/rtl/tools/model.sh";
   std::error_code ignored;
   if (!core::fs::is_regular_file(script, ignored)) {
     throw UsageError(
         core::cat("rtl run: no model: ", script,
                   ", of the sources of this program, is not there; give --model PATH "
-                  "(scripts/rtl_model.sh of the sources builds it and prints its path)"));
+                  "(rtl/tools/model.sh of the sources builds it and prints its path)"));
   }
   core::log_info("rtl run: building the Verilator model (a minute the first time)");
   std::vector<std::string> words{script,
@@ -122,7 +122,7 @@ int run_run(const RunArgs& args) {
   const nlohmann::json seen = core::try_parse_json(text).value_or(nlohmann::json());
   if (!seen.contains("events") || !seen.contains("simulator")) {
     throw DataError(core::cat("rtl run: ", words[0], " printed no counters; is it a model that ",
-                              "scripts/rtl_model.sh built?"));
+                              "rtl/tools/model.sh built?"));
   }
   const bool agree = args.stalls > 0 ? within_stalls(seen) : seen.value("equal", false);
   if (args.json) {
@@ -149,7 +149,7 @@ void add_rtl_run(CLI::App& rtl, Action& action) {
   run->add_option("program", args->program, "Program file")->required();
   run->add_option(
       "--model", args->model,
-      "Path of the model's executable (default: scripts/rtl_model.sh of the sources builds it)");
+      "Path of the model's executable (default: rtl/tools/model.sh of the sources builds it)");
   add_number(*run, "--stalls", args->stalls, "Share of cycles in which the outside memory stalls",
              0, 0.99);
   add_number(*run, "--seed", args->seed, "Of the stalls", 0, std::numeric_limits<uint32_t>::max())

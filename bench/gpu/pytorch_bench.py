@@ -236,7 +236,7 @@ def child(name, mode, args, pipe):
     os.dup2(2, 1)  # autotuning prints tables; stdout is for the JSON
     try:
         measure(name, mode, args, pipe.send)
-    except BaseException as error:  # noqa: BLE001: reported, not hidden
+    except BaseException as error:  # reported, not hidden
         text = str(error).strip() or "(no message)"
         pipe.send({"error": f"{type(error).__name__}: {text[:600]}"})
     os._exit(0)  # destructors of a failed capture may hang or abort

@@ -64,7 +64,7 @@ class Inductor:
                 getattr(owning, name)
         except (ImportError, AttributeError) as error:
             raise SystemExit(f"pytorch_tuned: this torch has another inductor ({error}); "
-                             "use pytorch_bench.py --modes compile-graph")
+                             "use pytorch_bench.py --modes compile-graph") from error
 
     def compile_choices_in_threads(self):
         """Worker processes compile them under other cache keys than the main one, which then
@@ -257,7 +257,7 @@ def refusal(args):
     for model in args.models:
         try:
             pytorch_bench.build(model, "cifar")
-        except Exception as error:  # noqa: BLE001: torchvision's own text says most
+        except Exception as error:  # torchvision's own text says most
             return f"{model}: {error}"
     try:
         args.cache.mkdir(parents=True, exist_ok=True)

@@ -3,9 +3,10 @@
 
     plan_loop.py cifar10.safetensors --modes eager,compile,graph --seeds 3
 
-Modes: eager, compile (torch.compile), graph (torch.compile with CUDA graphs). Each mode trains resnet18 by backprop for --epochs, by --method at each of --lengths, and by backprop
-without a plan for two epochs (what a plan costs). Seconds are those of training: evaluation,
-compiling and the choice of kernels are off the clock. Prints a table and, as its last line, JSON.
+Modes: eager, compile (torch.compile), graph (torch.compile with CUDA graphs). Each mode trains
+resnet18 by backprop for --epochs, by --method at each of --lengths, and by backprop without a plan for
+two epochs (what a plan costs). Seconds are those of training: evaluation, compiling and the choice of
+kernels are off the clock. Prints a table and, as its last line, JSON.
 """
 
 import argparse

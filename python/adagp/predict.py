@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 import time
 import warnings
-from typing import Any, Callable, Literal, Sequence
+from collections.abc import Callable, Sequence
+from typing import Any, Literal
 
 from ._core import Schedule
 from .errors import DataError, DivergedError, UsageError

@@ -347,7 +347,7 @@ TEXTS = DataLoader([(x, "cat") for x in X], batch_size=10)
     ({"make": lambda: 3 / 0}, "model_fn: .*ZeroDivisionError"),
     ({"make": network()}, "model_fn: got a network .Sequential."),
     ({"make": "resnet18"}, "model_fn: got 'resnet18', expected a function"),
-    ({"make": lambda net=network(): net}, "the same weights twice"),
+    ({"make": lambda net=network(): net}, "the same weights twice"),  # noqa: B008  # that is the mistake
     ({"optimizer": "adam"}, "optimizer: got 'adam'; give a function"),
     ({"optimizer": sgd(network().parameters())}, "optimizer: got a SGD of one network's"),
     ({"optimizer": lambda p: 3}, "optimizer: it returned a int"),

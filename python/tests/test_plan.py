@@ -179,14 +179,14 @@ def test_rates_are_the_engines_policies():
     ours = torch.optim.SGD([weight], lr=0.5)
     theirs = torch.optim.SGD([weight], lr=0.5)
     torchs = torch.optim.lr_scheduler.OneCycleLR(theirs, 0.5, total_steps=32, cycle_momentum=False)
-    for epoch in range(4):
+    for _ in range(4):
         for position, _ in enumerate(plan):
             plan.begin_batch(position)
             plan.set_rate(ours, 0.5, "one-cycle", peak=0.3)
             assert ours.param_groups[0]["lr"] == pytest.approx(theirs.param_groups[0]["lr"])
             theirs.step()
             torchs.step()
-    assert plan.finished and epoch == 3
+    assert plan.finished
 
 
 def test_a_rate_of_every_group_has_its_own_base():

@@ -114,8 +114,8 @@ def test_gp_moves_weights_as_the_optimizer_does_with_the_prediction(name, layout
         other(data[3][0])
     rows = torch.cat([ref.summarise(outputs[0], True), ref.summarise(outputs[1], True),
                       ref.summarise(outputs[2], False)])
-    for layer, rows in zip(layers, predictor.predict(rows, range(3))):
-        layer.weight.grad = ref.like_weight(rows, layer.weight)
+    for layer, predicted in zip(layers, predictor.predict(rows, range(3))):
+        layer.weight.grad = ref.like_weight(predicted, layer.weight)
     their.step()
     for (key, value), expected in zip(model.state_dict().items(), other.state_dict().values()):
         assert torch.equal(value, expected), key

@@ -136,7 +136,8 @@ def test_everything_works_with_keys(browser, report):
     plot = page.one(CURVES + " .plot")
     page.run("arguments[0].focus()", plot)
     values = [s["y"]["test_top1"]["v"] for s in page.data()["runs-1-curves"]["s"]]
-    for key, place in ((Keys.ARROW_RIGHT, 0), (Keys.ARROW_RIGHT, 1), (Keys.END, -1), (Keys.ARROW_LEFT, -2), (Keys.HOME, 0)):
+    for key, place in ((Keys.ARROW_RIGHT, 0), (Keys.ARROW_RIGHT, 1), (Keys.END, -1), (Keys.ARROW_LEFT, -2),
+                       (Keys.HOME, 0)):
         plot.send_keys(key)
         assert reading(page) == [v[place] for v in values]
     before = polylines(page)
@@ -168,7 +169,8 @@ def test_the_slider_reads_off_seconds(browser, report):
 
 def test_tables_are_sorted_by_numbers(browser, report):
     page = browser().open(report)
-    column = "return [...document.querySelector('#runs-1-verdict ~ .scroll table').tBodies[0].rows].map(r => r.cells[0].textContent)"
+    column = ("return [...document.querySelector('#runs-1-verdict ~ .scroll table').tBodies[0].rows]"
+              ".map(r => r.cells[0].textContent)")
     button = page.one("#runs-1-verdict ~ .scroll thead th:nth-child(2) button")
     button.click()
     assert page.run(column) == ["skip", "adagp", "bp"]

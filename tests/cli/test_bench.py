@@ -1,7 +1,6 @@
 """The command bench: times of steps, distance to the limit, depthwise products."""
 
 import csv
-import json
 
 from harness import adagp, as_json
 

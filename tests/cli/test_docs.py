@@ -1,4 +1,4 @@
-"""The pages of the documentation site (scripts/docs_pages.py); `make docs` builds the site of them."""
+"""The pages of the documentation site (docs/tools/pages.py); `make docs` builds the site of them."""
 
 import re
 import subprocess
@@ -10,7 +10,7 @@ from harness import ROOT
 
 
 def pages(folder, root=ROOT):
-    return subprocess.run([sys.executable, ROOT / "scripts/docs_pages.py", folder, root], text=True,
+    return subprocess.run([sys.executable, ROOT / "docs/tools/pages.py", folder, root], text=True,
                           capture_output=True)
 
 
@@ -69,3 +69,21 @@ def test_a_results_page_has_the_command_that_makes_it(page):
     code = re.findall(r"^```.*?\n(.*?)^```|`([^`]+)`", page.read_text(), re.M | re.S)
     words = ("adagp ", "make ", "python3 ", "scripts/", "bench/", "build/bin/")
     assert any(word in block or word in inline for block, inline in code for word in words)
+
+
+# Pages of docs/results and the change log tell what was called then.
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_the_make_targets_and_scripts_of_a_page_exist(page):
+    makefile = (ROOT / "Makefile").read_text()
+    targets = set(re.findall(r"^([a-z-]+):", makefile, re.M))
+    choices = set(re.findall(r"^define ((?:test|bench)-[a-z]+)$", makefile, re.M))
+    code = "\n".join(block or inline for block, inline in
+                     re.findall(r"^```.*?\n(.*?)^```|`([^`]+)`", page.read_text(), re.M | re.S))
+    for target, what in re.findall(r"(?:^|[;&|] )make ([a-z][a-z-]*)(?: WHAT=([a-z]+))?", code, re.M):
+        assert target in targets, f"make {target}"
+        assert not what or f"{target}-{what}" in choices, f"make {target} WHAT={what}"
+    for path in re.findall(r"(?<![\w/.])(?:scripts|rtl/tools|docs/tools)/\w+\.(?:sh|py)", code):
+        assert (ROOT / path).exists(), path

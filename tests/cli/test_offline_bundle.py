@@ -1,4 +1,4 @@
-"""make offline-bundle: a folder that stands in for the packages on a machine without them."""
+"""scripts/offline_bundle.sh: a folder that stands in for the packages on a machine without them."""
 
 import json
 import os

@@ -1,6 +1,5 @@
 """What the commands print: data on stdout, JSON that parses, no escape codes outside a terminal."""
 
-import csv
 import json
 import os
 import pty

@@ -22,7 +22,8 @@ def write_run(folder, method="bp", seed=0, epochs=3, score=50.0, finished=True, 
                 print(json.dumps({"kind": "train", "epoch": epoch, "step": 10 * epoch + i, "loss": 2.0}), file=file)
             print(json.dumps({"kind": "epoch", "epoch": epoch, "step": 10 * (epoch + 1),
                               "test_loss": 2.123456 - epoch / epochs, "test_top1": score * (epoch + 1) / epochs,
-                              "test_top5": 90.123456, "train_loss": 1.5 + seed / 7, "train_seconds": 1.234567 * (epoch + 1),
+                              "test_top5": 90.123456, "train_loss": 1.5 + seed / 7,
+                              "train_seconds": 1.234567 * (epoch + 1),
                               "cost_epochs": epoch + 1.01234567}), file=file)
     if finished:
         (folder / "summary.json").write_text(json.dumps(
@@ -55,7 +56,8 @@ def test_runs_results_and_pipelines_in_one_file(tmp_path):
     assert "<title>A &lt; B</title>" in page
     charts = data_of(page)
     assert [s["n"] for s in charts["runs-1-curves"]["s"]] == ["bp", "adagp", "skip"]
-    assert {"accelerator-1-cycles", "accelerator-1-energy", "accelerator-1-roof-1", "pipeline-1-1", "pipeline-1-2"} <= charts.keys()
+    assert {"accelerator-1-cycles", "accelerator-1-energy", "accelerator-1-roof-1", "pipeline-1-1",
+            "pipeline-1-2"} <= charts.keys()
     # Roofline: what the JSON says of a layer's pass.
     layer = json.loads(sim.read_text())["layers"][0]
     forward = next(s for s in charts["accelerator-1-roof-1"]["s"] if s["n"] == "forward")

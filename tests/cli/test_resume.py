@@ -91,7 +91,8 @@ def test_stop_with_other_options(options, tmp_path):
 
 
 # Twice: wrappers send a signal to the process and to its group.
-@pytest.mark.parametrize("how, times, code", [(signal.SIGINT, 1, 130), (signal.SIGINT, 2, 130), (signal.SIGTERM, 2, 143)])
+@pytest.mark.parametrize("how, times, code", [(signal.SIGINT, 1, 130), (signal.SIGINT, 2, 130),
+                                              (signal.SIGTERM, 2, 143)])
 def test_signal_saves_and_the_same_command_goes_on(how, times, code, tmp_path, long_run, uninterrupted):
     folder = tmp_path / "run"
     command = [*long_run, "--method", "adagp"]  # a checkpoint per epoch: the signal makes one more

@@ -1,4 +1,4 @@
-"""adagp rtl: program files, the accelerator rtl-180, and what they refuse. make test-rtl runs the RTL."""
+"""adagp rtl: program files, the accelerator rtl-180, and what they refuse. make test WHAT=rtl runs the RTL."""
 
 import json
 import re
@@ -94,8 +94,8 @@ def test_a_program_that_is_no_model_is_refused(tmp_path):
 def test_nothing_of_the_present_folder_is_run_by_its_name(tmp_path):
     file = tmp_path / "p.hex"
     adagp("rtl", "program", "--model", "vgg8s", "-o", file)
-    for name in ("scripts/rtl_model.sh", "model"):
-        (tmp_path / name).parent.mkdir(exist_ok=True)
+    for name in ("rtl/tools/model.sh", "model"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(f"#!/bin/sh\n: > '{tmp_path}/was-run'\n")
         (tmp_path / name).chmod(0o755)
     # The script of the sources finds no bash: it is not to build a model here.

@@ -1,4 +1,4 @@
-"""scripts/rtl_synth.py on a machine of a few lines, whose resources can be counted by hand."""
+"""rtl/tools/synth.py on a machine of a few lines, whose resources can be counted by hand."""
 
 import csv
 import shutil
@@ -9,10 +9,11 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "scripts"))
-from rtl_resources import BadInput, Library, Mapped, increment, source_name, xilinx_resources  # noqa: E402
+sys.path.insert(0, str(ROOT / "rtl/tools"))
+from resources import BadInput, Library, Mapped, increment, source_name, xilinx_resources  # noqa: E402
 
-NEEDS_YOSYS = pytest.mark.skipif(not shutil.which("yosys"), reason="Yosys is not installed (make rtl-synth)")
+NEEDS_YOSYS = pytest.mark.skipif(not shutil.which("yosys"),
+                                 reason="Yosys is not installed (scripts/setup.sh --sim --synth)")
 
 LIBERTY = """library (tiny) {
   cell (INV)  { area : 1.5; pin (A) { direction : input; } pin (Y) { direction : output; function : "!A"; } }
@@ -72,7 +73,7 @@ def rtl(tmp_path):
 
 
 def synth(rtl, *more, code=0):
-    done = subprocess.run([sys.executable, ROOT / "scripts/rtl_synth.py", "--rtl", rtl, "-o", rtl.parent / "out",
+    done = subprocess.run([sys.executable, ROOT / "rtl/tools/synth.py", "--rtl", rtl, "-o", rtl.parent / "out",
                            *map(str, more)], text=True, capture_output=True)
     assert done.returncode == code, done.stderr
     return done
@@ -102,7 +103,7 @@ def test_counts_are_those_of_the_source(rtl):
 def test_cells_leave_the_banks_out(rtl, tmp_path):
     second = Path("/usr/share/qflow/tech/osu018/osu018_stdcells.lib")
     if not second.exists():
-        pytest.skip("the distribution's cell libraries are not installed (make rtl-synth)")
+        pytest.skip("the distribution's cell libraries are not installed (scripts/setup.sh --sim --synth)")
     shutil.copy(second, tmp_path / "other.lib")
     synth(rtl, "--formats", "fixed", "--targets", "cells", "--designs", "low", "--liberty", tmp_path / "other.lib")
     rows = csv.DictReader(open(rtl.parent / "out/resources.csv"))
@@ -133,7 +134,7 @@ def test_wrong_options_and_files(rtl, tmp_path):
 
 
 def test_place_and_route_says_what_is_missing():
-    done = subprocess.run([sys.executable, ROOT / "scripts/rtl_place.py", "--nextpnr", "/none/nextpnr"], text=True,
+    done = subprocess.run([sys.executable, ROOT / "rtl/tools/place.py", "--nextpnr", "/none/nextpnr"], text=True,
                           capture_output=True)
     assert done.returncode == 3 and "is missing" in done.stderr and "Traceback" not in done.stderr
 
@@ -165,13 +166,13 @@ def test_a_total_is_the_sum_over_the_tree():
 
 
 def test_the_pictures_are_those_of_the_script():
-    subprocess.run([sys.executable, ROOT / "scripts/draw_hardware.py", "--check"], check=True)
+    subprocess.run([sys.executable, ROOT / "rtl/tools/draw_hardware.py", "--check"], check=True)
 
 
-@pytest.mark.skipif(not shutil.which("verilator"), reason="Verilator is not installed (make test-rtl)")
+@pytest.mark.skipif(not shutil.which("verilator"), reason="Verilator is not installed (make test WHAT=rtl)")
 def test_the_waveform_is_what_the_rtl_does(tmp_path):
     """The script itself stops when the array gives another product or the cycles are not the counter's."""
-    subprocess.run([sys.executable, ROOT / "scripts/draw_tile.py", tmp_path / "tile.svg"], check=True)
+    subprocess.run([sys.executable, ROOT / "rtl/tools/draw_tile.py", tmp_path / "tile.svg"], check=True)
     assert (tmp_path / "tile.svg").read_text() == (ROOT / "docs/img/hardware-tile.svg").read_text()
 
 
@@ -196,6 +197,6 @@ def test_the_document_has_the_numbers_of_the_committed_run():
     assert len(compared) == len(places)
     for name, _, fixed, bf16, _ in compared:
         for number_format, cell in (("fixed", fixed), ("bf16", bf16)):
-            ours = [f"{float(found[number_format, *places[name], d]['percent_over_baseline']):+.1f}"
+            ours = [f"{float(found[(number_format, *places[name], d)]['percent_over_baseline']):+.1f}"
                     for d in ("low", "efficient", "max")]
             assert cell == " / ".join(ours), (name, number_format)

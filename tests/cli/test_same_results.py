@@ -1,4 +1,4 @@
-"""scripts/same_results.sh: says of two programs whether they give the same results."""
+"""tests/same_results/same_results.sh: says of two programs whether they give the same results."""
 
 import re
 import shlex
@@ -9,7 +9,7 @@ import pytest
 
 from harness import BIN, PATIENCE, ROOT, environment, finish, wait_until
 
-SCRIPT = ROOT / "scripts/same_results.sh"
+SCRIPT = ROOT / "tests/same_results/same_results.sh"
 
 
 def same_results(*args, code=0):

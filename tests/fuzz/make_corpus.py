@@ -209,7 +209,8 @@ SCORE = {"method": "bp", "model": "net", "data": "toy", "device": "cpu", "precis
          "batch": 8, "task": "classification", "metric": "top1", "figures": {"top1": 50.5}, "loss": 1, "best_top1": 51,
          "train_seconds": 3, "eval_seconds": 1, "bp_batches": 4, "gp_batches": 2, "cosine": 0.5, "q": None}
 RECORDS = [{"kind": "train", "step": 1, "loss": 2.5, "probes": [[0.5, 1, 1, 0, 0, 9, 0.25, 0.5], None]},
-           {"kind": "epoch", "epoch": 0, "step": 2, "test_top1": 40, "test_loss": 2, "train_seconds": 1.5, "cost_epochs": 1},
+           {"kind": "epoch", "epoch": 0, "step": 2, "test_top1": 40, "test_loss": 2, "train_seconds": 1.5,
+            "cost_epochs": 1},
            {"kind": "decision", "step": 3, "what": "adopt", "candidate": "skip", "tried": 2, "used_k": 2, "rate": 1,
             "bp_rate": 0.5, "low": 0.1, "pairs": 3}, {"kind": "stopped", "step": 3, "seconds": 2}]
 BUDGET = {"about": "", "conditions": {}, "metric": "top1", "notes": [], "rows": [{"method": "bp", "batch": 8,

@@ -4,9 +4,9 @@
 set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 config=(max 4x5 fixed --predictor 3x5 --bits 10)
-run=$("$root/scripts/rtl_model.sh" "${config[@]}")
+run=$("$root/rtl/tools/model.sh" "${config[@]}")
 tests=$root/tests/rtl
-train=$("$root/scripts/rtl_model.sh" "${config[@]}" \
+train=$("$root/rtl/tools/model.sh" "${config[@]}" \
   --main "$tests/test_training.cpp $tests/direct_net.cpp $tests/small_net.cpp $tests/small_net_predict.cpp")
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
@@ -54,6 +54,6 @@ refuse 2 "0 to 0.99" "$run" "$work/program.hex" --stalls 1
 refuse 2 "is no number" "$run" "$work/program.hex" --stalls many
 refuse 2 "usage" "$run"
 refuse 2 "without waveforms" "$run" "$work/program.hex" --vcd "$work/x.vcd"
-refuse 2 "each 1 to 255" "$root/scripts/rtl_model.sh" low 0x5 fixed
-refuse 2 "no design" "$root/scripts/rtl_model.sh" lower 4x5 fixed
+refuse 2 "each 1 to 255" "$root/rtl/tools/model.sh" low 0x5 fixed
+refuse 2 "no design" "$root/rtl/tools/model.sh" lower 4x5 fixed
 echo "harness: six batches, with and without stalls, and 13 bad inputs: all as they should be"

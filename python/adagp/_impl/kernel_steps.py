@@ -7,7 +7,8 @@ The kernels work on the tensors of the shared predictor and of the user's optimi
 from __future__ import annotations
 
 import warnings
-from typing import Any, Sequence
+from collections.abc import Sequence
+from typing import Any
 
 import torch
 from torch import Tensor

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from functools import cache
 from pathlib import Path
-from typing import Callable
+from collections.abc import Callable
 
 import torch
 from torch import Tensor

@@ -11,7 +11,8 @@ are those of the C++ engine, so that each can read the other's predictor.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Sequence
+from collections.abc import Sequence
+from typing import Any
 
 import torch
 from torch import Tensor

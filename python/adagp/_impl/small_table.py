@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from html import escape
 from importlib import import_module
-from typing import Any, Sequence
+from collections.abc import Sequence
+from typing import Any
 
 from ..errors import UsageError
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
-from typing import Any, Iterator, Sequence
+from typing import Any
 
 import torch
 from torch import Tensor, _dynamo, nn

@@ -211,16 +211,16 @@ TEST(FromModel, VectorOperationsOfAResidualBlock) {
   EXPECT_EQ(to_csv(only_products(all)), to_csv(from_model(*net, "resnet18", "imagenet")));
 }
 
-// configs/layers holds what the code says, and nothing else. 'make layers' writes it anew.
+// configs/layers holds what the code says, and nothing else. 'make configs' writes it anew.
 TEST(ZooTables, FilesAreUpToDate) {
   const std::filesystem::path folder = ADAGP_SOURCE_DIR "/configs/layers";
   std::set<std::string> names;
   for (const ZooTable& item : zoo_tables()) {
     names.insert(item.name + ".csv");
     const auto file = folder / (item.name + ".csv");
-    ASSERT_TRUE(std::filesystem::exists(file)) << file << ": run 'make layers'";
+    ASSERT_TRUE(std::filesystem::exists(file)) << file << ": run 'make configs'";
     EXPECT_TRUE(core::read_file(file) == to_csv(item.table))
-        << file << " differs from the network: run 'make layers'";
+        << file << " differs from the network: run 'make configs'";
   }
   for (const auto& item : std::filesystem::directory_iterator(folder)) {
     EXPECT_TRUE(names.contains(item.path().filename())) << item.path() << ": of no network";

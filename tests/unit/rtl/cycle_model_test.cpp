@@ -1,4 +1,4 @@
-// The cycle model against hand-counted programs; the RTL itself is compared by make test-rtl.
+// The cycle model against hand-counted programs; the RTL itself is compared by make test WHAT=rtl.
 #include <gtest/gtest.h>
 
 #include "adagp/sim/rtl/cycle_model.h"

@@ -86,7 +86,7 @@ TEST(Golden, ThreeModesOnTwoByTwo) {
 
 TEST(Table, GeneratedFilesAreFresh) {
   const std::string command =
-      std::string(ADAGP_PYTHON) + " " + ADAGP_SOURCE_DIR + "/scripts/rtl_table.py --check";
+      std::string(ADAGP_PYTHON) + " " + ADAGP_SOURCE_DIR + "/rtl/tools/table.py --check";
   EXPECT_EQ(std::system(command.c_str()), 0);
 }
 

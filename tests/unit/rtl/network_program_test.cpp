@@ -1,4 +1,5 @@
-// Programs of networks: what they count, and what does not fit. make test-rtl runs them on the RTL.
+// Programs of networks: what they count, and what does not fit. make test WHAT=rtl runs them on the
+// RTL.
 #include <gtest/gtest.h>
 
 #include <algorithm>

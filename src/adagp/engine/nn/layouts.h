@@ -33,6 +33,7 @@ struct ConvolutionShape {
   std::array<int64_t, 2> kernel{1, 1}, stride{1, 1}, padding{0, 0}, dilation{1, 1};
   int64_t groups = 1;
 
+  // NOLINTNEXTLINE(modernize-use-nullptr): clang-tidy 14 takes the 0 of a comparison for a pointer
   auto operator<=>(const ConvolutionShape&) const = default;
 };
 // "64 -> 128, 16x16, 3x3", then what is not usual: ", stride 2x2, padding 0x0, groups 64".

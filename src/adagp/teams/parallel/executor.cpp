@@ -81,7 +81,7 @@ models::Tensors differentiable(const models::Tensors& tensors) {
 // The tags of a batch's messages are ints (Executor::line).
 void check_tags(const pipeline::Layout& layout) {
   const int64_t lines = (int64_t{layout.stages} + 1) * layout.replicas;
-  constexpr int64_t kEach = 2 * comm::kTags;  // both directions of a line's micro-batch
+  constexpr int64_t kEach = int64_t{2} * comm::kTags;  // both directions of a line's micro-batch
   constexpr int64_t kMost = std::numeric_limits<int>::max() / kEach;
   if (layout.micro_batches <= kMost / lines) return;
   throw UsageError(core::cat(

@@ -41,6 +41,7 @@ class Executor {
  private:
   struct Key {
     int stage, micro;
+    // NOLINTNEXTLINE(modernize-use-nullptr): as in nn/layouts.h
     auto operator<=>(const Key&) const = default;
   };
   struct Kept {

@@ -4,7 +4,7 @@
 // addition.
 
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && \
-    !defined(__SANITIZE_ADDRESS__)
+    !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 #define ADAGP_WIDE __attribute__((target_clones("avx2", "default")))
 #else
 #define ADAGP_WIDE

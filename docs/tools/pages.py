@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""docs_pages.py FOLDER: writes the pages of the documentation site there, from docs/, the README and the other
+"""pages.py FOLDER: writes the pages of the documentation site there, from docs/, the README and the other
 pages of the root.
 
 Links between pages are rewritten to their places in the site. A link to another file of the repository becomes
@@ -13,7 +13,7 @@ import shutil
 import sys
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 OF_THE_ROOT = {"README.md": "index.md", "ARCHITECTURE.md": "architecture.md", "CONTRIBUTING.md": "contributing.md",
                "CHANGELOG.md": "changelog.md"}
 LINK = re.compile(r"(!?)\[((?:[^\[\]]|\[[^\]]*\])*)\]\(([^()\s]+)\)")
@@ -91,5 +91,5 @@ def main(folder, root=ROOT):
 
 if __name__ == "__main__":
     if len(sys.argv) not in (2, 3):
-        sys.exit("usage: docs_pages.py FOLDER [ROOT]")
+        sys.exit("usage: pages.py FOLDER [ROOT]")
     sys.exit(main(*sys.argv[1:]))

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# test_rtl.sh [--no-mutations | --smoke]: every test of rtl/. Installs Verilator where it is
+# run.sh [--no-mutations | --smoke]: every test of rtl/. Installs Verilator where it is
 # missing. --smoke: one small configuration, for `make test`; without Verilator it says so and exits
 # with 77.
 #   lint    four designs, two formats, by Verilator and, where it is installed, by Yosys
@@ -9,7 +9,7 @@
 # At most 6 minutes on two quiet cores; JOBS=n changes how many configurations are built side by
 # side.
 set -euo pipefail
-cd "$(dirname "${BASH_SOURCE[0]}")/.."
+cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 say() { echo "test-rtl: $*" >&2; }
 die() { say "$*"; exit 1; }
 jobs=${JOBS:-2}
@@ -17,7 +17,7 @@ export JOBS=1  # for each of them
 
 if ! command -v verilator >/dev/null; then
   if [[ ${1:-} == --smoke ]]; then
-    say "skipped: Verilator is not installed (make test-rtl installs it)"
+    say "skipped: Verilator is not installed (make test WHAT=rtl installs it)"
     exit 77
   fi
   # shellcheck source=scripts/setup_packages.sh
@@ -61,12 +61,12 @@ mac() {
 configuration() {
   local programs=$1 train=$2 model tests=tests/rtl
   shift 2
-  model=$(scripts/rtl_model.sh "$@" --main $tests/test_programs.cpp)
+  model=$(rtl/tools/model.sh "$@" --main $tests/test_programs.cpp)
   "$model" "$programs" 1
-  model=$(scripts/rtl_model.sh "$@" --main $tests/test_tiles.cpp)
+  model=$(rtl/tools/model.sh "$@" --main $tests/test_tiles.cpp)
   "$model"
   [[ $train == - ]] && return
-  model=$(scripts/rtl_model.sh "$@" --main "$tests/test_training.cpp $tests/direct_net.cpp $tests/small_net.cpp \
+  model=$(rtl/tools/model.sh "$@" --main "$tests/test_training.cpp $tests/direct_net.cpp $tests/small_net.cpp \
     $tests/small_net_predict.cpp")
   "$model" "$train"
 }
@@ -75,7 +75,7 @@ configuration() {
 networks() {
   local count=$1 model
   shift
-  model=$(scripts/rtl_model.sh "${@:1:3}" --bits 12,12,13,14 --descriptor-bits 16 "${@:4}" \
+  model=$(rtl/tools/model.sh "${@:1:3}" --bits 12,12,13,14 --descriptor-bits 16 "${@:4}" \
     --main tests/rtl/test_networks.cpp)
   "$model" "$count"
 }
@@ -89,13 +89,13 @@ case ${1:-} in
     exit ;;
   --smoke)
     export ADAGP_RTL_OPT=-O1
-    scripts/rtl_table.py --check
+    rtl/tools/table.py --check
     configuration 40 - max 2x3 fixed --predictor 1x2 --bits 8
     exit ;;
 esac
 
 step "table"
-scripts/rtl_table.py --check
+rtl/tools/table.py --check
 step "lint"
 lint
 step "mac"
@@ -127,6 +127,6 @@ step "harness"
 tests/rtl/test_harness.sh
 if [[ ${1:-} != --no-mutations ]]; then
   step "mutations"
-  JOBS=$jobs scripts/rtl_mutations.sh
+  JOBS=$jobs rtl/tools/mutations.sh
 fi
 step "all passed"

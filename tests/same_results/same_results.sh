@@ -65,7 +65,7 @@ for side in old new; do
   [[ -f ${programs[$side]} && -x ${programs[$side]} ]] || bad "${programs[$side]}: not a program"
   programs[$side]=$(realpath "${programs[$side]}")
 done
-root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 
 # ---------------------------------------------------------------- where things are
 
@@ -120,15 +120,15 @@ identity() {
   [[ $(head -c 2 "$1" | tr -d '\0') != '#!' ]] || return 0
   sha256sum <"$1"
   ldd "$1" | awk '$3 ~ "^/" {print $3}' | sort | xargs -r stat -Lc '%n %s %Y'
-  cat "$root"/scripts/same_results{,_cases}.sh "$root"/configs/{accelerators,layers}/* \
+  cat "$root"/tests/same_results/*.sh "$root"/configs/{accelerators,layers}/* \
     "$root"/tests/fuzz/corpus/{topology,scalesim_config}/* | sha256sum
 }
 identity=$(identity "${programs[old]}")
 [[ -n $identity && -f $work/old.program && $(<"$work/old.program") == "$identity" ]] || rm -rf "$work/old"
 echo "$identity" >"$work/old.program"
 
-# shellcheck source=scripts/same_results_cases.sh
-source "$root/scripts/same_results_cases.sh"
+# shellcheck source=tests/same_results/cases.sh
+source "$root/tests/same_results/cases.sh"
 
 # ---------------------------------------------------------------- running one
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# rtl_model.sh DESIGN ROWSxCOLS FORMAT [options]: builds the Verilator model of one configuration
+# model.sh DESIGN ROWSxCOLS FORMAT [options]: builds the Verilator model of one configuration
 # into build/rtl/<name>/, unless it is there and the sources are unchanged, and prints the
 # executable's path.
 #   --predictor RxC   size of the predictor array (8x10)      --predictor-modes 1|3  its cells (1)
@@ -10,8 +10,8 @@
 #   --trace           waveforms (--vcd FILE)                  --main "A.cpp B.cpp"  other sources
 #   --rtl DIR         sources from there instead of rtl/      --build DIR      instead of build/rtl
 set -euo pipefail
-root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
-fail() { echo "rtl_model: $*" >&2; exit 2; }
+root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
+fail() { echo "model.sh: $*" >&2; exit 2; }
 [[ $# -ge 3 ]] || { sed -n '2,12s/^# //p' "${BASH_SOURCE[0]}" >&2; exit 2; }
 design=$1 array=$2 format=$3
 shift 3
@@ -46,7 +46,7 @@ for number in "${each[@]}"; do
 done
 [[ -z $descriptor || ( $descriptor =~ ^[0-9]+$ && $descriptor -ge 2 && $descriptor -le 20 ) ]] ||
   fail "--descriptor-bits is 2 to 20"
-command -v verilator >/dev/null || fail "Verilator is missing: make test-rtl installs it"
+command -v verilator >/dev/null || fail "Verilator is missing: make test WHAT=rtl installs it"
 
 table() {
   awk -v k="$1" '/^\[/ {s = $0} s == "[address_bits]" && $1 == k {print $3}' "$root/rtl/machine.toml"

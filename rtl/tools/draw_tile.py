@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """Draws the waveform of one tile, as the RTL runs it: docs/img/hardware-tile.svg.
 
-    scripts/draw_tile.py [OUT.svg]
+    rtl/tools/draw_tile.py [OUT.svg]
 
 A forward tile of two rows on a 2 x 2 array with X = [[1, 4], [5, 2]] and W = [[2, 3], [0, 1]]: the result
-must be Y = [[2, 7], [10, 17]], or the script stops. It builds the Verilator model (scripts/rtl_model.sh
+must be Y = [[2, 7], [10, 17]], or the script stops. It builds the Verilator model (rtl/tools/model.sh
 --trace), writes a program, runs it with --vcd and reads the signals back.
 """
 
@@ -17,9 +17,9 @@ import tomllib
 from pathlib import Path
 
 from draw_hardware import STYLE, text
-from rtl_table import laid_out
+from table import laid_out
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 X, W, Y = [[1, 4], [5, 2]], [[2, 3], [0, 1]], [[2, 7], [10, 17]]
 STEPS = ["", "load W", "stream", "flush", "drain", "end"]  # the states of tile_control
 MORE_STYLE = """
@@ -88,7 +88,7 @@ def signals_of(vcd, wanted):
 
 
 def simulate(folder):
-    model = subprocess.run([ROOT / "scripts/rtl_model.sh", "baseline", "2x2", "fixed", "--predictor", "1x1", "--bits",
+    model = subprocess.run([ROOT / "rtl/tools/model.sh", "baseline", "2x2", "fixed", "--predictor", "1x1", "--bits",
                             "4", "--trace"], check=True, text=True, stdout=subprocess.PIPE).stdout.strip()
     (folder / "tile.hex").write_text(program())
     (folder / "memory").write_bytes(struct.pack("<8I", *(word for row in X + W for word in row)))

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Draws a block diagram of each hardware design: docs/img/hardware-{baseline,low,efficient,max}.svg.
 
-    scripts/draw_hardware.py            # into docs/img
-    scripts/draw_hardware.py FOLDER
-    scripts/draw_hardware.py --check    # do the files in docs/img equal what this script draws?
+    rtl/tools/draw_hardware.py            # into docs/img
+    rtl/tools/draw_hardware.py FOLDER
+    rtl/tools/draw_hardware.py --check    # do the files in docs/img equal what this script draws?
 
 Blocks that a design adds to the baseline, and blocks that do more in it, have other colours. Needs
 Python alone. A picture has a background of its own and a dark form, so it is readable on light and on
@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from xml.sax.saxutils import escape
 
-IMAGES = Path(__file__).resolve().parent.parent / "docs/img"
+IMAGES = Path(__file__).resolve().parents[2] / "docs/img"
 WIDTH = 900
 TITLE_SIZE, LINE_SIZE = 14, 12
 LETTER = 0.62  # mean width of a letter over its size in a wide font (DejaVu Sans)
@@ -169,9 +169,9 @@ def blocks_of(design):
 def wires_of(design, b):
     unit_bottom = b["array"].bottom
     # A frame around memories: what ends at it reaches the ones it needs.
-    out = ['<rect class="frame" x="162" y="%d" width="708" height="90" rx="8"/>' % (BANKS - 10)]
+    out = [f'<rect class="frame" x="162" y="{BANKS - 10}" width="708" height="90" rx="8"/>']
     if design.array:
-        out.append('<rect class="newframe" x="462" y="%d" width="408" height="90" rx="8"/>' % (PREDICTOR - 8))
+        out.append(f'<rect class="newframe" x="462" y="{PREDICTOR - 8}" width="408" height="90" rx="8"/>')
     for name in ("array", "vector", "reorganisation"):
         middle = b[name].x + b[name].w // 2
         out += both_ways(330 if name == "array" else middle, unit_bottom, BANKS - 10)
@@ -236,7 +236,7 @@ def main():
             path.write_text(picture(design))
             print(f"draw_hardware: wrote {path}")
         elif not path.exists() or path.read_text() != picture(design):
-            sys.exit(f"draw_hardware: {path} is not what this script draws; run scripts/draw_hardware.py")
+            sys.exit(f"draw_hardware: {path} is not what this script draws; run rtl/tools/draw_hardware.py")
 
 
 if __name__ == "__main__":

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# rtl_mutations.sh [PATTERN]: a test of the tests. Each mutation of tests/rtl/mutations.txt is made
+# mutations.sh [PATTERN]: a test of the tests. Each mutation of tests/rtl/mutations.txt is made
 # in a copy of rtl/, the model is built from it, and the random programs must find it. Prints "n of
 # n detected".
 set -euo pipefail
-root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 work=$root/build/rtl/mutations
 
 one() {  # NUMBER FILE CONFIGURATION EXPRESSION WHAT
@@ -22,7 +22,7 @@ one() {  # NUMBER FILE CONFIGURATION EXPRESSION WHAT
     return
   fi
   # Built badly is not detected: the mutation must be one that a compiler accepts.
-  if ! program=$(ADAGP_RTL_OPT=-O0 JOBS=1 "$root/scripts/rtl_model.sh" "${args[@]}" --predictor 1x2 --bits 8 \
+  if ! program=$(ADAGP_RTL_OPT=-O0 JOBS=1 "$root/rtl/tools/model.sh" "${args[@]}" --predictor 1x2 --bits 8 \
       --rtl "$folder/rtl" --build "$folder/build" --main "$root/tests/rtl/test_programs.cpp" 2>"$folder/log"); then
     echo "NOT BUILT $what ($file): $(head -1 "$folder/log")"
     return
@@ -43,7 +43,7 @@ mkdir -p "$work"
 # The unchanged machine must pass, or "detected" would mean nothing.
 for args in "max 2x3 fixed" "max 2x3 bf16" "efficient 2x3 fixed"; do
   read -ra config <<<"$args"
-  program=$("$root/scripts/rtl_model.sh" "${config[@]}" --predictor 1x2 --bits 8 --main "$root/tests/rtl/test_programs.cpp")
+  program=$("$root/rtl/tools/model.sh" "${config[@]}" --predictor 1x2 --bits 8 --main "$root/tests/rtl/test_programs.cpp")
   "$program" 40 >/dev/null || { echo "mutations: the unchanged machine fails on $args"; exit 1; }
 done
 grep -v '^#' "$root/tests/rtl/mutations.txt" | grep -e "${1:-.}" | awk -F ' [|] ' '{

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# test_report.sh PROGRAM [pytest options]: the page of `adagp report` in the distribution's Chromium, which it
+# run.sh PROGRAM [pytest options]: the page of `adagp report` in the distribution's Chromium, which it
 # installs where it is missing. Python's packages (tests/browser/requirements.txt) go into build/browser-venv.
 set -euo pipefail
-cd "$(dirname "${BASH_SOURCE[0]}")/.."
+cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 say() { echo "test-report: $*" >&2; }
 die() { say "$*"; exit 1; }
 program=$(realpath "${1:?the program to test}")

@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# test_python.sh [pytest options]: the tests of the Python package against the built wheel (dist/*.whl) in a
+# run.sh [pytest options]: the tests of the Python package against the built wheel (dist/*.whl) in a
 # virtual environment of its own, build/python-venv.
 #
 # torch comes from .venv through a .pth file, so that its 4.5 GB are not installed twice. The tests that
 # compare with the training engine use build/bin/adagp where it is, or what ADAGP_PROGRAM names.
 set -euo pipefail
-cd "$(dirname "${BASH_SOURCE[0]}")/.."
+cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 say() { echo "test-python: $*" >&2; }
 
 # shellcheck source=scripts/tool_venv.sh

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Draws the picture of the README: accuracy against seconds of training.
 
-    scripts/draw_accuracy.py            # docs/results/img/accuracy-seconds.csv -> accuracy-seconds.svg
-    scripts/draw_accuracy.py IN.csv OUT.svg
+    docs/tools/draw_accuracy.py            # docs/results/img/accuracy-seconds.csv -> accuracy-seconds.svg
+    docs/tools/draw_accuracy.py IN.csv OUT.svg
 
 Each line of the CSV is one point: network, method, epochs, seeds, top1, sd, seconds, and the page of
 docs/results that has these numbers. An empty sd means one seed. Needs Python alone. The picture has a
@@ -15,7 +15,7 @@ import sys
 from pathlib import Path
 from xml.sax.saxutils import escape
 
-IMAGES = Path(__file__).resolve().parent.parent / "docs/results/img"
+IMAGES = Path(__file__).resolve().parents[2] / "docs/results/img"
 
 WIDTH, HEIGHT = 860, 470
 TOP, BOTTOM, PANEL = 84, 376, 344  # of the panels; PANEL is their width

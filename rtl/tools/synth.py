@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Synthesises the RTL with Yosys and writes what each design needs. `make rtl-synth` calls it.
+"""Synthesises the RTL with Yosys and writes what each design needs.
 
-    scripts/rtl_synth.py [--array 12x15] [--pred-array 8x10] [--designs low,max] [--liberty FILE] ...
+    rtl/tools/synth.py [--array 12x15] [--pred-array 8x10] [--designs low,max] [--liberty FILE] ...
 
 Targets: Xilinx 7-series (LUT, FF, DSP48E1, RAMB36, RAMB18) and standard cells (area; the memory banks
 are left out as black boxes). Results: resources.csv (totals) and modules.csv (per source module) in
@@ -21,9 +21,9 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from rtl_resources import CELL_NAMES, XILINX_NAMES, BadInput, Library, Mapped, increment, xilinx_resources
+from resources import CELL_NAMES, XILINX_NAMES, BadInput, Library, Mapped, increment, xilinx_resources
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 TOP = "adagp_top"
 BANK = "bank.sv"  # the one source with memory in it: a black box for standard cells
 DESIGNS = ("baseline", "low", "efficient", "max")

@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# fuzz.sh [BUILD_FOLDER]: runs every fuzz target of build/fuzz (`make fuzz` builds them first) for
+# run.sh [BUILD_FOLDER]: runs every fuzz target of build/fuzz (`make fuzz` builds them first) for
 # FUZZ_SECONDS (10), or the same FUZZ_RUNS inputs every time, for a minute at the most (continuous
 # integration must not fail by chance), from its seeds in tests/fuzz/corpus; one line each. Inputs
 # that widen the coverage stay in the build folder for the next time. A crash shows the end of the
 # log, keeps the input beside it, and makes the exit code 1.
 set -euo pipefail
-cd "$(dirname "$0")/.."
+cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 seconds=${FUZZ_SECONDS:-10}
 bound=(-max_total_time="$seconds")
 # A target that writes files takes minutes for as many inputs: a minute is enough.

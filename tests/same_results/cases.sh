@@ -1,4 +1,5 @@
 # shellcheck shell=bash
+# shellcheck disable=SC2034,SC2154  # variables that it shares with same_results.sh
 # The commands that same_results.sh gives to both programs: a function cases_GROUP for each group.
 
 keys=()               # group/name, in order
