@@ -115,6 +115,17 @@ def test_what_is_left_out_is_said(tmp_path):
         assert "no run folder" in text
 
 
+def test_a_run_of_an_earlier_version_is_shown(tmp_path):
+    """With a key, a value of a key, and a file that are no more."""
+    run = write_run(tmp_path / "run", "skip")
+    config = run / "config.toml"
+    config.write_text('depthwise_kernels = false\ncpu.convolution = "measured"\n' + config.read_text())
+    (run / "convolutions.json").write_text('{"format": 1, "shapes": []}')
+    done = adagp("report", run, "-o", tmp_path / "r.html")
+    assert "config.toml" not in done.stderr and "convolutions.json" not in done.stderr
+    assert [s["n"] for s in data_of((tmp_path / "r.html").read_text())["runs-1-curves"]["s"]] == ["skip"]
+
+
 def test_nothing_to_report_is_a_data_error(tmp_path):
     (tmp_path / "empty").mkdir()
     done = adagp("report", tmp_path / "empty", "-o", tmp_path / "r.html", code=3)

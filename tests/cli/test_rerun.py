@@ -133,14 +133,6 @@ def test_a_record_of_any_kind_is_survived(kind, run, tmp_path):
     assert "environment.json: missing or not readable" in done.stderr and "equal: " in done.stdout
 
 
-def test_a_table_of_layouts_that_no_run_reads_is_not_copied(run, tmp_path):
-    folder = copy_of(run, tmp_path)
-    (folder / "convolutions.json").touch()
-    os.truncate(folder / "convolutions.json", 2**40)
-    adagp("rerun", folder)
-    assert not (tmp_path / "run-rerun/convolutions.json").exists()
-
-
 def test_a_name_that_is_too_long_is_said_in_plain_words(tmp_path):
     name = 256 * "n"
     err = adagp("rerun", name, code=1, cwd=tmp_path).stderr

@@ -135,15 +135,6 @@ def test_a_finished_run_with_links_is_shown(first, tmp_path):
     assert "bp resnet8" in adagp("train", *BASE, "-o", folder).stdout
 
 
-def test_a_cache_that_is_a_pipe_does_not_stop_a_run(tmp_path):
-    """Neither reading nor writing it may wait for the other end."""
-    (tmp_path / "adagp").mkdir()
-    os.mkfifo(tmp_path / "adagp/convolutions.json")
-    err = adagp("train", *TINY, "--method", "bp", "--epochs", "1", *sets(cpu__convolution="measured"), "-o",
-                tmp_path / "run", env={"XDG_CACHE_HOME": str(tmp_path)}).stderr
-    assert "convolutions.json: is a pipe, expected a file" in err
-
-
 def test_missing_weights_are_noticed_before_a_budget_is_measured(first, tmp_path):
     err = adagp("train", *TINY, "--method", "equal-time", "--epochs", "2", "--weights", tmp_path / "none.safetensors",
                 *sets(equal_time__reference=first), "-o", tmp_path / "run", code=3).stderr

@@ -52,6 +52,9 @@ TEST(RunConfig, ComplaintsNamePlaceAndCure) {
   EXPECT_NE(complaint("epochs = \"three\"").find("expected a whole number"), std::string::npos);
   EXPECT_NE(complaint("epochs = 0").find("expected 1 to 1000000000"), std::string::npos);
   EXPECT_NE(complaint("precision = \"fp16\"").find("fp32"), std::string::npos);
+  EXPECT_NE(complaint("cpu.convolution = \"measured\"").find("channels-last, contiguous"),
+            std::string::npos)
+      << complaint("cpu.convolution = \"measured\"");
   EXPECT_NE(complaint("epochs = = 3").find("recipe.toml:1:"), std::string::npos);
 }
 

@@ -44,10 +44,9 @@ void bind_run(core::Binding& b, RunConfig& c) {
   b.bind("deterministic", &c.deterministic, "equal bits also on a GPU; slower");
   b.bind("graphs", &c.graphs, "on a GPU, record each kind of step once and replay it");
   b.bind("cpu.convolution", &c.cpu.convolution,
-         "on a CPU, memory layout in which convolutions are computed: channels-last; contiguous "
-         "(maps are copied there and back); or measured (the faster one for each shape and "
-         "product, kept for this machine and in the run folder)")
-      .one_of({"channels-last", "contiguous", "measured"});
+         "on a CPU, memory layout in which convolutions are computed: channels-last, or contiguous "
+         "(maps are copied there and back)")
+      .one_of({"channels-last", "contiguous"});
   b.bind("depthwise_kernels", &c.depthwise_kernels,
          "on a GPU, our own kernels for 3x3 depthwise convolutions instead of cuDNN's");
   b.bind("image_conv_kernels", &c.image_conv_kernels,

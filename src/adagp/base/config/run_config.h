@@ -82,7 +82,7 @@ struct RunConfig {
   bool deterministic = false;
   bool graphs = true;
   struct Cpu {
-    std::string convolution = "channels-last";  // channels-last | contiguous | measured
+    std::string convolution = "channels-last";  // channels-last | contiguous
   } cpu;
   bool depthwise_kernels = true;
   bool image_conv_kernels = true;

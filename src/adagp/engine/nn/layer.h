@@ -14,7 +14,6 @@
 
 #include <torch/nn/module.h>
 
-#include "adagp/engine/nn/layouts.h"
 #include "adagp/engine/nn/tap.h"
 
 namespace adagp::nn {
@@ -32,8 +31,8 @@ struct LayerInfo {
   std::array<int64_t, 2> padding{0, 0};
   std::array<int64_t, 2> dilation{1, 1};
   int64_t groups = 1;
-  // In which memory layout each product is computed (nn/products.h); null: as the tensors come.
-  std::shared_ptr<const LayoutTable> layouts = nullptr;
+  // A convolution whose products are computed on copies in contiguous memory (nn/products.h).
+  bool contiguous = false;
 
   int64_t rows() const { return out; }                                  // filters
   int64_t cols() const { return in / groups * kernel[0] * kernel[1]; }  // weights of one filter
@@ -65,7 +64,10 @@ class WeightLayer : public torch::nn::Module {
   const at::Tensor& used_weight() const { return bf16_weight.defined() ? bf16_weight : weight; }
   const at::Tensor& used_bias() const { return bf16_bias.defined() ? bf16_bias : bias; }
 
-  void use_layouts(std::shared_ptr<const LayoutTable> table) { info_.layouts = std::move(table); }
+  // Of a convolution; other layers compute with their tensors as they come.
+  void compute_contiguous(bool contiguous) {
+    info_.contiguous = contiguous && info_.kind == LayerKind::kConv2d;
+  }
 
   // Not null: products in block floating point (nn/fast.h).
   std::shared_ptr<const FastLayer> fast;

@@ -10,12 +10,6 @@
 namespace adagp::nn {
 namespace {
 
-Layout layout_of(const LayerInfo& info, const at::Tensor& x, const at::Tensor& weight,
-                 Product product) {
-  if (!info.layouts || info.kind != LayerKind::kConv2d) return Layout::kChannelsLast;
-  return info.layouts->at(shape_of(info, x, weight), product);
-}
-
 // Strides, too, are those of contiguous memory: where both layouts are the same memory (1x1
 // filters, maps of one pixel), ATen goes by the strides.
 at::Tensor in_contiguous_memory(const at::Tensor& x) {
@@ -31,7 +25,11 @@ Gradients convolution_gradients(const LayerInfo& c, const at::Tensor& gradient, 
   auto [of_x, of_weight, of_bias] = at::convolution_backward(
       gradient, x, weight, at::OptionalIntArrayRef(at::IntArrayRef(&c.out, 1)), c.stride, c.padding,
       c.dilation, false, {0, 0}, c.groups, wanted);
-  return {of_x, of_weight, of_bias};
+  Gradients out{of_x, of_weight, of_bias};
+  for (size_t i = 0; i < out.size(); ++i) {
+    if (!wanted[i]) out[i].reset();  // some libraries find more than they are asked for
+  }
+  return out;
 }
 
 Gradients contiguous_gradients(const LayerInfo& c, const at::Tensor& gradient, const at::Tensor& x,
@@ -96,27 +94,10 @@ bool keeps_size_3x3(const LayerInfo& info) {
          info.stride == Pair{1, 1} && info.padding == Pair{1, 1} && info.dilation == Pair{1, 1};
 }
 
-ConvolutionShape shape_of(const LayerInfo& info, const at::Tensor& x, const at::Tensor& weight) {
-  return {x.size(1),   x.size(2),    x.size(3),     weight.size(0), info.kernel,
-          info.stride, info.padding, info.dilation, info.groups};
-}
-
-LayerInfo info_for(const ConvolutionShape& s) {
-  LayerInfo info;
-  info.in = s.in;
-  info.out = s.out;
-  info.kernel = s.kernel;
-  info.stride = s.stride;
-  info.padding = s.padding;
-  info.dilation = s.dilation;
-  info.groups = s.groups;
-  return info;
-}
-
 at::Tensor product(const LayerInfo& c, const at::Tensor& x, const at::Tensor& weight,
                    const at::Tensor& bias) {
   if (c.kind == LayerKind::kLinear) return at::linear(x, weight, bias);
-  if (layout_of(c, x, weight, Product::kForward) == Layout::kContiguous) {
+  if (c.contiguous) {
     return in_channels_last(at::conv2d(in_contiguous_memory(x), in_contiguous_memory(weight), bias,
                                        c.stride, c.padding, c.dilation, c.groups));
   }
@@ -126,8 +107,8 @@ at::Tensor product(const LayerInfo& c, const at::Tensor& x, const at::Tensor& we
 at::Tensor differentiable_product(const LayerInfo& info, const at::Tensor& x,
                                   const at::Tensor& weight, const at::Tensor& bias) {
   const QueuePtr queue = gradient_queue(x, weight);
-  const bool plain = !info.layouts || info.kind == LayerKind::kLinear;  // one that autograd knows
-  if (!at::GradMode::is_enabled() || (plain && queue == nullptr)) {
+  const bool known = !info.contiguous && queue == nullptr;  // autograd does the same
+  if (!at::GradMode::is_enabled() || known) {
     return product(info, x, weight, bias);
   }
   const std::optional<at::Tensor> given = bias.defined() ? std::optional(bias) : std::nullopt;
@@ -136,29 +117,17 @@ at::Tensor differentiable_product(const LayerInfo& info, const at::Tensor& x,
 
 Gradients gradients_of(const LayerInfo& info, const at::Tensor& gradient, const at::Tensor& x,
                        const at::Tensor& weight, std::array<bool, 3> wanted) {
-  Gradients out;
   if (info.kind == LayerKind::kLinear) {
+    Gradients out;
     const at::Tensor flat = gradient.reshape({-1, info.out});
     if (wanted[0]) out[0] = gradient.matmul(weight);
     if (wanted[1]) out[1] = flat.t().mm(x.reshape({-1, info.in}));
     if (wanted[2]) out[2] = flat.sum(0);
     return out;
   }
-  const Layout of_input = layout_of(info, x, weight, Product::kInputGradient);
-  const Layout of_weight = layout_of(info, x, weight, Product::kWeightGradient);
-  for (const Layout layout : kLayouts) {
-    const std::array<bool, 3> here{wanted[0] && of_input == layout,
-                                   wanted[1] && of_weight == layout,
-                                   wanted[2] && of_weight == layout};
-    if (!here[0] && !here[1] && !here[2]) continue;
-    const Gradients found = layout == Layout::kContiguous
-                                ? contiguous_gradients(info, gradient, x, weight, here)
-                                : convolution_gradients(info, gradient, x, weight, here);
-    for (size_t i = 0; i < found.size(); ++i) {
-      if (here[i]) out[i] = found[i];
-    }
-  }
-  return out;
+  if (!wanted[0] && !wanted[1] && !wanted[2]) return {};
+  return info.contiguous ? contiguous_gradients(info, gradient, x, weight, wanted)
+                         : convolution_gradients(info, gradient, x, weight, wanted);
 }
 
 }  // namespace adagp::nn

@@ -1,7 +1,7 @@
 #pragma once
 // The three products of a weight layer: output, gradient of the input, gradient of the weight. All
 // convolutions of networks but those of nn/depthwise.h, nn/image_conv.h, nn/narrow_conv.h and
-// nn/conv_branch.h pass through here, so that LayerInfo::layouts acts on each of them.
+// nn/conv_branch.h pass through here, so that LayerInfo::contiguous acts on each of them.
 
 #include <array>
 
@@ -9,10 +9,10 @@
 
 namespace adagp::nn {
 
-// `bias` may be undefined. Autograd follows it only where no layouts are given.
+// `bias` may be undefined. Autograd does not follow it where info.contiguous is set.
 at::Tensor product(const LayerInfo& info, const at::Tensor& x, const at::Tensor& weight,
                    const at::Tensor& bias);
-// The same, followed by autograd with any layouts; its weight gradient goes to the thread's
+// The same, always followed by autograd; its weight gradient goes to the thread's
 // gradient_queue(), if there is one.
 at::Tensor differentiable_product(const LayerInfo& info, const at::Tensor& x,
                                   const at::Tensor& weight, const at::Tensor& bias);
@@ -24,10 +24,5 @@ Gradients gradients_of(const LayerInfo& info, const at::Tensor& gradient, const 
 
 // Whether it is a plain 3x3 convolution that keeps the size: padding 1, no stride, no groups.
 bool keeps_size_3x3(const LayerInfo& info);
-
-// What a convolution of these tensors is in the table of layouts.
-ConvolutionShape shape_of(const LayerInfo& info, const at::Tensor& x, const at::Tensor& weight);
-// A layer of this shape, without layouts.
-LayerInfo info_for(const ConvolutionShape& shape);
 
 }  // namespace adagp::nn

@@ -69,7 +69,7 @@ const std::vector<std::string>& run_entries() {
                                               "tb",
                                               "checkpoint",
                                               "layers.csv",
-                                              "convolutions.json",
+                                              "convolutions.json",  // of earlier versions
                                               "weights.safetensors",
                                               "best.safetensors",
                                               "environment.json",

@@ -8,6 +8,7 @@
 
 #include "adagp/base/core/error.h"
 #include "adagp/base/core/log.h"
+#include "adagp/base/core/log_once.h"
 #include "adagp/base/core/rng.h"
 #include "adagp/base/core/text.h"
 #include "adagp/engine/models/values_elsewhere.h"
@@ -50,6 +51,16 @@ void take_to_device(models::Net& net, const Team& team, at::Device device) {
     }
   }
   for (auto& item : net.named_buffers()) item.value().set_data(item.value().to(device));
+}
+
+// cpu.convolution
+bool computes_contiguous(const config::RunConfig& config, at::Device device) {
+  if (config.cpu.convolution != "contiguous") return false;
+  if (device.is_cpu()) return true;
+  core::warn_once(
+      "cpu.convolution = contiguous is for CPUs, and the device is a GPU: cuDNN chooses there by "
+      "itself");
+  return false;
 }
 
 }  // namespace
@@ -108,10 +119,12 @@ Session make_session(const config::RunConfig& config, std::shared_ptr<const task
   }
   std::vector<nn::WeightLayer*> all = nn::collect(*s.net);
   std::vector<nn::WeightLayer*> here;
+  const bool contiguous = computes_contiguous(config, s.device);
   for (auto* layer : all) {
     // Of a session before this one: its optimizer alone knew where the gradients are.
     layer->fast = nullptr;
     layer->drop_bf16_copies();
+    layer->compute_contiguous(contiguous);
     layer->own_depthwise = config.depthwise_kernels && device::has_kernels(s.device);
     layer->own_image_conv = config.image_conv_kernels && device::has_kernels(s.device);
     layer->own_narrow_conv = config.narrow_conv_kernels && device::has_kernels(s.device);

@@ -18,10 +18,6 @@
 #include "adagp/engine/task/running_metrics.h"
 #include "adagp/engine/task/task.h"
 
-namespace adagp::run {
-struct LayoutRecord;
-}
-
 namespace adagp::step {
 
 class FastWidths;
@@ -42,8 +38,6 @@ struct Session {
   bool bf16 = false;
   std::shared_ptr<FastWidths> fast;             // null unless the precision is fast
   std::shared_ptr<nn::KeptErrors> kept_errors;  // null unless edram.error is above 0
-  // What was measured of the convolutions; null unless cpu.convolution = measured.
-  std::shared_ptr<const run::LayoutRecord> layouts;
   std::unique_ptr<optim::Optimizer> optimizer;
   std::vector<size_t> weight_slot;                  // of each layer's weight in the optimizer
   std::unique_ptr<predictor::Predictor> predictor;  // null when the method has none

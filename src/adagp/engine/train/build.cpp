@@ -16,7 +16,6 @@
 #include "adagp/engine/run/weights.h"
 #include "adagp/engine/step/generators.h"
 #include "adagp/engine/task/network.h"
-#include "adagp/engine/train/layout_choice.h"
 #include "adagp/engine/train/trainer.h"
 #include "adagp/engine/train/warm_up.h"
 #include "adagp/gpu/device/choose_device.h"
@@ -73,7 +72,7 @@ task::NetMaker as_it_came(std::shared_ptr<models::Net> net, const at::Device& de
 report::Summary run_in(run::RunFolder& run, config::RunConfig& config, const task::TaskPtr& task,
                        const task::NetMaker& for_measuring, const task::NetMaker& for_training,
                        bool known) {
-  method::fix_length(config, task, with_layouts(config, task, for_measuring));
+  method::fix_length(config, task, for_measuring);
   warm_up(config, task, for_measuring, known);
   return Trainer(config, task, for_training()).run(run);
 }

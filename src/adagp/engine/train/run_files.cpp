@@ -7,7 +7,6 @@
 #include "adagp/base/core/text.h"
 #include "adagp/engine/layers/from_model.h"
 #include "adagp/engine/run/environment.h"
-#include "adagp/engine/run/layout_record.h"
 #include "adagp/engine/run/weights.h"
 #include "adagp/engine/step/fast_widths.h"
 #include "adagp/engine/task/weights_settings.h"
@@ -53,12 +52,6 @@ void refuse_foreign(const run::Snapshot& found, run::RunIdentity own, const Fore
     refuse(core::cat("is of batch ", found.step, ", beyond the end of the run (",
                      forecast.size.total, " batches)"));
   }
-}
-
-void keep_layouts(const run::RunFolder& folder, const step::Session& session) {
-  const core::fs::path file = folder.file(run::kLayoutFile);
-  if (!session.layouts || core::fs::exists(file)) return;
-  core::write_file(file, run::to_text(*session.layouts));
 }
 
 void extend(run::RunFolder& folder, const Forecast& forecast, bool has_checkpoint) {

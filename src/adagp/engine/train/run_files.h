@@ -19,10 +19,6 @@ void begin_folder(run::RunFolder& folder, const step::Session& session, const st
 // beyond the end of this one. It may be of a shorter run that can be extended to this one.
 void refuse_foreign(const run::Snapshot& found, run::RunIdentity own, const Forecast& forecast);
 
-// Writes convolutions.json where the run has measured layouts and the folder does not have the
-// file.
-void keep_layouts(const run::RunFolder& folder, const step::Session& session);
-
 // Extends the shorter run in the folder to this one. Throws UsageError when it cannot.
 void extend(run::RunFolder& folder, const Forecast& forecast, bool has_checkpoint);
 

@@ -15,7 +15,6 @@
 #include "adagp/engine/task/fingerprint.h"
 #include "adagp/engine/train/evaluate_together.h"
 #include "adagp/engine/train/idle_settings.h"
-#include "adagp/engine/train/layout_choice.h"
 #include "adagp/engine/train/run_files.h"
 
 namespace adagp::train {
@@ -73,7 +72,6 @@ Trainer::Trainer(const config::RunConfig& config, task::TaskPtr task,
 // ---------------------------------------------------------------- the loop
 
 report::Summary Trainer::run(run::RunFolder* folder) {
-  use_layouts(session_, *method_, folder);
   resume(folder);
   warn_of_idle_settings(session_, *planner_, forecast());
   session_.net->train();
@@ -277,7 +275,6 @@ void Trainer::resume(run::RunFolder* folder) {
                              progress_->of_total()));
   }
   if (totals_.step == 0) begin_folder(*folder, session_, data_);
-  keep_layouts(*folder, session_);
   recorder_.open(*folder, totals_.step);
 }
 

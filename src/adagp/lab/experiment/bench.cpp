@@ -41,7 +41,7 @@ double predictor_bytes(const layers::Table& table, const config::RunConfig& conf
 }
 
 // Before this process takes any steps: Linux counts its memory at that time as theirs.
-StepTimes::Peak host_peaks(const PeakMeter& meter, bool measures_layouts) {
+StepTimes::Peak host_peaks(const PeakMeter& meter) {
   const auto peak = [&](const std::string& kind) {
     try {
       return meter(kind);
@@ -51,8 +51,6 @@ StepTimes::Peak host_peaks(const PeakMeter& meter, bool measures_layouts) {
       return 0.0;
     }
   };
-  // The first process measures layouts; the others find them, so that their peaks are the steps'.
-  if (measures_layouts) peak("forward");
   return {.forward = peak("forward"), .bp = peak("bp"), .gp = peak("gp")};
 }
 
@@ -89,13 +87,9 @@ BenchResult bench(config::RunConfig config, const std::string& input, int repeat
     return measure_steps(config, task, task->example(config, config.batch, device), rounds, kinds);
   };
   StepTimes::Peak host;
-  if (device.is_cpu() && only.empty() && host_peak) {
-    host = host_peaks(host_peak, config.cpu.convolution == "measured");
-  }
+  if (device.is_cpu() && only.empty() && host_peak) host = host_peaks(host_peak);
   out.times = measure(only, repeats);
   if (device.is_cpu()) out.times.peak = host;
-  train::set_threads(config);
-  out.layouts = layer_layouts(config, task);
   out.device = device_name(device);
   out.method = config.method;
 
@@ -165,9 +159,7 @@ std::string BenchResult::text() const {
     out += core::cat(before, name, " ", core::human_bytes(bytes));
     before = ", ";
   }
-  if (layouts.empty()) return out;
-  return out + "\n\nlayouts of convolutions (cpu.convolution = measured):\n" +
-         layouts_text(layouts);
+  return out;
 }
 
 nlohmann::json BenchResult::to_json() const {
@@ -212,7 +204,6 @@ nlohmann::json BenchResult::to_json() const {
     out["method_ms"] = ms(times.method);
     if (times.bp.median > 0) out["ratio_method_bp"] = times.method.median / times.bp.median;
   }
-  if (!layouts.empty()) out["layouts"] = layouts_json(layouts);
   return out;
 }
 

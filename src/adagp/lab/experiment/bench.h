@@ -3,12 +3,10 @@
 
 #include <functional>
 #include <string>
-#include <vector>
 
 #include <nlohmann/json.hpp>
 
 #include "adagp/base/config/run_config.h"
-#include "adagp/lab/experiment/layer_layouts.h"
 #include "adagp/lab/experiment/step_times.h"
 
 namespace adagp::experiment {
@@ -25,7 +23,6 @@ struct BenchResult {
   // weights and momentum once in and once out. Less where the summary rides on a norm's statistics,
   // which read the activation anyway. 0 where the bandwidth is not known.
   double roofline = 0;
-  std::vector<LayerLayouts> layouts;  // with cpu.convolution = measured
 
   double gp_over_forward() const { return times.gp.median / times.forward.median; }
   double train_over_bp() const { return times.bp_train.median / times.bp.median; }

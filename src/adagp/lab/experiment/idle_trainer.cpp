@@ -4,7 +4,6 @@
 #include "adagp/engine/method/table.h"
 #include "adagp/engine/run/precision.h"
 #include "adagp/engine/train/build.h"
-#include "adagp/engine/train/layout_choice.h"
 
 namespace adagp::experiment {
 
@@ -16,8 +15,7 @@ std::unique_ptr<train::Trainer> idle_trainer(config::RunConfig& config) {
   const task::TaskPtr task = task::open_task(config);
   task->resolve(config);
   run::resolve_precision(config);
-  method::fix_length(config, task,
-                     train::with_layouts(config, task, task::throw_away_nets(config, task)));
+  method::fix_length(config, task, task::throw_away_nets(config, task));
   core::log_info("dry run: making network " + config.model.name);
   return std::make_unique<train::Trainer>(config, task, task::build_net(config, *task));
 }

@@ -10,7 +10,6 @@
 #include "adagp/base/core/threads.h"
 #include "adagp/engine/io/tensors.h"
 #include "adagp/engine/run/environment.h"
-#include "adagp/engine/run/layout_record.h"
 #include "adagp/engine/run/run_folder.h"
 #include "adagp/engine/task/fingerprint.h"
 #include "adagp/engine/train/build.h"
@@ -65,18 +64,6 @@ void refuse_same_folder(const core::fs::path& folder, const core::fs::path& outp
     throw UsageError(core::cat("rerun: -o ", output.string(), " is the run itself (",
                                folder.string(), "); choose another folder"));
   }
-}
-
-// The same products. The file of a run that does not read it is not copied.
-void copy_layouts(const config::RunConfig& config, const core::fs::path& folder,
-                  const core::fs::path& output) {
-  const core::fs::path layouts = folder / run::kLayoutFile, copy = output / run::kLayoutFile;
-  if (config.cpu.convolution != "measured" || !core::fs::exists(layouts)) return;
-  if (core::fs::exists(copy)) return;  // a run that is there already has its own
-  const std::string text = core::read_regular_file(layouts, core::kMostJsonBytes);
-  run::layout_record(text, layouts.string());
-  core::make_folder(output);
-  core::write_file(copy, text);
 }
 
 }  // namespace
@@ -138,7 +125,6 @@ Rerun rerun(const core::fs::path& folder, const core::fs::path& output) {
     core::log_warning(core::cat("rerun: ", difference, "; the result may differ"));
   }
   out.exact = device.is_cpu() && out.environment.empty() && !before.empty();
-  copy_layouts(config, folder, output);
   out.after = train::train(config, task, output);
   refuse_same_folder(folder, output);
   out.bytes_equal = core::read_regular_file(first) == core::read_regular_file(second);

@@ -8,7 +8,6 @@
 #include "adagp/engine/method/table.h"
 #include "adagp/engine/step/exact_step.h"
 #include "adagp/engine/step/predicted_step.h"
-#include "adagp/engine/train/layout_choice.h"
 #include "adagp/gpu/device/graph.h"
 #include "adagp/gpu/device/kernels.h"
 
@@ -127,8 +126,7 @@ std::vector<StepKinds> kinds_on_gpu(step::Session& s, const step::TimedStep& ste
 }
 
 step::Session timed_session(const config::RunConfig& config, const task::TaskPtr& task) {
-  const auto nets = train::with_layouts(config, task, task::throw_away_nets(config, task));
-  return step::throw_away_session(config, task, nets, true);
+  return step::throw_away_session(config, task, task::throw_away_nets(config, task), true);
 }
 
 }  // namespace
