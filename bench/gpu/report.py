@@ -62,7 +62,7 @@ def best_pytorch(pytorch, model, batch, key="bp_ms"):
 
 
 def network_of(column):
-    """"mobilenet_v2 depthwise_kernels=false" -> "mobilenet_v2"."""
+    """"mobilenet_v2 own_kernels=false" -> "mobilenet_v2"."""
     return column.partition(" ")[0]
 
 

@@ -33,7 +33,7 @@ ZOO = ("vgg11_bn,vgg13_bn,vgg16_bn,vgg19_bn,resnet18,resnet34,resnet50,resnet101
        "densenet121,densenet161,densenet169,densenet201,mobilenet_v2,inception_v3,inception_v4")
 ADAGP_LIMIT = 300  # seconds for the bench of one network
 # Measured a second time with this key: columns of their own, "NAME KEY".
-VARIANTS = {"mobilenet_v2": "depthwise_kernels=false"}
+VARIANTS = {"mobilenet_v2": "own_kernels=false"}
 PARTS = ("adagp", "pytorch", "roofline", "depthwise")
 MODES = ("eager", "eager-graph", "compile", "compile-graph")  # pytorch_bench.py says what they are
 

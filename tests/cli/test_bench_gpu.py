@@ -80,7 +80,7 @@ DEPTHWISE = {"model": "mobilenet_v2", "products": [
 
 
 def test_a_second_column_of_a_network_has_its_targets():
-    column = "mobilenet_v2 depthwise_kernels=false"
+    column = "mobilenet_v2 own_kernels=false"
     text = page_of(a_run(adagp={"mobilenet_v2": {**OURS, "bp_ms": 6.86}, column: OURS},
                          roofline=ROOFLINE, depthwise=DEPTHWISE))
     assert row(text, "BP, ms") == ["6.860 (<= 3.50: MISSED)", "3.000 (<= 3.50: met)"]

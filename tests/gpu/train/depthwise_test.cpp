@@ -100,9 +100,9 @@ std::vector<std::pair<std::string, at::Tensor>> mobilenet_gradients(const std::s
   config::RunConfig config = test::world(precision);
   config.model.name = "mobilenet_v2";
   config.model.width_divisor = 2;  // all channels of depthwise layers are multiples of eight
-  config.depthwise_kernels = own;
+  config.own_kernels = own;
   step::Session s = test::session(config);
-  for (const nn::WeightLayer* layer : s.layers) EXPECT_EQ(layer->own_depthwise, own);
+  for (const nn::WeightLayer* layer : s.layers) EXPECT_EQ(layer->own_kernels, own);
   const auto batch = test::batch(config);
   at::manual_seed(63);  // dropout
   step::backprop(s, batch);

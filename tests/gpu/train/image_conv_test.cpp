@@ -76,12 +76,12 @@ TEST_F(GpuTest, ReplayedImageConvKernelsHaveTheBitsOfEager) {
 std::vector<at::Tensor> vgg_gradients(const std::string& precision, bool own) {
   config::RunConfig config = test::world(precision);
   config.model.width_divisor = 2;  // 32 filters in the first layer
-  config.image_conv_kernels = own;
+  config.own_kernels = own;
   step::Session s = test::session(config);
   const auto batch = test::batch(config);
   const nn::WeightLayer& first = *s.layers.at(0);
   if (own) {
-    EXPECT_TRUE(first.own_image_conv);
+    EXPECT_TRUE(first.own_kernels);
     EXPECT_TRUE(nn::fits_image_conv(first.info(), batch.images(), first.used_weight()));
   }
   at::manual_seed(93);

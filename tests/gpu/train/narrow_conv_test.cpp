@@ -74,7 +74,7 @@ std::vector<at::Tensor> densenet_gradients(const std::string& precision, bool ow
   config::RunConfig config = test::world(precision);
   config.model.name = "densenet121";
   config.model.width_divisor = 1;
-  config.narrow_conv_kernels = own;
+  config.own_kernels = own;
   step::Session s = test::session(config);
   const auto batch = test::batch(config);
   at::manual_seed(97);
@@ -82,7 +82,7 @@ std::vector<at::Tensor> densenet_gradients(const std::string& precision, bool ow
   std::vector<at::Tensor> out;
   int64_t narrow = 0;
   for (const nn::WeightLayer* layer : s.layers) {
-    EXPECT_EQ(layer->own_narrow_conv, own);
+    EXPECT_EQ(layer->own_kernels, own);
     const auto& weight = layer->used_weight();
     if (weight.dim() == 4 && weight.size(2) == 3 && weight.size(1) == 128) {
       EXPECT_EQ(weight.grad().strides(), weight.strides());

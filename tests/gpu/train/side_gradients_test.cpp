@@ -33,7 +33,7 @@ struct Stack {
           nn::conv(kChannels, kChannels, 3, 1, 1, false, kChannels)}) {
       nn::Conv2d layer(options);
       layer->to(at::kCUDA);
-      layer->own_depthwise = true;
+      layer->own_kernels = true;
       layer->weight.set_data(layer->weight.contiguous(at::MemoryFormat::ChannelsLast));
       layer->make_bf16_copies();
       layers.push_back(layer);

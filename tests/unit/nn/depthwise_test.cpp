@@ -13,7 +13,7 @@ struct DepthwiseResult {
 };
 
 DepthwiseResult run_depthwise(Conv2d layer, const at::Tensor& input, bool own) {
-  layer->own_depthwise = own;
+  layer->own_kernels = own;
   layer->zero_grad();
   const at::Tensor x = input.detach().clone().requires_grad_();
   const at::Tensor y = layer->forward(x);
@@ -37,7 +37,7 @@ TEST(DepthwiseLayer, HasAtensOutputAndGradients) {
       EXPECT_TRUE(at::allclose(own.dx, theirs.dx, 1e-5, 1e-5));
       EXPECT_TRUE(at::allclose(own.dweight, theirs.dweight, 1e-5, 1e-4));
       const at::NoGradGuard no_grad;
-      layer->own_depthwise = true;
+      layer->own_kernels = true;
       EXPECT_TRUE(at::equal(layer->forward(x), own.y));
     }
   }
@@ -45,7 +45,7 @@ TEST(DepthwiseLayer, HasAtensOutputAndGradients) {
 
 TEST(DepthwiseLayer, GradientsThatNobodyNeedsAreNotComputed) {
   Conv2d layer(conv(8, 8, 3, 1, 1, false, 8));
-  layer->own_depthwise = true;
+  layer->own_kernels = true;
   layer->weight.requires_grad_(false);
   const at::Tensor x = at::randn({1, 8, 4, 4}).requires_grad_();
   layer->forward(x).sum().backward();
@@ -69,7 +69,7 @@ TEST(DepthwiseLayer, LeavesOtherConvolutionsToAten) {
   EXPECT_FALSE(fits(conv(12, 12, 3, 1, 1, false, 12), at::randn({1, 12, 5, 5}))) << "12 channels";
   // A bias is added by ATen.
   Conv2d biased(conv(24, 24, 3, 1, 1, true, 24));
-  biased->own_depthwise = true;
+  biased->own_kernels = true;
   const at::Tensor expected =
       at::conv2d(x, biased->weight, biased->bias, {1, 1}, {1, 1}, {1, 1}, 24);
   EXPECT_TRUE(at::equal(biased->forward(x), expected));

@@ -69,7 +69,7 @@ TEST(GradientQueue, LinearLayersToo) {
 TEST(GradientQueue, ConvolutionsOfOurKernelsToo) {
   at::manual_seed(5);
   Conv2d depthwise(conv(8, 8, 3, 2, 1, false, 8));
-  depthwise->own_depthwise = true;
+  depthwise->own_kernels = true;
   expect_equal(depthwise, at::randn({3, 8, 9, 7}));
 }
 
@@ -100,8 +100,8 @@ void expect_equal_in_bf16(Conv2d& layer, const at::Tensor& x) {
 TEST(GradientQueue, ConvolutionsOfOurBf16KernelsToo) {
   at::manual_seed(6);
   Conv2d narrow(conv(128, 32, 3, 1, 1, false)), image(conv(3, 64, 3, 1, 1, false));
-  narrow->own_narrow_conv = true;
-  image->own_image_conv = true;
+  narrow->own_kernels = true;
+  image->own_kernels = true;
   expect_equal_in_bf16(narrow, at::randn({2, 128, 8, 8}).to(at::kBFloat16).requires_grad_());
   expect_equal_in_bf16(image, at::randn({2, 3, 32, 32}));
 }
@@ -220,7 +220,7 @@ TEST(GradientQueue, WeightsThatAreNoLeavesStayWithAutograd) {
 TEST(GradientQueue, ABackwardPassWithoutItsQueueIsRefused) {
   for (const bool depthwise : {false, true}) {
     Conv2d layer(conv(8, 8, 3, 1, 1, false, depthwise ? 8 : 1));
-    layer->own_depthwise = depthwise;
+    layer->own_kernels = depthwise;
     at::Tensor y;
     {
       const QueueScope scope(std::make_shared<PutOffGradients>());

@@ -13,7 +13,7 @@ Conv2d narrow_layer(const Conv2dOptions& options) {
   Conv2d layer(options);
   layer->weight.set_data(layer->weight.contiguous(at::MemoryFormat::ChannelsLast));
   layer->make_bf16_copies();
-  layer->own_narrow_conv = true;
+  layer->own_kernels = true;
   return layer;
 }
 

@@ -25,7 +25,7 @@ TEST(WarmUp, RunsWithOtherStepsOrShapesHaveOtherKeys) {
         "modules.count=3", "modules.signal=\"auxiliary\"", "modules.shrink=0.5",
         "low_res.sizes=[8]", "selective.share=0.25", "method=\"bp\"", "batch=20", "eval_batch=5",
         "model.width_divisor=4", "model.width=64", "precision=\"bf16\"", "accumulate=2",
-        "depthwise_kernels=false", "predictor.kind=\"dni\""}) {
+        "own_kernels=false", "predictor.kind=\"dni\""}) {
     EXPECT_NE(key_with(assignment), usual) << assignment;
   }
 }

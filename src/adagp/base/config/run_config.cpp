@@ -47,14 +47,9 @@ void bind_run(core::Binding& b, RunConfig& c) {
          "on a CPU, memory layout in which convolutions are computed: channels-last, or contiguous "
          "(maps are copied there and back)")
       .one_of({"channels-last", "contiguous"});
-  b.bind("depthwise_kernels", &c.depthwise_kernels,
-         "on a GPU, our own kernels for 3x3 depthwise convolutions instead of cuDNN's");
-  b.bind("image_conv_kernels", &c.image_conv_kernels,
-         "on a GPU in bf16, our own kernels for the first convolution of small images instead of "
-         "cuDNN's");
-  b.bind("narrow_conv_kernels", &c.narrow_conv_kernels,
-         "on a GPU in bf16, our own kernels for 3x3 convolutions from 128 channels to 32 "
-         "(DenseNet's) instead of cuDNN's");
+  b.bind("own_kernels", &c.own_kernels,
+         "on a GPU, our own kernels where they fit a convolution: 3x3, depthwise; in bf16 also of "
+         "small images, or from 128 channels to 32; false = cuDNN's, for comparisons");
   b.bind("clip", &c.clip, "largest joint norm of the gradients of a BP batch; 0 = no clipping")
       .at_least(0);
   b.bind("accumulate", &c.accumulate, "micro-batches per batch; must divide batch").at_least(1);

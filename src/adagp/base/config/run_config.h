@@ -84,9 +84,7 @@ struct RunConfig {
   struct Cpu {
     std::string convolution = "channels-last";  // channels-last | contiguous
   } cpu;
-  bool depthwise_kernels = true;
-  bool image_conv_kernels = true;
-  bool narrow_conv_kernels = true;
+  bool own_kernels = true;
 
   optim::Config optim;
   schedule::PolicyConfig policy;

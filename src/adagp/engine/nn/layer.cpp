@@ -7,11 +7,9 @@
 #include "adagp/base/core/error.h"
 #include "adagp/base/core/text.h"
 #include "adagp/engine/nn/conv_branch.h"
-#include "adagp/engine/nn/depthwise.h"
+#include "adagp/engine/nn/convolutions.h"
 #include "adagp/engine/nn/fast.h"
-#include "adagp/engine/nn/image_conv.h"
 #include "adagp/engine/nn/kept_errors.h"
-#include "adagp/engine/nn/narrow_conv.h"
 #include "adagp/engine/nn/products.h"
 
 namespace adagp::nn {
@@ -174,25 +172,8 @@ at::Tensor Conv2dImpl::convolve(const at::Tensor& x, const at::Tensor& added) co
     }
     size[axis] = room / c.stride[axis] + 1;
   }
-  if (x.is_meta() || weight.is_meta()) {
-    return at::empty({x.size(0), c.out, size[0], size[1]}, x.options().device(at::kMeta));
-  }
-  if (fast) return fast_product(*fast, c, x, weight, added);
-  if (KeptErrors* errors = kept_errors()) {
-    return product_with_errors(*errors, c, in_precision(x), used_weight(), added);
-  }
-  // The kernels round x themselves.
-  if (own_image_conv && !added.defined() && fits_image_conv(c, x, used_weight())) {
-    return image_conv_product(x, used_weight());
-  }
-  const at::Tensor given = in_precision(x);
-  if (own_depthwise && !added.defined() && fits_depthwise(c, given, used_weight())) {
-    return depthwise_product(given, used_weight(), c.stride[0]);
-  }
-  if (own_narrow_conv && !added.defined() && fits_narrow_conv(c, given, used_weight())) {
-    return narrow_conv_product(given, used_weight());
-  }
-  return differentiable_product(c, given, used_weight(), added);
+  const Convolution asked{*this, x, added, size};
+  return find_convolution(asked).run(asked);
 }
 
 LinearImpl::LinearImpl(int64_t in, int64_t out, bool with_bias)

@@ -63,6 +63,8 @@ class WeightLayer : public torch::nn::Module {
   // What the layer computes with.
   const at::Tensor& used_weight() const { return bf16_weight.defined() ? bf16_weight : weight; }
   const at::Tensor& used_bias() const { return bf16_bias.defined() ? bf16_bias : bias; }
+  // `x` in the precision of used_weight().
+  at::Tensor in_precision(const at::Tensor& x) const;
 
   // Of a convolution; other layers compute with their tensors as they come.
   void compute_contiguous(bool contiguous) {
@@ -71,12 +73,8 @@ class WeightLayer : public torch::nn::Module {
 
   // Not null: products in block floating point (nn/fast.h).
   std::shared_ptr<const FastLayer> fast;
-  // Depthwise convolutions by our own kernels where these fit (nn/depthwise.h).
-  bool own_depthwise = false;
-  // 3x3 convolutions of images, with bf16 weights, by our own kernels (nn/image_conv.h).
-  bool own_image_conv = false;
-  // 3x3 convolutions from 128 channels to 32 by our own kernels (nn/narrow_conv.h).
-  bool own_narrow_conv = false;
+  // Convolutions by our own kernels where these fit (nn/convolutions.h).
+  bool own_kernels = false;
 
   // Its weights never move: no gradient, no prediction.
   bool frozen() const { return !weight.requires_grad(); }
@@ -86,8 +84,6 @@ class WeightLayer : public torch::nn::Module {
   void report(const at::Tensor& input, const at::Tensor& output) const {
     if (TapSink* sink = active_sink()) sink->on_output(*this, input, output);
   }
-  // `x` in the precision of used_weight().
-  at::Tensor in_precision(const at::Tensor& x) const;
   // "features.3 (conv2d 64->128, 3x3)", for messages.
   std::string describe() const;
 

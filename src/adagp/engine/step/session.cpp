@@ -125,9 +125,7 @@ Session make_session(const config::RunConfig& config, std::shared_ptr<const task
     layer->fast = nullptr;
     layer->drop_bf16_copies();
     layer->compute_contiguous(contiguous);
-    layer->own_depthwise = config.depthwise_kernels && device::has_kernels(s.device);
-    layer->own_image_conv = config.image_conv_kernels && device::has_kernels(s.device);
-    layer->own_narrow_conv = config.narrow_conv_kernels && device::has_kernels(s.device);
+    layer->own_kernels = config.own_kernels && device::has_kernels(s.device);
     if (!s.team->owns(layer->path() + "." + layer->names().weight)) continue;
     here.push_back(layer);
     if (!layer->frozen()) s.layers.push_back(layer);

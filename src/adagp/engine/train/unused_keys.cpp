@@ -128,7 +128,7 @@ const std::vector<Rule>& rules() {
 
 constexpr const char* kReadByEvaluation =
     "model. data. detection. translation. eval_batch device threads precision fast. deterministic "
-    "cpu.convolution depthwise_kernels image_conv_kernels narrow_conv_kernels augment.workers";
+    "cpu.convolution own_kernels augment.workers";
 
 }  // namespace
 
