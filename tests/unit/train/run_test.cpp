@@ -47,6 +47,32 @@ TEST(Run, WritesEveryFileOfTheFolder) {
   EXPECT_EQ(report::Summary::read(folder / "run" / "summary.json").to_json(), s.to_json());
 }
 
+// The rates of a run are those that the policy gives when it is told this loss of each epoch.
+TEST(Run, ThePlateauWatchesTheNamedLoss) {
+  const testing::TempFolder folder;
+  std::map<std::string, std::vector<double>> rates;
+  for (const std::string watch : {"test", "train"}) {
+    config::RunConfig c = small::config("bp");
+    c.epochs = 6;
+    c.policy.name = "plateau";
+    c.policy.watch = watch;
+    c.policy.patience = 0;
+    c.policy.threshold = 0.1;
+    train(c, small::task(), folder / watch);
+    const auto policy = schedule::make_policy(c.policy, c.optim.lr, 36, 6);
+    for (const auto& record : io::read_jsonl(folder / watch / "metrics.jsonl")) {
+      if (record.at("kind") == "train") {
+        rates[watch].push_back(record.at("lr"));
+        EXPECT_EQ(rates[watch].back(), policy->lr(0)) << watch << " " << rates[watch].size();
+      }
+      if (record.at("kind") == "epoch") {
+        policy->epoch_end(record.at(watch == "test" ? "test_loss" : "train_loss"));
+      }
+    }
+  }
+  EXPECT_NE(rates["test"], rates["train"]);  // else this test would not tell one from the other
+}
+
 TEST(Run, AFinishedFolderIsNotTrainedAgain) {
   const testing::TempFolder folder;
   const config::RunConfig c = small::config();

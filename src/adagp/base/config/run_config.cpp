@@ -262,6 +262,9 @@ void bind_optim(core::Binding& b, RunConfig& c) {
          "policy plateau: epochs of rest after a cut of the rate")
       .at_least(0);
   b.bind("policy.min_lr", &c.policy.min_lr, "policy plateau: smallest rate").at_least(0);
+  b.bind("policy.watch", &c.policy.watch,
+         "policy plateau: loss that must fall, test or train (mean over the epoch's batches)")
+      .one_of({"test", "train"});
 }
 
 }  // namespace

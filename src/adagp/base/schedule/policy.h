@@ -30,7 +30,7 @@ class Policy {
  public:
   virtual ~Policy() = default;
   virtual double lr(int64_t step) const = 0;
-  // Told the test loss after each epoch; only plateau listens.
+  // Told the watched loss after each epoch; only plateau listens.
   virtual void epoch_end(double loss) { (void)loss; }
   // For the checkpoint: finite numbers.
   virtual std::vector<double> state() const { return {}; }

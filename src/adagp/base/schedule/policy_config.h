@@ -25,6 +25,7 @@ struct PolicyConfig {
   double threshold = 1e-4;  // relative
   int64_t cooldown = 0;
   double min_lr = 0.0;
+  std::string watch = "test";  // plateau: whose loss: test | train
 };
 
 }  // namespace adagp::schedule

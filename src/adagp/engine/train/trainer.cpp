@@ -221,13 +221,13 @@ void Trainer::end_epoch(run::RunFolder* folder) {
   }
   totals_.figures = found.figures;
   totals_.test_loss = found.loss;
-  policy_->epoch_end(found.loss);
   const double score = totals_.figures.at(main_figure().name);
   if (score > totals_.best_score) {
     totals_.best_score = score;
     if (folder != nullptr) write_weights(folder->file("best.safetensors"), session_);
   }
   const double train_loss = seen().loss();
+  policy_->epoch_end(session_.config.policy.watch == "train" ? train_loss : found.loss);
   session_.tally.reset();
   watch_.forget_sums();
   if (folder != nullptr) {

@@ -90,7 +90,7 @@ const std::vector<Rule>& rules() {
       {"policy.floor", "policy.name", policy, "cosine"},
       {"policy.div policy.final_div", "policy.name", policy, "one-cycle"},
       {"policy.warmup", "policy.name", policy, "inverse-sqrt constant cosine step multi-step"},
-      {"policy.factor policy.patience policy.threshold policy.cooldown policy.min_lr",
+      {"policy.factor policy.patience policy.threshold policy.cooldown policy.min_lr policy.watch",
        "policy.name", policy, "plateau"},
       {"fast.", "precision", precision, "fast"},
       {"fast.alpha fast.beta fast.every", "fast.rule", fast_rule, "adaptive"},

@@ -19,6 +19,7 @@ momentum = 0.9
 decay = 5e-4
 [policy]
 name = "plateau"
+watch = "train"
 [predictor]
 lr = 1e-4
 gamma = 0.1
@@ -44,6 +45,7 @@ momentum = 0.9
 decay = 0.0
 [policy]
 name = "plateau"
+watch = "train"
 factor = 0.5
 patience = 3
 [predictor]
