@@ -27,7 +27,6 @@ namespace {
 std::vector<NamedTable> named_tables() {
   std::vector<NamedTable> tables = {
       {"data", [] { return named_lines(data::registry()); }},
-      {"methods", [] { return named_lines(method::method_table()); }},
       {"predictors", [] { return named_lines(predictor::registry()); }},
       {"schedules",
        [] {
@@ -38,6 +37,19 @@ std::vector<NamedTable> named_tables() {
   };
   for (auto& table : simulator_tables()) tables.push_back(std::move(table));
   return tables;
+}
+
+void print_methods(bool json) {
+  auto out = nlohmann::ordered_json::array();
+  using report::Align;
+  report::Table lines(
+      {{"method", Align::kLeft}, {"standing", Align::kLeft}, {"about", Align::kLeft}});
+  for (const method::MethodEntry& entry : method::method_table()) {
+    const std::string standing = name_of(entry.standing);
+    out.push_back({{"name", entry.name}, {"standing", standing}, {"about", entry.about}});
+    lines.add_row({entry.name, standing, entry.about});
+  }
+  core::print_result(json ? out.dump(2) + "\n" : lines.console(), json);
 }
 
 // As published, where there is such a form, in evaluation: without auxiliary heads.
@@ -84,6 +96,7 @@ void print_models(bool json) {
 int run_list(const std::string& kind, bool json, bool markdown) {
   auto kinds = key_printers(json, markdown);
   kinds.emplace_back("models", [&] { print_models(json); });
+  kinds.emplace_back("methods", [&] { print_methods(json); });
   for (const auto& table : named_tables()) {
     kinds.emplace_back(table.first, [lines = table.second, json] { print_named(lines(), json); });
   }
@@ -94,7 +107,7 @@ int run_list(const std::string& kind, bool json, bool markdown) {
 }  // namespace
 
 std::vector<std::string> list_kinds() {
-  std::vector<std::string> kinds{"models"};
+  std::vector<std::string> kinds{"models", "methods"};
   for (const auto& table : named_tables()) kinds.push_back(table.first);
   for (const auto& printer : key_printers(false, false)) kinds.push_back(printer.first);
   return kinds;
@@ -102,6 +115,7 @@ std::vector<std::string> list_kinds() {
 
 std::vector<std::string> names_of_kind(const std::string& kind) {
   if (kind == "models") return core::names_of(models::registry());
+  if (kind == "methods") return core::names_of(method::method_table());
   std::vector<std::string> names = key_names(kind);
   for (const auto& table : named_tables()) {
     if (table.first != kind) continue;

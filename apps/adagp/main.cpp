@@ -18,6 +18,12 @@
 #ifdef ADAGP_WITH_TORCH
 #include "adagp/teams/comm/library_settings.h"
 #endif
+#ifdef ADAGP_WITH_RIVALS
+#include "adagp/rivals/options/options.h"
+#ifdef ADAGP_WITH_TORCH
+#include "adagp/rivals/rivals.h"
+#endif
+#endif
 
 namespace adagp::apps {
 namespace {
@@ -125,7 +131,18 @@ std::vector<std::string> split_short_flags(int argc, char** argv) {
   return words;
 }
 
+// The keys of all, and what this build can do with them.
+void add_rivals() {
+#ifdef ADAGP_WITH_RIVALS
+  rivals::add_keys();
+#ifdef ADAGP_WITH_TORCH
+  rivals::add();
+#endif
+#endif
+}
+
 int run(int argc, char** argv) {
+  add_rivals();
   core::remember_command(argc, argv);
   CLI::App app{
       "Train networks with adaptive gradient prediction (ADA-GP), beside backprop and honest "

@@ -146,7 +146,7 @@ void bind_plan(nb::module_& module) {
       [] {
         std::vector<std::tuple<std::string, std::string, std::string>> out;
         for (const auto& method : plan::planned_methods()) {
-          out.emplace_back(method.name, method.about, method.reads);
+          out.emplace_back(method.name, method.about, core::join(plan::keys_of(method), " "));
         }
         return out;
       },

@@ -1,4 +1,5 @@
 import os
+import re
 import shutil
 import tempfile
 
@@ -24,9 +25,25 @@ def room_in_memory():
 def pytest_configure(config):
     """Folders of tests lie in memory where that has room: a run waits for the disk at every checkpoint,
     and the tests make thousands."""
+    config.addinivalue_line("markers", "rivals: needs the library of rivals")
     if config.option.basetemp is None and room_in_memory():
         config.option.basetemp = tempfile.mkdtemp(prefix="adagp-tests-", dir=MEMORY)
         config.add_cleanup(lambda: shutil.rmtree(config.option.basetemp, ignore_errors=True))
+
+
+# Tests that need the library of rivals (-DADAGP_RIVALS=OFF builds without): those of the marker `rivals`, and
+# cases that name a rival.
+RIVALS = re.compile(r"modules|dropback|xgrad|control-variate|'auto'|auto__|auto\.|fast|edram|"
+                    r"remap|\bdfa|\bvt\b|\bdni\b|head-ridge|compress|decoupled|term-project")
+
+
+def pytest_collection_modifyitems(items):
+    if os.environ.get("ADAGP_RIVALS", "ON") != "OFF":
+        return
+    for item in items:
+        case = repr(item.callspec.params) if hasattr(item, "callspec") else ""
+        if item.get_closest_marker("rivals") or RIVALS.search(case):
+            item.add_marker(pytest.mark.skip(reason="built without the rivals"))
 
 
 # Long enough for a signal to land in the middle: 300 batches, about two seconds. Records are due

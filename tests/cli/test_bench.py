@@ -2,6 +2,8 @@
 
 import csv
 
+import pytest
+
 from harness import adagp, as_json
 
 
@@ -137,6 +139,7 @@ def test_bench_of_one_step_names_nothing_that_it_did_not_measure():
     assert "speed-up over BP" in adagp(*tiny).stdout
 
 
+@pytest.mark.rivals
 def test_bench_times_a_full_batch_of_another_method():
     tiny = ["bench", "--model", "resnet8", "--input", "8x8", "--batch", "2", "--repeats", "2"]
     assert as_json(*tiny, "--method", "modules", "--set", "modules.signal=delayed")["method_ms"] > 0

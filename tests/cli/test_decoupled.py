@@ -10,6 +10,8 @@ from harness import adagp, interrupt, sets
 from parting import losses
 from test_parallel import NORMS, longer
 
+pytestmark = pytest.mark.rivals
+
 MODULES = [*NORMS, "--method", "modules"]
 # Sentences: several tensors cross a cut, and every batch has its lengths.
 SENTENCES = ["--data", "synthetic-translation", "--model", "transformer", "--threads", "1",

@@ -4,6 +4,8 @@ import pytest
 
 from harness import DATA, adagp, records, sets
 
+pytestmark = pytest.mark.rivals
+
 RUN = [*DATA, "--batch", "20", "--epochs", "1",
        *sets(log_every="1ba", model__name="resnet8", model__width_divisor=2, method="bp")]
 

@@ -7,6 +7,8 @@ from safetensors import safe_open
 
 from harness import TINY, adagp, sets, summary
 
+pytestmark = pytest.mark.rivals
+
 FAST = [*TINY, "--epochs", "3", "--method", "bp", "--precision", "fast",
         *sets(fast__every="5ba", trace__every="3ep")]
 

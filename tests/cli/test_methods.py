@@ -73,6 +73,7 @@ def auto_run(tmp_path_factory):
     return folder, run
 
 
+@pytest.mark.rivals
 @pytest.mark.parametrize("at", range(34, 60, 5))
 def test_auto_stopped_around_a_decision_ends_the_same(at, auto_run, tmp_path):
     (whole, run), cut = auto_run, tmp_path / "cut"

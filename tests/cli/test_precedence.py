@@ -2,6 +2,8 @@
 
 import re
 
+import pytest
+
 from harness import DATA, NET, TINY, adagp, sets
 
 
@@ -55,6 +57,7 @@ def test_a_run_repeats_from_its_own_config(tmp_path, finished):
     assert ours == (finished / "weights.safetensors").read_bytes()
 
 
+@pytest.mark.rivals
 def test_keys_without_effect_are_named(tmp_path):
     """Those given by hand, once; a recipe may serve several methods."""
     plain = ["train", *TINY, "--epochs", "1"]

@@ -18,6 +18,7 @@ TERM = ["reproduce", "term-project", *SMALL, "--quick", "--epochs", "3", "--sche
         "1ep bp, 1ep gp, 1ep bp", *sets(predictor__remap_channels=4, data__synthetic_train=128, probe_every="1ba")]
 
 
+@pytest.mark.rivals
 @pytest.mark.parametrize("given, epochs, schedule", [
     ([], 10, "2ep bp, 2ep gp, 1ep bp, 2ep gp, 1ep bp, 2ep gp"),
     # As many as the project had: its own schedule, not one whose last part goes on.
@@ -107,6 +108,7 @@ def term_project(tmp_path_factory):
     return folder, adagp(*TERM, "-o", folder)
 
 
+@pytest.mark.rivals
 def test_term_project_has_its_three_tables_and_defects(term_project):
     folder, done = term_project
     result = json.loads((folder / "term-project.json").read_text())
@@ -130,6 +132,7 @@ def test_term_project_has_its_three_tables_and_defects(term_project):
         assert "<svg" in (folder / f"{name}.svg").read_text()
 
 
+@pytest.mark.rivals
 def test_term_project_whose_runs_diverge_names_those_alone(tmp_path):
     folder = tmp_path / "out"
     done = adagp(*TERM, "-o", folder, *sets(optim__lr=1e9))
@@ -142,6 +145,7 @@ def test_term_project_whose_runs_diverge_names_those_alone(tmp_path):
     assert row[at:at + len("bp, adagp's seconds")].strip() == "-"
 
 
+@pytest.mark.rivals
 def test_review_reads_what_is_there_and_says_what_is_not(term_project):
     folder, _ = term_project
     done = adagp("reproduce", "review", "-o", folder.parent / "review", "--json")

@@ -8,6 +8,8 @@ from safetensors.numpy import load_file
 
 from harness import TINY, adagp, assert_same_run, interrupt, sets, summary
 
+pytestmark = pytest.mark.rivals
+
 SHORT = [*TINY, "--epochs", "2", *sets(checkpoint_every="3ba", log_every="1ba")]
 COPIES = ["--method", "bp", "--parallel", "data,local=2"]
 KINDS = {

@@ -78,6 +78,7 @@ def test_a_finished_run_is_extended(tmp_path):
     assert "epoch" not in adagp(*command, "--epochs", "4", "-o", tmp_path / "run").stderr
 
 
+@pytest.mark.rivals
 @pytest.mark.parametrize("rule", ["temporal-low-to-high", "temporal-high-to-low", "adaptive"])
 def test_widths_that_follow_the_length_are_not_extended(rule, tmp_path):
     """A longer run would have had other widths from its start."""
@@ -88,6 +89,7 @@ def test_widths_that_follow_the_length_are_not_extended(rule, tmp_path):
     assert "cannot be extended" in said and f"fast.rule = {rule}" in said
 
 
+@pytest.mark.rivals
 @pytest.mark.parametrize("rule", [sets(fast__rule="fixed"), sets(fast__beta=0, fast__every="3ba")])
 def test_widths_that_do_not_follow_the_length_are_extended(rule, tmp_path):
     command = ["train", *TINY, "--method", "bp", "--precision", "fast",

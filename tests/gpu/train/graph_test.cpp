@@ -11,10 +11,10 @@
 
 #include "adagp/base/core/error.h"
 #include "adagp/base/core/files.h"
-#include "adagp/engine/step/fast_widths.h"
 #include "adagp/engine/step/step_graph.h"
 #include "adagp/engine/train/trainer.h"
 #include "gpu/train/world.h"
+#include "unit/with_rivals.h"
 
 namespace adagp {
 namespace {
@@ -41,8 +41,9 @@ std::vector<double> losses(config::RunConfig config, bool graphs, int steps) {
     const plan::BatchContext moment{
         0, 1, predicted ? schedule::Phase::kPredict : schedule::Phase::kBackprop};
     const auto batch = method->transform_batch(loader->next(), moment);
-    if (s.kept_errors) s.kept_errors->begin_step(i);
-    if (s.fast) s.fast->before_batch(s, batch, i, i / static_cast<double>(steps));
+    for (const auto& part : s.parts) {
+      part->before_batch(s, batch, i, i / static_cast<double>(steps));
+    }
     if (predicted) {
       const auto given = method->traits().cheap_needs_data ? batch : data::Batch();
       cheap.run(s, given, [&](const data::Batch& b) { return method->cheap_step(s, b); });
@@ -114,19 +115,19 @@ TEST_F(GpuTest, EveryMethodAndOptionCanBeReplayed) {
   });
   expect_for("estimated threshold", [](config::RunConfig& c) {
     c.method = "dropback";
-    c.dropback.threshold = "estimate";
-    c.dropback.freeze = "9ba";
+    c.parts.get<rivals::DropBackOptions>().threshold = "estimate";
+    c.parts.get<rivals::DropBackOptions>().freeze = "9ba";
   });
   for (const char* rule : {"adaptive", "fixed", "temporal-low-to-high"}) {
     expect_for(rule, [&](config::RunConfig& c) {
       c.precision = "fast";
-      c.fast.rule = rule;
-      c.fast.every = "4ba";
+      c.parts.get<rivals::FastOptions>().rule = rule;
+      c.parts.get<rivals::FastOptions>().every = "4ba";
     });
   }
   expect_for("auxiliary losses", [](config::RunConfig& c) {
     c.method = "modules";
-    c.modules.signal = "auxiliary";
+    c.parts.get<rivals::ModulesOptions>().signal = "auxiliary";
   });
   for (const char* input : {"zeros", "noise", "labels"}) {
     expect_for(input, [&](config::RunConfig& c) { c.predictor.input = input; });
@@ -150,7 +151,8 @@ TEST_F(GpuTest, EveryMethodAndOptionCanBeReplayed) {
     c.model.duplex = {"resnet8", 4, 32, 8};
     c.model.width_divisor = 1;
   });
-  expect_for("bit errors", [](config::RunConfig& c) { c.edram.error = 0.01; });
+  expect_for("bit errors",
+             [](config::RunConfig& c) { c.parts.get<rivals::EdramOptions>().error = 0.01; });
   expect_for("adam", [](config::RunConfig& c) {
     c.optim.name = "adam";
     c.optim.lr = 1e-3;
@@ -174,12 +176,13 @@ std::vector<config::RunConfig> whole_runs() {
     out.push_back(test::world("bf16"));
     config::RunConfig& c = out.back();
     c.method = method;
-    c.automatic.steps = {"adagp"};
-    c.automatic.clock = "counted";  // seconds would decide otherwise every time
-    c.automatic.heldout = 64;
-    c.automatic.window = 4;
-    c.automatic.pairs = 3;
-    c.automatic.probe_share = 0.9;
+    auto& automatic = c.parts.get<rivals::AutoOptions>();
+    automatic.steps = {"adagp"};
+    automatic.clock = "counted";  // seconds would decide otherwise every time
+    automatic.heldout = 64;
+    automatic.window = 4;
+    automatic.pairs = 3;
+    automatic.probe_share = 0.9;
   }
   return out;
 }
@@ -216,7 +219,7 @@ TEST_F(GpuTest, EvaluationOfModulesIsTheSameRecordedOrNot) {
     const Folder folder;
     config::RunConfig config = test::world("bf16");
     config.method = "modules";
-    config.modules.signal = signal;
+    config.parts.get<rivals::ModulesOptions>().signal = signal;
     const auto recorded = test_losses(config, folder.path / "recorded");
     config.graphs = false;
     EXPECT_EQ(recorded, test_losses(config, folder.path / "eager"));

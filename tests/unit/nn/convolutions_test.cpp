@@ -7,9 +7,6 @@
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
 
-#include "adagp/engine/nn/fast.h"
-#include "adagp/engine/nn/kept_errors.h"
-
 namespace adagp::nn {
 namespace {
 
@@ -50,17 +47,28 @@ TEST(Convolutions, OurKernelsRunWhereTheyFitAndLibTorchElsewhere) {
   }
 }
 
+// A rule that says when it applies.
+struct SometimesRule : ProductRule {
+  bool applies() const override { return on; }
+  at::Tensor product(const WeightLayer&, const at::Tensor& x, const at::Tensor&,
+                     const at::Tensor&) const override {
+    return x * 2;
+  }
+  bool on = false;
+};
+
 // They come before our kernels, which would compute something else.
-TEST(Convolutions, ShapesRoundedProductsAndBitErrorsComeFirst) {
+TEST(Convolutions, ShapesAndTheRuleOfTheLayerComeFirst) {
   const at::Tensor x = at::randn({2, 16, 8, 8});
   Conv2d layer = listed_layer(conv(16, 16, 3, 1, 1, false, 16), kFp32);
   ASSERT_EQ(chosen(layer, x), "own, depthwise");
   EXPECT_EQ(chosen(layer, x.to(at::kMeta)), "shapes alone");
-  KeptErrors errors(0.5, 1, at::kCPU);
-  const KeptErrorsScope scope(&errors);
-  EXPECT_EQ(chosen(layer, x), "bit errors");
-  layer->fast = std::make_shared<FastLayer>();
-  EXPECT_EQ(chosen(layer, x), "block floating point");
+  const auto rule = std::make_shared<SometimesRule>();
+  layer->rule = rule;
+  EXPECT_EQ(chosen(layer, x), "own, depthwise");
+  rule->on = true;
+  EXPECT_EQ(chosen(layer, x), "rule of the layer");
+  EXPECT_TRUE(at::equal(layer->forward(x), x * 2));
   EXPECT_EQ(chosen(layer, x.to(at::kMeta)), "shapes alone");
 }
 

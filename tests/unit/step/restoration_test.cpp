@@ -7,7 +7,6 @@
 #include <gtest/gtest.h>
 
 #include "adagp/base/core/error.h"
-#include "adagp/engine/method/weight_average.h"
 #include "adagp/engine/step/evaluate.h"
 #include "adagp/engine/step/exact_step.h"
 #include "adagp/engine/step/observe.h"
@@ -92,20 +91,6 @@ TEST(Restoration, OfARehearsalThatWasBrokenOffKeepsTheFirstError) {
     throw DataError("image 7 is broken");
   };
   EXPECT_THROW(rehearse(), DataError);
-  expect_refused(s);
-}
-
-TEST(Restoration, OfAveragedWeightsThatFailsIsAnError) {
-  Session s = small::session(small::config("adagp"));
-  method::WeightAverage average;
-  average.add(s);
-  at::Tensor weight = s.optimizer->params()[0].value;
-  const auto look = [&] {
-    method::WeightAverage::Scope scope(average, s);
-    weight.set_data(at::zeros({weight.numel() + 1}));
-    scope.end();
-  };
-  EXPECT_ANY_THROW(look());
   expect_refused(s);
 }
 

@@ -99,38 +99,6 @@ TEST(Identity, CheapBatchesThatSaveNothingAreBp) {
   expect_equal(trained(c), bp, "freeze of nothing: ");
 }
 
-TEST(Identity, OneModuleIsBpAndTwoAreNot) {
-  const auto bp = trained(small::config("bp"));
-  for (const std::string signal : {"auxiliary", "delayed", "replay", "critic"}) {
-    for (const bool unlocked : {false, true}) {
-      config::RunConfig c = small::config("modules");
-      c.modules = {.count = 1, .signal = signal, .unlocked = unlocked, .shrink = 0.5};
-      expect_equal(trained(c), bp, signal + " with one module: ");
-      c.modules.count = 2;
-      EXPECT_FALSE(at::equal(trained(c).at("conv1.weight"), bp.at("conv1.weight"))) << signal;
-    }
-  }
-}
-
-TEST(Identity, XgradThatLooksAheadByNothingIsBp) {
-  const auto bp = trained(small::config("bp"));
-  config::RunConfig c = small::config("xgrad");
-  EXPECT_FALSE(at::equal(trained(c).at("fc.weight"), bp.at("fc.weight")));
-  c.xgrad_factor = 0;
-  expect_equal(trained(c), bp, "xgrad with factor 0: ");
-}
-
-TEST(Identity, DropBackThatKeepsAllIsBp) {
-  const auto bp = trained(small::config("bp"));
-  for (const std::string threshold : {"exact", "estimate"}) {
-    config::RunConfig c = small::config("dropback");
-    c.dropback.threshold = threshold;
-    EXPECT_FALSE(at::equal(trained(c).at("fc.weight"), bp.at("fc.weight")));
-    c.dropback.keep = 1;
-    expect_equal(trained(c), bp, "dropback of nothing, " + threshold + ": ");
-  }
-}
-
 TEST(Identity, CheapBatchesThatSaveAreNot) {
   const auto bp = trained(small::config("bp"));
   for (const std::string name : {"progressive", "low-res", "stored-loss", "infobatch", "partial",

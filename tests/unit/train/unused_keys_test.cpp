@@ -6,8 +6,8 @@
 
 #include <gtest/gtest.h>
 
-#include "adagp/base/core/text.h"
 #include "adagp/engine/method/table.h"
+#include "unit/with_rivals.h"
 
 namespace adagp::train {
 namespace {
@@ -32,16 +32,11 @@ TEST(UnusedKeys, OfTheMethod) {
             "changes nothing here: ADAGP_PREDICTOR_KIND (method bp, method skip)");
 }
 
-TEST(UnusedKeys, JoinedAndDecidingMethodsReadWhatTheirPartsRead) {
+TEST(UnusedKeys, JoinedMethodsReadWhatTheirPartsRead) {
   const config::RunConfig joined = of_method("progressive+stored-loss");
   EXPECT_EQ(why_unused(joined, "low_res.sizes"), "");
   EXPECT_EQ(why_unused(joined, "stored_loss.power"), "");
   EXPECT_EQ(why_unused(joined, "infobatch.prune"), "method progressive+stored-loss");
-  config::RunConfig deciding = of_method("auto");
-  EXPECT_EQ(why_unused(deciding, "predictor.lr"), "");
-  EXPECT_EQ(why_unused(deciding, "schedule"), "method auto");
-  deciding.automatic.steps = {"skip"};
-  EXPECT_EQ(why_unused(deciding, "predictor.lr"), "method auto");
 }
 
 TEST(UnusedKeys, OfTaskDataPolicyAndPredictor) {
@@ -50,7 +45,6 @@ TEST(UnusedKeys, OfTaskDataPolicyAndPredictor) {
   EXPECT_EQ(why_unused(config, "model.width"), "task classification");
   EXPECT_EQ(why_unused(config, "model.width_divisor"), "");
   EXPECT_EQ(why_unused(config, "data.dir"), "data.name synthetic");
-  EXPECT_EQ(why_unused(config, "predictor.remap_channels"), "predictor.kind shared");
   config.policy.name = "constant";
   EXPECT_EQ(why_unused(config, "policy.gamma"), "policy.name constant");
   EXPECT_EQ(why_unused(config, "policy.warmup"), "");
@@ -63,26 +57,31 @@ TEST(UnusedKeys, OfAnEvaluation) {
   EXPECT_EQ(why_unused_in_evaluation({}, "data.mean"), "");
 }
 
-// A misspelt name in the table would warn of a key that is read.
-TEST(UnusedKeys, TheTableOfMethodsNamesKeysThatExist) {
+// bind() itself refuses a condition on a key that is not there. One on a method that is not there
+// would warn of keys that are read.
+TEST(UnusedKeys, ConditionsNameMethodsThatExist) {
   config::RunConfig config;
   core::Binding binding;
   bind(binding, config);
-  const auto keys = binding.keys();
-  for (const auto& entry : method::method_table()) {
-    for (const std::string& name : core::split(entry.reads, ' ')) {
-      if (name.empty()) continue;
-      const bool there = std::any_of(keys.begin(), keys.end(), [&](const std::string& key) {
-        return name.ends_with('.') ? key.starts_with(name) : key == name;
-      });
-      EXPECT_TRUE(there) << entry.name << ": " << name;
+  std::vector<std::string> known{"scheduled", "predicts"};
+  for (const auto& entry : method::method_table()) known.push_back(entry.name);
+  int conditions = 0;
+  for (const auto& field : binding.fields()) {
+    for (const auto& [by, values] : field.conditions) {
+      if (by != "method") continue;
+      ++conditions;
+      for (const std::string& value : values) {
+        EXPECT_NE(std::find(known.begin(), known.end(), value), known.end()) << field.key;
+      }
     }
   }
-  // Every key that belongs to one kind of method is in the table.
-  for (const auto& key : keys) {
-    for (const char* group : {"low_res.", "select.", "stored_loss.", "infobatch.", "selective.",
-                              "partial.", "freeze.", "modules.", "xgrad.", "dropback.",
-                              "control_variate.", "auto.", "ema.", "small_batch.", "equal_time."}) {
+  EXPECT_GT(conditions, 20);
+  // Every key that belongs to one kind of method says so.
+  for (const auto& key : binding.keys()) {
+    for (const std::string& group : testing::with_rivals(
+             {"low_res.", "select.", "stored_loss.", "infobatch.", "selective.", "partial.",
+              "freeze.", "ema.", "small_batch.", "equal_time.", "predictor."},
+             {"modules.", "xgrad.", "dropback.", "control_variate.", "auto."})) {
       if (key.starts_with(group)) {
         EXPECT_EQ(why_unused(of_method("bp"), key), "method bp") << key;
       }

@@ -32,56 +32,6 @@ void bind_predictor(core::Binding& b, RunConfig& c) {
          "predictors shared, mlp, remap: what they see of a batch: activations, or as an ablation "
          "zeros, noise or labels")
       .one_of({"activations", "zeros", "noise", "labels"});
-  b.bind("predictor.mlp_hidden", &c.predictor.mlp_hidden,
-         "predictor mlp: width of its hidden layer")
-      .between(1, 65536);
-  b.bind("predictor.remap_channels", &c.predictor.remap_channels,
-         "predictor remap: channels of its convolutions")
-      .at_least(1);
-  b.bind("predictor.remap_outputs", &c.predictor.remap_outputs,
-         "predictor remap: length of its output vector")
-      .at_least(1);
-  b.bind("predictor.tail", &c.predictor.tail,
-         "predictor remap: how the end of a gradient longer than its vector is filled: last (with "
-         "the last number) or cyclic")
-      .one_of({"last", "cyclic"});
-  b.bind(
-       "predictor.forget", &c.predictor.forget,
-       "predictors dfa, dfa-random, vt, head-ridge: share of the past that stays after a BP batch")
-      .between(0, 1);
-  b.bind("predictor.ridge", &c.predictor.ridge,
-         "predictors dfa, vt, head-ridge: ridge of the fit, relative to the size of each feature")
-      .between(1e-9, 1e9);
-  b.bind("predictor.head_features", &c.predictor.head_features,
-         "predictor head-ridge: numbers to which the head's gradient is reduced")
-      .between(1, 4096);
-  b.bind("predictor.dni_hidden", &c.predictor.dni_hidden,
-         "predictor dni: hidden width of its networks")
-      .at_least(1);
-  b.bind("predictor.dni_label", &c.predictor.dni_label,
-         "predictor dni: its networks see the label");
-}
-
-void bind_controller(core::Binding& b, RunConfig& c) {
-  auto& a = c.automatic;
-  b.bind("auto.steps", &a.steps, "method auto: cheap steps that it may use: names of methods");
-  b.bind("auto.heldout", &a.heldout,
-         "method auto: training examples kept out to measure progress on")
-      .at_least(1);
-  b.bind("auto.window", &a.window, "method auto: batches between two measurements").at_least(1);
-  b.bind("auto.pairs", &a.pairs,
-         "method auto: windows of a candidate in a trial, each beside one of backprop")
-      .at_least(3);
-  b.bind("auto.most", &a.most, "method auto: most cheap batches for one exact batch").at_least(1);
-  b.bind("auto.confidence", &a.confidence,
-         "method auto: confidence of the lower bound that must be above backprop")
-      .between(0.5, 0.9999);
-  b.bind("auto.probe_share", &a.probe_share,
-         "method auto: at most this share of the batches is spent on trials that come to nothing")
-      .between(0, 1);
-  b.bind("auto.clock", &a.clock,
-         "method auto: measured (seconds) or counted (multiplications, equal on every machine)")
-      .one_of({"measured", "counted"});
 }
 
 }  // namespace
@@ -127,58 +77,6 @@ void bind_methods(core::Binding& b, RunConfig& c) {
   b.bind("freeze.blocks", &c.freeze.blocks,
          "method freeze: how many blocks at the network's beginning stop, for each share of "
          "freeze.at");
-  b.bind("modules.count", &c.modules.count,
-         "method modules: parts into which the network is cut, at borders of its blocks; 1 = "
-         "backprop")
-      .at_least(1);
-  b.bind(
-       "modules.signal", &c.modules.signal,
-       "method modules: what a part learns from: auxiliary (a loss of its own: DGL), delayed (true "
-       "gradients of older batches: DDG, FDG), replay (delayed, at today's weights: features "
-       "replay), critic (the gradient of a small network at the cut: VFBN, Sobolev training)")
-      .one_of({"auxiliary", "delayed", "replay", "critic"});
-  b.bind("modules.match", &c.modules.match,
-         "method modules, signal critic: what the critic learns: value (the loss), gradient (of "
-         "the loss by the activations), or both")
-      .one_of({"value", "gradient", "both"});
-  b.bind("modules.unlocked", &c.modules.unlocked,
-         "method modules, signals delayed, replay: a part takes the activations of the batch "
-         "before instead of waiting (FDG)");
-  b.bind("modules.shrink", &c.modules.shrink,
-         "method modules, signals delayed, replay: gradients are multiplied by this at each cut "
-         "(FDG's shrinking)")
-      .between(0, 1);
-  b.bind("xgrad.factor", &c.xgrad_factor,
-         "method xgrad: gradients are taken at w - factor * lr * momentum; 0 = backprop")
-      .between(0, 10);
-  b.bind("dropback.keep", &c.dropback.keep,
-         "method dropback: share of the layers' weights that may differ from their fading first "
-         "values; 1 = backprop")
-      .between(0, 1);
-  b.bind("dropback.init_decay", &c.dropback.init_decay,
-         "method dropback: the first values are multiplied by this in each step; 1 = they stay "
-         "(DropBack), 0.9 = they fade to zero (Procrustes)")
-      .between(0, 1);
-  b.bind("dropback.threshold", &c.dropback.threshold,
-         "method dropback: how the weights that may differ are found: exact (the largest "
-         "distances, as sorted) or estimate (a running quantile)")
-      .one_of({"exact", "estimate"});
-  b.bind("dropback.freeze", &c.dropback.freeze,
-         "method dropback: after this time the choice of kept weights stays; 0ep = never");
-  b.bind("compress.kind", &c.compress.kind,
-         "--parallel data: what copies exchange of a gradient: none (all of it), top-k, power-sgd "
-         "or sign, each with error feedback")
-      .one_of({"none", "top-k", "power-sgd", "sign"});
-  b.bind("compress.share", &c.compress.share,
-         "compress.kind top-k: share of a tensor's numbers that is sent")
-      .between(0, 1);
-  b.bind("compress.rank", &c.compress.rank,
-         "compress.kind power-sgd: rank of the matrices that are sent")
-      .between(1, 4096);
-  b.bind("control_variate.share", &c.control_variate,
-         "method control-variate: share of a GP batch that goes backward; 1/2, 1/3, 1/4, ...")
-      .between(0, 1);
-  bind_controller(b, c);
   b.bind("ema.decay", &c.ema_decay, "method ema: decay of the running mean gradient").between(0, 1);
   b.bind("small_batch.share", &c.small_batch,
          "method small-batch: share of a GP batch that is used")

@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "adagp/base/core/parts.h"
+
 namespace adagp::predictor {
 
 struct Config {
@@ -24,22 +26,13 @@ struct Config {
   // What it is shown of a batch; all but activations are ablations.
   std::string input = "activations";  // activations | zeros | noise | labels
 
-  int64_t mlp_hidden = 256;  // mlp: width of its hidden layer
-
-  // remap: four convolutions of `remap_channels`, max-pool, FC to `remap_outputs`.
+  // remap (the term project's, which the simulator knows, too): four convolutions of
+  // `remap_channels`, max-pool, FC to `remap_outputs`.
   int64_t remap_channels = 64;
   int64_t remap_outputs = 10000;
   std::string tail = "last";  // what fills the remainder of a long gradient: last | cyclic
 
-  // dfa, dfa-random, vt, head-ridge: what is left of the past after a BP batch, and the ridge of
-  // the fit, relative to the size of each feature.
-  double forget = 0.95;
-  double ridge = 0.01;
-  int64_t head_features = 32;  // head-ridge: numbers the head's gradient is reduced to
-
-  // dni: hidden width of each layer's network, and whether it is told the label.
-  int64_t dni_hidden = 32;
-  bool dni_label = true;
+  core::Parts parts;  // of other libraries
 };
 
 // Inputs of the shared predictor's fully connected layer.

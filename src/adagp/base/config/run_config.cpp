@@ -17,6 +17,11 @@ namespace {
 constexpr int64_t kMostEpochs = 1'000'000'000;
 constexpr auto kMostSeed = static_cast<double>(std::numeric_limits<int64_t>::max());
 
+std::vector<MoreKeys>& more_keys() {
+  static std::vector<MoreKeys> keys;
+  return keys;
+}
+
 void bind_run(core::Binding& b, RunConfig& c) {
   b.bind("method", &c.method, "training method: what is done with each batch (adagp list methods)");
   b.bind("schedule", &c.schedule,
@@ -31,12 +36,8 @@ void bind_run(core::Binding& b, RunConfig& c) {
   b.bind("threads", &c.threads, "CPU threads; 0 = all").at_least(0);
   b.bind("precision", &c.precision,
          "number format: fp32; bf16 (on a GPU: bf16 copies of fp32 weights; on a CPU it runs as "
-         "fp32); or fast (products in block floating point, fp32 weights)")
-      .one_of({"fp32", "bf16", "fast"});
-  b.bind("edram.error", &c.edram.error,
-         "share of the activations kept for the backward pass that get one wrong mantissa bit, as "
-         "after a missed refresh; 0 = none")
-      .between(0, 1);
+         "fp32)")
+      .one_of({"fp32", "bf16"});
   b.bind("seed", &c.seed,
          "seed of the weights, the order of examples, augmentation and the predictor")
       .between(0, kMostSeed);
@@ -65,39 +66,6 @@ void bind_run(core::Binding& b, RunConfig& c) {
          "zero into trace/; 0ep = never");
   b.bind("trace.examples", &c.trace.examples, "examples of a batch whose zeros a trace keeps")
       .between(1, 4096);
-}
-
-void bind_fast(core::Binding& b, RunConfig& c) {
-  b.bind("fast.rule", &c.fast.rule,
-         "precision fast: mantissa bits of a tensor: adaptive (2 or 4), fixed (fast.mantissa), or "
-         "fast.mantissa in one half of the run (temporal) or of the layers (layerwise) and fp32 in "
-         "the other half")
-      .one_of({"adaptive", "fixed", "temporal-low-to-high", "temporal-high-to-low",
-               "layerwise-low-to-high", "layerwise-high-to-low"});
-  b.bind("fast.mantissa", &c.fast.mantissa,
-         "precision fast, all rules but adaptive: bits of a mantissa without its sign")
-      .between(1, 24);
-  b.bind("fast.alpha", &c.fast.alpha,
-         "precision fast, rule adaptive: a tensor has 4 bits if 2 bits would lose at least alpha - "
-         "beta * (share of the run) - beta * (layer / layers)");
-  b.bind("fast.beta", &c.fast.beta,
-         "precision fast, rule adaptive: how fast the limit of fast.alpha falls during the run and "
-         "from layer to layer")
-      .at_least(0);
-  b.bind("fast.every", &c.fast.every,
-         "precision fast, rule adaptive: batches between two decisions; each decision costs one "
-         "more step");
-  b.bind("fast.rounding", &c.fast.rounding,
-         "precision fast: stochastic (gradients with 8 random bits, other tensors to nearest), "
-         "nearest or truncate")
-      .one_of({"stochastic", "nearest", "truncate"});
-  b.bind("fast.exponent_bits", &c.fast.exponent_bits,
-         "precision fast: bits of a group's exponent; with fewer than 8 they count down from the "
-         "tensor's largest exponent")
-      .between(1, 8);
-  b.bind("fast.regroup", &c.fast.regroup,
-         "precision fast: true = groups lie along what each product sums over; false = always "
-         "along the channels");
 }
 
 void bind_data(core::Binding& b, RunConfig& c) {
@@ -267,16 +235,81 @@ void bind_optim(core::Binding& b, RunConfig& c) {
       .one_of({"test", "train"});
 }
 
+// Keys that change nothing unless another key has one of some values. "method" is each part of a
+// joined method, and what it does: with GP batches by the schedule (scheduled), with the predictor
+// (predicts); "task" is that of the network.
+void add_conditions(core::Binding& b) {
+  b.when("schedule", "method", "scheduled");
+  b.when("predictor.", "method", "predicts");
+  b.when("head probe_every", "method", "adagp wrong-input zero ema");
+  b.when("ema.", "method", "ema");
+  b.when("small_batch.", "method", "small-batch");
+  b.when("equal_time.", "method", "equal-time");
+  b.when("selective.", "method", "selective");
+  b.when("partial.", "method", "partial");
+  b.when("freeze.", "method", "freeze");
+  b.when("low_res.sizes low_res.scale_batch low_res.scale_lr", "method", "progressive low-res");
+  b.when("low_res.shares", "method", "progressive");
+  b.when("low_res.move_statistics", "method", "low-res");
+  b.when("select.", "method", "stored-loss infobatch");
+  b.when("stored_loss.", "method", "stored-loss");
+  b.when("infobatch.", "method", "infobatch");
+  b.when("predictor.channels predictor.pooled", "predictor.kind", "shared");
+  b.when("predictor.summary predictor.input", "predictor.kind", "shared");
+  b.when("predictor.target predictor.rms_decay predictor.lr predictor.milestones predictor.gamma",
+         "predictor.kind", "shared");
+  b.when("policy.peak", "policy.name", "triangle one-cycle");
+  b.when("policy.every", "policy.name", "step");
+  b.when("policy.gamma", "policy.name", "step multi-step");
+  b.when("policy.milestones", "policy.name", "multi-step");
+  b.when("policy.floor", "policy.name", "cosine");
+  b.when("policy.div policy.final_div", "policy.name", "one-cycle");
+  b.when("policy.warmup", "policy.name", "inverse-sqrt constant cosine step multi-step");
+  b.when(
+      "policy.factor policy.patience policy.threshold policy.cooldown policy.min_lr policy.watch",
+      "policy.name", "plateau");
+  b.when("optim.momentum optim.nesterov", "optim.name", "sgd");
+  b.when("optim.beta1 optim.beta2 optim.eps", "optim.name", "adam adamw");
+  b.when(
+      "model.backbone model.backbone_weights model.branch_blocks model.branch_width "
+      "model.branch_side",
+      "model.name", "duplex");
+  b.when("model.reversible", "model.name", "revnet44 revnet108 revnet18s duplex");
+  b.when("detection.", "task", "detection");
+  b.when(
+      "translation. model.width model.heads model.hidden model.encoder_layers model.decoder_layers "
+      "model.longest model.dropout model.tied model.source_words model.target_words",
+      "task", "translation");
+  b.when("data.mean data.std data.image_size augment.flip model.form", "task",
+         "classification detection");
+  b.when("cpu.convolution", "task", "classification detection");
+  b.when("augment.crop augment.pad", "task", "classification");
+  b.when("augment.pad", "augment.crop", "auto pad");
+  b.when("label_smoothing", "task", "classification translation");
+  b.when("data.voc_train data.voc_test data.bad_boxes", "data.name", "voc");
+  b.when("data.synthetic_size", "data.name", "synthetic");
+  b.when("data.synthetic_noise", "data.name", "synthetic synthetic-detection");
+  b.when("data.synthetic_train data.synthetic_test data.synthetic_seed", "data.name",
+         "synthetic synthetic-detection synthetic-translation");
+  b.when("data.dir", "data.name",
+         "cifar10 cifar100 image-folder packed voc multi30k parallel-text");
+}
+
 }  // namespace
 
 void bind(core::Binding& binding, RunConfig& config) {
   bind_run(binding, config);
-  bind_fast(binding, config);
   bind_data(binding, config);
   bind_detection(binding, config);
   bind_translation(binding, config);
   bind_optim(binding, config);
   bind_methods(binding, config);
+  add_conditions(binding);
+  for (const MoreKeys& more : more_keys()) more.bind(binding, config);
+}
+
+void add_keys(const MoreKeys& keys) {
+  more_keys().push_back(keys);
 }
 
 void validate(const RunConfig& config) {
@@ -285,8 +318,7 @@ void validate(const RunConfig& config) {
                      std::to_string(kMostEpochs));
   }
   schedule::Schedule::parse(config.schedule, config.epochs);
-  for (const auto* text : {&config.probe_every, &config.checkpoint_every, &config.log_every,
-                           &config.dropback.freeze}) {
+  for (const auto* text : {&config.probe_every, &config.checkpoint_every, &config.log_every}) {
     core::Duration::parse(*text);
   }
   const core::Duration trace = core::Duration::parse(config.trace.every);
@@ -294,12 +326,6 @@ void validate(const RunConfig& config) {
       (trace.unit == core::Duration::Unit::kBatches && trace.value != 0)) {
     throw UsageError("trace.every = " + config.trace.every +
                      ": expected whole epochs, as 1ep or 5ep; 0ep writes no traces");
-  }
-  const core::Duration every = core::Duration::parse(config.fast.every);
-  if (every.unit != core::Duration::Unit::kBatches || every.value < 1 ||
-      every.value != std::floor(every.value)) {
-    throw UsageError("fast.every = " + config.fast.every +
-                     ": expected a whole number of batches, as 100ba");
   }
   if (config.batch % config.accumulate != 0) {
     throw UsageError("accumulate = " + std::to_string(config.accumulate) +
@@ -309,6 +335,11 @@ void validate(const RunConfig& config) {
   core::check_thread_count("threads", config.threads);
   core::check_thread_count("augment.workers", config.augment.workers);
   schedule::make_policy(config.policy, config.optim.lr, 1000, 10);
+  for (const MoreKeys& more : more_keys()) more.validate(config);
+}
+
+void validate_alone(const RunConfig& config) {
+  for (const MoreKeys& more : more_keys()) more.validate_alone(config);
 }
 
 const std::vector<std::string>& cosmetic_keys() {

@@ -11,6 +11,7 @@
 #include "adagp/base/config/predictor_options.h"
 #include "adagp/base/config/transformer_options.h"
 #include "adagp/base/core/binding.h"
+#include "adagp/base/core/parts.h"
 #include "adagp/base/schedule/policy_config.h"
 
 namespace adagp::config {
@@ -63,20 +64,6 @@ struct RunConfig {
   std::string device = "auto";
   int64_t threads = 0;  // 0 = all cores
   std::string precision = "fp32";
-  // precision = fast: products in block floating point.
-  struct Fast {
-    std::string rule = "adaptive";
-    int64_t mantissa = 4;
-    double alpha = 0.6, beta = 0.3;
-    std::string every = "100ba";
-    std::string rounding = "stochastic";
-    int64_t exponent_bits = 8;
-    bool regroup = true;
-  } fast;
-  // Embedded DRAM that forgets: what is kept for the backward pass has bit errors.
-  struct Edram {
-    double error = 0;  // share of the values
-  } edram;
   int64_t seed = 0;
   std::string weights;
   bool deterministic = false;
@@ -117,43 +104,6 @@ struct RunConfig {
     std::vector<int64_t> blocks{1, 2};
   } freeze;
 
-  // Parts of the network that learn from signals of their own.
-  struct Modules {
-    int64_t count = 2;
-    std::string signal = "delayed";  // auxiliary | delayed | replay | critic
-    std::string match = "both";      // value | gradient | both
-    bool unlocked = false;
-    double shrink = 1;
-  } modules;
-
-  double xgrad_factor = 1;
-  // Weights that fall back to their first values.
-  struct DropBack {
-    double keep = 0.1;
-    double init_decay = 0.9;
-    std::string threshold = "exact";  // exact | estimate
-    std::string freeze = "0ep";       // 0ep = never
-  } dropback;
-  // What copies that share batches send each other instead of gradients.
-  struct Compress {
-    std::string kind = "none";  // none | top-k | power-sgd | sign
-    double share = 0.01;
-    int64_t rank = 2;
-  } compress;
-
-  double control_variate = 0.25;
-  struct Automatic {
-    std::vector<std::string> steps{"low-res",     "selective", "partial",
-                                   "small-batch", "adagp",     "skip"};
-    int64_t heldout = 1024;
-    int64_t window = 40;
-    int64_t pairs = 4;
-    int64_t most = 4;
-    double confidence = 0.95;
-    double probe_share = 0.08;
-    std::string clock = "measured";
-  } automatic;
-
   double ema_decay = 0.9;
   double small_batch = 0.25;
   std::string equal_time_reference;  // run folder whose seconds are the budget
@@ -168,6 +118,8 @@ struct RunConfig {
     std::string every = "0ep";  // whole epochs; 0ep = never
     int64_t examples = 8;
   } trace;
+
+  core::Parts parts;  // of other libraries
 };
 
 // The table of keys: recipes, --set, ADAGP_* and docs/configuration.md all come from it.
@@ -175,6 +127,17 @@ void bind(core::Binding& binding, RunConfig& config);
 
 // Checks that need more than one key. Throws UsageError.
 void validate(const RunConfig& config);
+// Likewise of a run in one process.
+void validate_alone(const RunConfig& config);
+
+// Keys of another library, for the end of the table, and what it refuses.
+struct MoreKeys {
+  void (*bind)(core::Binding& binding, RunConfig& config);
+  void (*validate)(const RunConfig& config);
+  void (*validate_alone)(const RunConfig& config);
+};
+// Before the first bind().
+void add_keys(const MoreKeys& keys);
 
 // Keys that do not change what is computed, so that a run may be resumed with other values.
 const std::vector<std::string>& cosmetic_keys();

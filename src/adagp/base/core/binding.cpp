@@ -209,6 +209,28 @@ std::vector<std::string> Binding::keys() const {
   return names;
 }
 
+void Binding::when(const std::string& names, const std::string& by, const std::string& values) {
+  for (const std::string& name : split(names, ' ')) {
+    bool found = false;
+    for (Field& field : fields_) {
+      if (field.key != name && !(name.ends_with('.') && field.key.starts_with(name))) continue;
+      field.conditions.push_back({by, split(values, ' ')});
+      found = true;
+    }
+    if (!found) find(name, "table of keys");
+  }
+}
+
+void Binding::also_when(const std::string& key, const std::string& by, const std::string& value) {
+  for (Condition& condition : field(key).conditions) {
+    if (condition.by == by) condition.values.push_back(value);
+  }
+}
+
+Binding::Field& Binding::field(const std::string& key) {
+  return find(key, "table of keys");
+}
+
 Binding::Field& Binding::find(const std::string& key, const std::string& where) {
   for (auto& field : fields_) {
     if (field.key == key) return field;

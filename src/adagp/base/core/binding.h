@@ -17,6 +17,12 @@ class Binding {
   using Target = std::variant<bool*, int64_t*, double*, std::string*, std::vector<double>*,
                               std::vector<int64_t>*, std::vector<std::string>*>;
 
+  // What a field is read for: `by` names another key, or a fact that follows from several.
+  struct Condition {
+    std::string by;
+    std::vector<std::string> values;
+  };
+
   struct Field {
     std::string key;
     std::string about;
@@ -26,6 +32,7 @@ class Binding {
     // into 32 bits. NaN and infinity are never allowed.
     double low = -std::numeric_limits<double>::infinity();
     double high = std::numeric_limits<double>::infinity();
+    std::vector<Condition> conditions;  // all must hold, or the field changes nothing; empty: none
 
     Field& one_of(std::vector<std::string> names);
     Field& at_least(double limit);
@@ -38,6 +45,12 @@ class Binding {
 
   // `key` may have dots. The target must outlive the binding.
   Field& bind(std::string key, Target target, std::string about);
+
+  // These keys, and groups of keys ("low_res."), are read only where `by` has one of the values;
+  // both lists with spaces between. Throws UsageError for a name that is no key.
+  void when(const std::string& names, const std::string& by, const std::string& values);
+  // One more value of such a condition, for libraries.
+  void also_when(const std::string& key, const std::string& by, const std::string& value);
 
   // Each of these throws UsageError that says where (file:line:column, variable or flag), what was
   // found and what was expected; an unknown key gets the nearest one.
@@ -55,6 +68,8 @@ class Binding {
   // The keys whose values differ from the other binding's (the same keys are bound in both).
   std::vector<std::string> differences(const Binding& other) const;
   std::vector<std::string> keys() const;
+  // The field of a key that is bound, for libraries that know more values of it.
+  Field& field(const std::string& key);
   const std::vector<Field>& fields() const { return fields_; }
   static std::string type_name(const Field& field);
   static std::string value_text(const Field& field);  // as TOML

@@ -1,5 +1,8 @@
 #include "adagp/base/plan/planned_methods.h"
 
+#include <algorithm>
+
+#include "adagp/base/core/binding.h"
 #include "adagp/base/core/error.h"
 #include "adagp/base/core/lookup.h"
 #include "adagp/base/core/text.h"
@@ -11,21 +14,17 @@ const std::vector<PlannedMethod>& planned_methods() {
       {.name = "bp", .about = "plain backprop on every batch"},
       {.name = "progressive",
        .about = "exact: the run begins with small images and ends with whole ones",
-       .reads = "low_res.sizes low_res.shares low_res.scale_batch low_res.scale_lr",
        .batches = progressive_plan},
       {.name = "low-res",
        .about = "exact: GP batches are backprop on smaller images",
-       .reads = "low_res.sizes low_res.scale_batch low_res.scale_lr low_res.move_statistics",
        .scheduled = true,
        .batches = low_res_plan},
       {.name = "stored-loss",
        .about = "rule: examples are kept by the rank of the loss they had when last seen",
-       .reads = "select. stored_loss.",
        .select = {stored_loss_rule}},
       {.name = "infobatch",
        .about = "rule: a share of the examples below the mean loss is left out, the rest weighs "
                 "more",
-       .reads = "select. infobatch.",
        .select = {infobatch_rule}},
   };
   return table;
@@ -33,6 +32,20 @@ const std::vector<PlannedMethod>& planned_methods() {
 
 const PlannedMethod& planned_method(const std::string& name) {
   return core::find_named(planned_methods(), name, "unknown plan");
+}
+
+std::vector<std::string> keys_of(const PlannedMethod& method) {
+  core::Binding binding;
+  config::RunConfig config;
+  bind(binding, config);
+  std::vector<std::string> keys;
+  for (const auto& field : binding.fields()) {
+    for (const auto& [by, values] : field.conditions) {
+      const bool named = std::find(values.begin(), values.end(), method.name) != values.end();
+      if (by == "method" && named) keys.push_back(field.key);
+    }
+  }
+  return keys;
 }
 
 RunPlan make_run_plan(const config::RunConfig& config, const ImageSet& images) {

@@ -14,9 +14,6 @@ namespace adagp::plan {
 struct PlannedMethod {
   std::string name;
   std::string about;
-  // Keys and groups of keys ("select.") that only the methods which name them read, with spaces
-  // between.
-  std::string reads = "";
   bool scheduled = false;  // its plan asks which batches are GP
   std::function<BatchPlan(const config::RunConfig&, const ImageSet&)> batches = {};
   SelectionRule select = {};
@@ -25,6 +22,9 @@ struct PlannedMethod {
 const std::vector<PlannedMethod>& planned_methods();
 // Throws UsageError with the nearest name.
 const PlannedMethod& planned_method(const std::string& name);
+
+// The keys of recipes that this method reads and not every other method does.
+std::vector<std::string> keys_of(const PlannedMethod& method);
 
 // The plan of config.method: one of them, or a plan of batches and a rule joined
 // ("progressive+stored-loss"). Throws UsageError for other names and for keys that cannot be.

@@ -67,18 +67,18 @@ class WrongInput : public AdaGp {
 MethodEntry entries::adagp() {
   return {.name = "adagp",
           .about = "ADA-GP: GP batches take predicted gradients",
+          .standing = Standing::kPublished,
           .cheap = Cheap::kScheduled,
           .predicts = true,
-          .reads = "head probe_every",
           .make = maker<AdaGp>()};
 }
 
 MethodEntry entries::wrong_input() {
   return {.name = "wrong-input",
-          .about = "control: adagp whose predictor is fed the batch before",
+          .about = "adagp whose predictor is fed the batch before",
+          .standing = Standing::kControl,
           .cheap = Cheap::kScheduled,
           .predicts = true,
-          .reads = "head probe_every",
           .make = maker<WrongInput>(),
           .learns_itself = true};
 }

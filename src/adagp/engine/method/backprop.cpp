@@ -51,21 +51,25 @@ class SmallBatch : public Backprop {
 }  // namespace
 
 MethodEntry entries::bp() {
-  return {.name = "bp", .about = "plain backprop on every batch", .make = maker<Backprop>()};
+  return {.name = "bp",
+          .about = "plain backprop on every batch",
+          .standing = Standing::kRecommended,
+          .make = maker<Backprop>()};
 }
 
 MethodEntry entries::skip() {
   return {.name = "skip",
-          .about = "control: GP batches are dropped",
+          .about = "GP batches are dropped",
+          .standing = Standing::kControl,
           .cheap = Cheap::kScheduled,
           .make = maker<Skip>()};
 }
 
 MethodEntry entries::small_batch() {
   return {.name = "small-batch",
-          .about = "control: exact backprop on a quarter of each GP batch",
+          .about = "exact backprop on a quarter of each GP batch",
+          .standing = Standing::kControl,
           .cheap = Cheap::kScheduled,
-          .reads = "small_batch.",
           .make = maker<SmallBatch>()};
 }
 

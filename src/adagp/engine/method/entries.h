@@ -9,8 +9,7 @@
 #define ADAGP_METHODS(entry)                                                                      \
   entry(bp) entry(adagp) entry(skip) entry(zero) entry(ema) entry(small_batch) entry(wrong_input) \
       entry(equal_time) entry(progressive) entry(low_res) entry(selective) entry(partial)         \
-          entry(freeze) entry(modules) entry(xgrad) entry(dropback) entry(control_variate)        \
-              entry(automatic) entry(stored_loss) entry(infobatch)
+          entry(freeze) entry(stored_loss) entry(infobatch)
 
 namespace adagp::method::entries {
 

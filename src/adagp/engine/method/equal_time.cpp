@@ -54,8 +54,8 @@ int64_t budget_of(const config::RunConfig& config) {
 
 MethodEntry entries::equal_time() {
   return {.name = "equal-time",
-          .about = "control: backprop for as long as adagp took, learning rate fully decayed",
-          .reads = "equal_time.",
+          .about = "backprop for as long as adagp took, learning rate fully decayed",
+          .standing = Standing::kControl,
           .make = maker<Backprop>(),
           .length = {budget_of, fix_budget}};
 }

@@ -88,24 +88,24 @@ class Progressive : public Smaller {
   explicit Progressive(const step::Session& s) : Smaller(s, "progressive") {}
 };
 
-MethodEntry entry_of(const std::string& name) {
+MethodEntry entry_of(const std::string& name, Standing standing) {
   const plan::PlannedMethod& method = plan::planned_method(name);
   return {.name = method.name,
           .about = method.about,
-          .cheap = method.scheduled ? Cheap::kScheduled : Cheap::kNone,
-          .reads = method.reads};
+          .standing = standing,
+          .cheap = method.scheduled ? Cheap::kScheduled : Cheap::kNone};
 }
 
 }  // namespace
 
 MethodEntry entries::progressive() {
-  MethodEntry entry = entry_of("progressive");
+  MethodEntry entry = entry_of("progressive", Standing::kRecommended);
   entry.make = maker<Progressive>();
   return entry;
 }
 
 MethodEntry entries::low_res() {
-  MethodEntry entry = entry_of("low-res");
+  MethodEntry entry = entry_of("low-res", Standing::kExperiment);
   entry.make = maker<LowRes>();
   return entry;
 }

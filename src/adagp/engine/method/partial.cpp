@@ -62,14 +62,12 @@ MethodEntry entries::partial() {
   return {.name = "partial",
           .about = "exact: in GP batches the backward pass stops after the last blocks",
           .cheap = Cheap::kScheduled,
-          .reads = "partial.",
           .make = maker<Partial>()};
 }
 
 MethodEntry entries::freeze() {
   return {.name = "freeze",
           .about = "exact: the first blocks stop learning one after the other",
-          .reads = "freeze.",
           .make = maker<Freeze>()};
 }
 

@@ -6,19 +6,19 @@
 namespace adagp::method {
 namespace {
 
-MethodEntry rule(const std::string& name) {
+MethodEntry rule(const std::string& name, Standing standing) {
   const plan::PlannedMethod& method = plan::planned_method(name);
   return {
-      .name = method.name, .about = method.about, .reads = method.reads, .select = method.select};
+      .name = method.name, .about = method.about, .standing = standing, .select = method.select};
 }
 
 }  // namespace
 
 MethodEntry entries::stored_loss() {
-  return rule("stored-loss");
+  return rule("stored-loss", Standing::kRecommended);
 }
 MethodEntry entries::infobatch() {
-  return rule("infobatch");
+  return rule("infobatch", Standing::kPublished);
 }
 
 }  // namespace adagp::method

@@ -98,7 +98,6 @@ MethodEntry entries::selective() {
   return {.name = "selective",
           .about = "exact: in GP batches only the examples with the largest losses go backward",
           .cheap = Cheap::kScheduled,
-          .reads = "selective.",
           .make = maker<Selective>()};
 }
 

@@ -9,16 +9,16 @@
 
 namespace adagp::method {
 
-const std::vector<MethodEntry>& method_table() {
-  static const std::vector<MethodEntry> table{
+namespace {
+
+std::vector<MethodEntry>& entries_of_all() {
+  static std::vector<MethodEntry> table{
 #define ADAGP_CALL(name) entries::name(),
       ADAGP_METHODS(ADAGP_CALL)
 #undef ADAGP_CALL
   };
   return table;
 }
-
-namespace {
 
 const MethodEntry& find_part(const std::string& name) {
   for (const auto& kind : predictor::registry()) {
@@ -33,10 +33,31 @@ const MethodEntry& find_part(const std::string& name) {
 
 }  // namespace
 
+const char* name_of(Standing standing) {
+  switch (standing) {
+    case Standing::kRecommended:
+      return "recommended";
+    case Standing::kControl:
+      return "control";
+    case Standing::kPublished:
+      return "published";
+    case Standing::kExperiment:
+      return "experiment";
+  }
+  return "";
+}
+
+const std::vector<MethodEntry>& method_table() {
+  return entries_of_all();
+}
+
+void add(MethodEntry entry) {
+  entries_of_all().push_back(std::move(entry));
+}
+
 MethodEntry find_method(const std::string& name) {
   MethodEntry step = find_part("bp");
   plan::SelectionRule rule;
-  std::string reads;
   bool has_step = false;
   for (const std::string& part : core::split(name, '+')) {
     const MethodEntry& entry = find_part(part);
@@ -51,7 +72,6 @@ MethodEntry find_method(const std::string& name) {
                        (entry.make ? "kinds of steps" : "rules") +
                        ", expected one kind of step and one rule, as progressive+stored-loss");
     }
-    reads += (reads.empty() ? "" : " ") + entry.reads;
     if (entry.make) step = entry;
     if (entry.select) rule = entry.select;
   }
@@ -61,7 +81,6 @@ MethodEntry find_method(const std::string& name) {
   }
   step.name = name;
   step.select = rule;
-  step.reads = reads;
   return step;
 }
 

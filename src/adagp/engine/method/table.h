@@ -19,6 +19,15 @@ enum class Cheap {
   kDecided,    // the method says, as it goes
 };
 
+// What a user may expect of it ('adagp list methods'; docs/methods.md has the evidence).
+enum class Standing {
+  kRecommended,
+  kControl,    // cheaper than what it stands beside: what is not better than it does not pay
+  kPublished,  // of a paper, as published
+  kExperiment,
+};
+const char* name_of(Standing standing);
+
 // For a method whose run is a number of batches, whatever the epochs are.
 struct RunLength {
   std::function<int64_t(const config::RunConfig&)> batches = {};
@@ -32,15 +41,13 @@ struct RunLength {
 struct MethodEntry {
   std::string name;
   std::string about;
+  Standing standing = Standing::kExperiment;
   Cheap cheap = Cheap::kNone;
   bool predicts = false;  // needs the predictor
-  // Keys and groups of keys ("low_res.") that only the methods which name them read, with spaces
-  // between. Beside them scheduled methods read `schedule`, those that predict `predictor.`.
-  std::string reads = "";
   std::function<std::unique_ptr<Method>(step::Session&)> make = {};
   plan::SelectionRule select = {};  // a rule; its steps are those of the method it is joined with
-  // May run with one of its modules in each process (--parallel pipeline=decoupled).
-  bool in_modules = false;
+  // Knows how to train stages that learn apart (Team::stages_apart).
+  bool stages_apart = false;
   // Learns from every exact batch in a way of its own, so that auto cannot mix it in.
   bool learns_itself = false;
   RunLength length = {};
@@ -48,6 +55,8 @@ struct MethodEntry {
   std::function<std::vector<std::string>(const config::RunConfig&)> mixes = {};
 };
 const std::vector<MethodEntry>& method_table();
+// Of another library; before the first look at the table.
+void add(MethodEntry entry);
 // "adagp", "stored-loss", or a step and a rule joined: "progressive+stored-loss". Throws UsageError
 // with the nearest name.
 MethodEntry find_method(const std::string& name);

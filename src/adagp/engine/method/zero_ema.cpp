@@ -84,17 +84,17 @@ class Ema : public Blind {
 
 MethodEntry entries::zero() {
   return {.name = "zero",
-          .about = "control: gradient 0 in GP batches; momentum and decay act",
+          .about = "gradient 0 in GP batches; momentum and decay act",
+          .standing = Standing::kControl,
           .cheap = Cheap::kScheduled,
-          .reads = "head probe_every",
           .make = maker<Zero>()};
 }
 
 MethodEntry entries::ema() {
   return {.name = "ema",
-          .about = "control: running mean of the true gradients in GP batches",
+          .about = "running mean of the true gradients in GP batches",
+          .standing = Standing::kControl,
           .cheap = Cheap::kScheduled,
-          .reads = "head probe_every ema.",
           .make = maker<Ema>(),
           .learns_itself = true};
 }

@@ -4,8 +4,6 @@
 
 #include "adagp/base/core/error.h"
 #include "adagp/base/core/text.h"
-#include "adagp/engine/nn/fast.h"
-#include "adagp/engine/nn/kept_errors.h"
 #include "adagp/engine/nn/products.h"
 
 namespace adagp::nn {
@@ -74,10 +72,7 @@ at::Tensor MultiheadAttentionImpl::project(const at::Tensor& x, int64_t first,
   const bool all = count == info().out;
   const at::Tensor w = all ? used_weight() : used_weight().narrow(0, first, count);
   const at::Tensor b = all ? used_bias() : used_bias().narrow(0, first, count);
-  if (fast) return fast_product(*fast, info(), x, w, b);
-  if (KeptErrors* errors = kept_errors()) {
-    return product_with_errors(*errors, info(), in_precision(x), w, b);
-  }
+  if (has_rule()) return rule->product(*this, x, w, b);
   return product(info(), in_precision(x), w, b);
 }
 

@@ -5,9 +5,7 @@
 #include <ATen/ATen.h>
 
 #include "adagp/engine/nn/depthwise.h"
-#include "adagp/engine/nn/fast.h"
 #include "adagp/engine/nn/image_conv.h"
-#include "adagp/engine/nn/kept_errors.h"
 #include "adagp/engine/nn/narrow_conv.h"
 #include "adagp/engine/nn/products.h"
 
@@ -30,12 +28,8 @@ const std::vector<ConvolutionEntry>& convolutions() {
          return at::empty({c.x.size(0), c.info().out, c.size[0], c.size[1]},
                           c.x.options().device(at::kMeta));
        }},
-      {"block floating point", [](Conv c) { return c.layer.fast != nullptr; },
-       [](Conv c) { return fast_product(*c.layer.fast, c.info(), c.x, c.layer.weight, c.bias); }},
-      {"bit errors", [](Conv) { return kept_errors() != nullptr; },
-       [](Conv c) {
-         return product_with_errors(*kept_errors(), c.info(), c.rounded(), c.weight(), c.bias);
-       }},
+      {"rule of the layer", [](Conv c) { return c.layer.has_rule(); },
+       [](Conv c) { return c.layer.rule->product(c.layer, c.x, c.weight(), c.bias); }},
       // These kernels round x themselves.
       {"own, of images",
        [](Conv c) { return may_be_own(c) && fits_image_conv(c.info(), c.x, c.weight()); },

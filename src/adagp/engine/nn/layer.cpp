@@ -8,8 +8,6 @@
 #include "adagp/base/core/text.h"
 #include "adagp/engine/nn/conv_branch.h"
 #include "adagp/engine/nn/convolutions.h"
-#include "adagp/engine/nn/fast.h"
-#include "adagp/engine/nn/kept_errors.h"
 #include "adagp/engine/nn/products.h"
 
 namespace adagp::nn {
@@ -148,8 +146,7 @@ at::Tensor Conv2dImpl::forward(const at::Tensor& x) {
 }
 
 at::Tensor Conv2dImpl::shared_product(at::Tensor& x) {
-  const bool plain = !fast && kept_errors() == nullptr;
-  if (!plain || !fits_conv_branch(info(), x, used_weight())) return product(x);
+  if (has_rule() || !fits_conv_branch(info(), x, used_weight())) return product(x);
   ConvBranch branch = conv_branch(x, used_weight());
   x = std::move(branch.passed_on);
   return branch.product;
@@ -189,10 +186,8 @@ at::Tensor LinearImpl::forward(const at::Tensor& x) {
     std::vector<int64_t> shape = x.sizes().vec();
     shape.back() = info().out;
     y = at::empty(shape, x.options().device(at::kMeta));
-  } else if (fast) {
-    y = fast_product(*fast, info(), x, weight, bias);
-  } else if (KeptErrors* errors = kept_errors()) {
-    y = product_with_errors(*errors, info(), in_precision(x), used_weight(), used_bias());
+  } else if (has_rule()) {
+    y = rule->product(*this, x, used_weight(), used_bias());
   } else {
     y = differentiable_product(info(), in_precision(x), used_weight(), used_bias());
   }

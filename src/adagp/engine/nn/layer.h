@@ -14,11 +14,10 @@
 
 #include <torch/nn/module.h>
 
+#include "adagp/engine/nn/product_rule.h"
 #include "adagp/engine/nn/tap.h"
 
 namespace adagp::nn {
-
-struct FastLayer;
 
 enum class LayerKind { kConv2d, kLinear };
 
@@ -71,8 +70,9 @@ class WeightLayer : public torch::nn::Module {
     info_.contiguous = contiguous && info_.kind == LayerKind::kConv2d;
   }
 
-  // Not null: products in block floating point (nn/fast.h).
-  std::shared_ptr<const FastLayer> fast;
+  // Not null: computes the products while it applies.
+  std::shared_ptr<const ProductRule> rule;
+  bool has_rule() const { return rule != nullptr && rule->applies(); }
   // Convolutions by our own kernels where these fit (nn/convolutions.h).
   bool own_kernels = false;
 

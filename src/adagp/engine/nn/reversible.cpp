@@ -8,7 +8,7 @@
 #include <torch/csrc/autograd/custom_function.h>
 
 #include "adagp/engine/nn/batch_norm.h"
-#include "adagp/engine/nn/kept_errors.h"
+#include "adagp/engine/nn/kept_values.h"
 #include "adagp/engine/nn/ops.h"
 #include "adagp/engine/nn/tap.h"
 #include "adagp/gpu/device/autocast.h"
@@ -76,10 +76,10 @@ class LocalPass {
 struct ReversibleStack : torch::autograd::Function<ReversibleStack> {
   static torch::autograd::tensor_list forward(torch::autograd::AutogradContext* ctx,
                                               const at::Tensor& x1, const at::Tensor& x2,
-                                              const ReversibleBlocks& blocks, KeptErrors* errors) {
+                                              const ReversibleBlocks& blocks, KeptValues* kept) {
     const Halves y = forward_through(*blocks, {x1, x2});
-    if (errors != nullptr) {
-      ctx->save_for_backward({errors->with_errors(y.first), errors->with_errors(y.second)});
+    if (kept != nullptr) {
+      ctx->save_for_backward({kept->keep(y.first), kept->keep(y.second)});
     } else {
       ctx->save_for_backward({y.first, y.second});
     }
@@ -92,7 +92,7 @@ struct ReversibleStack : torch::autograd::Function<ReversibleStack> {
                                                const torch::autograd::tensor_list& gradients) {
     const KeepStatistics keep;
     const UntappedScope untapped;
-    const KeptErrorsScope no_errors(nullptr);
+    const KeptValuesScope as_they_are(nullptr);
     const auto saved = ctx->get_saved_variables();
     const auto capsule = ctx->saved_data["stack"].toCapsule();
     const auto& stack = static_cast<const StackContext&>(*capsule);
@@ -127,7 +127,7 @@ Halves reversible(const ReversibleBlocks& blocks, const Halves& x) {
   const at::Tensor first = x.first.requires_grad() || x.second.requires_grad()
                                ? x.first
                                : x.first.detach().requires_grad_();
-  const auto y = ReversibleStack::apply(first, x.second, blocks, kept_errors());
+  const auto y = ReversibleStack::apply(first, x.second, blocks, kept_values());
   return {y[0], y[1]};
 }
 

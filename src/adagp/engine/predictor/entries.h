@@ -6,9 +6,7 @@
 
 #include "adagp/engine/predictor/predictor.h"
 
-#define ADAGP_PREDICTORS(entry)                                                           \
-  entry(shared) entry(mlp) entry(remap) entry(dfa) entry(dfa_random) entry(vt) entry(dni) \
-      entry(head_ridge)
+#define ADAGP_PREDICTORS(entry) entry(shared)
 
 namespace adagp::predictor::entries {
 

@@ -106,6 +106,8 @@ struct Entry {
       make;
 };
 const std::vector<Entry>& registry();
+// Of another library; before the first look at the table.
+void add(Entry entry);
 // Throws UsageError for an unknown kind (with the nearest name) or a wrong duration.
 void check(const Config& config);
 std::unique_ptr<Predictor> make_predictor(const std::vector<nn::WeightLayer*>& layers,

@@ -5,20 +5,28 @@
 
 namespace adagp::predictor {
 
-const std::vector<Entry>& registry() {
+namespace {
+
+std::vector<Entry>& entries_of_all() {
 #define ADAGP_LIST(name) entries::name(),
-  static const std::vector<Entry> table{ADAGP_PREDICTORS(ADAGP_LIST)};
+  static std::vector<Entry> table{ADAGP_PREDICTORS(ADAGP_LIST)};
 #undef ADAGP_LIST
   return table;
 }
-
-namespace {
 
 const Entry& find_kind(const std::string& kind) {
   return core::find_named(registry(), kind, "predictor.kind: unknown predictor");
 }
 
 }  // namespace
+
+const std::vector<Entry>& registry() {
+  return entries_of_all();
+}
+
+void add(Entry entry) {
+  entries_of_all().push_back(std::move(entry));
+}
 
 void check(const Config& config) {
   find_kind(config.kind);

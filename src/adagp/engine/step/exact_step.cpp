@@ -84,7 +84,7 @@ StepResult SoloTeam::backprop(Session& s, const data::Batch& batch, bool tapped)
     {
       const device::AutocastScope autocast(s.device, s.bf16);
       const nn::QueueScope queue(beside);
-      const nn::KeptErrorsScope errors(s.kept_errors.get());
+      const nn::KeptValuesScope kept(s.kept_values());
       outputs = run_net(s, part.inputs);
     }
     const task::Loss loss = s.loss(outputs, part, true);

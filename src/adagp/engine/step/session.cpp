@@ -12,7 +12,6 @@
 #include "adagp/base/core/rng.h"
 #include "adagp/base/core/text.h"
 #include "adagp/engine/models/values_elsewhere.h"
-#include "adagp/engine/step/fast_widths.h"
 #include "adagp/engine/step/team.h"
 #include "adagp/gpu/device/choose_device.h"
 #include "adagp/gpu/device/kernels.h"
@@ -64,6 +63,23 @@ bool computes_contiguous(const config::RunConfig& config, at::Device device) {
 }
 
 }  // namespace
+
+namespace {
+
+std::vector<PartMaker>& makers() {
+  static std::vector<PartMaker> list;
+  return list;
+}
+
+}  // namespace
+
+void add_part_maker(PartMaker maker) {
+  makers().push_back(maker);
+}
+
+const std::vector<PartMaker>& part_makers() {
+  return makers();
+}
 
 void Session::check_intact() const {
   if (broken.empty()) return;
@@ -122,7 +138,7 @@ Session make_session(const config::RunConfig& config, std::shared_ptr<const task
   const bool contiguous = computes_contiguous(config, s.device);
   for (auto* layer : all) {
     // Of a session before this one: its optimizer alone knew where the gradients are.
-    layer->fast = nullptr;
+    layer->rule = nullptr;
     layer->drop_bf16_copies();
     layer->compute_contiguous(contiguous);
     layer->own_kernels = config.own_kernels && device::has_kernels(s.device);
@@ -131,21 +147,8 @@ Session make_session(const config::RunConfig& config, std::shared_ptr<const task
     if (!layer->frozen()) s.layers.push_back(layer);
   }
   if (s.bf16) add_bf16_copies(here, params);
-  if (config.precision == "fast") {
-    if (!s.team->solo()) {
-      throw UsageError("precision = fast works in one process; leave out --parallel");
-    }
-    s.fast = std::make_shared<FastWidths>(s.layers, config, s.device);
-    // What is between the layers; their weights have no copies, they are rounded from fp32.
-    s.bf16 = s.fast->bf16();
-  }
-  if (config.edram.error > 0) {
-    if (config.precision == "fast" || !s.team->solo()) {
-      throw UsageError(core::cat("edram.error = ", config.edram.error, ": not modelled with ",
-                                 s.team->solo() ? "precision = fast" : "--parallel",
-                                 "; use 0, or leave the other out"));
-    }
-    s.kept_errors = std::make_shared<nn::KeptErrors>(config.edram.error, config.seed, s.device);
+  for (const PartMaker make : part_makers()) {
+    if (auto part = make(s)) s.parts.push_back(std::move(part));
   }
   s.optimizer = optim::make_optimizer(params, config.optim);
   for (const auto* layer : s.layers) {

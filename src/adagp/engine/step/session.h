@@ -11,16 +11,15 @@
 #include "adagp/base/config/run_config.h"
 #include "adagp/base/schedule/schedule.h"
 #include "adagp/engine/models/model.h"
-#include "adagp/engine/nn/kept_errors.h"
 #include "adagp/engine/nn/layer.h"
 #include "adagp/engine/optim/optimizer.h"
 #include "adagp/engine/predictor/predictor.h"
+#include "adagp/engine/step/session_part.h"
 #include "adagp/engine/task/running_metrics.h"
 #include "adagp/engine/task/task.h"
 
 namespace adagp::step {
 
-class FastWidths;
 class Team;
 
 // What GP batches do with the layers that make the outputs.
@@ -36,8 +35,7 @@ struct Session {
   std::vector<size_t> heads;             // indices into `layers` of those that make the outputs
   Head head = Head::kPredicted;
   bool bf16 = false;
-  std::shared_ptr<FastWidths> fast;             // null unless the precision is fast
-  std::shared_ptr<nn::KeptErrors> kept_errors;  // null unless edram.error is above 0
+  std::vector<std::unique_ptr<SessionPart>> parts;  // of experiments; in most sessions none
   std::unique_ptr<optim::Optimizer> optimizer;
   std::vector<size_t> weight_slot;                  // of each layer's weight in the optimizer
   std::unique_ptr<predictor::Predictor> predictor;  // null when the method has none
@@ -59,6 +57,21 @@ struct Session {
   // Throws Error in a broken session. Steps, evaluations and checkpoints begin with it.
   void check_intact() const;
   bool is_head(size_t layer) const;
+  // The part of this type; null: there is none.
+  template <typename T>
+  T* part() const {
+    for (const auto& one : parts) {
+      if (auto* found = dynamic_cast<T*>(one.get())) return found;
+    }
+    return nullptr;
+  }
+  // Of the part that has any.
+  nn::KeptValues* kept_values() const {
+    for (const auto& one : parts) {
+      if (auto* values = one->kept_values()) return values;
+    }
+    return nullptr;
+  }
   // Whether predictor and optimizer only queue kernels for this process's own tensors: then they
   // may work on a stream beside the step's own.
   bool can_work_beside() const;

@@ -10,7 +10,6 @@
 #include <vector>
 
 #include "adagp/engine/run/checkpoint.h"
-#include "adagp/engine/step/module_link.h"
 #include "adagp/engine/step/session.h"
 
 namespace adagp::step {
@@ -49,8 +48,9 @@ class Team {
   // The mean over the copies, in place.
   virtual void average(at::Tensor& gradient) = 0;
 
-  // Null unless every process has one module of method modules.
-  virtual ModuleLink* modules() { return nullptr; }
+  // Whether every process has a stage that learns apart from the others: then the method exchanges
+  // what they need.
+  virtual bool stages_apart() const { return false; }
 
   // The network as a whole, in the leader's copy, until release().
   virtual void collect(Session& session) = 0;

@@ -28,14 +28,6 @@ void check_names(const config::RunConfig& config) {
   predictor::check(config.predictor);
 }
 
-// One process has nobody to send gradients to.
-void check_alone(const config::RunConfig& config) {
-  if (config.compress.kind == "none") return;
-  throw UsageError("compress.kind = " + config.compress.kind +
-                   ": one process exchanges no gradients; add --parallel data with 2 processes or "
-                   "more, or leave it out");
-}
-
 void set_threads(const config::RunConfig& config) {
   core::check_thread_count("threads", config.threads);
   at::set_num_threads(
@@ -87,7 +79,7 @@ report::Summary train(config::RunConfig config, const core::fs::path& folder, bo
 report::Summary train(config::RunConfig config, const task::TaskPtr& task,
                       const core::fs::path& folder, bool overwrite) {
   check_names(config);
-  check_alone(config);
+  validate_alone(config);
   set_threads(config);
   task->resolve(config);
   run::RunFolder run(folder, config, overwrite);
@@ -113,9 +105,10 @@ report::Summary train_together(config::RunConfig config, const core::fs::path& f
   run::resolve_precision(config);
   const auto net = task::build_net(config, *task);
   const auto team = make_team(config, *task, net);
-  if (team->modules() != nullptr && !method::find_method(config.method).in_modules) {
-    throw UsageError("--parallel pipeline=decoupled: method " + config.method +
-                     " has no modules that learn apart; use pipeline=gpipe, or --method modules");
+  if (team->stages_apart() && !method::find_method(config.method).stages_apart) {
+    throw UsageError("--parallel: the stages of this pipeline learn apart, and method " +
+                     config.method +
+                     " has no modules that do; use another pipeline, as gpipe, or another method");
   }
   try {
     std::optional<run::RunFolder> run;
@@ -142,7 +135,7 @@ report::Summary train(config::RunConfig config, const task::TaskPtr& task,
   validate(config);
   method::find_method(config.method);
   predictor::check(config.predictor);
-  check_alone(config);
+  validate_alone(config);
   set_threads(config);
   task->resolve(config);
   run::RunFolder run(folder, config, overwrite);

@@ -37,16 +37,6 @@ std::string Forecast::no_gp_batches() const {
                    "as --schedule 1:1");
 }
 
-namespace {
-
-// The widths of precision = fast whose rule looks at the share of the run that is over.
-bool widths_follow_progress(const config::RunConfig& c) {
-  if (c.precision != "fast") return false;
-  return c.fast.rule.starts_with("temporal-") || (c.fast.rule == "adaptive" && c.fast.beta != 0);
-}
-
-}  // namespace
-
 std::string Forecast::why_not_longer_than(int64_t epochs) const {
   const config::RunConfig& c = session.config;
   const method::MethodEntry entry = method::find_method(c.method);
@@ -56,10 +46,8 @@ std::string Forecast::why_not_longer_than(int64_t epochs) const {
   if (planner.follows_length()) {
     return "what method " + c.method + " does in an epoch follows the number of epochs";
   }
-  if (widths_follow_progress(c)) {
-    return core::cat("fast.rule = ", c.fast.rule,
-                     " chooses the widths of precision fast by the share of the run that is over",
-                     c.fast.rule == "adaptive" ? " (fast.beta = 0 would not)" : "");
+  for (const auto& part : session.parts) {
+    if (std::string why = part->why_not_longer(); !why.empty()) return why;
   }
   const auto shorter_schedule = schedule::Schedule::parse(c.schedule, epochs);
   const bool scheduled = entry.cheap == method::Cheap::kScheduled;

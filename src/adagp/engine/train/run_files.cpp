@@ -8,7 +8,6 @@
 #include "adagp/engine/layers/from_model.h"
 #include "adagp/engine/run/environment.h"
 #include "adagp/engine/run/weights.h"
-#include "adagp/engine/step/fast_widths.h"
 #include "adagp/engine/task/weights_settings.h"
 #include "adagp/engine/train/conditions.h"
 
@@ -110,7 +109,7 @@ void write_weights(const core::fs::path& file, const step::Session& session) {
       {c.model.name, c.model.form, c.model.classes, c.model.width_divisor, c.model.duplex});
   metadata.merge(session.task->metadata(c));
   metadata.merge(task::settings_metadata(c, *session.task));
-  if (session.fast) metadata[step::FastWidths::kMetadataKey] = session.fast->widths_text();
+  for (const auto& part : session.parts) part->write(metadata);
   io::save_tensors(file, run::state_dict(*session.net), metadata);
 }
 

@@ -6,7 +6,6 @@
 #include "adagp/base/core/message.h"
 #include "adagp/base/core/text.h"
 #include "adagp/engine/run/weights.h"
-#include "adagp/engine/step/fast_widths.h"
 #include "adagp/engine/step/generators.h"
 #include "adagp/engine/step/team.h"
 
@@ -20,7 +19,7 @@ run::Snapshot take_snapshot(const RunParts& run, const task::RunningMetrics::Val
   s.put("optimizer", session.optimizer->state());
   if (session.predictor) s.put("predictor", session.predictor->state());
   s.put("method", run.method.state());
-  if (session.fast) s.put("fast", session.fast->state());
+  for (const auto& part : session.parts) s.put(part->name(), part->state());
   s.put("team", session.team->state());
   s.put("examples", run.planner.state());
   s.put("probes", run.probes.state());
@@ -64,7 +63,7 @@ void restore(const RunParts& run, const run::Snapshot& s) {
   io::TensorMap of_method = s.under("method");
   for (auto& [name, tensor] : of_method) tensor = tensor.to(session.device);
   run.method.load_state(of_method);
-  if (session.fast) session.fast->load_state(s.under("fast"));
+  for (const auto& part : session.parts) part->load_state(s.under(part->name()));
   session.team->load_state(s.under("team"));
   run.planner.load_state(s.under("examples"));
   run.probes.load_state(s.under("probes"));

@@ -9,7 +9,6 @@
 #include "adagp/base/core/log.h"
 #include "adagp/base/core/text.h"
 #include "adagp/engine/layers/from_model.h"
-#include "adagp/engine/step/fast_widths.h"
 #include "adagp/engine/step/observe.h"
 #include "adagp/engine/step/team.h"
 #include "adagp/gpu/device/kernels.h"
@@ -32,26 +31,6 @@ at::Tensor gradient_holder(const at::Tensor& output) {
   if (!output.is_view() || !output.is_contiguous()) return output;
   const at::Tensor whole(output._base());
   return whole.numel() == output.numel() && whole.is_contiguous() ? whole : output;
-}
-
-// Of every use of a layer those of the layer: <path>, <path>#2, <path>[0], ...
-void add_widths(io::TensorMap& tensors, const step::Session& s) {
-  const at::Tensor widths = s.fast->widths().to(at::kByte);
-  std::vector<std::string> names;
-  for (const auto& entry : tensors) {
-    if (entry.first.ends_with("/density")) {
-      names.push_back(entry.first.substr(0, entry.first.size() - std::string("/density").size()));
-    }
-  }
-  for (size_t l = 0; l < s.layers.size(); ++l) {
-    const std::string path = layers::row_path(*s.layers[l]);
-    for (const std::string& name : names) {
-      if (name != path && !name.starts_with(path + "#") && !name.starts_with(path + "[")) continue;
-      const auto row = static_cast<int64_t>(l);
-      tensors[name + "/mantissa"] = widths[row].clone();
-      tensors[name + "/r"] = s.fast->losses()[row].clone();
-    }
-  }
 }
 
 }  // namespace
@@ -166,7 +145,7 @@ io::TensorMap trace_batch(step::Session& s, const data::Batch& batch, int64_t ex
   step::observe_batch(s, batch, sink, [&] { sink.begin_part(); });
   kept_examples = sink.kept_examples();
   io::TensorMap out = sink.tensors();
-  if (s.fast) add_widths(out, s);
+  for (const auto& part : s.parts) part->trace(out, s);
   return out;
 }
 

@@ -11,7 +11,6 @@
 #include "adagp/base/core/log.h"
 #include "adagp/base/core/stopped_time.h"
 #include "adagp/base/core/text.h"
-#include "adagp/engine/step/fast_widths.h"
 #include "adagp/engine/task/fingerprint.h"
 #include "adagp/engine/train/evaluate_together.h"
 #include "adagp/engine/train/idle_settings.h"
@@ -132,9 +131,8 @@ void Trainer::one_batch() {
   metrics::Stopwatch watch;
   const data::Batch batch = take_batch(context);
   totals_.parts.data += watch.restart();
-  if (session_.kept_errors) session_.kept_errors->begin_step(totals_.step);
-  if (session_.fast) {
-    session_.fast->before_batch(session_, batch, totals_.step, progress_->share());
+  for (const auto& part : session_.parts) {
+    part->before_batch(session_, batch, totals_.step, progress_->share());
   }
   const step::StepResult result =
       context.cheap() ? steps_->cheap(batch) : steps_->exact(batch, totals_.bp_batches);

@@ -11,7 +11,6 @@
 #include "adagp/engine/run/weights.h"
 #include "adagp/engine/step/divergence.h"
 #include "adagp/engine/step/evaluate.h"
-#include "adagp/engine/step/fast_widths.h"
 #include "adagp/engine/step/session.h"
 #include "adagp/engine/task/network.h"
 #include "adagp/engine/task/weights_settings.h"
@@ -130,10 +129,8 @@ RunEvaluation evaluate_run(config::RunConfig config, const SavedWeights& weights
   auto net = task::build_net(config, *task);
   run::load_state_dict(*net, weights.content.tensors, weights.file.string());
   step::Session session = step::make_session(config, task, net);
-  const auto& metadata = weights.content.metadata;
-  if (const auto widths = metadata.find(step::FastWidths::kMetadataKey);
-      session.fast && widths != metadata.end()) {
-    session.fast->set_widths(widths->second, weights.file.string());
+  for (const auto& part : session.parts) {
+    part->read(weights.content.metadata, weights.file.string());
   }
   const auto use = options.train_split ? task::Use::kTrainInOrder : task::Use::kTest;
   const auto source = task->batches(config, use, session.device);

@@ -3,7 +3,6 @@
 #include <ATen/ATen.h>
 
 #include "adagp/base/core/error.h"
-#include "adagp/base/core/lookup.h"
 #include "adagp/teams/parallel/buckets.h"
 
 namespace adagp::parallel {
@@ -86,15 +85,32 @@ void Compressor::load_state(const std::map<std::string, at::Tensor>& state) {
   }
 }
 
+namespace {
+
+std::vector<CompressorEntry>& kinds() {
+  static std::vector<CompressorEntry> list;
+  return list;
+}
+
+}  // namespace
+
+void add_compressor(const CompressorEntry& entry) {
+  kinds().push_back(entry);
+}
+
+std::string compressor_of(const config::RunConfig& config) {
+  for (const CompressorEntry& kind : kinds()) {
+    if (std::string asked = kind.asked(config); !asked.empty()) return asked;
+  }
+  return "";
+}
+
 std::unique_ptr<Compressor> make_compressor(const config::RunConfig& config, comm::Group& group,
                                             const std::vector<optim::Param>& params) {
-  if (config.compress.kind == "none") return nullptr;
-  using Maker = std::unique_ptr<Compressor> (*)(const config::RunConfig&, comm::Group&,
-                                                const std::vector<optim::Param>&);
-  constexpr std::pair<const char*, Maker> kMakers[] = {
-      {"top-k", make_top_k}, {"power-sgd", make_power_sgd}, {"sign", make_sign}};
-  return core::find_named(kMakers, config.compress.kind, "compress.kind: unknown compressor")
-      .second(config, group, params);
+  for (const CompressorEntry& kind : kinds()) {
+    if (!kind.asked(config).empty()) return kind.make(config, group, params);
+  }
+  return nullptr;
 }
 
 }  // namespace adagp::parallel

@@ -61,16 +61,18 @@ class Compressor {
 double bytes_of_sum(double bytes, int processes);
 double bytes_of_gather(double bytes, int processes);
 
-// By compress.kind; null for none. Throws UsageError for an option out of range.
+// A family of compressors, of another library: what a configuration asks for ("compress.kind =
+// top-k"; empty: nothing), and how that is made. Throws UsageError for an option out of range.
+struct CompressorEntry {
+  std::string (*asked)(const config::RunConfig& config);
+  std::unique_ptr<Compressor> (*make)(const config::RunConfig& config, comm::Group& group,
+                                      const std::vector<optim::Param>& params);
+};
+// Before the first team.
+void add_compressor(const CompressorEntry& entry);
+// Empty, and null, where the configuration asks for none.
+std::string compressor_of(const config::RunConfig& config);
 std::unique_ptr<Compressor> make_compressor(const config::RunConfig& config, comm::Group& group,
                                             const std::vector<optim::Param>& params);
-
-// One file each.
-std::unique_ptr<Compressor> make_top_k(const config::RunConfig& config, comm::Group& group,
-                                       const std::vector<optim::Param>& params);
-std::unique_ptr<Compressor> make_power_sgd(const config::RunConfig& config, comm::Group& group,
-                                           const std::vector<optim::Param>& params);
-std::unique_ptr<Compressor> make_sign(const config::RunConfig& config, comm::Group& group,
-                                      const std::vector<optim::Param>& params);
 
 }  // namespace adagp::parallel

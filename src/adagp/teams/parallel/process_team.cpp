@@ -52,8 +52,8 @@ void check_together(const Spec& spec, const Shape& shape, const config::RunConfi
     throw UsageError(cat("batch = ", config.batch, " cannot be divided by ", shape.copies,
                          " copies x ", config.accumulate, " micro-batches = ", parts));
   }
-  if (config.compress.kind != "none" && shape.copies == 1) {
-    throw UsageError(cat("compress.kind = ", config.compress.kind,
+  if (const std::string asked = compressor_of(config); !asked.empty() && shape.copies == 1) {
+    throw UsageError(cat(asked,
                          ": copies of the network exchange gradients, and there is 1 copy; add "
                          "'data' to --parallel and start 2 copies or more"));
   }
@@ -100,9 +100,6 @@ ProcessTeam::ProcessTeam(std::unique_ptr<comm::Group> world, const Spec& spec,
   executor_ =
       std::make_unique<Executor>(layout_, stages_, pipe_.get(), device_,
                                  Executor::Options{spec_.recompute, copy_ == 0 ? spec_.trace : ""});
-  if (spec_.pipeline == kDecoupled && pipe_) {
-    modules_ = std::make_unique<ModuleMessages>(*pipe_, device::choose_device(config.device));
-  }
   for (const int stage : executor_->stages()) {
     own_.insert(stages_.names[static_cast<size_t>(stage)].begin(),
                 stages_.names[static_cast<size_t>(stage)].end());

@@ -10,7 +10,6 @@
 #include "adagp/teams/parallel/buckets.h"
 #include "adagp/teams/parallel/compressor.h"
 #include "adagp/teams/parallel/executor.h"
-#include "adagp/teams/parallel/module_messages.h"
 #include "adagp/teams/parallel/spec.h"
 
 namespace adagp::parallel {
@@ -39,7 +38,9 @@ class ProcessTeam : public step::Team {
     return copies_ != nullptr && spec_.predict == "gradients";
   }
   void average(at::Tensor& gradient) override;
-  step::ModuleLink* modules() override { return modules_.get(); }
+  bool stages_apart() const override { return spec_.pipeline == kDecoupled && pipe_; }
+  // The processes of this copy's pipeline; null: it has one stage.
+  comm::Group* pipe() { return pipe_.get(); }
 
   void collect(step::Session& session) override;
   void release(step::Session& session) override;
@@ -93,7 +94,6 @@ class ProcessTeam : public step::Team {
   bool whole_ = false;       // the leader holds all values at the moment
   double begin_memory_ = 0;  // of this process, before the first batch
   std::unique_ptr<Executor> executor_;
-  std::unique_ptr<ModuleMessages> modules_;             // null unless the pipeline is decoupled
   std::unique_ptr<Buckets> buckets_;                    // of the copies; made at the first BP batch
   std::unique_ptr<Compressor> compressor_;              // likewise
   std::map<std::string, at::Tensor> saved_compressor_;  // waits for it

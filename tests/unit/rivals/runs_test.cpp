@@ -1,0 +1,136 @@
+// Options of rivals that take everything away are plain backprop, bit for bit; and what their runs
+// cost.
+
+#include <cmath>
+#include <filesystem>
+
+#include <gtest/gtest.h>
+
+#include "adagp/base/core/error.h"
+#include "adagp/engine/layers/from_model.h"
+#include "adagp/engine/layers/stages.h"
+#include "adagp/engine/train/trainer.h"
+#include "adagp/engine/train/unused_keys.h"
+#include "unit/temp_folder.h"
+#include "unit/train/small.h"
+#include "unit/with_rivals.h"
+
+namespace adagp::train {
+namespace {
+
+io::TensorMap trained(config::RunConfig c) {
+  const testing::TempFolder folder;
+  train(c, small::task(), folder / "run");
+  return io::load_tensors(folder / "run" / "weights.safetensors").tensors;
+}
+
+void expect_equal(const io::TensorMap& a, const io::TensorMap& b, const std::string& what = "") {
+  ASSERT_EQ(a.size(), b.size());
+  for (const auto& [name, tensor] : a) EXPECT_TRUE(at::equal(tensor, b.at(name))) << what << name;
+}
+
+TEST(RivalRuns, OneModuleIsBpAndTwoAreNot) {
+  const auto bp = trained(small::config("bp"));
+  for (const std::string signal : {"auxiliary", "delayed", "replay", "critic"}) {
+    for (const bool unlocked : {false, true}) {
+      config::RunConfig c = small::config("modules");
+      auto& modules = c.parts.get<rivals::ModulesOptions>();
+      modules = {.count = 1, .signal = signal, .unlocked = unlocked, .shrink = 0.5};
+      expect_equal(trained(c), bp, signal + " with one module: ");
+      modules.count = 2;
+      EXPECT_FALSE(at::equal(trained(c).at("conv1.weight"), bp.at("conv1.weight"))) << signal;
+    }
+  }
+}
+
+TEST(RivalRuns, XgradThatLooksAheadByNothingIsBp) {
+  const auto bp = trained(small::config("bp"));
+  config::RunConfig c = small::config("xgrad");
+  EXPECT_FALSE(at::equal(trained(c).at("fc.weight"), bp.at("fc.weight")));
+  c.parts.get<rivals::XGradOptions>().factor = 0;
+  expect_equal(trained(c), bp, "xgrad with factor 0: ");
+}
+
+TEST(RivalRuns, DropBackThatKeepsAllIsBp) {
+  const auto bp = trained(small::config("bp"));
+  for (const std::string threshold : {"exact", "estimate"}) {
+    config::RunConfig c = small::config("dropback");
+    c.parts.get<rivals::DropBackOptions>().threshold = threshold;
+    EXPECT_FALSE(at::equal(trained(c).at("fc.weight"), bp.at("fc.weight")));
+    c.parts.get<rivals::DropBackOptions>().keep = 1;
+    expect_equal(trained(c), bp, "dropback of nothing, " + threshold + ": ");
+  }
+}
+
+TEST(RivalRuns, ModulesCostTheirParts) {
+  const testing::TempFolder folder;
+  const config::RunConfig base = small::config("bp");
+  const step::Session s = small::session(base);
+  const auto whole = layers::from_model(*s.net, base.model.name, "16x16");
+  const auto backprop = [&](const layers::Table& table) {
+    return 3 * static_cast<double>(layers::total_macs(table)) -
+           static_cast<double>(table.rows.front().macs);
+  };
+  const auto modules = [&](const std::string& signal) {
+    std::filesystem::remove_all(folder / "modules");
+    config::RunConfig c = small::config("modules");
+    c.schedule = "gp";
+    c.parts.get<rivals::ModulesOptions>().signal = signal;
+    return *train(c, small::task(), folder / "modules").cost_epochs;
+  };
+  auto& net = dynamic_cast<models::BlockNet&>(*s.net);
+  const auto cut = layers::cut(net, base.model.name, "16x16", 2);
+  const auto uses = layers::trace_blocks(net, base.model.name, "16x16");
+  // What is delayed costs what backprop costs; a replay runs forward once more through all modules
+  // but the last.
+  EXPECT_NEAR(modules("delayed"), 3, 1e-9);
+  EXPECT_NEAR(modules("replay"), 3 + 3 * cut.macs[0] / backprop(whole), 1e-9);
+  // An auxiliary loss saves the gradient at the cut and pays for its head: three convolutions on a
+  // quarter of the side, three layers of four times the channels, the classes.
+  double at_cut = 0;
+  for (const auto& row : whole.rows) {
+    if (at_cut == 0 && row.name.starts_with(uses[cut.first[1]].name)) {
+      at_cut = static_cast<double>(row.macs);
+    }
+  }
+  const auto behind = uses[cut.first[1] - 1].outputs.at(0);
+  const auto channels = static_cast<double>(behind.size(1));
+  const double pixels = std::ceil(static_cast<double>(behind.size(2)) / 4) *
+                        std::ceil(static_cast<double>(behind.size(3)) / 4);
+  const double own_head =
+      3 * channels * channels * pixels + 3 * 16 * channels * channels + 10 * 4 * channels;
+  EXPECT_NEAR(modules("auxiliary"), 3 + 3 * (3 * own_head - at_cut) / backprop(whole), 1e-9);
+}
+
+TEST(RivalRuns, AutoRefusesToHoldOutEverything) {
+  const testing::TempFolder folder;
+  config::RunConfig c = small::config("auto");
+  c.parts.get<rivals::AutoOptions>().heldout = 60;
+  try {
+    train(c, small::task(), folder / "run");
+    FAIL();
+  } catch (const UsageError& error) {
+    EXPECT_NE(std::string(error.what()).find("expected 1 to 59"), std::string::npos);
+  }
+}
+
+TEST(RivalRuns, KeysOfAutoAndOfPredictorsAreReadByThem) {
+  config::RunConfig deciding;
+  deciding.method = "auto";
+  EXPECT_EQ(why_unused(deciding, "predictor.lr"), "");
+  EXPECT_EQ(why_unused(deciding, "schedule"), "method auto");
+  deciding.parts.get<rivals::AutoOptions>().steps = {"skip"};
+  EXPECT_EQ(why_unused(deciding, "predictor.lr"), "method auto");
+  config::RunConfig config;
+  EXPECT_EQ(why_unused(config, "predictor.remap_channels"), "predictor.kind shared");
+  config.predictor.kind = "remap";
+  EXPECT_EQ(why_unused(config, "predictor.remap_channels"), "");
+  EXPECT_EQ(why_unused(config, "predictor.lr"), "");
+  EXPECT_EQ(why_unused(config, "fast.rule"), "precision fp32");
+  config.precision = "fast";
+  EXPECT_EQ(why_unused(config, "fast.rule"), "");
+  EXPECT_EQ(why_unused_in_evaluation(config, "fast.rule"), "");
+}
+
+}  // namespace
+}  // namespace adagp::train
