@@ -33,7 +33,7 @@ def pytest_configure(config):
 
 # Tests that need the library of rivals (-DADAGP_RIVALS=OFF builds without): those of the marker `rivals`, and
 # cases that name a rival.
-RIVALS = re.compile(r"modules|dropback|xgrad|control-variate|'auto'|auto__|auto\.|fast|edram|"
+RIVALS = re.compile(r"modules|dropback|xgrad|control-variate|selective|'partial'|'auto'|auto__|auto\.|fast|edram|"
                     r"remap|\bdfa|\bvt\b|\bdni\b|head-ridge|compress|decoupled|term-project")
 
 

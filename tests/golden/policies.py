@@ -82,14 +82,14 @@ def main():
              warmup="3ep"),
         case("plateau", 0.1, plateau(0.1, losses)),
         case("plateau", 0.1,
-             plateau(0.1, losses, factor=0.5, patience=2, threshold=1e-2, cooldown=3, min_lr=0.02),
-             factor=0.5, patience=2, threshold=1e-2, cooldown=3, min_lr=0.02),
+             plateau(0.1, losses, factor=0.5, patience=2, threshold=1e-2),
+             factor=0.5, patience=2, threshold=1e-2),
     ]
-    for pct, div, final_div in [(0.3, 25.0, 1e4), (0.15, 10.0, 100.0), (0.01, 25.0, 1e4)]:
+    for pct, div in [(0.3, 25.0), (0.15, 10.0), (0.01, 25.0)]:
         lr = rates(0.8, lambda o: ls.OneCycleLR(o, 0.8, total_steps=TOTAL, pct_start=pct,
-                                                div_factor=div, final_div_factor=final_div,
+                                                div_factor=div,
                                                 cycle_momentum=False))
-        cases.append(case("one-cycle", 0.8, lr, peak=pct, div=div, final_div=final_div))
+        cases.append(case("one-cycle", 0.8, lr, peak=pct, div=div))
     path = pathlib.Path(__file__).parent / "fixtures" / "policies.json"
     path.parent.mkdir(exist_ok=True)
     lines = ",\n".join(json.dumps(c) for c in cases)

@@ -5,8 +5,9 @@
 #include "adagp/engine/method/entries.h"
 #include "adagp/engine/predictor/entries.h"
 
-#define ADAGP_RIVAL_METHODS(entry) \
-  entry(modules) entry(xgrad) entry(dropback) entry(control_variate) entry(automatic)
+#define ADAGP_RIVAL_METHODS(entry)                                            \
+  entry(selective) entry(partial) entry(modules) entry(xgrad) entry(dropback) \
+      entry(control_variate) entry(automatic)
 #define ADAGP_RIVAL_PREDICTORS(entry) \
   entry(mlp) entry(remap) entry(dfa) entry(dfa_random) entry(vt) entry(dni) entry(head_ridge)
 

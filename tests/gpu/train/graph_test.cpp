@@ -111,7 +111,7 @@ TEST_F(GpuTest, EveryMethodAndOptionCanBeReplayed) {
   }
   expect_for("priority sampling", [](config::RunConfig& c) {
     c.method = "selective";
-    c.selective.rule = "priority";
+    c.parts.get<rivals::SelectiveOptions>().rule = "priority";
   });
   expect_for("estimated threshold", [](config::RunConfig& c) {
     c.method = "dropback";

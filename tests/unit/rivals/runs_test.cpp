@@ -43,6 +43,12 @@ TEST(RivalRuns, OneModuleIsBpAndTwoAreNot) {
   }
 }
 
+TEST(RivalRuns, PartialOfNothingIsBp) {
+  config::RunConfig c = small::config("partial");
+  c.parts.get<rivals::PartialOptions>().blocks = 0;
+  expect_equal(trained(c), trained(small::config("bp")), "partial of nothing: ");
+}
+
 TEST(RivalRuns, XgradThatLooksAheadByNothingIsBp) {
   const auto bp = trained(small::config("bp"));
   config::RunConfig c = small::config("xgrad");
@@ -100,6 +106,36 @@ TEST(RivalRuns, ModulesCostTheirParts) {
   const double own_head =
       3 * channels * channels * pixels + 3 * 16 * channels * channels + 10 * 4 * channels;
   EXPECT_NEAR(modules("auxiliary"), 3 + 3 * (3 * own_head - at_cut) / backprop(whole), 1e-9);
+}
+
+TEST(RivalRuns, PartsOfABatchAndOfTheNetworkCostTheirShare) {
+  const testing::TempFolder folder;
+  const config::RunConfig base = small::config("bp");
+  const step::Session s = small::session(base);
+  const auto whole = layers::from_model(*s.net, base.model.name, "16x16");
+  const auto forward = static_cast<double>(layers::total_macs(whole));
+  const double backprop = 3 * forward - static_cast<double>(whole.rows.front().macs);
+  // Three epochs in which every batch is a cheap one.
+  const auto cost = [&](config::RunConfig c) {
+    c.schedule = "gp";
+    return *train(c, small::task(), folder / c.method).cost_epochs;
+  };
+  config::RunConfig some = small::config("selective");
+  some.parts.get<rivals::SelectiveOptions>().share = 0.4;
+  EXPECT_NEAR(cost(some), 3 * (forward + 0.4 * backprop) / backprop, 1e-9);
+  const auto blocks =
+      static_cast<int64_t>(dynamic_cast<const models::BlockNet&>(*s.net).blocks().size());
+  config::RunConfig last = small::config("partial");
+  last.parts.get<rivals::PartialOptions>().blocks = blocks - 1;
+  const auto head = static_cast<double>(whole.rows.back().macs);
+  EXPECT_NEAR(cost(last), 3 * (forward + head) / backprop, 1e-9);
+  last.parts.get<rivals::PartialOptions>().blocks = 50;
+  try {
+    train(last, small::task(), folder / "too-many");
+    FAIL();
+  } catch (const UsageError& error) {
+    EXPECT_NE(std::string(error.what()).find("expected 0 to"), std::string::npos);
+  }
 }
 
 TEST(RivalRuns, AutoRefusesToHoldOutEverything) {

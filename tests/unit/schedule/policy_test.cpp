@@ -28,13 +28,10 @@ PolicyConfig policy_config(const json& one) {
   c.milestones = o.value("milestones", c.milestones);
   c.floor = o.value("floor", c.floor);
   c.div = o.value("div", c.div);
-  c.final_div = o.value("final_div", c.final_div);
   c.warmup = o.value("warmup", c.warmup);
   c.factor = o.value("factor", c.factor);
   c.patience = o.value("patience", c.patience);
   c.threshold = o.value("threshold", c.threshold);
-  c.cooldown = o.value("cooldown", c.cooldown);
-  c.min_lr = o.value("min_lr", c.min_lr);
   return c;
 }
 

@@ -56,9 +56,6 @@ TEST(Frame, RefusesWhatANetworkOrATaskCannot) {
                    })
                 .find("add up to 1.3"),
             std::string::npos);
-  EXPECT_NE(
-      trains("partial", [](config::RunConfig& c) { c.partial_blocks = 50; }).find("expected 0 to"),
-      std::string::npos);
   EXPECT_NE(trains("freeze",
                    [](config::RunConfig& c) {
                      c.freeze.blocks = {1, 99};
@@ -184,16 +181,12 @@ TEST(Costs, OfCheapStepsAreThoseOfTheirParts) {
     return *train(c, small::task(), folder / method).cost_epochs;
   };
   // Three epochs in which every batch is a cheap one.
-  EXPECT_NEAR(cost("selective", [](config::RunConfig& c) { c.selective.share = 0.4; }),
-              3 * (sum(whole) + 0.4 * backprop(whole)) / backprop(whole), 1e-9);
   EXPECT_NEAR(cost("low-res",
                    [](config::RunConfig& c) { c.low_res = {.sizes = {8}, .scale_batch = false}; }),
               3 * backprop(half) / backprop(whole), 1e-9);
   const auto blocks =
       static_cast<int64_t>(dynamic_cast<const models::BlockNet&>(*s.net).blocks().size());
   const auto head = static_cast<double>(whole.rows.back().macs);
-  EXPECT_NEAR(cost("partial", [&](config::RunConfig& c) { c.partial_blocks = blocks - 1; }),
-              3 * (sum(whole) + head) / backprop(whole), 1e-9);
   EXPECT_NEAR(cost("freeze",
                    [&](config::RunConfig& c) {
                      c.freeze.at = {0.34};  // of three epochs: after the first

@@ -15,8 +15,6 @@ void bind_predictor(core::Binding& b, RunConfig& c) {
   b.bind("predictor.target", &c.predictor.target,
          "what the predictor learns: rms (gradient / running RMS) or raw (gradient)")
       .one_of({"rms", "raw"});
-  b.bind("predictor.rms_decay", &c.predictor.rms_decay, "decay of the running RMS of gradients")
-      .between(0, 1);
   b.bind("predictor.lr", &c.predictor.lr, "learning rate of the predictor (Adam)").at_least(0);
   b.bind("predictor.milestones", &c.predictor.milestones,
          "durations of the run after which the predictor's rate changes");
@@ -62,16 +60,6 @@ void bind_methods(core::Binding& b, RunConfig& c) {
   b.bind("infobatch.prune", &c.infobatch_prune,
          "method infobatch: share of the examples below the mean loss that is left out")
       .between(0, 0.999);
-  b.bind("selective.share", &c.selective.share,
-         "method selective: share of a GP batch that goes backward")
-      .between(0.001, 1);
-  b.bind("selective.rule", &c.selective.rule,
-         "method selective: top (examples with the largest losses) or priority (random, larger "
-         "losses more often, unbiased)")
-      .one_of({"top", "priority"});
-  b.bind("partial.blocks", &c.partial_blocks,
-         "method partial: blocks at the network's beginning without gradients in GP batches")
-      .at_least(0);
   b.bind("freeze.at", &c.freeze.at,
          "method freeze: shares of the epochs after which blocks stop learning");
   b.bind("freeze.blocks", &c.freeze.blocks,

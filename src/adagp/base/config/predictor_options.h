@@ -11,10 +11,9 @@
 namespace adagp::predictor {
 
 struct Config {
-  std::string kind = "shared";  // a name of registry()
-  int64_t summary = 8;          // side of the pooled activation the predictor sees
-  std::string target = "rms";   // rms: gradient / running RMS of its layer; raw
-  double rms_decay = 0.95;
+  std::string kind = "shared";          // a name of registry()
+  int64_t summary = 8;                  // side of the pooled activation the predictor sees
+  std::string target = "rms";           // rms: gradient / running RMS of its layer; raw
   double lr = 1e-4;                     // Adam
   std::vector<std::string> milestones;  // durations after which the rate is multiplied by gamma
   double gamma = 0.1;

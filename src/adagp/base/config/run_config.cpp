@@ -214,9 +214,6 @@ void bind_optim(core::Binding& b, RunConfig& c) {
          "policy multi-step: durations after which the rate changes");
   b.bind("policy.floor", &c.policy.floor, "policy cosine: final rate").at_least(0);
   b.bind("policy.div", &c.policy.div, "policy one-cycle: first rate = lr / div").at_least(1);
-  b.bind("policy.final_div", &c.policy.final_div,
-         "policy one-cycle: last rate = first rate / final_div")
-      .at_least(1);
   b.bind("policy.warmup", &c.policy.warmup,
          "policies inverse-sqrt, constant, cosine, step, multi-step: time of the linear warm-up");
   b.bind("policy.factor", &c.policy.factor, "policy plateau: factor by which the rate is cut")
@@ -226,10 +223,6 @@ void bind_optim(core::Binding& b, RunConfig& c) {
       .at_least(0);
   b.bind("policy.threshold", &c.policy.threshold, "policy plateau: relative progress that counts")
       .at_least(0);
-  b.bind("policy.cooldown", &c.policy.cooldown,
-         "policy plateau: epochs of rest after a cut of the rate")
-      .at_least(0);
-  b.bind("policy.min_lr", &c.policy.min_lr, "policy plateau: smallest rate").at_least(0);
   b.bind("policy.watch", &c.policy.watch,
          "policy plateau: loss that must fall, test or train (mean over the epoch's batches)")
       .one_of({"test", "train"});
@@ -245,8 +238,6 @@ void add_conditions(core::Binding& b) {
   b.when("ema.", "method", "ema");
   b.when("small_batch.", "method", "small-batch");
   b.when("equal_time.", "method", "equal-time");
-  b.when("selective.", "method", "selective");
-  b.when("partial.", "method", "partial");
   b.when("freeze.", "method", "freeze");
   b.when("low_res.sizes low_res.scale_batch low_res.scale_lr", "method", "progressive low-res");
   b.when("low_res.shares", "method", "progressive");
@@ -256,18 +247,16 @@ void add_conditions(core::Binding& b) {
   b.when("infobatch.", "method", "infobatch");
   b.when("predictor.channels predictor.pooled", "predictor.kind", "shared");
   b.when("predictor.summary predictor.input", "predictor.kind", "shared");
-  b.when("predictor.target predictor.rms_decay predictor.lr predictor.milestones predictor.gamma",
-         "predictor.kind", "shared");
+  b.when("predictor.target predictor.lr predictor.milestones predictor.gamma", "predictor.kind",
+         "shared");
   b.when("policy.peak", "policy.name", "triangle one-cycle");
   b.when("policy.every", "policy.name", "step");
   b.when("policy.gamma", "policy.name", "step multi-step");
   b.when("policy.milestones", "policy.name", "multi-step");
   b.when("policy.floor", "policy.name", "cosine");
-  b.when("policy.div policy.final_div", "policy.name", "one-cycle");
+  b.when("policy.div", "policy.name", "one-cycle");
   b.when("policy.warmup", "policy.name", "inverse-sqrt constant cosine step multi-step");
-  b.when(
-      "policy.factor policy.patience policy.threshold policy.cooldown policy.min_lr policy.watch",
-      "policy.name", "plateau");
+  b.when("policy.factor policy.patience policy.threshold policy.watch", "policy.name", "plateau");
   b.when("optim.momentum optim.nesterov", "optim.name", "sgd");
   b.when("optim.beta1 optim.beta2 optim.eps", "optim.name", "adam adamw");
   b.when(

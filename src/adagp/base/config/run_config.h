@@ -94,11 +94,6 @@ struct RunConfig {
   double select_anneal = 0.125;
   double stored_loss_power = 1;
   double infobatch_prune = 0.5;
-  struct Selective {
-    double share = 0.5;
-    std::string rule = "top";
-  } selective;
-  int64_t partial_blocks = 1;
   struct Freeze {
     std::vector<double> at{0.5, 0.75};
     std::vector<int64_t> blocks{1, 2};

@@ -18,7 +18,7 @@ namespace adagp::schedule {
 //   multi-step    b * gamma^(milestones passed)
 //   cosine        floor + (b - floor) * (1 + cos(pi * (step - w) / (n - w))) / 2
 //   one-cycle     PyTorch's OneCycleLR, cosine, two phases, no cycling of momentum:
-//                 b/div -> b up to step peak*n - 1, then -> b/div/final_div at step n - 1
+//                 b/div -> b up to step peak*n - 1, then -> b/div/10,000 at step n - 1
 //   triangle      b * (step + 1) / up before step up = round(peak * n), then b * (n - step) / (n -
 //   up):
 //                 it reaches b at the steps up - 1 and up, and would be 0 at step n

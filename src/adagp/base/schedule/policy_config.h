@@ -16,15 +16,12 @@ struct PolicyConfig {
   std::vector<std::string> milestones{};  // multi-step: durations
   double floor = 0.0;                     // cosine: final rate (eta_min)
   double div = 25.0;                      // one-cycle: initial = lr / div
-  double final_div = 1e4;                 // one-cycle: last = initial / final_div
   // inverse-sqrt: its length; constant, step, multi-step, cosine: linear warm-up
   std::string warmup = "0ba";
   // plateau, PyTorch's defaults
   double factor = 0.1;
   int64_t patience = 10;
-  double threshold = 1e-4;  // relative
-  int64_t cooldown = 0;
-  double min_lr = 0.0;
+  double threshold = 1e-4;     // relative
   std::string watch = "test";  // plateau: whose loss: test | train
 };
 

@@ -22,31 +22,25 @@ class Plateau final : public Policy {
     } else {
       ++bad_epochs_;
     }
-    if (resting_ > 0) {
-      --resting_;
-      bad_epochs_ = 0;
-    }
     if (bad_epochs_ > config_.patience) {
-      const double lower = std::max(lr_ * config_.factor, config_.min_lr);
+      const double lower = lr_ * config_.factor;
       if (lr_ - lower > kLeastChange) lr_ = lower;
-      resting_ = config_.cooldown;
       bad_epochs_ = 0;
     }
   }
 
   std::vector<double> state() const override {
-    return {lr_, best_, static_cast<double>(bad_epochs_), static_cast<double>(resting_)};
+    return {lr_, best_, static_cast<double>(bad_epochs_)};
   }
 
   void load_state(const std::vector<double>& state) override {
-    if (state.size() != 4) {
+    if (state.size() != 3) {
       throw DataError(
-          core::cat("learning-rate policy plateau: ", state.size(), " saved numbers, expected 4"));
+          core::cat("learning-rate policy plateau: ", state.size(), " saved numbers, expected 3"));
     }
     lr_ = state[0];
     best_ = state[1];
     bad_epochs_ = static_cast<int64_t>(state[2]);
-    resting_ = static_cast<int64_t>(state[3]);
   }
 
  private:
@@ -56,7 +50,6 @@ class Plateau final : public Policy {
   double lr_;
   double best_ = std::numeric_limits<double>::max();  // finite: it goes into a checkpoint
   int64_t bad_epochs_ = 0;
-  int64_t resting_ = 0;  // epochs of cooldown left
 };
 
 }  // namespace
@@ -65,8 +58,6 @@ std::unique_ptr<Policy> make_plateau(const PolicyConfig& config, const Horizon& 
   check_policy_option("factor", config.factor, config.factor > 0 && config.factor < 1,
                       "0 < factor < 1");
   check_policy_option("patience", static_cast<double>(config.patience), config.patience >= 0,
-                      "0 or more");
-  check_policy_option("cooldown", static_cast<double>(config.cooldown), config.cooldown >= 0,
                       "0 or more");
   return std::make_unique<Plateau>(config, run.base);
 }

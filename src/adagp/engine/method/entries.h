@@ -8,8 +8,8 @@
 
 #define ADAGP_METHODS(entry)                                                                      \
   entry(bp) entry(adagp) entry(skip) entry(zero) entry(ema) entry(small_batch) entry(wrong_input) \
-      entry(equal_time) entry(progressive) entry(low_res) entry(selective) entry(partial)         \
-          entry(freeze) entry(stored_loss) entry(infobatch)
+      entry(equal_time) entry(progressive) entry(low_res) entry(freeze) entry(stored_loss)        \
+          entry(infobatch)
 
 namespace adagp::method::entries {
 

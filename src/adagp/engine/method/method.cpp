@@ -1,6 +1,7 @@
 #include "adagp/engine/method/method.h"
 
 #include "adagp/base/core/error.h"
+#include "adagp/base/core/text.h"
 #include "adagp/engine/step/team.h"
 
 namespace adagp::method {
@@ -30,6 +31,19 @@ void require_losses(const step::Session& s) {
   if (s.task->plans_epochs()) return;
   throw UsageError("method " + s.config.method + " chooses by the loss of each example, and " +
                    models::task_name(s.task->kind()) + " has none; use it for classification");
+}
+
+int64_t checked_blocks(const step::Session& s, int64_t blocks, const std::string& key) {
+  const auto* net = dynamic_cast<const models::BlockNet*>(s.net.get());
+  if (net == nullptr) {
+    throw UsageError("method " + s.config.method + " needs a network made of blocks, and " +
+                     s.config.model.name + " is none");
+  }
+  require_alone(s);
+  const auto most = static_cast<int64_t>(net->blocks().size()) - 1;
+  if (blocks >= 0 && blocks <= most) return blocks;
+  throw UsageError(core::cat(key, ": ", blocks, ", expected 0 to ", most, ": ", s.config.model.name,
+                             " has ", most + 1, " blocks and the last one is always trained"));
 }
 
 }  // namespace adagp::method

@@ -66,6 +66,8 @@ class Method {
 // without losses by example.
 void require_alone(const step::Session& session);
 void require_losses(const step::Session& session);
+// How many blocks at the network's beginning may be left alone: not all of them. `key` is named.
+int64_t checked_blocks(const step::Session& session, int64_t blocks, const std::string& key);
 
 // A method's entry of a checkpoint; throws DataError when it is missing.
 const at::Tensor& saved(const std::map<std::string, at::Tensor>& state, const std::string& name);

@@ -25,10 +25,8 @@ std::vector<std::string> names_but_last(const std::vector<nn::WeightLayer*>& lay
   return names;
 }
 
-RunningRms::RunningRms(std::vector<std::string> layers, double decay, bool enabled,
-                       at::TensorOptions options)
+RunningRms::RunningRms(std::vector<std::string> layers, bool enabled, at::TensorOptions options)
     : names_(std::move(layers)),
-      decay_(decay),
       enabled_(enabled),
       mean_square_(at::zeros({static_cast<int64_t>(names_.size())}, options)),
       scale_(at::ones({static_cast<int64_t>(names_.size())}, options)),
@@ -40,7 +38,7 @@ void RunningRms::update(size_t layer, const at::Tensor& gradient) {
   const at::Tensor now = at::dot(flat, flat).div_(static_cast<double>(flat.numel()));
   at::Tensor average = mean_square_.select(0, static_cast<int64_t>(layer));
   if (seen_[layer]) {
-    average.mul_(decay_).add_(now, 1.0 - decay_);
+    average.mul_(kDecay).add_(now, 1.0 - kDecay);
   } else {
     average.copy_(now);
     seen_[layer] = true;

@@ -18,15 +18,14 @@ std::vector<std::string> names_but_last(const std::vector<nn::WeightLayer*>& lay
 class RunningRms {
  public:
   // enabled = false ("raw"): every scale stays 1.
-  RunningRms(std::vector<std::string> layers, double decay, bool enabled,
-             at::TensorOptions options);
+  RunningRms(std::vector<std::string> layers, bool enabled, at::TensorOptions options);
 
   // Mean square of `gradient` into the moving average; the first one sets it.
   void update(size_t layer, const at::Tensor& gradient);
   at::Tensor scale(size_t layer) const;  // 0-dim, on the device; 1 before the first update
 
   // For kernels that keep the averages of all layers themselves: [layers] each.
-  double decay() const { return decay_; }
+  static constexpr double kDecay = 0.95;
   bool enabled() const { return enabled_; }
   const at::Tensor& mean_square() const { return mean_square_; }
   const at::Tensor& scale() const { return scale_; }
@@ -39,7 +38,6 @@ class RunningRms {
 
  private:
   std::vector<std::string> names_;
-  double decay_;
   bool enabled_;
   at::Tensor mean_square_;  // [layers]
   at::Tensor scale_;        // [layers]

@@ -42,8 +42,7 @@ SharedPredictor::SharedPredictor(const std::vector<nn::WeightLayer*>& layers, co
       all_layers_(sync.all.empty() ? layers.size() : sync.all.size()),
       config_(config),
       net_(config, batches_per_epoch, predictor_options(layers), seed, sync),
-      rms_(layer_names(layers), config.rms_decay, config.target == "rms",
-           predictor_options(layers)) {
+      rms_(layer_names(layers), config.target == "rms", predictor_options(layers)) {
   int64_t widest = 0, largest = 0;
   for (const auto* layer : layers_) {
     largest = std::max(largest, layer->info().rows() * layer->info().cols());

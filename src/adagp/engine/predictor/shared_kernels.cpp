@@ -184,7 +184,7 @@ bool SharedKernels::learn(const Summaries& summaries, const std::vector<at::Tens
   a.summaries = summaries.rows().const_data_ptr<float>();
   a.features = features_.const_data_ptr();
   a.rows = summaries.rows().size(0);
-  a.rms_decay = static_cast<float>(rms_->decay());
+  a.rms_decay = static_cast<float>(RunningRms::kDecay);
   a.normalise = rms_->enabled();
   a.seen = seen_.mutable_data_ptr<uint8_t>();
   a.loss = data(loss_);

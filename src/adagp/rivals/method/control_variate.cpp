@@ -18,10 +18,10 @@
 #include "adagp/base/core/error.h"
 #include "adagp/base/core/text.h"
 #include "adagp/engine/method/adagp.h"
-#include "adagp/engine/method/choice.h"
 #include "adagp/engine/step/micro_batches.h"
 #include "adagp/engine/step/team.h"
 #include "adagp/rivals/entries.h"
+#include "adagp/rivals/method/choice.h"
 #include "adagp/rivals/options/options.h"
 
 namespace adagp::method {

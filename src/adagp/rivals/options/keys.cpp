@@ -135,6 +135,21 @@ void bind_control_variate(core::Binding& b, ControlVariateOptions& o) {
       .between(0, 1);
 }
 
+void bind_selective(core::Binding& b, SelectiveOptions& o) {
+  b.bind("selective.share", &o.share, "method selective: share of a GP batch that goes backward")
+      .between(0.001, 1);
+  b.bind("selective.rule", &o.rule,
+         "method selective: top (examples with the largest losses) or priority (random, larger "
+         "losses more often, unbiased)")
+      .one_of({"top", "priority"});
+}
+
+void bind_partial(core::Binding& b, PartialOptions& o) {
+  b.bind("partial.blocks", &o.blocks,
+         "method partial: blocks at the network's beginning without gradients in GP batches")
+      .at_least(0);
+}
+
 void bind_auto(core::Binding& b, AutoOptions& o) {
   b.bind("auto.steps", &o.steps, "method auto: cheap steps that it may use: names of methods");
   b.bind("auto.heldout", &o.heldout,
@@ -175,6 +190,8 @@ void add_conditions(core::Binding& b) {
   b.when("xgrad.", "method", "xgrad");
   b.when("dropback.", "method", "dropback");
   b.when("control_variate.", "method", "control-variate");
+  b.when("selective.", "method", "selective");
+  b.when("partial.", "method", "partial");
   b.when("auto.", "method", "auto");
   for (const char* key : {"head", "probe_every"}) b.also_when(key, "method", "control-variate");
   for (const char* kind : {"mlp", "remap"}) {
@@ -183,8 +200,8 @@ void add_conditions(core::Binding& b) {
     }
   }
   for (const char* kind : {"mlp", "remap", "dni"}) {
-    for (const char* key : {"predictor.target", "predictor.rms_decay", "predictor.lr",
-                            "predictor.milestones", "predictor.gamma"}) {
+    for (const char* key :
+         {"predictor.target", "predictor.lr", "predictor.milestones", "predictor.gamma"}) {
       b.also_when(key, "predictor.kind", kind);
     }
   }
@@ -222,6 +239,8 @@ void bind(core::Binding& b, config::RunConfig& c) {
   bind_dropback(b, c.parts.get<DropBackOptions>());
   bind_compress(b, c.parts.get<CompressOptions>());
   bind_control_variate(b, c.parts.get<ControlVariateOptions>());
+  bind_selective(b, c.parts.get<SelectiveOptions>());
+  bind_partial(b, c.parts.get<PartialOptions>());
   bind_auto(b, c.parts.get<AutoOptions>());
   add_conditions(b);
 }

@@ -58,6 +58,15 @@ struct ControlVariateOptions {
   double share = 0.25;
 };
 
+struct SelectiveOptions {
+  double share = 0.5;
+  std::string rule = "top";  // top | priority
+};
+
+struct PartialOptions {
+  int64_t blocks = 1;
+};
+
 struct AutoOptions {
   std::vector<std::string> steps{"low-res", "selective", "partial", "small-batch", "adagp", "skip"};
   int64_t heldout = 1024;

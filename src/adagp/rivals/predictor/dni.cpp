@@ -21,8 +21,7 @@ DniPredictor::DniPredictor(const std::vector<nn::WeightLayer*>& layers, const Co
       config_(config),
       classes_(layers.back()->info().out),
       net_(config, batches_per_epoch, predictor_options(layers), seed),
-      rms_(layer_names(layers), config.rms_decay, config.target == "rms",
-           predictor_options(layers)),
+      rms_(layer_names(layers), config.target == "rms", predictor_options(layers)),
       pixels_(layers.size(), 0) {
   const std::vector<std::string> names = layer_names(layers);
   const int64_t hidden = rivals::options_of(config).dni_hidden;

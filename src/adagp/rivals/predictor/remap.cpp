@@ -24,7 +24,7 @@ RemapPredictor::RemapPredictor(const std::vector<nn::WeightLayer*>& layers, cons
       config_(config),
       cyclic_tail_(config.tail == "cyclic"),
       net_(config, batches_per_epoch, at::TensorOptions(layers.front()->weight.device()), seed),
-      rms_(layer_names(layers), config.rms_decay, config.target == "rms",
+      rms_(layer_names(layers), config.target == "rms",
            at::TensorOptions(layers.front()->weight.device())) {
   if (sync.sum) {
     throw UsageError(

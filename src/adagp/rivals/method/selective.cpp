@@ -12,10 +12,11 @@
 
 #include "adagp/base/core/error.h"
 #include "adagp/engine/method/backprop.h"
-#include "adagp/engine/method/choice.h"
-#include "adagp/engine/method/entries.h"
 #include "adagp/engine/nn/batch_norm.h"
 #include "adagp/gpu/device/autocast.h"
+#include "adagp/rivals/entries.h"
+#include "adagp/rivals/method/choice.h"
+#include "adagp/rivals/options/options.h"
 
 namespace adagp::method {
 
@@ -63,7 +64,8 @@ class Selective : public Backprop {
 
   step::StepResult cheap_step(step::Session& s, const data::Batch& batch) override {
     const at::Tensor losses = look(s, batch);
-    const Choice choice = choose(losses, part_of(s, batch.size()), s.config.selective.rule);
+    const Choice choice = choose(losses, part_of(s, batch.size()),
+                                 s.config.parts.get<rivals::SelectiveOptions>().rule);
     if (s.stored_losses.defined() && batch.examples.defined()) {
       s.stored_losses.index_copy_(0, batch.examples, losses);
     }
@@ -81,7 +83,8 @@ class Selective : public Backprop {
 
  private:
   static int64_t part_of(const step::Session& s, int64_t examples) {
-    const double part = static_cast<double>(examples) * s.config.selective.share;
+    const double part =
+        static_cast<double>(examples) * s.config.parts.get<rivals::SelectiveOptions>().share;
     return std::clamp<int64_t>(std::llround(part), 1, examples);
   }
   static at::Tensor look(step::Session& s, const data::Batch& batch) {
