@@ -26,7 +26,6 @@ set(_costs
   cli.bench_gpu 11
   cli.compare 11
   cli.overwrite 10
-  cli.pytorch_tuned 10
   cli.scalesim 8
   unit.method 8
   unit.data 7

@@ -10,7 +10,6 @@
 #include "adagp/base/core/text.h"
 #include "adagp/engine/method/table.h"
 #include "adagp/lab/experiment/bench.h"
-#include "adagp/lab/experiment/depthwise_bench.h"
 #include "adagp/lab/experiment/peak_memory.h"
 #include "adagp/lab/experiment/roofline.h"
 #include "commands.h"
@@ -24,7 +23,7 @@ struct BenchArguments {
   TrainFlags flags;
   std::string input, method, only;
   int repeats = 20;
-  bool json = false, roofline = false, depthwise = false, csv = false, markdown = false;
+  bool json = false, roofline = false, csv = false, markdown = false;
   std::optional<std::string> models;
   std::string plot;
   double peak_gflops = 0, peak_bandwidth = 0;  // 0: measured
@@ -70,14 +69,6 @@ int run_roofline(const BenchArguments& arguments) {
   return 0;
 }
 
-int run_depthwise(const BenchArguments& arguments) {
-  const auto result = experiment::depthwise_bench(arguments.flags.resolve(), arguments.input,
-                                                  arguments.repeats, given_limits(arguments));
-  core::print_result(arguments.json ? result.to_json().dump(2) + "\n" : result.text(),
-                     arguments.json);
-  return 0;
-}
-
 config::RunConfig configured(const BenchArguments& arguments) {
   config::RunConfig config = arguments.flags.resolve();
   if (!arguments.method.empty()) config.method = arguments.method;
@@ -102,10 +93,6 @@ double peak_of_step(const std::string& kind) {
 
 int run_bench(const BenchArguments& arguments) {
   if (arguments.roofline) return run_roofline(arguments);
-  if (arguments.depthwise) return run_depthwise(arguments);
-  if (arguments.peak_bandwidth > 0) {
-    throw UsageError("--peak-bandwidth requires --roofline or --depthwise");
-  }
   const auto result = experiment::bench(configured(arguments), arguments.input, arguments.repeats,
                                         arguments.only, peak_of_step);
   core::print_result((arguments.json ? result.to_json().dump(2) : result.text()) + "\n",
@@ -139,16 +126,10 @@ void add_roofline_flags(CLI::App& command, BenchArguments& arguments) {
              "--roofline: FLOPs of a matrix product, in 10^9 a second (default: measured)",
              kLeastPeak, kMostPeak)
       ->needs(roofline);
-  add_number(
-      command, "--peak-bandwidth", arguments.peak_bandwidth,
-      "--roofline, --depthwise: the memory's bandwidth in GB/s (default: measured by a copy)",
-      kLeastPeak, kMostPeak);
-  command
-      .add_flag("--depthwise", arguments.depthwise,
-                "The network's depthwise convolutions by our kernels and by LibTorch, side by side")
-      ->excludes(roofline)
-      ->excludes(command.get_option("--only"))
-      ->excludes(command.get_option("--method"));
+  add_number(command, "--peak-bandwidth", arguments.peak_bandwidth,
+             "--roofline: the memory's bandwidth in GB/s (default: measured by a copy)", kLeastPeak,
+             kMostPeak)
+      ->needs(roofline);
 }
 
 }  // namespace

@@ -154,8 +154,6 @@ def pytorch_table(pytorch):
     for result in pytorch.get("results", []):
         error, skips = result.get("error"), result.get("cudagraph_skips")
         note = f"{skips} parts ran outside CUDA graphs" if skips else ""
-        if "processes" in result:  # of pytorch_tuned.py
-            note = "set-up of the last process alone"
         if error:
             note = "failed: " + error.splitlines()[0][:160]
         rows.append([result.get("model", "?"), result.get("mode", "?"), cell(result, "bp"),
@@ -179,31 +177,18 @@ def kind_cell(kind):
     return f"{number(kind.get('limit_ms'), 2)} / {number(kind.get('measured_ms'), 2)}" if kind else "-"
 
 
-def depthwise_table(depthwise):
-    rows, sums = [], {}
-    for product in depthwise.get("products", []):
-        times, name = product["layers"], product["product"]
-        values = [product["limit_us"], product["library_us"], product["own_us"]]
-        shape = f"{product['height']}x{product['width']}x{product['channels']} / {product['stride']}"
-        rows.append([shape, str(times), name, *(number(value, 2) for value in values)])
-        for key in (name, "all three"):
-            sums[key] = [old + times * new for old, new in zip(sums.get(key, [0, 0, 0]), values)]
-    rows += [["a whole step", "", name, *(number(value, 1) for value in values)]
-             for name, values in sorted(sums.items(), key=lambda item: item[0] == "all three")]
-    return table(["input / stride", "layers", "product", "limit us", "cuDNN us", "own us"], rows)
-
-
 def raw_numbers(run):
     """The text of the file beside the page: all that was measured, as JSON."""
-    more = {key: run[key] for key in ("roofline", "depthwise") if run.get(key)}
-    numbers = {"adagp": run["adagp"], "pytorch": run.get("pytorch") or {}, **more}
+    numbers = {"adagp": run["adagp"], "pytorch": run.get("pytorch") or {}}
+    if run.get("roofline"):
+        numbers["roofline"] = run["roofline"]
     return json.dumps(numbers, indent=1) + "\n"
 
 
 def page(run, raw_name):
     """`run`: date, device, batch, input, command, versions {name: text}, adagp {model: JSON of
     `adagp bench`, or {"error": text}}, pytorch (JSON of pytorch_bench.py, or {}), and perhaps
-    roofline and depthwise (JSON of `adagp bench --roofline` and `--depthwise`).
+    roofline (JSON of `adagp bench --roofline`).
     `raw_name`: the file beside the page that has raw_numbers()."""
     measured = {m: ours for m, ours in run["adagp"].items() if "error" not in ours}
     failed = {m: ours["error"] for m, ours in run["adagp"].items() if "error" in ours}
@@ -228,8 +213,5 @@ def page(run, raw_name):
     if run.get("roofline"):
         parts += ["## Distance to the limit", "By kind: limit / measured, ms.",
                   roofline_table(run["roofline"])]
-    if run.get("depthwise"):
-        parts += [f"## Depthwise convolutions of {run['depthwise'].get('model', '?')}",
-                  depthwise_table(run["depthwise"])]
     parts += ["## Raw numbers", f"All measurements as JSON: [{raw_name}]({raw_name})."]
     return "\n\n".join(parts) + "\n"

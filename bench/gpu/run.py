@@ -6,10 +6,9 @@ same name with all measurements.
 The raw JSON goes to --raw, and the page is written again after every part: a run cut short leaves
 what it had, and --resume measures what is missing or failed, with the same settings and program.
 --only measures one side (of some --models, in some --modes) and takes what else there is from
---raw; --only none makes the page alone. --only all adds the roofline of all networks and
-mobilenet_v2's depthwise convolutions by cuDNN and by our kernels. --models targets measures PyTorch
-on the networks that have a target against it. Needs adagp built with CUDA (make bench-gpu does
-that) and a python3 with torch and torchvision.
+--raw; --only none makes the page alone. --only all adds the roofline of all networks. --models
+targets measures PyTorch on the networks that have a target against it. Needs adagp built with CUDA
+(make bench-gpu does that) and a python3 with torch and torchvision.
 """
 
 import argparse
@@ -34,7 +33,7 @@ ZOO = ("vgg11_bn,vgg13_bn,vgg16_bn,vgg19_bn,resnet18,resnet34,resnet50,resnet101
 ADAGP_LIMIT = 300  # seconds for the bench of one network
 # Measured a second time with this key: columns of their own, "NAME KEY".
 VARIANTS = {"mobilenet_v2": "own_kernels=false"}
-PARTS = ("adagp", "pytorch", "roofline", "depthwise")
+PARTS = ("adagp", "pytorch", "roofline")
 MODES = ("eager", "eager-graph", "compile", "compile-graph")  # pytorch_bench.py says what they are
 
 
@@ -73,14 +72,6 @@ def run_roofline(args):
     return found if isinstance(found, dict) else before + found
 
 
-def run_depthwise(args):
-    if args.resume and (before := raw.usable(raw.load(args.raw / "depthwise.json"))):
-        return before
-    command = [args.adagp, "bench", "--depthwise", "--model", "mobilenet_v2", *common(args),
-               "--repeats", "50"]
-    return printed_json(command, ADAGP_LIMIT)
-
-
 def columns_of(models):
     """The networks, those of VARIANTS twice."""
     return [column for model in models
@@ -92,11 +83,8 @@ def raw_file(args, column):
 
 
 def pytorch_command(args, mode, models):
-    words = ["--models", ",".join(models), "--batch", str(args.batch), "--steps", str(args.steps),
-             "--time-limit", str(args.time_limit)]
-    if args.tuned and mode == "compile-graph":
-        return ["pytorch_tuned.py", *words, "--cache", str(args.raw / "tuned")]
-    return ["pytorch_bench.py", *words, "--input", args.input, "--modes", mode]
+    return ["--models", ",".join(models), "--batch", str(args.batch), "--steps", str(args.steps),
+            "--time-limit", str(args.time_limit), "--input", args.input, "--modes", mode]
 
 
 def pytorch_commands(args, measured):
@@ -112,11 +100,11 @@ def pytorch_commands(args, measured):
 def run_pytorch(args):
     """Each mode into a file of its own: those measured before stay."""
     measured = raw.load_pytorch(args.raw).get("results", []) if args.resume else []
-    for script, *words in pytorch_commands(args, measured):
+    for words in pytorch_commands(args, measured):
         file = args.raw / f"pytorch-{len(list(args.raw.glob('pytorch-*.json'))) + 1:03}.json"
         # It writes `file` after every network; its exit code says no more than that.
-        subprocess.run([sys.executable, str(HERE / script), *words, "--json", str(file)],
-                       stdout=subprocess.DEVNULL, check=False)
+        subprocess.run([sys.executable, str(HERE / "pytorch_bench.py"), *words, "--json",
+                        str(file)], stdout=subprocess.DEVNULL, check=False)
         write_page(args)
 
 
@@ -141,8 +129,7 @@ def write_page(args):
     run = {"date": about.get("date", ""), "device": device, "batch": args.batch,
            "input": args.input, "command": args.command, "versions": about.get("versions", {}),
            "adagp": ours, "pytorch": pytorch,
-           **{part: raw.usable(raw.load(args.raw / f"{part}.json"))
-              for part in ("roofline", "depthwise")}}
+           "roofline": raw.usable(raw.load(args.raw / "roofline.json"))}
     apart = "" if args.input == "cifar" else f"-{args.input}-b{args.batch}"
     page = page_path(args.results, f"{about.get('date', 'undated')}-{report.slug(device)}{apart}")
     page.parent.mkdir(parents=True, exist_ok=True)
@@ -157,7 +144,6 @@ def again(parser, args):
     keys = ("models", "input", "batch", "steps", "modes", "time_limit", "only")
     words = [f"--{key.replace('_', '-')}={getattr(args, key)}" for key in keys
              if getattr(args, key) not in (parser.get_default(key), "none")]
-    words += ["--tuned"] * args.tuned
     return "make bench-gpu" + (f" BENCH_ARGS={shlex.quote(shlex.join(words))}" if words else "")
 
 
@@ -174,14 +160,11 @@ def arguments(argv):
     parser.add_argument("--modes", default="", help="of pytorch_bench.py; all of them by default")
     parser.add_argument("--time-limit", type=float, default=600,
                         help="seconds for one PyTorch mode of one model")
-    parser.add_argument("--tuned", action="store_true",
-                        help="PyTorch's compile-graph by pytorch_tuned.py: several processes share "
-                             "the search for kernels; what it finds stays in RAW/tuned")
     parser.add_argument("--resume", action="store_true",
                         help="measure only what --raw has not, or what failed")
     parser.add_argument("--only", default="adagp,pytorch",
-                        help="some of adagp, pytorch, roofline and depthwise (default "
-                             "adagp,pytorch), all or none")
+                        help="some of adagp, pytorch and roofline (default adagp,pytorch), all or "
+                             "none")
     parser.add_argument("--raw", type=Path, default=ROOT / "build/cuda/bench-gpu")
     parser.add_argument("--results", type=Path, default=ROOT / "docs/results")
     parser.add_argument("--commit", default="", help="for a copy of the sources without .git")
@@ -197,8 +180,6 @@ def arguments(argv):
     args.mode_list = [mode for mode in args.modes.split(",") if mode] or list(MODES)
     if unknown := set(args.mode_list) - set(MODES):
         parser.error(f"--modes: unknown mode '{unknown.pop()}'; there are {', '.join(MODES)}")
-    if args.tuned and (args.input != "cifar" or "compile-graph" not in args.mode_list):
-        parser.error("--tuned: it needs --input=cifar, and compile-graph among --modes")
     wanted = ",".join(PARTS) if args.only == "all" else args.only
     args.only = [part for part in wanted.split(",") if part not in ("", "none")]
     if unknown := set(args.only) - set(PARTS):
@@ -218,7 +199,7 @@ def main(argv):
     # A whole run: no number on the page is older.
     if {"adagp", "pytorch"} <= set(args.only) and not args.resume:
         before = {}
-        for ours in ("adagp-*.json", "pytorch-*.json", "roofline.json", "depthwise.json"):
+        for ours in ("adagp-*.json", "pytorch-*.json", "roofline.json"):
             for file in args.raw.glob(ours):
                 file.unlink()
     if args.only:
@@ -234,22 +215,19 @@ def main(argv):
         raw.write(raw_file(args, column), result)
         print(f"adagp: {column}: {result.get('error') or 'measured'}", file=sys.stderr, flush=True)
         write_page(args)
-    extra_failed = []
-    for part, measure in (("depthwise", run_depthwise), ("roofline", run_roofline)):
-        if part not in args.only:
-            continue
-        result, file = measure(args), args.raw / f"{part}.json"
+    error = None
+    if "roofline" in args.only:
+        result, file = run_roofline(args), args.raw / "roofline.json"
         error = result.get("error") if isinstance(result, dict) else None
         if not (error and args.resume and raw.usable(raw.load(file))):  # some networks are there
             raw.write(file, result)
-        print(f"{part}: {error or 'measured'}", file=sys.stderr, flush=True)
-        extra_failed += [part] if error else []
+        print(f"roofline: {error or 'measured'}", file=sys.stderr, flush=True)
         write_page(args)
     if "pytorch" in args.only:
         run_pytorch(args)
     page, failed = write_page(args)
     print(os.path.relpath(page))
-    return 1 if failed or extra_failed else 0
+    return 1 if failed or error else 0
 
 
 if __name__ == "__main__":

@@ -59,7 +59,6 @@ void bind_summary(nb::module_& module) {
       .def_rw("train_seconds", &Summary::train_seconds)
       .def_rw("eval_seconds", &Summary::eval_seconds)
       .def_rw("trace_seconds", &Summary::trace_seconds)
-      .def_rw("stopped_seconds", &Summary::stopped_seconds)
       .def_rw("bp_batches", &Summary::bp_batches)
       .def_rw("gp_batches", &Summary::gp_batches)
       .def_rw("cost_epochs", &Summary::cost_epochs)

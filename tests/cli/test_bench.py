@@ -1,4 +1,4 @@
-"""The command bench: times of steps, distance to the limit, depthwise products."""
+"""The command bench: times of steps, distance to the limit."""
 
 import csv
 
@@ -93,28 +93,6 @@ def test_bench_roofline_as_csv_and_markdown():
     assert len(table) == 2 + 2 * 4 and "convolution" in table[0] and table[2].startswith("| resnet8 |")
 
 
-def test_bench_depthwise():
-    """On a CPU: the references beside LibTorch's convolutions, on the shapes of a narrow network."""
-    tiny = ["bench", "--depthwise", "--input", "8x8", "--batch", "1", "--repeats", "1", "--threads", "1",
-            "--peak-bandwidth", "1", "--model", "mobilenet_v2", "--set", "model.width_divisor=2"]
-    found = as_json(*tiny)
-    assert found["references"] and found["model"] == "mobilenet_v2"
-    products = found["products"]
-    assert {p["product"] for p in products} == {"forward", "input gradient", "weight gradient"}
-    assert sum(p["layers"] for p in products if p["product"] == "forward") == 17
-    first = products[0]
-    assert (first["height"], first["width"], first["channels"], first["stride"]) == (8, 8, 16, 1)
-    for p in products:
-        out = (p["height"] - 1) // p["stride"] + 1
-        assert p["bytes"] == 4 * p["channels"] * (p["height"] ** 2 + out ** 2)
-        assert abs(p["limit_us"] / (p["bytes"] / 1e3) - 1) < 1e-9  # at 1 GB/s
-        assert p["library_us"] > 0 and p["own_us"] > 0
-    text = adagp(*tiny).stdout
-    assert "a whole step" in text and "references" in text
-    refused = adagp("bench", "--depthwise", "--input", "8x8", "--model", "resnet8", code=2).stderr
-    assert "resnet8 has no 3x3 depthwise" in refused
-
-
 def test_bench_roofline_refuses_what_does_not_fit():
     for wrong, told in ((["--models", "resnet8"], "--roofline"),
                         (["--roofline", "--models", "resnet8,resnet9"], "resnet9"),
@@ -123,8 +101,7 @@ def test_bench_roofline_refuses_what_does_not_fit():
                         (["--roofline", "--precision", "fast"], "precision = fast"),
                         (["--roofline", "--peak-gflops", "0"], "--peak-gflops: got '0', expected a number from 1e-06"),
                         (["--roofline", "--csv", "--json"], "--json"),
-                        (["--csv"], "--roofline"), (["--depthwise", "--roofline"], "--roofline"),
-                        (["--peak-bandwidth", "5"], "requires --roofline or --depthwise")):
+                        (["--csv"], "--roofline"), (["--peak-bandwidth", "5"], "--roofline")):
         assert told in adagp("bench", "--input", "8x8", *wrong, code=2).stderr
 
 

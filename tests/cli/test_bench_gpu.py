@@ -73,31 +73,21 @@ def test_another_network_has_no_target():
 ROOFLINE = [{"model": "mobilenet_v2", "steps": {"bp": {
     "limit_ms": 1.5, "measured_ms": 2.0, "share": 0.75,
     "kinds": {"convolution": {"limit_ms": 1.0, "measured_ms": 1.25}, "norm": {"limit_ms": 0.5}}}}}]
-DEPTHWISE = {"model": "mobilenet_v2", "products": [
-    {"height": 8, "width": 8, "channels": 16, "stride": 2, "layers": layers, "product": product,
-     "limit_us": 1.0, "library_us": 10.0, "own_us": own}
-    for layers, product, own in ((3, "forward", 2.0), (1, "weight gradient", 4.0))]}
-
-
 def test_a_second_column_of_a_network_has_its_targets():
     column = "mobilenet_v2 own_kernels=false"
     text = page_of(a_run(adagp={"mobilenet_v2": {**OURS, "bp_ms": 6.86}, column: OURS},
-                         roofline=ROOFLINE, depthwise=DEPTHWISE))
+                         roofline=ROOFLINE))
     assert row(text, "BP, ms") == ["6.860 (<= 3.50: MISSED)", "3.000 (<= 3.50: met)"]
     # The roofline is of the network as it is by default.
     assert row(text, "share of the roofline, BP") == ["0.750 (>= 0.50: met)", "-"]
 
 
-def test_roofline_and_depthwise_products_have_tables():
-    text = page_of(a_run(roofline=ROOFLINE, depthwise=DEPTHWISE))
+def test_the_roofline_has_a_table():
+    text = page_of(a_run(roofline=ROOFLINE))
     roofline = row(text, "mobilenet_v2")
     assert roofline[:6] == ["bp", "1.500", "2.000", "0.75", "1.00 / 1.25", "-"]
     assert roofline[6] == "0.50 / -"
-    assert row(text, "8x8x16 / 2") == ["3", "forward", "1.00", "10.00", "2.00"]
-    sums = [line for line in text.splitlines() if line.startswith("| a whole step |")]
-    assert "| all three | 4.0 | 40.0 | 10.0 |" in sums[-1]
-    raw = json.loads(report.raw_numbers(a_run(roofline=ROOFLINE, depthwise=DEPTHWISE)))
-    assert raw["roofline"] == ROOFLINE and raw["depthwise"] == DEPTHWISE
+    assert json.loads(report.raw_numbers(a_run(roofline=ROOFLINE)))["roofline"] == ROOFLINE
 
 
 def test_missing_keys_leave_holes_and_ratios_come_from_their_parts():
@@ -263,8 +253,6 @@ def test_a_run_in_parts_counts_its_gpus(monkeypatch):
 
 @pytest.mark.parametrize("words, message", [
     (["--modes=eager,compiled"], "unknown mode 'compiled'"),
-    (["--tuned", "--modes=eager"], "compile-graph among --modes"),
-    (["--tuned", "--input=imagenet"], "--tuned: it needs --input=cifar"),
     (["--models=vgg13"], "unknown network 'vgg13'"),
     (["--only=ours"], "unknown part 'ours'"),
 ])
@@ -276,26 +264,22 @@ def test_wrong_words_are_refused_before_anything_is_measured(words, message, cap
 
 def commands_of(*words, measured=()):
     args = run.arguments(["--models=targets", *words])
-    return [(script, dict(zip(more[::2], more[1::2])))
-            for script, *more in run.pytorch_commands(args, measured)]
+    return [dict(zip(more[::2], more[1::2])) for more in run.pytorch_commands(args, measured)]
 
 
 def test_pytorch_is_measured_where_it_is_missing():
     all_five = "vgg13_bn,resnet18,resnet50,mobilenet_v2,densenet121"
     commands = commands_of()
-    assert [options["--modes"] for _, options in commands] == list(run.MODES)
-    assert {options["--models"] for _, options in commands} == {all_five}
+    assert [options["--modes"] for options in commands] == list(run.MODES)
+    assert {options["--models"] for options in commands} == {all_five}
 
     there = {"input": "cifar", "batch": 256, "mode": "eager-graph"}
     measured = [{**there, "model": "resnet18", "bp_ms": 1.0},
                 {**there, "model": "resnet50", "bp_ms": 1.0, "error": "killed"},
                 {**there, "model": "vgg13_bn", "bp_ms": 1.0, "batch": 64}]
-    eager, tuned = commands_of("--tuned", "--modes=eager-graph,compile-graph", "--raw=/r",
-                               measured=measured)
-    assert eager[0] == "pytorch_bench.py"
-    assert eager[1]["--models"] == "vgg13_bn,resnet50,mobilenet_v2,densenet121"
-    assert tuned[0] == "pytorch_tuned.py" and tuned[1]["--models"] == all_five
-    assert tuned[1]["--cache"] == "/r/tuned" and "--modes" not in tuned[1]
+    eager, compiled = commands_of("--modes=eager-graph,compile-graph", measured=measured)
+    assert eager["--models"] == "vgg13_bn,resnet50,mobilenet_v2,densenet121"
+    assert compiled["--models"] == all_five
 
 
 def test_modes_are_those_of_pytorch_bench():
@@ -352,9 +336,3 @@ def test_pytorch_side_reports_a_failed_mode_and_goes_on(tmp_path):
     assert failed["mode"] == "eager-graph" and failed["error"].endswith("needs a GPU")
     assert 0 < eager["fw_p10"] <= eager["fw_ms"] <= eager["fw_p90"]
     assert 0 < eager["bp_p10"] <= eager["bp_ms"] <= eager["bp_p90"]
-
-
-def test_a_shared_search_is_marked_on_the_page():
-    result = {"model": "vgg13_bn", "mode": "compile-graph", "bp_ms": 2.5, "bp_setup_s": 6.7,
-              "processes": 8}
-    assert "set-up of the last process alone" in report.pytorch_table({"results": [result]})

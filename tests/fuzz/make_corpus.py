@@ -212,7 +212,7 @@ RECORDS = [{"kind": "train", "step": 1, "loss": 2.5, "probes": [[0.5, 1, 1, 0, 0
            {"kind": "epoch", "epoch": 0, "step": 2, "test_top1": 40, "test_loss": 2, "train_seconds": 1.5,
             "cost_epochs": 1},
            {"kind": "decision", "step": 3, "what": "adopt", "candidate": "skip", "tried": 2, "used_k": 2, "rate": 1,
-            "bp_rate": 0.5, "low": 0.1, "pairs": 3}, {"kind": "stopped", "step": 3, "seconds": 2}]
+            "bp_rate": 0.5, "low": 0.1, "pairs": 3}]
 BUDGET = {"about": "", "conditions": {}, "metric": "top1", "notes": [], "rows": [{"method": "bp", "batch": 8,
           "epochs": 2, "top1_mean": 50}], "targets": [{"target": "bp 2 ep", "score": 50}],
           "runs": [{"method": m, "batch": 8, "epochs": e, "seed": 0, "top1": 25 * e, "cost": e, "seconds": e}

@@ -170,7 +170,7 @@ reduce_run() {
     [[ ! -f $name ]] || sed -i "/^ *$seconds/d" "$name"
   done
   [[ ! -f metrics.jsonl ]] ||
-    sed -i -e '/"kind":"stopped"/d' -e "/\"kind\":\"decision\"/!s/${seconds}[^,}]*,\{0,1\}//g" metrics.jsonl
+    sed -i -e "/\"kind\":\"decision\"/!s/${seconds}[^,}]*,\{0,1\}//g" metrics.jsonl
 }
 
 # SIDE CASE. A file "*.note" is compared, too, but its difference is a note. What a failure of OLD left behind

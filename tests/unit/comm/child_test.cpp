@@ -29,7 +29,7 @@ int start_without_right() {
   };
   const int before = next_descriptor();
   try {
-    start_child({"child", "--gtest_list_tests"}, 1, 2, {});
+    start_child({"child", "--gtest_list_tests"}, 1, 2, "");
   } catch (const Error&) {
     return next_descriptor() == before ? kClean : kLeaks;
   }

@@ -9,9 +9,9 @@
 #include "adagp/base/core/error.h"
 #include "adagp/base/core/text.h"
 #include "adagp/teams/comm/group.h"
-#include "adagp/teams/comm/store_server.h"
+#include "adagp/teams/comm/store_place.h"
+#include "unit/comm/port.h"
 #include "unit/comm/processes.h"
-#include "unit/comm/sockets.h"
 
 namespace adagp::comm {
 namespace {
@@ -50,8 +50,7 @@ class Faults : public ::testing::Test {
           arguments, Process::Variables{{"RANK", std::to_string(rank)},
                                         {"LOCAL_RANK", std::to_string(rank)},
                                         {"WORLD_SIZE", std::to_string(world)},
-                                        {"ADAGP_STORE_SOCKET", host_->endpoint.socket},
-                                        {"ADAGP_STORE_SECRET", host_->secret},
+                                        {"ADAGP_STORE_FILE", store_->path()},
                                         {"MEMBER_TIMEOUT", std::to_string(timeout.count())},
                                         {"OMP_NUM_THREADS", "1"}}));
     }
@@ -71,7 +70,7 @@ class Faults : public ::testing::Test {
       const std::string said = members_[0]->errors();
       if (holds(said, expected()) || 2 * timeout > kLong) return said;
       members_.clear();
-      host_ = std::make_unique<StoreHost>();
+      store_ = std::make_unique<StoreFile>();
     }
   }
   static std::string within(Timeout timeout) {
@@ -80,7 +79,7 @@ class Faults : public ::testing::Test {
   }
   std::string named(int rank, pid_t pid) { return core::cat("rank ", rank, " (pid ", pid, ")"); }
 
-  std::unique_ptr<StoreHost> host_ = std::make_unique<StoreHost>();
+  std::unique_ptr<StoreFile> store_ = std::make_unique<StoreFile>();
   std::vector<std::unique_ptr<Process>> members_;
 };
 
@@ -158,7 +157,7 @@ TEST_F(Faults, ThoseWhoDoNotComeAreNamed) {
   Timeout timeout = std::chrono::seconds(2);
   const auto expected = [&] { return within(timeout) + " 2 came, ranks 2, 3 did not"; };
   const std::string said = said_by_first({4, {"0", "none"}, 2}, timeout, expected);
-  EXPECT_TRUE(holds(said, "waiting for 4 processes at the launcher's socket: ")) << said;
+  EXPECT_TRUE(holds(said, "waiting for 4 processes at the launcher's file: ")) << said;
   EXPECT_TRUE(holds(said, expected())) << said;
 }
 
@@ -180,7 +179,7 @@ TEST(Unreachable, TheMessageHasTheAddressAndWhatIsThere) {
   for (const char* agent : {"", "True"}) {  // rank 0's store, torchrun's store
     setenv("TORCHELASTIC_USE_AGENT_STORE", agent, 1);
     const Port port;
-    const RankInfo place{1, 2, 1, "127.0.0.1", port.number(), "", ""};
+    const RankInfo place{1, 2, 1, "127.0.0.1", port.number()};
     const std::string nobody = refusal(place);
     EXPECT_TRUE(holds(nobody, core::cat("no store at 127.0.0.1:", port.number(), " within 0.3 s")))
         << nobody;
@@ -196,38 +195,14 @@ TEST(Unreachable, TheMessageHasTheAddressAndWhatIsThere) {
   unsetenv("TORCHELASTIC_USE_AGENT_STORE");
 }
 
-TEST(Unreachable, AStoreOfAnotherRun) {
-  if (backends().empty()) GTEST_SKIP() << "built without gloo's headers";
-  const StoreHost host;
-  const std::string said =
-      refusal({1, 2, 1, "127.0.0.1", 0, host.endpoint.socket, "the secret of another run"}, kLong);
-  EXPECT_TRUE(holds(said, "another secret")) << said;
-}
-
-TEST(Unreachable, ATakenPortOfRankZero) {
+TEST(Unreachable, RankZeroOffersItsStoreAtItsAddressAlone) {
   if (backends().empty()) GTEST_SKIP() << "built without gloo's headers";
   const Port port;
-  const RankInfo place{0, 1, 0, "127.0.0.1", port.number(), "", ""};
-  GroupOptions options;
-  options.timeout = kLong;
-  const auto first = join(place, options, at::kCPU);
-  const std::string said = refusal(place);
-  EXPECT_TRUE(holds(said, "choose a free MASTER_PORT")) << said;
-}
-
-TEST(Unreachable, RankZeroListensWhereItIsReachedAndNowhereElse) {
-  if (backends().empty()) GTEST_SKIP() << "built without gloo's headers";
+  port.take_connections();
+  EXPECT_TRUE(holds(refusal({0, 1, 0, "127.0.0.1", port.number()}), "choose a free MASTER_PORT"));
   // An address for documentation alone (RFC 5737): no machine has it.
-  const Port port;
-  RankInfo place{0, 1, 0, "192.0.2.1", port.number(), "", ""};
-  const std::string said = refusal(place);
+  const std::string said = refusal({0, 1, 0, "192.0.2.1", port.number()});
   EXPECT_TRUE(holds(said, "192.0.2.1 is no network interface of this machine")) << said;
-  EXPECT_TRUE(holds(said, "ADAGP_STORE_SECRET")) << said;
-  // On the loopback interface it takes no port at all: this one is bound by the test.
-  place.master = "127.0.0.1";
-  GroupOptions options;
-  options.timeout = kLong;
-  EXPECT_EQ(join(place, options, at::kCPU)->size(), 1);
 }
 
 }  // namespace

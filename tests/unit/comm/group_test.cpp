@@ -9,7 +9,7 @@
 #include <thread>
 
 #include "adagp/base/core/text.h"
-#include "adagp/teams/comm/store_server.h"
+#include "adagp/teams/comm/store_place.h"
 #include "unit/patience.h"
 
 namespace adagp::comm {
@@ -19,14 +19,14 @@ constexpr std::chrono::seconds kTimeout = adagp::testing::kPatience;
 
 void with_members(int world, const std::function<void(Group&)>& body) {
   setenv("TORCH_FR_BUFFER_SIZE", "0", 1);  // as gloo.cpp does: not while threads read variables
-  const StoreHost host;
+  const StoreFile store;
   std::vector<std::thread> threads;
   for (int rank = 0; rank < world; ++rank) {
     threads.emplace_back([&, rank] {
       try {
         GroupOptions options;
         options.timeout = kTimeout;
-        const RankInfo place{rank, world, rank, "127.0.0.1", 0, host.endpoint.socket, host.secret};
+        const RankInfo place{rank, world, rank, "127.0.0.1", 0, store.path()};
         body(*join(place, options, at::kCPU));
       } catch (const std::exception& error) {
         ADD_FAILURE() << "rank " << rank << ": " << error.what();

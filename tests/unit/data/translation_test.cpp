@@ -154,30 +154,12 @@ TEST(SyntheticLanguage, EveryTargetHasOneMeaning) {
   core::Rng rng(1);
   for (int i = 0; i < 3000; ++i) {
     const auto meaning = SyntheticLanguage::draw(rng);
-    const std::string target = language.target(meaning);
-    const auto understood = language.understand(target);
-    ASSERT_TRUE(understood.has_value()) << target;
-    EXPECT_EQ(*understood, meaning) << target;
     if (std::find(seen.begin(), seen.end(), meaning) != seen.end()) continue;
     seen.push_back(meaning);
+    const std::string target = language.target(meaning);
     EXPECT_TRUE(targets.insert(target).second) << target;
     EXPECT_TRUE(sources.insert(language.source(meaning)).second);
   }
-}
-
-TEST(SyntheticLanguage, DoesNotUnderstandWhatIsWrong) {
-  const SyntheticLanguage language(5);
-  SyntheticLanguage::Meaning meaning;
-  meaning.subject.plural = true;
-  meaning.subject.adjective = 1;
-  const std::string right = language.target(meaning);
-  ASSERT_TRUE(language.understand(right));
-  EXPECT_FALSE(language.understand(right + " ."));
-  EXPECT_FALSE(language.understand(right.substr(0, right.size() - 2)));
-  // The adjective must agree with its noun.
-  const size_t agreement = right.find("ek ");
-  ASSERT_NE(agreement, std::string::npos);
-  EXPECT_FALSE(language.understand(right.substr(0, agreement) + right.substr(agreement + 2)));
 }
 
 TEST(SyntheticLanguage, IsADataSet) {

@@ -10,11 +10,13 @@
 
 #include "adagp/base/core/error.h"
 #include "adagp/base/core/log.h"
+#include "unit/records.h"
 #include "unit/temp_folder.h"
 
 namespace adagp::io {
 namespace {
 
+using testing::records_of;
 using testing::TempFolder;
 
 constexpr int64_t kEverything = INT64_MAX;
@@ -26,7 +28,7 @@ TEST(Jsonl, RoundTripOneObjectPerLine) {
     writer.write({{"step", 1}, {"loss", 0.1}, {"text", "two\nlines"}});
     writer.write({{"step", 2}, {"loss", std::nan("")}});
   }
-  const auto records = read_jsonl(temp / "m");
+  const auto records = records_of(temp / "m");
   ASSERT_EQ(records.size(), 2u);
   EXPECT_EQ(records[0]["loss"].get<double>(), 0.1);
   EXPECT_EQ(records[0]["text"], "two\nlines");
@@ -59,15 +61,9 @@ TEST(Jsonl, DropsLinesPastTheStepAndKeepsThoseWithout) {
   EXPECT_EQ(core::read_file(temp / "m"), "{\"step\":1}\n{\"note\":\"x\"}\n{\"step\":2}\n[1]\n");
 }
 
-TEST(Jsonl, DropsAGarbledLineWhenAppendingAndNamesItWhenReading) {
+TEST(Jsonl, DropsAGarbledLineWhenAppending) {
   const TempFolder temp;
   core::write_file(temp / "m", std::string("{\"step\":1}\n\0\0\0\n{\"step\":2}\n", 26));
-  try {
-    read_jsonl(temp / "m");
-    FAIL();
-  } catch (const DataError& error) {
-    EXPECT_NE(std::string(error.what()).find("m:2: not JSON"), std::string::npos) << error.what();
-  }
   core::set_log_level(core::LogLevel::kOff);
   { JsonlWriter writer(temp / "m", kEverything); }
   core::set_log_level(core::LogLevel::kInfo);
@@ -79,7 +75,7 @@ TEST(Jsonl, FlushedLinesAreThereForOthers) {
   JsonlWriter writer(temp / "m", kEverything);
   writer.write({{"step", 1}});
   writer.flush();
-  EXPECT_EQ(read_jsonl(temp / "m").size(), 1u);
+  EXPECT_EQ(records_of(temp / "m").size(), 1u);
 }
 
 TEST(Jsonl, FullDiskIsAnError) {

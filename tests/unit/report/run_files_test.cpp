@@ -17,7 +17,7 @@ const std::string kRecords =
     "\n"
     R"({"kind":"decision","step":7,"what":"adopt","candidate":"skip","tried":2,"used_k":2,"rate":0.5,"bp_rate":0.25,"low":0.125,"pairs":3})"
     "\n"
-    R"({"kind":"stopped","step":8,"seconds":12.5})"
+    R"({"kind":"of another version","step":8})"
     "\n"
     R"({"epoch":1,"kind":"train","loss":1.5,"step":9,"probes":[[0.5,1,2,3,4,5,0.25,0.75],null]})"
     "\n";
@@ -35,7 +35,6 @@ TEST(Metrics, HoldWhatTheRecordsSay) {
   ASSERT_EQ(metrics.decisions.size(), 1u);
   EXPECT_EQ(metrics.decisions[0].candidate, "skip");
   EXPECT_EQ(metrics.decisions[0].used_k, 2);
-  EXPECT_EQ(metrics.stopped_seconds, 12.5);
   ASSERT_EQ(metrics.probes.size(), 1u);
   EXPECT_EQ(metrics.probes[0].at(0, Probe::kCosine), 0.5);
   EXPECT_EQ(metrics.probes[0].at(0, Probe::kNormRatio), 2);

@@ -18,7 +18,7 @@ constexpr const char* kHistoryRecords =
     R"({"kind":"train","step":1,"epoch":0,"probes":[[0.5,2.0,1,0,0.04,30,0,0],[null,0,0,0,0,0,0,0]]}
 {"kind":"train","step":2,"epoch":0,"predictor_loss":0.7,"probes":[[0.1,1.5,1,0,0.02,20,0,0],[0.3,1,1,0,0.5,9,0,0]]}
 {"kind":"epoch","step":2,"epoch":0,"test_loss":2,"train_loss":2.1,"train_seconds":3.0}
-{"kind":"stopped","step":2,"seconds":9}
+{"kind":"of another version","step":2}
 {"kind":"train","step":4,"epoch":1,"predictor_loss":0.6,"probes":[[0.0,1.0,1,0,0.01,10,0,0],[0.2,1,1,0,0.1,8,0,0]]}
 {"kind":"epoch","step":4,"epoch":1,"test_loss":1,"train_loss":1.1,"train_seconds":3.5}
 {"kind":"train","step":5,"epoch":2,"predictor_loss":0.1}

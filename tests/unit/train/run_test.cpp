@@ -3,11 +3,11 @@
 #include <gtest/gtest.h>
 
 #include "adagp/base/core/error.h"
-#include "adagp/base/io/jsonl.h"
 #include "adagp/engine/method/equal_time.h"
 #include "adagp/engine/run/weights.h"
 #include "adagp/engine/train/trainer.h"
 #include "adagp/lab/experiment/compare.h"
+#include "unit/records.h"
 #include "unit/temp_folder.h"
 #include "unit/train/small.h"
 
@@ -40,7 +40,7 @@ TEST(Run, WritesEveryFileOfTheFolder) {
     ++checkpoints;
   }
   EXPECT_EQ(checkpoints, 2);
-  const auto records = io::read_jsonl(folder / "run" / "metrics.jsonl");
+  const auto records = testing::records_of(folder / "run" / "metrics.jsonl");
   EXPECT_EQ(std::count_if(records.begin(), records.end(),
                           [](const auto& record) { return record.at("kind") == "epoch"; }),
             3);
@@ -60,7 +60,7 @@ TEST(Run, ThePlateauWatchesTheNamedLoss) {
     c.policy.threshold = 0.1;
     train(c, small::task(), folder / watch);
     const auto policy = schedule::make_policy(c.policy, c.optim.lr, 36, 6);
-    for (const auto& record : io::read_jsonl(folder / watch / "metrics.jsonl")) {
+    for (const auto& record : testing::records_of(folder / watch / "metrics.jsonl")) {
       if (record.at("kind") == "train") {
         rates[watch].push_back(record.at("lr"));
         EXPECT_EQ(rates[watch].back(), policy->lr(0)) << watch << " " << rates[watch].size();
@@ -116,7 +116,7 @@ TEST(EqualTime, BuysBatchesAndDecaysOverThem) {
   EXPECT_EQ(s.bp_batches, 8);
   EXPECT_EQ(s.gp_batches, 0);
   // The rate of the last batch belongs to a triangle over 8 batches, not over 18.
-  const auto records = io::read_jsonl(folder / "run" / "metrics.jsonl");
+  const auto records = testing::records_of(folder / "run" / "metrics.jsonl");
   double last = -1;
   for (const auto& record : records) {
     if (record.at("kind") == "train") last = record.at("lr").get<double>();

@@ -18,10 +18,9 @@ namespace {
 
 constexpr std::string_view kPrefix = "ADAGP_";
 // Of the build, the tests and the processes of a run.
-constexpr std::array<std::string_view, 9> kOtherVariables{
-    "ADAGP_BIN",           "ADAGP_CUDA",         "ADAGP_DEPS_DIR",
-    "ADAGP_KERNELS",       "ADAGP_PYTHON",       "ADAGP_TORCH_DIR",
-    "ADAGP_TORCH_VERSION", "ADAGP_STORE_SECRET", "ADAGP_STORE_SOCKET"};
+constexpr std::array<std::string_view, 8> kOtherVariables{
+    "ADAGP_BIN",    "ADAGP_CUDA",      "ADAGP_DEPS_DIR",      "ADAGP_KERNELS",
+    "ADAGP_PYTHON", "ADAGP_TORCH_DIR", "ADAGP_TORCH_VERSION", "ADAGP_STORE_FILE"};
 
 std::vector<std::string> variables_of_process() {
   std::vector<std::string> names;

@@ -1,15 +1,8 @@
 #include "adagp/base/core/sha256.h"
 
-#include <sys/random.h>
-
 #include <array>
 #include <bit>
-#include <cerrno>
 #include <cstdint>
-#include <cstring>
-
-#include "adagp/base/core/error.h"
-#include "adagp/base/core/text.h"
 
 namespace adagp::core {
 namespace {
@@ -82,33 +75,6 @@ std::string sha256(std::string_view message) {
     for (int shift = 24; shift >= 0; shift -= 8) digest += static_cast<char>(word >> shift);
   }
   return digest;
-}
-
-std::string hmac_sha256(std::string_view key, std::string_view message) {
-  std::string block = key.size() > kBlockBytes ? sha256(key) : std::string(key);
-  block.resize(kBlockBytes, '\0');
-  std::string inner = block, outer = block;
-  for (char& c : inner) c ^= 0x36;
-  for (char& c : outer) c ^= 0x5c;
-  return sha256(outer + sha256(inner.append(message)));
-}
-
-bool equal_secrets(std::string_view a, std::string_view b) {
-  if (a.size() != b.size()) return false;
-  unsigned difference = 0;
-  for (size_t i = 0; i < a.size(); ++i) difference |= static_cast<uint8_t>(a[i] ^ b[i]);
-  return difference == 0;
-}
-
-std::string random_bytes(size_t count) {
-  std::string bytes(count, '\0');
-  for (size_t have = 0; have < count;) {
-    const ssize_t got = getrandom(bytes.data() + have, count - have, 0);
-    if (got < 0 && errno == EINTR) continue;
-    if (got <= 0) throw Error(cat("no random numbers from the kernel: ", std::strerror(errno)));
-    have += static_cast<size_t>(got);
-  }
-  return bytes;
 }
 
 std::string hex(std::string_view bytes) {

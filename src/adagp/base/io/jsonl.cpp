@@ -70,16 +70,4 @@ void JsonlWriter::flush() {
   }
 }
 
-std::vector<nlohmann::json> read_jsonl(const core::fs::path& path) {
-  const std::string text = core::read_regular_file(path);
-  std::vector<nlohmann::json> out;
-  size_t number = 0;
-  for (const std::string& line : core::split(text, '\n')) {
-    ++number;
-    if (core::trim(line).empty()) continue;
-    out.push_back(core::parse_json(line, core::cat(path.string(), ":", number)));
-  }
-  return out;
-}
-
 }  // namespace adagp::io

@@ -4,7 +4,6 @@
 #include <cstdint>
 #include <cstdio>
 #include <string>
-#include <vector>
 
 #include <nlohmann/json.hpp>
 
@@ -29,8 +28,5 @@ class JsonlWriter {
   std::FILE* file_ = nullptr;
   core::fs::path path_;
 };
-
-// Throws DataError naming file and line.
-std::vector<nlohmann::json> read_jsonl(const core::fs::path& path);
 
 }  // namespace adagp::io

@@ -2,21 +2,26 @@
 // Seconds that passed. On a GPU the caller decides when to wait for the device. No torch here.
 
 #include <chrono>
-
-#include "adagp/base/core/stopped_time.h"
+#include <utility>
 
 namespace adagp::metrics {
 
-// Leaves out the time in which the process was stopped, where a core::StoppedTimeWatch lives.
 class Stopwatch {
  public:
-  double seconds() const;  // since construction or restart
-  double restart();        // the seconds so far, and begins anew
+  // Since construction or restart.
+  double seconds() const { return since(start_, Clock::now()); }
+  // The seconds so far, and begins anew.
+  double restart() {
+    const auto now = Clock::now();
+    return since(std::exchange(start_, now), now);
+  }
 
  private:
   using Clock = std::chrono::steady_clock;
+  static double since(Clock::time_point begin, Clock::time_point end) {
+    return std::chrono::duration<double>(end - begin).count();
+  }
   Clock::time_point start_ = Clock::now();
-  double stopped_before_ = core::stopped_seconds();
 };
 
 }  // namespace adagp::metrics

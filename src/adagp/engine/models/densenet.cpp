@@ -79,10 +79,7 @@ class DenseNet : public BlockNet {
     auto norm = features_->register_module("norm5", nn::BatchNorm2d(channels));
     blocks_.push_back(block("features.norm5",
                             [norm, map](const at::Tensor& x) { return map->norm_relu(*norm, x); }));
-    auto classifier = register_module("classifier", nn::Linear(channels, options.classes));
-    blocks_.push_back(block("classifier", [classifier](const at::Tensor& x) {
-      return classifier->forward(nn::flatten(nn::adaptive_avg_pool2d(x, 1)));
-    }));
+    blocks_.push_back(pooled_head(*this, "classifier", channels, options));
     initialise();
   }
 

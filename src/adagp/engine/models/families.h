@@ -45,7 +45,12 @@ std::shared_ptr<Net> transformer(const Options& options);  // sizes: options.tra
 
 // torchvision's initialisation of convolutions: kaiming_normal, fan_out, relu; bias zero.
 void init_convolution(nn::WeightLayer& layer);
-// All convolutions so, linear layers from N(0, 0.01) with bias zero. Nothing when built for shapes.
+// All convolutions so. This and the next do nothing when built for shapes.
+void init_convolutions(Net& net);
+// All convolutions so, linear layers from N(0, 0.01) with bias zero.
 void init_fan_out(Net& net);
+
+// The mean over each map and a linear layer `name` of the network.
+Block pooled_head(Net& net, const std::string& name, int64_t channels, const Options& options);
 
 }  // namespace adagp::models

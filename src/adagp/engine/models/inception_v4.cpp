@@ -93,11 +93,7 @@ class InceptionV4 : public BlockNet {
     for (int i = 0; i < 7; ++i) add_mixed(inception_b());
     add_mixed(reduction_b());
     for (int i = 0; i < 3; ++i) add_mixed(inception_c());
-
-    auto linear = register_module("last_linear", nn::Linear(channels_, options.classes));
-    blocks_.push_back(block("last_linear", [linear](const at::Tensor& x) {
-      return linear->forward(nn::flatten(nn::adaptive_avg_pool2d(x, 1)));
-    }));
+    blocks_.push_back(pooled_head(*this, "last_linear", channels_, options));
   }
 
   std::vector<std::string> heads() const override { return {"last_linear"}; }

@@ -1,6 +1,7 @@
 #include <cmath>
 
 #include "adagp/engine/models/families.h"
+#include "adagp/engine/nn/ops.h"
 
 namespace adagp::models {
 
@@ -10,6 +11,13 @@ void init_convolution(nn::WeightLayer& layer) {
   const double fan_out = static_cast<double>(info.out * info.kernel[0] * info.kernel[1]);
   layer.weight.normal_(0, std::sqrt(2.0) / std::sqrt(fan_out));
   if (layer.bias.defined()) layer.bias.zero_();
+}
+
+void init_convolutions(Net& net) {
+  if (nn::shape_only()) return;
+  for (nn::WeightLayer* layer : nn::collect(net)) {
+    if (layer->info().kind == nn::LayerKind::kConv2d) init_convolution(*layer);
+  }
 }
 
 void init_fan_out(Net& net) {
@@ -23,6 +31,13 @@ void init_fan_out(Net& net) {
       layer->bias.zero_();
     }
   }
+}
+
+Block pooled_head(Net& net, const std::string& name, int64_t channels, const Options& options) {
+  auto linear = net.register_module(name, nn::Linear(channels, options.classes));
+  return block(name, [linear](const at::Tensor& x) {
+    return linear->forward(nn::flatten(nn::adaptive_avg_pool2d(x, 1)));
+  });
 }
 
 }  // namespace adagp::models

@@ -75,14 +75,8 @@ class ResNet : public BlockNet {
       const int64_t width = narrowed(plan.widths[stage], options);
       channels = add_stage(stage, plan.blocks[stage], plan.bottleneck, channels, width);
     }
-    auto fc = register_module("fc", nn::Linear(channels, options.classes));
-    blocks_.push_back(block("fc", [fc](const at::Tensor& x) {
-      return fc->forward(nn::flatten(nn::adaptive_avg_pool2d(x, 1)));
-    }));
-    if (nn::shape_only()) return;
-    for (nn::WeightLayer* layer : nn::collect(*this)) {
-      if (layer->info().kind == nn::LayerKind::kConv2d) init_convolution(*layer);
-    }
+    blocks_.push_back(pooled_head(*this, "fc", channels, options));
+    init_convolutions(*this);
   }
 
   std::vector<std::string> heads() const override { return {"fc"}; }

@@ -51,15 +51,9 @@ class RevNet : public BlockNet {
       channels = width;
     }
     auto bn = register_module("bn", nn::BatchNorm2d(channels));
-    auto fc = register_module("fc", nn::Linear(channels, options.classes));
     blocks_.push_back(block("bn", [bn](const at::Tensor& x) { return nn::norm_relu(*bn, x); }));
-    blocks_.push_back(block("fc", [fc](const at::Tensor& x) {
-      return fc->forward(nn::flatten(nn::adaptive_avg_pool2d(x, 1)));
-    }));
-    if (nn::shape_only()) return;
-    for (nn::WeightLayer* layer : nn::collect(*this)) {
-      if (layer->info().kind == nn::LayerKind::kConv2d) init_convolution(*layer);
-    }
+    blocks_.push_back(pooled_head(*this, "fc", channels, options));
+    init_convolutions(*this);
   }
 
   std::vector<std::string> heads() const override { return {"fc"}; }

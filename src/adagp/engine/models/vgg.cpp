@@ -15,10 +15,7 @@ class Vgg : public BlockNet {
     if (form_ == Form::kImagenet) {
       add_classifier(channels, options);
     } else {
-      auto linear = register_module("classifier", nn::Linear(channels, options.classes));
-      blocks_.push_back(block("classifier", [linear](const at::Tensor& x) {
-        return linear->forward(nn::flatten(nn::adaptive_avg_pool2d(x, 1)));
-      }));
+      blocks_.push_back(pooled_head(*this, "classifier", channels, options));
     }
     init_fan_out(*this);
   }

@@ -1,8 +1,6 @@
 #pragma once
-// Seconds of training: batches alone. The clock stands still for evaluations and checkpoints, and
-// for the time in which the process was stopped.
+// Seconds of training: batches alone. The clock stands still for evaluations and checkpoints.
 
-#include "adagp/base/core/stopped_time.h"
 #include "adagp/engine/metrics/timer.h"
 #include "adagp/gpu/device/kernels.h"
 
@@ -20,23 +18,9 @@ class TrainingClock {
     return watch_.restart();
   }
 
-  // Forgets what was before the run.
-  void begin_run() { told_ = stopped(); }
-  // How long the process stood still since the last call; 0 where that is not worth telling.
-  double stood_still() {
-    constexpr double kWorthTelling = 0.5;
-    const double seconds = stopped() - told_;
-    if (seconds < kWorthTelling) return 0;
-    told_ += seconds;
-    return seconds;
-  }
-
  private:
-  static double stopped() { return core::stopped_seconds() + core::suspended_seconds(); }
-
   at::Device device_;
   metrics::Stopwatch watch_;
-  double told_ = 0;
 };
 
 }  // namespace adagp::train

@@ -115,13 +115,6 @@ void Recorder::decisions(const std::vector<nlohmann::json>& made, int64_t step) 
   }
 }
 
-void Recorder::stopped(double seconds, int64_t step) {
-  progress_.clear();
-  core::log_info(core::cat("the process stood still for ", core::human_seconds(seconds),
-                           " (stopped, or the machine suspended): not counted as training time"));
-  if (is_open()) records_->write({{"kind", "stopped"}, {"step", step}, {"seconds", seconds}});
-}
-
 void Recorder::flush() {
   records_->flush();
   events_->flush();

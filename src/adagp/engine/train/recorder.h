@@ -50,8 +50,6 @@ class Recorder {
 
   // Records of a method that decides on the way.
   void decisions(const std::vector<nlohmann::json>& made, int64_t step);
-  // The process stood still.
-  void stopped(double seconds, int64_t step);
 
   void flush();
   void clear_line() { progress_.clear(); }

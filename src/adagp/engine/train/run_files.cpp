@@ -93,7 +93,6 @@ report::Summary summary_of(const step::Session& session, const RunTotals& totals
   s.train_seconds = totals.train_seconds;
   s.eval_seconds = totals.eval_seconds;
   s.trace_seconds = totals.trace_seconds;
-  s.stopped_seconds = totals.stopped_seconds;
   s.bp_batches = totals.bp_batches;
   s.gp_batches = totals.gp_batches;
   if (std::isfinite(cost_epochs)) s.cost_epochs = cost_epochs;

@@ -21,7 +21,6 @@ nlohmann::json RunTotals::to_json() const {
           {"train_seconds", train_seconds},
           {"eval_seconds", eval_seconds},
           {"trace_seconds", trace_seconds},
-          {"stopped_seconds", stopped_seconds},
           {"test_loss", test_loss},
           {"best_score", best_score},
           {"figures", figures}};
@@ -43,7 +42,6 @@ void RunTotals::read(const nlohmann::json& json) {
   json.at("train_seconds").get_to(train_seconds);
   json.at("eval_seconds").get_to(eval_seconds);
   trace_seconds = json.value("trace_seconds", 0.0);
-  stopped_seconds = json.value("stopped_seconds", 0.0);
   json.at("test_loss").get_to(test_loss);
   json.at("best_score").get_to(best_score);
   json.at("figures").get_to(figures);

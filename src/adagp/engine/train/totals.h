@@ -44,7 +44,6 @@ struct RunTotals {
   double examples = 0;  // that steps have seen; NaN: not counted
   double train_seconds = 0, eval_seconds = 0, trace_seconds = 0;
   PartSeconds parts;           // of train_seconds
-  double stopped_seconds = 0;  // left out of both: the process stood still
   double test_loss = 0, best_score = -1;
   std::map<std::string, double> figures;  // of the latest evaluation
 

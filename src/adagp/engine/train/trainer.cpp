@@ -9,7 +9,6 @@
 #include "adagp/base/core/error.h"
 #include "adagp/base/core/interrupt.h"
 #include "adagp/base/core/log.h"
-#include "adagp/base/core/stopped_time.h"
 #include "adagp/base/core/text.h"
 #include "adagp/engine/task/fingerprint.h"
 #include "adagp/engine/train/evaluate_together.h"
@@ -81,8 +80,6 @@ report::Summary Trainer::run(run::RunFolder* folder) {
   // A run that ended before its summary was written has only that to do.
   if (progress_->done()) session_.team->collect(session_);
 
-  const core::StoppedTimeWatch watch;
-  clock_.begin_run();
   if (!session_.device.is_cpu() || !session_.team->solo()) totals_.parts = PartSeconds::unknown();
   // A process of a team sees its part of the batches.
   if (!session_.team->solo()) totals_.examples = std::nan("");
@@ -210,7 +207,6 @@ void Trainer::end_epoch(run::RunFolder* folder) {
   const task::Evaluation found =
       evaluate_together(session_, *steps_, *test_source_, progress_->done());
   totals_.eval_seconds += watch.seconds();
-  note_stopped();
   if (!std::isfinite(found.loss)) {
     recorder_.clear_line();
     throw DivergedError(
@@ -316,14 +312,6 @@ void Trainer::stop_clock() {
   const double probing = probes_.take_seconds();
   totals_.train_seconds += clock_.stop() - probing;
   totals_.parts.exact -= probing;
-  note_stopped();
-}
-
-void Trainer::note_stopped() {
-  const double seconds = clock_.stood_still();
-  if (seconds == 0) return;
-  totals_.stopped_seconds += seconds;
-  recorder_.stopped(seconds, totals_.step);
 }
 
 }  // namespace adagp::train

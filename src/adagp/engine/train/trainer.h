@@ -61,7 +61,6 @@ class Trainer {
   task::RunningMetrics::Values seen() const { return session_.team->sum(session_.tally.read()); }
 
   void stop_clock();
-  void note_stopped();
   bool at_end_of_epoch() const { return totals_.next.batch == 0 || progress_->done(); }
   const task::Figure& main_figure() const { return session_.task->figures().front(); }
   RunParts parts() { return {session_, *method_, *planner_, probes_, *policy_, totals_}; }

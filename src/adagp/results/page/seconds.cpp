@@ -28,7 +28,6 @@ constexpr Part kParts[] = {
 constexpr Part kWhole[] = {
     {"training", [](const Spent& s) { return s.summary.train_seconds; }},
     {"evaluation", [](const Spent& s) { return s.summary.eval_seconds; }},
-    {"stopped", [](const Spent& s) { return s.summary.stopped_seconds; }},
 };
 constexpr Part kCounts[] = {
     {"BP batches", [](const Spent& s) { return static_cast<double>(s.summary.bp_batches); }},
@@ -136,9 +135,7 @@ void add_seconds(Page& page, const Group& group, const std::string& id) {
   Figure figure;
   figure.id = id + "-seconds";
   figure.title = "Seconds of the finished runs, mean over the seeds";
-  const bool stopped = chart.series.back().name == "stopped";
-  figure.about = core::cat(stopped ? "Stopped: the process or the machine slept. " : "",
-                           about_parts(all_tell, none_tells));
+  figure.about = about_parts(all_tell, none_tells);
   figure.svg = report::svg(chart, report::Use::kPage);
   std::vector<std::string> names;
   for (const auto& series : chart.series) names.push_back(series.name);

@@ -112,10 +112,6 @@ Metrics parse_metrics(std::string_view text, const std::string& name, size_t mos
     out.last_step = std::max(out.last_step, count_at(record, "step"));
     if (kind == "epoch") out.epochs.push_back(epoch_of(record));
     if (kind == "decision") out.decisions.push_back(decision_of(record));
-    if (kind == "stopped") {
-      const double seconds = number_at(record, "seconds");
-      if (std::isfinite(seconds)) out.stopped_seconds += seconds;
-    }
   }
   if (!last_train.text.empty()) {
     const json record = parse_line(last_train, name, bad, out);

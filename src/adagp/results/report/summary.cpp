@@ -27,7 +27,6 @@ nlohmann::json Summary::to_json() const {
                      {"best_" + metric, best},
                      {"train_seconds", train_seconds},
                      {"eval_seconds", eval_seconds},
-                     {"stopped_seconds", stopped_seconds},
                      {"bp_batches", bp_batches},
                      {"gp_batches", gp_batches},
                      {"gp_share", gp_share()}};
@@ -70,7 +69,6 @@ Summary Summary::read(const core::fs::path& file) {
     read("train_seconds", s.train_seconds);
     read("eval_seconds", s.eval_seconds);
     if (json.contains("trace_seconds")) read("trace_seconds", s.trace_seconds);
-    if (json.contains("stopped_seconds")) read("stopped_seconds", s.stopped_seconds);
     s.conditions = report::Conditions::read(json);
     read("bp_batches", s.bp_batches);
     read("gp_batches", s.gp_batches);

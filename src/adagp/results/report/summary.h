@@ -24,7 +24,6 @@ struct Summary {
   double train_seconds = 0;               // batches alone: without evaluation and checkpoints
   double eval_seconds = 0;
   double trace_seconds = 0;    // of writing traces; part of neither
-  double stopped_seconds = 0;  // in neither: the process was stopped, or the machine suspended
   int64_t bp_batches = 0, gp_batches = 0;
   std::optional<double> cost_epochs;  // counted by multiplications, in epochs of plain backprop
   std::optional<double> cosine, q;    // means over probes

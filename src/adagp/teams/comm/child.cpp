@@ -15,7 +15,7 @@
 #include "adagp/base/core/error.h"
 #include "adagp/base/core/text.h"
 #include "adagp/base/core/threads.h"
-#include "adagp/teams/comm/socket.h"
+#include "adagp/teams/comm/store_place.h"
 
 namespace adagp::comm {
 namespace {
@@ -48,16 +48,14 @@ class Environment {
   std::vector<std::string> entries_;
 };
 
-Environment environment_of(int rank, int processes, const StoreAccess& store) {
+Environment environment_of(int rank, int processes, const std::string& store) {
   const int64_t cores = core::hardware_threads();
   Environment environment;
   for (const char* name : {"RANK", "LOCAL_RANK"}) environment.set(name, std::to_string(rank));
   for (const char* name : {"WORLD_SIZE", "LOCAL_WORLD_SIZE"}) {
     environment.set(name, std::to_string(processes));
   }
-  // Others of this machine cannot read these: /proc/PID/environ is the user's own.
-  environment.set("ADAGP_STORE_SOCKET", store.socket);
-  environment.set("ADAGP_STORE_SECRET", store.secret);
+  environment.set("ADAGP_STORE_FILE", store);
   for (const char* name : {"MASTER_ADDR", "MASTER_PORT", "TORCHELASTIC_USE_AGENT_STORE",
                            "TORCHELASTIC_RESTART_COUNT"}) {
     environment.set(name, std::nullopt);
@@ -95,7 +93,7 @@ void write_line(const Child& child, const std::string& line) {
 }  // namespace
 
 Child start_child(const std::vector<std::string>& arguments, int rank, int processes,
-                  const StoreAccess& store) {
+                  const std::string& store) {
   std::vector<std::string> words = arguments;
   std::vector<char*> pointers;
   for (auto& word : words) pointers.push_back(word.data());

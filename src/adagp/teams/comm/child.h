@@ -15,15 +15,10 @@ struct Child {
   std::string line;  // of it, begun
 };
 
-// How the processes find their launcher's store.
-struct StoreAccess {
-  std::string socket, secret;
-};
-
-// Starts `arguments` (program first) as rank `rank` of `processes`. Standard output and a plain
-// standard error are rank 0's alone.
+// Starts `arguments` (program first) as rank `rank` of `processes`, which find each other through
+// the file `store`. Standard output and a plain standard error are rank 0's alone.
 Child start_child(const std::vector<std::string>& arguments, int rank, int processes,
-                  const StoreAccess& store);
+                  const std::string& store);
 
 // Passes on what has come of a child's standard error, each line with its rank.
 void forward_errors(Child& child);

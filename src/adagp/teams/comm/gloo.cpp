@@ -2,6 +2,7 @@
 #include "adagp/base/core/text.h"
 #include "adagp/teams/comm/backend.h"
 #include "adagp/teams/comm/group.h"
+#include "adagp/teams/comm/store_place.h"
 
 #ifdef USE_C10D_GLOO
 #include <algorithm>

@@ -20,7 +20,7 @@
 #include "adagp/base/core/text.h"
 #include "adagp/teams/comm/child.h"
 #include "adagp/teams/comm/process_state.h"
-#include "adagp/teams/comm/store_server.h"
+#include "adagp/teams/comm/store_place.h"
 
 namespace adagp::comm {
 namespace {
@@ -84,8 +84,7 @@ class Family {
       : grace_(std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(grace))) {
     try {
       for (int rank = 0; rank < processes; ++rank) {
-        children_.push_back(
-            start_child(arguments, rank, processes, {host_.endpoint.socket, host_.secret}));
+        children_.push_back(start_child(arguments, rank, processes, store_.path()));
       }
     } catch (...) {
       send(SIGKILL);
@@ -220,7 +219,7 @@ class Family {
   static constexpr double kBusy = 0.1;  // of one processor
 
   Signals signals_;
-  StoreHost host_;
+  StoreFile store_;
   Clock::duration grace_;
   std::vector<Child> children_;
   // For those left after the first failure or a signal: when, how long that is, and what they had

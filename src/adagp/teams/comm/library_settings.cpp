@@ -2,7 +2,7 @@
 
 #include <cstdlib>
 
-#include "adagp/teams/comm/socket.h"
+#include "adagp/teams/comm/store_place.h"
 
 namespace adagp::comm {
 

@@ -51,22 +51,10 @@ class Variables {
   std::vector<std::string> set_, complaints_;
 };
 
-std::string secret_from_environment() {
-  constexpr size_t kShortest = 16;
-  const char* value = std::getenv("ADAGP_STORE_SECRET");
-  const std::string secret = value == nullptr ? "" : value;
-  if (value != nullptr && secret.size() < kShortest) {
-    throw UsageError(core::cat("parallel: ADAGP_STORE_SECRET has ", secret.size(),
-                               " characters, expected at least ", kShortest,
-                               "; 'openssl rand -hex 16' makes a good one"));
-  }
-  return secret;
-}
-
 }  // namespace
 
 std::string RankInfo::store_address() const {
-  return socket.empty() ? core::cat(master, ":", port) : "the launcher's socket";
+  return file.empty() ? core::cat(master, ":", port) : "the launcher's file";
 }
 
 RankInfo rank_from_environment() {
@@ -76,14 +64,13 @@ RankInfo rank_from_environment() {
   info.rank = variables.number("RANK", 0, kMost);
   info.world = variables.number("WORLD_SIZE", 1, kMost);
   info.local_rank = variables.number("LOCAL_RANK", 0, kMost);
-  if (const char* socket = std::getenv("ADAGP_STORE_SOCKET")) {
-    info.socket = socket;
+  if (const char* file = std::getenv("ADAGP_STORE_FILE")) {
+    info.file = file;
     info.master = "127.0.0.1";
   } else {
     info.master = variables.text("MASTER_ADDR");
     info.port = variables.number("MASTER_PORT", 1, kPorts);
   }
-  info.secret = secret_from_environment();
   if (!variables.complaints() && info.rank >= info.world) {
     variables.complain(core::cat("RANK=", info.rank, " is not below WORLD_SIZE=", info.world));
   }
@@ -98,7 +85,7 @@ bool launched() {
 bool speaks_for_all() {
   const char* rank = std::getenv("RANK");
   if (rank == nullptr) return true;
-  return std::getenv("ADAGP_STORE_SOCKET") == nullptr && std::string(rank) == "0";
+  return std::getenv("ADAGP_STORE_FILE") == nullptr && std::string(rank) == "0";
 }
 
 }  // namespace adagp::comm

@@ -11,14 +11,13 @@ struct RankInfo {
   int local_rank = 0;  // on its machine: which GPU
   std::string master;  // host of the store
   int port = 0;
-  std::string socket{};  // of this program's own launcher; empty: the store is at host and port
-  std::string secret{};  // that the store wants to have proved; empty: none was given
+  std::string file{};  // of this program's own launcher; empty: the store is at host and port
 
   std::string store_address() const;  // for messages
 };
-// From RANK, WORLD_SIZE, LOCAL_RANK, MASTER_ADDR, MASTER_PORT and ADAGP_STORE_SECRET; our launcher
-// sets ADAGP_STORE_SOCKET instead of address and port. Throws UsageError naming what is missing or
-// wrong and how such processes are started.
+// From RANK, WORLD_SIZE, LOCAL_RANK, MASTER_ADDR and MASTER_PORT; our launcher sets
+// ADAGP_STORE_FILE instead of address and port. Throws UsageError naming what is missing or wrong
+// and how such processes are started.
 RankInfo rank_from_environment();
 // Whether RANK is set at all: some launcher started this process.
 bool launched();

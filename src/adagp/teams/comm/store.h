@@ -1,5 +1,5 @@
 #pragma once
-// The store through which the processes of a run find each other, as c10d wants it.
+// The store through which the processes of a run find each other.
 
 #include <chrono>
 #include <functional>
@@ -7,7 +7,6 @@
 #include <torch/csrc/distributed/c10d/Store.hpp>
 
 #include "adagp/teams/comm/rank_info.h"
-#include "adagp/teams/comm/socket.h"
 
 namespace adagp::comm {
 
@@ -21,8 +20,9 @@ std::string reason_of(const std::exception& error);
 // touches; what it throws is dropped.
 bool within(std::chrono::milliseconds limit, std::function<void()> work);
 
-// The run's store: our launcher's, torchrun's, or one in the process of rank 0. Keys of a restarted
-// run are apart from those before. Throws Error with the address when it is not reached in time.
+// The run's store, one of c10d's: our launcher's file, torchrun's server, or one in the process of
+// rank 0. Keys of a restarted run are apart from those before. Throws Error with the address when
+// it is not reached in time.
 StorePtr open_store(const RankInfo& info, std::chrono::milliseconds timeout);
 
 }  // namespace adagp::comm

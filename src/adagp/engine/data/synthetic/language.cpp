@@ -1,6 +1,5 @@
 #include "adagp/engine/data/synthetic/language.h"
 
-#include <algorithm>
 #include <array>
 #include <set>
 
@@ -11,7 +10,7 @@ namespace {
 
 constexpr int64_t kNouns = 24, kAdjectives = 10, kVerbs = 12, kAdverbs = 6, kTenses = 3;
 constexpr const char* kTenseEndings[kTenses] = {"", "ar", "un"};
-constexpr size_t kStem = 5;  // letters; endings follow, so the stem of any word is plain
+constexpr size_t kStem = 5;  // letters; endings follow
 
 // Consonant, vowel, consonant, vowel, consonant; no stem twice.
 std::string draw_stem(core::Rng& rng, std::set<std::string>& used) {
@@ -34,12 +33,6 @@ std::vector<std::string> draw_stems(int64_t count, core::Rng& rng, std::set<std:
 
 const std::string& at(const std::vector<std::string>& words, int64_t place) {
   return words[static_cast<size_t>(place)];
-}
-
-// The place of the word's stem among `stems`, -1 when it is none of them.
-int64_t place_of(const std::string& word, const std::vector<std::string>& stems) {
-  const auto found = std::find(stems.begin(), stems.end(), word.substr(0, kStem));
-  return found == stems.end() ? -1 : found - stems.begin();
 }
 
 std::string noun_ending(const SyntheticLanguage::Phrase& phrase, bool object) {
@@ -106,36 +99,6 @@ std::string SyntheticLanguage::target(const Meaning& m) const {
   if (m.adverb >= 0) out += at(target_.adverbs, m.adverb) + " ";
   out += target(m.subject, false) + " " + target(m.object, true) + " ";
   return out + at(target_.verbs, m.verb) + kTenseEndings[m.tense] + " .";
-}
-
-std::optional<SyntheticLanguage::Meaning> SyntheticLanguage::understand(
-    const std::string& target_text) const {
-  const Words words = split_words(target_text);
-  size_t next = 0;
-  const auto take = [&](const std::vector<std::string>& stems) -> int64_t {
-    const int64_t place = next < words.size() ? place_of(words[next], stems) : -1;
-    if (place >= 0) ++next;
-    return place;
-  };
-  const auto phrase = [&](Phrase& p) {
-    p.noun = take(target_.nouns);
-    if (p.noun < 0) return false;
-    const std::string ending = words[next - 1].substr(kStem);
-    p.definite = ending.starts_with('o');
-    p.plural = ending.find('k') != std::string::npos;
-    p.adjective = take(target_.adjectives);
-    return true;
-  };
-  Meaning m;
-  m.adverb = take(target_.adverbs);
-  if (!phrase(m.subject) || !phrase(m.object)) return {};
-  m.verb = take(target_.verbs);
-  if (m.verb < 0) return {};
-  const std::string ending = words[next - 1].substr(kStem);
-  m.tense = std::find(std::begin(kTenseEndings), std::end(kTenseEndings), ending) - kTenseEndings;
-  // Saying it again settles everything that was not looked at: endings, number, the full stop.
-  if (m.tense == kTenses || target(m) != target_text) return {};
-  return m;
 }
 
 TextSplits make_synthetic_text(const Config& config) {

@@ -9,7 +9,6 @@
 // subject; an adjective agrees in number; a verb's ending is its tense. No torch here.
 
 #include <cstdint>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -36,8 +35,6 @@ class SyntheticLanguage {
 
   std::string source(const Meaning& meaning) const;
   std::string target(const Meaning& meaning) const;
-  // What a target sentence says; none when it is not of the language.
-  std::optional<Meaning> understand(const std::string& target) const;
 
  private:
   std::string source(const Phrase& phrase) const;

@@ -5,16 +5,9 @@
 #include <netinet/in.h>
 #include <sys/socket.h>
 
-#include "adagp/base/core/sha256.h"
-#include "adagp/base/core/text.h"
-#include "adagp/teams/comm/socket.h"
+#include "adagp/teams/comm/store_place.h"
 
 namespace adagp::testing {
-
-// A name that nobody has.
-inline comm::Endpoint new_socket() {
-  return {"adagp-test-" + core::hex(core::random_bytes(8)), "", 0};
-}
 
 // A port of 127.0.0.1: bound, so that nobody else gets it while this is alive.
 class Port {
