@@ -1,7 +1,7 @@
 # Runs at installation: the program writes its manual pages and completion scripts. ADAGP_PROGRAM is
 # the built program; a program for another CPU cannot be run here and is installed without them.
 set(_prefix "$ENV{DESTDIR}${CMAKE_INSTALL_PREFIX}")
-execute_process(COMMAND ${ADAGP_PROGRAM} -q man -o ${_prefix}/share/man/man1 RESULT_VARIABLE _result
+execute_process(COMMAND ${ADAGP_PROGRAM} -q completion man -o ${_prefix}/share/man/man1 RESULT_VARIABLE _result
                 ERROR_VARIABLE _error)
 if(NOT _result EQUAL 0)
   message(STATUS "Not installed: manual pages and completion scripts (${ADAGP_PROGRAM}: ${_result} ${_error})")

@@ -1,8 +1,9 @@
-// adagp completion: what a shell needs to complete commands, flags and values.
+// adagp completion: what a shell needs to complete commands, flags and values, and what man shows.
 
 #include <functional>
 #include <memory>
 
+#include "adagp/base/core/error.h"
 #include "adagp/base/core/lookup.h"
 #include "adagp/base/core/output.h"
 #include "adagp/base/core/text.h"
@@ -202,28 +203,57 @@ using ShellScript = std::pair<const char*, std::string (*)(const std::vector<Pro
 constexpr ShellScript kShells[] = {
     {"bash", bash_script}, {"zsh", zsh_script}, {"fish", fish_script}};
 
+constexpr const char* kMan = "man";
+
+struct CompletionArgs {
+  std::string kind, folder;
+  std::vector<std::string> words;  // a command, for man
+};
+
+int run_completion(const CLI::App& app, const CompletionArgs& args) {
+  if (args.kind != kMan) {
+    if (!args.words.empty() || !args.folder.empty()) {
+      throw UsageError("completion: COMMAND and --output belong to 'completion man'");
+    }
+    const auto& found = core::find_named(kShells, args.kind, "completion: unknown shell");
+    core::print_data(found.second(prompt_commands(app)));
+    return 0;
+  }
+  if (args.folder.empty()) {
+    core::print_data(man_page_of(app, core::join(args.words, " ")));
+    return 0;
+  }
+  if (!args.words.empty()) {
+    throw UsageError("completion man: a command and --output; --output writes the pages of all");
+  }
+  write_man_pages(app, args.folder);
+  return 0;
+}
+
 }  // namespace
 
-std::vector<std::string> completion_shells() {
-  return core::names_of(kShells);
+std::vector<std::string> completion_kinds() {
+  auto kinds = core::names_of(kShells);
+  kinds.emplace_back(kMan);
+  return kinds;
 }
 
 void add_completion(CLI::App& app, Action& action) {
-  auto shell = std::make_shared<std::string>();
-  CLI::App* command =
-      app.add_subcommand("completion", "A script that completes commands, flags and names");
-  command->add_option("shell", *shell, core::join(completion_shells(), ", "))->required();
+  auto args = std::make_shared<CompletionArgs>();
+  CLI::App* command = app.add_subcommand(
+      "completion", "A script with which a shell completes commands and flags; manual pages");
+  command->add_option("shell", args->kind, core::join(completion_kinds(), ", "))->required();
+  command->add_option("command", args->words,
+                      "man: the page of 'train' or 'rtl program' (default: of the program)");
+  command->add_option("-o,--output", args->folder, "man: write the pages of all commands there")
+      ->type_name("DIR");
   command->footer(
       "bash: adagp completion bash > ~/.local/share/bash-completion/completions/adagp\n"
       "zsh:  adagp completion zsh > _adagp, in a folder of $fpath\n"
-      "fish: adagp completion fish > ~/.config/fish/completions/adagp.fish");
-  command->callback([shell, &app, &action] {
-    action = [shell, &app] {
-      const auto& found = core::find_named(kShells, *shell, "completion: unknown shell");
-      core::print_data(found.second(prompt_commands(app)));
-      return 0;
-    };
-  });
+      "fish: adagp completion fish > ~/.config/fish/completions/adagp.fish\n"
+      "man:  adagp completion man train | man -l -");
+  command->callback(
+      [args, &app, &action] { action = [args, &app] { return run_completion(app, *args); }; });
 }
 
 }  // namespace adagp::apps

@@ -1,4 +1,4 @@
-// adagp energy: does the claimed saving of energy hold, and for which memories?
+// adagp paper --energy: does the claimed saving of energy hold, and for which memories?
 
 #include <memory>
 
@@ -18,13 +18,12 @@ namespace {
 struct EnergyArgs {
   study::EnergyOptions options;
   std::string plot;
-  bool json = false, csv = false, vector_passes = false;
+  bool asked = false, json = false, csv = false;
 };
 
 int run_energy(EnergyArgs& args) {
-  args.options.simulation.products_only = !args.vector_passes;
   if (core::trim(args.options.simulation.models).empty()) {
-    throw UsageError("energy: --model '" + args.options.simulation.models +
+    throw UsageError("paper --energy: --model '" + args.options.simulation.models +
                      "' names no network; expected names (adagp list models) or paper");
   }
   study::EnergyMap map;
@@ -44,19 +43,38 @@ int run_energy(EnergyArgs& args) {
   return 0;
 }
 
+// Flags that mean the same in all of `paper`.
+void take_shared_flags(const CLI::App& paper, EnergyArgs& args) {
+  const auto take = [&](const char* flag, std::string& value) {
+    const CLI::Option* option = paper.get_option(flag);
+    if (option->count() > 0) value = option->as<std::string>();
+  };
+  study::Options& simulation = args.options.simulation;
+  take("--model", simulation.models);
+  take("--input", simulation.inputs);
+  take("--array", simulation.arrays);
+  take("--batch", simulation.batches);
+  take("--plot", args.plot);
+  simulation.epochs = paper.get_option("--epochs")->as<int64_t>();
+  simulation.products_only = paper.count("--vector-passes") == 0;
+  args.json = paper.count("--json") > 0;
+}
+
 }  // namespace
 
-void add_energy(CLI::App& app, Action& action) {
+Action add_energy(CLI::App& paper) {
   auto args = std::make_shared<EnergyArgs>();
   study::EnergyOptions& options = args->options;
   options.simulation.models = "paper";
-  CLI::App* command = app.add_subcommand(
-      "energy", "Where the claimed saving of energy holds: over buffer sizes and DRAM energies");
-  const auto text = [&](const char* flag, std::string& value, const char* about) {
-    return command->add_option(flag, value, about)->capture_default_str();
+  CLI::Option* energy = paper.add_flag(
+      "--energy", args->asked,
+      "Instead: where the claimed saving of energy holds, over buffer sizes and DRAM energies");
+  const auto mine = [&](CLI::Option* option) {
+    return option->needs(energy)->group("With --energy");
   };
-  text("--model", options.simulation.models, "Networks, or 'paper' for the paper's 13");
-  text("--input", options.simulation.inputs, "Input of the networks: imagenet, cifar, ...");
+  const auto text = [&](const char* flag, std::string& value, const char* about) {
+    return mine(paper.add_option(flag, value, about)->capture_default_str());
+  };
   text("--design", options.design, "Design: low, efficient or max");
   text("--buffer", options.buffers, "Bytes of the buffer: a list or a range, 512 to 2097152")
       ->type_name("NUMBERS");
@@ -64,34 +82,29 @@ void add_energy(CLI::App& app, Action& action) {
       ->type_name("NUMBERS");
   text("--value", options.value,
        "Energy that counts: memory (buffer and DRAM accesses, as in Fig. 21) or total");
-  add_number(*command, "--target", options.target, "Claimed saving in per cent", 0, 100)
-      ->capture_default_str();
-  command->add_flag("--fixed-buffer-energy", options.fixed_buffer_energy,
-                    "An access costs what the accelerator says, whatever the buffer's size "
-                    "(default: CACTI's energy for the size)");
+  mine(add_number(paper, "--target", options.target, "Claimed saving in per cent", 0, 100)
+           ->capture_default_str());
+  mine(paper.add_flag("--fixed-buffer-energy", options.fixed_buffer_energy,
+                      "An access costs what the accelerator says, whatever the buffer's size "
+                      "(default: CACTI's energy for the size)"));
   text("--accelerator", options.simulation.accelerators, "Preset or TOML file");
-  command->add_option("--array", options.simulation.arrays, "Array, as 12x15");
-  command->add_option("--dataflow", options.simulation.dataflows,
-                      "Dataflows: ws, is, os, rs, in-place");
-  command->add_option("--set", options.simulation.settings,
-                      "key=value of the accelerator (docs/accelerators.md); repeatable");
-  command->add_option("--batch", options.simulation.batches, "Batch size (default 128)")
-      ->type_name("NUMBERS");
-  command->add_flag("--vector-passes", args->vector_passes,
-                    "Count norms, activations and updates too; the paper counts products");
+  text("--dataflow", options.simulation.dataflows,
+       "Dataflows: ws, is, os, rs, in-place; the result is their mean");
+  mine(paper.add_option("--set", options.simulation.settings,
+                        "key=value of the accelerator (docs/accelerators.md); repeatable"));
   text("--schedule", options.simulation.schedule,
        "BP and GP batches: auto, paper, bp or stretches");
-  add_number(*command, "--epochs", options.simulation.epochs, "Epochs of training", 1,
-             study::kMostEpochs)
-      ->capture_default_str();
-  add_number(*command, "--examples", options.simulation.examples,
-             "Examples of an epoch (default: the data set's)", 1, study::kMostExamples);
-  CLI::Option* csv = command->add_flag("--csv", args->csv, "CSV, a line per point");
-  command->add_flag("--json", args->json, "JSON")->excludes(csv);
-  command->add_option("--plot", args->plot, "Write a picture (SVG)");
-  add_number(*command, "--threads", options.simulation.threads, "Threads (default: all cores)", 0);
-  command->footer("Several networks, dataflows or batch sizes: the mean of all of them.");
-  command->callback([args, &action] { action = [args] { return run_energy(*args); }; });
+  mine(add_number(paper, "--examples", options.simulation.examples,
+                  "Examples of an epoch (default: the data set's)", 1, study::kMostExamples));
+  CLI::Option* csv = mine(paper.add_flag("--csv", args->csv, "CSV, a line per point"));
+  mine(add_number(paper, "--threads", options.simulation.threads, "Threads (default: all cores)",
+                  0));
+  csv->excludes(paper.get_option("--json"));
+  energy->excludes(paper.get_option("--systems"), paper.get_option("--networks"));
+  return [args, &paper]() -> int {
+    take_shared_flags(paper, *args);
+    return run_energy(*args);
+  };
 }
 
 }  // namespace adagp::apps

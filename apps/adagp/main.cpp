@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cctype>
 #include <exception>
-#include <set>
 #include <sstream>
+#include <utility>
 
 #include "adagp/base/core/error.h"
 #include "adagp/base/core/log.h"
@@ -49,16 +49,56 @@ std::vector<std::string> known_words(const CLI::App& app, bool flags) {
   return words;
 }
 
-// Commands that are in other builds of the program.
-bool in_other_builds(const std::string& command) {
 #ifdef ADAGP_WITH_TORCH
-  (void)command;
-  return false;
+#define WITH_TORCH(add) add
 #else
-  static const std::set<std::string> commands = {"train", "compare", "rerun", "sweep",  "reproduce",
-                                                 "eval",  "bench",   "data",  "export", "doctor"};
-  return commands.contains(command);
+#define WITH_TORCH(add) nullptr
 #endif
+
+struct Command {
+  const char *group, *name;
+  void (*add)(CLI::App&, Action&);  // null: needs LibTorch, which this build has not
+};
+// In the order of `adagp --help`.
+constexpr Command kCommands[] = {
+    {"Train", "train", WITH_TORCH(add_train)},
+    {"Train", "compare", WITH_TORCH(add_compare)},
+    {"Train", "sweep", WITH_TORCH(add_sweep)},
+    {"Train", "eval", WITH_TORCH(add_eval)},
+    {"Train", "export", WITH_TORCH(add_export)},
+    {"Look", "report", add_report},
+    {"Look", "list", add_list},
+    {"Look", "layers", add_layers},
+    {"Look", "data", WITH_TORCH(add_data)},
+    {"Simulate", "simulate", add_simulate},
+    {"Simulate", "pipeline", add_pipeline},
+    {"Simulate", "scalesim", add_scalesim},
+    {"Simulate", "rtl", add_rtl},
+    {"Reproduce", "reproduce", WITH_TORCH(add_reproduce)},
+    {"Reproduce", "paper", add_paper},
+    {"Tools", "doctor", WITH_TORCH(add_doctor)},
+    {"Tools", "bench", WITH_TORCH(add_bench)},
+    {"Tools", "completion", add_completion},
+};
+
+// Commands of earlier versions, and where their work is done now.
+constexpr std::pair<const char*, const char*> kMoved[] = {
+    {"energy", "adagp paper --energy"},    {"man", "adagp completion man"},
+    {"rerun", "adagp reproduce RUN"},      {"trace", "adagp report --trace RUN"},
+    {"watch", "adagp report --watch DIR"},
+};
+
+// Why there is no such command; empty: nobody ever had one.
+std::string why_missing(const std::string& word) {
+  for (const auto& [name, now] : kMoved) {
+    if (word == name) return core::cat("'", word, "' is now '", now, "'");
+  }
+  for (const Command& command : kCommands) {
+    if (word == command.name) {
+      return "'" + word + "' needs LibTorch, and this build has none: see docs/install.md";
+    }
+  }
+  return "";
 }
 
 // What the first argument or the subcommand that is missing may be; empty: neither is.
@@ -95,8 +135,9 @@ int usage_error(const CLI::App& app, const CLI::ParseError& error) {
                                : "unknown command '") +
               word + "'";
     const std::string near = core::closest(word, words);
-    if (at == &app && in_other_builds(word)) {
-      message = "'" + word + "' needs LibTorch, and this build has none: see docs/install.md";
+    const std::string missing = at == &app ? why_missing(word) : "";
+    if (!missing.empty()) {
+      message = missing;
     } else if (!near.empty()) {
       message += "; did you mean '" + near + "'?";
     }
@@ -156,32 +197,11 @@ int run(int argc, char** argv) {
       "Exit codes: 0 done, 1 error, 2 usage, 3 data, 4 diverged, 130/143 interrupted (saved).");
 
   Action action;
-#ifdef ADAGP_WITH_TORCH
-  add_train(app, action);
-  add_compare(app, action);
-  add_rerun(app, action);
-  add_sweep(app, action);
-  add_reproduce(app, action);
-  add_eval(app, action);
-  add_bench(app, action);
-  add_data(app, action);
-  add_export(app, action);
-  add_doctor(app, action);
-#endif
-  // These need no LibTorch; without it `layers` and `list` know what is embedded.
-  add_layers(app, action);
-  add_list(app, action);
-  add_simulate(app, action);
-  add_scalesim(app, action);
-  add_rtl(app, action);
-  add_pipeline(app, action);
-  add_paper(app, action);
-  add_energy(app, action);
-  add_trace(app, action);
-  add_completion(app, action);
-  add_man(app, action);
-  add_report(app, action);
-  add_watch(app, action);
+  for (const Command& command : kCommands) {
+    if (command.add == nullptr) continue;
+    command.add(app, action);
+    app.get_subcommand(command.name)->group(command.group);
+  }
 
   try {
     app.parse(split_short_flags(argc, argv));

@@ -1,16 +1,13 @@
-// adagp man: the manual pages, from what the program parses its flags with.
+// adagp completion man: the manual pages, from what the program parses its flags with.
 
 #include <algorithm>
 #include <cctype>
-#include <memory>
 
 #include "adagp/base/core/error.h"
 #include "adagp/base/core/files.h"
 #include "adagp/base/core/log.h"
-#include "adagp/base/core/output.h"
 #include "adagp/base/core/provenance.h"
 #include "adagp/base/core/text.h"
-#include "commands.h"
 #include "prompt_words.h"
 
 namespace adagp::apps {
@@ -97,44 +94,27 @@ std::string man_page(const PromptCommand& command, const std::vector<PromptComma
   return text;
 }
 
-int run_man(const CLI::App& app, const std::vector<std::string>& words, const std::string& folder) {
-  const auto commands = prompt_commands(app);
-  if (!folder.empty()) {
-    if (!words.empty()) {
-      throw UsageError("man: a command and --output; --output writes the pages of all commands");
-    }
-    core::make_folder(folder);
-    for (const PromptCommand& command : commands) {
-      core::write_file(core::fs::path(folder) / (page_name(command.path) + ".1"),
-                       man_page(command, commands));
-    }
-    core::log_info(core::cat("man: wrote ", commands.size(), " pages to ", folder));
-    return 0;
-  }
-  const std::string path = core::join(words, " ");
-  std::vector<std::string> paths;
-  for (const PromptCommand& command : commands) {
-    if (command.path == path) {
-      core::print_data(man_page(command, commands));
-      return 0;
-    }
-    if (!command.path.empty()) paths.push_back(command.path);
-  }
-  throw UsageError("man: unknown command '" + path + "'" + core::suggestion(path, paths));
-}
-
 }  // namespace
 
-void add_man(CLI::App& app, Action& action) {
-  auto words = std::make_shared<std::vector<std::string>>();
-  auto folder = std::make_shared<std::string>();
-  CLI::App* command = app.add_subcommand("man", "The manual page of a command (roff)");
-  command->add_option("command", *words, "As 'train' or 'rtl program' (default: the program)");
-  command->add_option("-o,--output", *folder, "Write the pages of all commands into this folder")
-      ->type_name("DIR");
-  command->footer("adagp man train | man -l -");
-  command->callback(
-      [=, &app, &action] { action = [=, &app] { return run_man(app, *words, *folder); }; });
+void write_man_pages(const CLI::App& app, const std::string& folder) {
+  const auto commands = prompt_commands(app);
+  core::make_folder(folder);
+  for (const PromptCommand& command : commands) {
+    core::write_file(core::fs::path(folder) / (page_name(command.path) + ".1"),
+                     man_page(command, commands));
+  }
+  core::log_info(core::cat("completion: wrote ", commands.size(), " pages to ", folder));
+}
+
+std::string man_page_of(const CLI::App& app, const std::string& path) {
+  const auto commands = prompt_commands(app);
+  std::vector<std::string> paths;
+  for (const PromptCommand& command : commands) {
+    if (command.path == path) return man_page(command, commands);
+    if (!command.path.empty()) paths.push_back(command.path);
+  }
+  throw UsageError("completion man: unknown command '" + path + "'" +
+                   core::suggestion(path, paths));
 }
 
 }  // namespace adagp::apps

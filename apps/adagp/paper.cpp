@@ -9,6 +9,7 @@
 #include "adagp/base/core/progress.h"
 #include "adagp/base/core/text.h"
 #include "adagp/papers/study/paper.h"
+#include "adagp/papers/study/ranges.h"
 #include "adagp/papers/study/study.h"
 #include "adagp/papers/study/systems.h"
 #include "commands.h"
@@ -19,10 +20,15 @@ namespace {
 
 struct PaperArgs {
   study::PaperOptions options;
-  study::SystemsOptions systems;
-  std::string plots;
+  std::string plots, models, input, batch = "128";
   bool json = false, networks = false, other_systems = false;
 };
+
+int64_t one_batch(const std::string& text) {
+  const auto batches = study::parse_numbers(text, "--batch", kMostWhole);
+  if (batches.size() == 1) return batches.front();
+  throw UsageError("paper: --batch " + text + ": one batch size is compared with the paper's");
+}
 
 int run_systems(const PaperArgs& args) {
   if (!args.plots.empty() || args.networks || args.options.array != study::PaperOptions{}.array) {
@@ -30,7 +36,9 @@ int run_systems(const PaperArgs& args) {
         "paper: --systems has no pictures and arrays of its own; leave out --plot, "
         "--networks and --array");
   }
-  study::SystemsOptions options = args.systems;
+  study::SystemsOptions options;
+  if (!args.models.empty()) options.models = args.models;
+  if (!args.input.empty()) options.input = args.input;
   options.batch = args.options.batch;
   options.epochs = args.options.epochs;
   options.vector_passes = args.options.vector_passes;
@@ -39,8 +47,12 @@ int run_systems(const PaperArgs& args) {
   return 0;
 }
 
-int run_paper(const PaperArgs& args) {
+int run_paper(PaperArgs& args) {
+  args.options.batch = one_batch(args.batch);
   if (args.other_systems) return run_systems(args);
+  if (!args.models.empty() || !args.input.empty()) {
+    throw UsageError("paper: --model and --input need --systems or --energy");
+  }
   study::PaperResult result;
   {
     core::Progress progress;
@@ -70,23 +82,27 @@ void add_paper(CLI::App& app, Action& action) {
   command->add_flag("--networks", args->networks, "Also a line per network, data set and dataflow");
   command->add_option("--array", args->options.array, "Array of every design")
       ->capture_default_str();
-  add_number(*command, "--batch", args->options.batch, "Batch size", 1)->capture_default_str();
+  command->add_option("--batch", args->batch, "Batch size; --energy: also a list or a range")
+      ->type_name("NUMBER")
+      ->capture_default_str();
   add_number(*command, "--epochs", args->options.epochs, "Epochs", 1, study::kMostEpochs)
       ->capture_default_str();
   command->add_flag("--vector-passes", args->options.vector_passes,
                     "Count norms, activations and updates too; the paper counts products");
-  CLI::Option* systems = command->add_flag(
+  command->add_flag(
       "--systems", args->other_systems,
       "Instead: TensorDash, FAST, Procrustes, CAMEL and the in-place array, ADA-GP on top of each");
-  command->add_option("--model", args->systems.models, "--systems: networks")
-      ->capture_default_str()
-      ->needs(systems);
-  command->add_option("--input", args->systems.input, "--systems: input of the networks")
-      ->capture_default_str()
-      ->needs(systems);
+  command->add_option("--model", args->models,
+                      "Networks of --systems (default: vgg13_bn,vgg13,resnet50) and --energy "
+                      "(default: the paper's 13)");
+  command->add_option("--input", args->input,
+                      "--systems, --energy: input of the networks (default: imagenet)");
   command->add_flag("--json", args->json, "JSON");
-  command->add_option("--plot", args->plots, "Folder for pictures (SVG)");
-  command->callback([args, &action] { action = [args] { return run_paper(*args); }; });
+  command->add_option("--plot", args->plots, "Folder for pictures (SVG); --energy: a file");
+  const Action energy = add_energy(*command);
+  command->callback([args, command, energy, &action] {
+    action = command->count("--energy") > 0 ? energy : [args] { return run_paper(*args); };
+  });
 }
 
 }  // namespace adagp::apps

@@ -12,7 +12,7 @@ namespace {
 // where needed by its command.
 std::string kind_of(const std::string& path, const std::string& flag) {
   static const std::map<std::string, std::string> kinds = {{"simulate --set", "accelerator-keys"},
-                                                           {"energy --set", "accelerator-keys"},
+                                                           {"paper --set", "accelerator-keys"},
                                                            {"--set", "keys"},
                                                            {"pipeline --schedule", "pipelines"},
                                                            {"--schedule", "schedules"},
@@ -35,7 +35,7 @@ std::string kind_of(const std::string& path, const std::string& flag) {
 
 std::vector<std::string> values_of(const std::string& path, const std::string& name) {
   if (path == "list" && name == "kind") return list_kinds();
-  if (path == "completion" && name == "shell") return completion_shells();
+  if (path == "completion" && name == "shell") return completion_kinds();
   return names_of_kind(kind_of(path, name));
 }
 

@@ -28,4 +28,9 @@ struct PromptCommand {
 // `app` itself comes first, then every command, those below a command after it.
 std::vector<PromptCommand> prompt_commands(const CLI::App& app);
 
+// The manual page (roff) of a command, "rtl program", or of the program, "".
+std::string man_page_of(const CLI::App& app, const std::string& path);
+// The pages of all commands, as adagp-train.1.
+void write_man_pages(const CLI::App& app, const std::string& folder);
+
 }  // namespace adagp::apps

@@ -1,7 +1,9 @@
-// adagp report: runs, comparisons and results of the simulators as one HTML file.
+// adagp report: runs, comparisons and results of the simulators as one HTML file; or on the
+// terminal the runs that go on, or what the traces of a run hold.
 
 #include <algorithm>
 #include <memory>
+#include <optional>
 
 #include "adagp/base/core/error.h"
 #include "adagp/base/core/foreign_text.h"
@@ -11,6 +13,8 @@
 #include "adagp/base/core/special_files.h"
 #include "adagp/base/core/text.h"
 #include "adagp/results/page/page.h"
+#include "adagp/results/page/trace_info.h"
+#include "adagp/results/page/trace_map.h"
 #include "commands.h"
 #include "live.h"
 #include "number_flag.h"
@@ -21,8 +25,11 @@ namespace {
 struct ReportArgs {
   std::vector<std::string> paths;
   std::string output = "report.html", title = "adagp report";
-  bool follow = false;
-  int every = 10;
+  std::string plot, value = "x";
+  bool follow = false, watch = false, once = false, trace = false, json = false;
+  std::optional<int> every;
+
+  int seconds() const { return every.value_or(watch ? 2 : 10); }
 };
 
 std::string command_line(const ReportArgs& args) {
@@ -44,7 +51,7 @@ bool write_report(const ReportArgs& args, bool reload, std::vector<std::string>&
     core::log_warning(note);
   }
   page::PageOptions options{args.title, command_line(args), 0};
-  if (reload) options.reload_seconds = args.every;
+  if (reload) options.reload_seconds = args.seconds();
   core::write_output(args.output, page::make_page(inputs, options));
   return inputs.unfinished();
 }
@@ -66,7 +73,23 @@ void wait_for_a_run(const ReportArgs& args) {
   }
 }
 
+int print_trace(const ReportArgs& args) {
+  if (args.paths.size() > 1) throw UsageError("report: --trace shows one run");
+  const std::string& run = args.paths.front();
+  const std::string picture =
+      args.plot.empty() ? "" : report::svg(page::trace_map(run, args.value));
+  core::print_result(args.json ? page::trace_info_json(run) : page::trace_info_text(run),
+                     args.json);
+  if (!args.plot.empty()) core::write_output(args.plot, picture);
+  return 0;
+}
+
 int run_report(const ReportArgs& args) {
+  if (args.every && !args.follow && !args.watch) {
+    throw UsageError("report: --every needs --follow or --watch");
+  }
+  if (args.watch) return watch_runs(args.paths, args.once, args.seconds());
+  if (args.trace) return print_trace(args);
   std::vector<std::string> told;
   if (!args.follow) {
     write_report(args, false, told);
@@ -80,7 +103,7 @@ int run_report(const ReportArgs& args) {
   for (int finished = 0; finished < 2;) {
     finished = write_report(args, true, told) ? 0 : finished + 1;
     if (finished < 2)
-      wait_or_stop(args.every, "report: stopped; " + args.output + " is complete up to now");
+      wait_or_stop(args.seconds(), "report: stopped; " + args.output + " is complete up to now");
   }
   write_report(args, false, told);
   core::log_info("written: " + args.output + "; all runs are finished");
@@ -99,22 +122,45 @@ void add_report(CLI::App& app, Action& action) {
                    "--json'")
       ->required()
       ->type_name("DIR...");
-  command->add_option("-o,--output", args->output, "File to write")
-      ->type_name("FILE")
-      ->capture_default_str();
-  command->add_option("--title", args->title, "Heading of the page")
-      ->type_name("TEXT")
-      ->capture_default_str();
+  auto* output = command->add_option("-o,--output", args->output, "File to write")
+                     ->type_name("FILE")
+                     ->capture_default_str();
+  auto* title = command->add_option("--title", args->title, "Heading of the page")
+                    ->type_name("TEXT")
+                    ->capture_default_str();
   auto* follow =
       command->add_flag("--follow", args->follow,
                         "Write the page again while runs go on; the open page loads itself again");
-  add_number(*command, "--every", args->every, "With --follow: seconds between two looks", 1, 86400)
-      ->needs(follow)
-      ->capture_default_str();
+  auto* watch = command->add_flag(
+      "--watch", args->watch,
+      "Instead, in the terminal: the runs that are not finished, with epoch, score and time left");
+  command->add_flag("--once", args->once, "--watch: print the table once; so does a pipe or a file")
+      ->needs(watch);
+  add_number(*command, "--every", args->every,
+             "--follow, --watch: seconds between two looks (default: 10, 2)", 1, 86400);
+  auto* trace = command->add_flag(
+      "--trace", args->trace,
+      "Instead, in the terminal: zeros and mantissa widths of a run's operands by layer and epoch");
+  command->add_flag("--json", args->json, "--trace: JSON")->needs(trace);
+  command->add_option("--plot", args->plot, "--trace: write a picture (SVG), layers by epochs")
+      ->needs(trace);
+  command
+      ->add_option("--value", args->value,
+                   "--plot: zeros of x, dy or w (all three: zeros), or mantissa bits-w, bits-a, "
+                   "bits-g (all three: bits)")
+      ->capture_default_str()
+      ->needs(trace);
+  for (CLI::Option* other : {output, title, follow}) {
+    watch->excludes(other);
+    trace->excludes(other);
+  }
+  watch->excludes(trace);
   command->footer(
       "The file needs no server and no network. What cannot be read is left out and named in it.\n"
       "Charts of layers need 'simulate --per-layer --json', of pipelines 'pipeline --gantt "
-      "--json'.");
+      "--json'.\n"
+      "--watch: the time left is that of the training alone, without evaluations. 'last record' "
+      "tells a\nrun that stands still from one that goes on: a killed run is not finished either.");
   command->callback([args, &action] { action = [args] { return run_report(*args); }; });
 }
 

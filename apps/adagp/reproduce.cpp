@@ -1,4 +1,4 @@
-// adagp reproduce: published tables beside ours.
+// adagp reproduce: published tables beside ours, or a finished run made again.
 
 #include "adagp/lab/experiment/reproduce.h"
 
@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "adagp/base/core/error.h"
+#include "adagp/base/core/files.h"
 #include "adagp/base/core/interrupt.h"
 #include "adagp/base/core/log.h"
 #include "adagp/base/core/output.h"
@@ -48,7 +49,8 @@ const Target& find_target(const std::string& name) {
     if (name == target.name) return target;
     names.emplace_back(target.name);
   }
-  throw UsageError("reproduce: unknown target '" + name + "'" + core::suggestion(name, names));
+  throw UsageError("reproduce: unknown target '" + name + "'" + core::suggestion(name, names) +
+                   ", and no folder of a run");
 }
 
 // The recipe of the source, then what the user changed of it.
@@ -91,6 +93,17 @@ void refuse_all_keys(const TrainFlags& flags) {
                    ": reproduce review trains nothing; give it to the targets whose runs it reads");
 }
 
+// A run is made again as it was.
+void refuse_flags_of_targets(const CLI::App& command) {
+  for (const CLI::Option* option : command.get_options()) {
+    const std::string name = option->get_name();
+    if (option->count() > 0 && name != "target" && name != "--output" && name != "--json") {
+      throw UsageError("reproduce: " + name +
+                       ": a run is made again as it was; it takes --output and --json alone");
+    }
+  }
+}
+
 int run_reproduce(ReproduceArguments& arguments) {
   core::catch_signals();
   const Target& target = find_target(arguments.target);
@@ -118,11 +131,13 @@ int run_reproduce(ReproduceArguments& arguments) {
 
 void add_reproduce(CLI::App& app, Action& action) {
   auto arguments = std::make_shared<ReproduceArguments>();
-  auto* command =
-      app.add_subcommand("reproduce", "Train what was published, and print both side by side");
+  auto* command = app.add_subcommand(
+      "reproduce", "Train what was published, or a finished run again, and compare");
   command
-      ->add_option("target", arguments->target,
-                   "What to reproduce: paper-table1, paper-figures, term-project or review")
+      ->add_option(
+          "target", arguments->target,
+          "paper-table1, paper-figures, term-project, review, or the folder of a finished run, "
+          "which is made again and compared")
       ->required()
       ->type_name("");
   arguments->flags.declare(*command, false);
@@ -137,10 +152,25 @@ void add_reproduce(CLI::App& app, Action& action) {
       "Example, ten minutes at a time until it says that no run is left:\n"
       "  adagp reproduce paper-table1 --data-dir DIR --networks vgg13,resnet50 --epochs 30 "
       "--precision bf16 --budget 580\n"
-      "docs/questions.md lists what each target answers.");
+      "docs/questions.md lists what each target answers.\n"
+      "A run is made again in RUN-rerun or the folder of -o. A warning says where version, machine "
+      "or\ndata are not as they were. Exit code 1: a run on a CPU gave other weights although "
+      "nothing that was\nrecorded differs.");
   command->callback([arguments, command, &action] {
     arguments->seeds_given = command->count("--seeds") > 0;
     arguments->output_given = command->count("--output") > 0;
+    std::error_code ignored;
+    const bool known =
+        std::any_of(std::begin(kTargets), std::end(kTargets),
+                    [&](const Target& one) { return arguments->target == one.name; });
+    if (!known && core::fs::is_directory(arguments->target, ignored)) {
+      action = [arguments, command] {
+        refuse_flags_of_targets(*command);
+        const std::string output = arguments->output_given ? arguments->list.output : "";
+        return run_rerun(arguments->target, output, arguments->list.json);
+      };
+      return;
+    }
     action = [arguments] { return run_reproduce(*arguments); };
   });
 }

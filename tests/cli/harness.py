@@ -3,6 +3,7 @@
 import atexit
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -47,6 +48,15 @@ def adagp(*args, code=0, env=None, **options):
         f"{' '.join(map(str, args))}\nexit code {done.returncode}, expected {code}\n"
         f"stdout: {done.stdout}\nstderr: {done.stderr}")
     return done
+
+
+def commands(*path, program=BIN):
+    """group -> names of its commands, as `--help` shows them: the first words of the lines below a heading."""
+    text = subprocess.run([program, *path, "--help"], env=environment(), text=True, capture_output=True,
+                          check=True, timeout=PATIENCE).stdout
+    groups = re.findall(r"^(\w+):\n((?:  .*\n|\n(?=  ))+)", text, re.MULTILINE)
+    return {group: re.findall(r"^  ([a-z]+)\b", lines, re.MULTILINE) for group, lines in groups
+            if group.lower() not in ("options", "positionals")}
 
 
 def onto_a_full_disk(*args):

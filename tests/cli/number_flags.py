@@ -4,6 +4,7 @@ import re
 import subprocess
 from concurrent.futures import ThreadPoolExecutor
 
+import harness
 from harness import BIN, PATIENCE, environment
 
 NO_NUMBERS = ["nan", "inf", "-inf", "1e400", "99999999999999999999"]
@@ -14,18 +15,10 @@ def run(*args, **options):
                           timeout=PATIENCE, **options)
 
 
-def section(text, title):
-    """The lines of a help text below a title, up to an empty line."""
-    found = re.search(rf"^{title}:\n((?:.+\n)*)", text, re.MULTILINE)
-    return found.group(1).splitlines() if found else []
-
-
 def commands(*path):
     """All commands below `path` with their help texts."""
-    text = run(*path, "--help").stdout
-    names = [line.split()[0] for line in section(text, "Subcommands")]
-    yield path, text
-    for name in names:
+    yield path, run(*path, "--help").stdout
+    for name in sum(harness.commands(*path).values(), []):
         yield from commands(*path, name)
 
 

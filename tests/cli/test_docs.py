@@ -75,13 +75,25 @@ def test_a_results_page_has_the_command_that_makes_it(page):
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
 
 
+def code_of(page):
+    return "\n".join(block or inline for block, inline in
+                     re.findall(r"^```.*?\n(.*?)^```|`([^`]+)`", page.read_text(), re.M | re.S))
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_the_commands_of_a_page_exist(page):
+    known = re.findall(r'{"[A-Z]\w+", "(\w+)", ', (ROOT / "apps/adagp/main.cpp").read_text())
+    assert "train" in known
+    for command in re.findall(r"(?:^|[&|] )(?:build/bin/)?adagp +([a-z]+)\b(?![.:=])", code_of(page), re.M):
+        assert command in known, f"adagp {command}"
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_the_make_targets_and_scripts_of_a_page_exist(page):
     makefile = (ROOT / "Makefile").read_text()
     targets = set(re.findall(r"^([a-z-]+):", makefile, re.M))
     choices = set(re.findall(r"^define ((?:test|bench)-[a-z]+)$", makefile, re.M))
-    code = "\n".join(block or inline for block, inline in
-                     re.findall(r"^```.*?\n(.*?)^```|`([^`]+)`", page.read_text(), re.M | re.S))
+    code = code_of(page)
     for target, what in re.findall(r"(?:^|[;&|] )make ([a-z][a-z-]*)(?: WHAT=([a-z]+))?", code, re.M):
         assert target in targets, f"make {target}"
         assert not what or f"{target}-{what}" in choices, f"make {target} WHAT={what}"

@@ -1,4 +1,4 @@
-"""adagp energy: a saving over buffer sizes and DRAM energies; the second array's columns."""
+"""adagp paper --energy: a saving over buffer sizes and DRAM energies; the second array's columns."""
 
 import csv
 import io
@@ -15,7 +15,7 @@ RUN = ["--model", "vgg13", "--input", "cifar"]
 
 
 def energy_csv(*args):
-    return list(csv.DictReader(io.StringIO(adagp("energy", *args, "--csv").stdout)))
+    return list(csv.DictReader(io.StringIO(adagp("paper", "--energy", *args, "--csv").stdout)))
 
 
 @pytest.mark.parametrize("size,read,write", SIZES)
@@ -29,17 +29,29 @@ def test_a_point_is_the_simulation_of_that_machine(size, read, write, value, col
     assert float(row["saved"]) == pytest.approx(1 - one["designs"]["max"][column], abs=1e-9)
 
 
+def test_flags_of_paper_count_here_too():
+    """A list of batch sizes gives the mean; products alone, unless the vector passes are asked for."""
+    args = [*RUN, "--buffer", 8192, "--dram", 16, "--array", "8x8", "--epochs", 30]
+    saved = lambda *more: float(energy_csv(*args, *more)[0]["saved"])
+    alone = [saved("--batch", batch) for batch in (16, 64)]
+    assert saved("--batch", "16,64") == pytest.approx(sum(alone) / 2) and alone[0] != alone[1]
+    one = run_json(*RUN, "--designs", "max", "--set", "buffer.bytes=8192", "--set", "energy.buffer_read_pj=1.534",
+                   "--set", "energy.buffer_write_pj=1.97", "--set", "energy.buffer_leakage_mw=0.000256785",
+                   "--set", "energy.dram_pj_per_bit=16", "--array", "8x8", "--epochs", 30)
+    assert saved("--vector-passes") == pytest.approx(1 - one["designs"]["max"]["memory_energy_ratio"], abs=1e-9)
+
+
 def test_the_bound_is_the_saving_without_a_predictor():
     for row in energy_csv(*RUN, "--buffer", "4096,65536", "--dram", "4,64"):
         ratio = float(row["backward_over_forward"])
-        share = json.loads(adagp("energy", *RUN, "--buffer", 4096, "--dram", 4, "--json").stdout)["gp_share"]
+        share = json.loads(adagp("paper", "--energy", *RUN, "--buffer", 4096, "--dram", 4, "--json").stdout)["gp_share"]
         assert float(row["bound"]) == pytest.approx(share * ratio / (1 + ratio))
         assert float(row["saved"]) < float(row["bound"])
 
 
 def test_the_text_says_where_the_claim_holds():
     args = ["--model", "vgg13_bn,resnet50", "--buffer", "2048..131072*4", "--dram", "8,64"]
-    result = json.loads(adagp("energy", *args, "--json").stdout)
+    result = json.loads(adagp("paper", "--energy", *args, "--json").stdout)
     by_point = {(p["buffer_bytes"], p["dram_pj_per_bit"]): p["saved"] for p in result["points"]}
     assert len(by_point) == 4 * 2
     for place in result["holds_up_to"]:
@@ -47,24 +59,24 @@ def test_the_text_says_where_the_claim_holds():
                  if dram == place["dram_pj_per_bit"] and saved >= 0.34]
         assert place["buffer_bytes"] == (max(sizes) if sizes else None)
     # The mean of both runs, each of which is a run of its own.
-    alone = [json.loads(adagp("energy", "--model", m, *args[2:], "--json").stdout)["points"]
+    alone = [json.loads(adagp("paper", "--energy", "--model", m, *args[2:], "--json").stdout)["points"]
              for m in ("vgg13_bn", "resnet50")]
     for both, a, b in zip(result["points"], *alone):
         assert both["saved"] == pytest.approx((a["saved"] + b["saved"]) / 2)
     for run, points in zip(result["single_runs"], alone):
         assert run["most_saved"] == pytest.approx(max(p["saved"] for p in points))
-    text = adagp("energy", *args).stdout
+    text = adagp("paper", "--energy", *args).stdout
     assert "vgg13_bn up to" in text and "f r / (1 + r)" in text
 
 
 def test_a_claim_above_the_share_of_gp_batches_is_impossible():
-    text = adagp("energy", *RUN, "--buffer", 8192, "--dram", 8, "--target", 60).stdout
+    text = adagp("paper", "--energy", *RUN, "--buffer", 8192, "--dram", 8, "--target", 60).stdout
     assert "No machine saves 60.0 %" in text
 
 
 def test_the_picture_has_a_line_for_each_dram_energy_and_the_claim(tmp_path):
     path = tmp_path / "e.svg"
-    adagp("energy", *RUN, "--buffer", "8192..131072*2", "--dram", "4,8,16", "--plot", path)
+    adagp("paper", "--energy", *RUN, "--buffer", "8192..131072*2", "--dram", "4,8,16", "--plot", path)
     root = ElementTree.parse(path).getroot()
     text = "".join(root.itertext())
     for name in ("DRAM 4 pJ/bit", "DRAM 16 pJ/bit", "claimed: 34.0 %"):
@@ -84,9 +96,10 @@ def test_the_picture_has_a_line_for_each_dram_energy_and_the_claim(tmp_path):
     (["--model", "vgg31"], ["vgg31", "did you mean"]),
     (["--dram", "1..40", "--plot", "x.svg"], ["--plot", "40 lines"]),
     (["--buffer", "512..2097152", "--dram", 8], ["2096641 values"]),
+    (["--csv", "--json"], ["--csv", "--json"]),
 ])
 def test_bad_input_is_a_usage_error(args, words):
-    done = adagp("energy", *args, code=2)
+    done = adagp("paper", "--energy", *args, code=2)
     for word in words:
         assert word in done.stderr
     assert done.stdout == ""

@@ -1,4 +1,4 @@
-"""adagp simulate --machine, adagp trace and adagp paper --systems, with traces written here."""
+"""adagp simulate --machine, adagp report --trace and adagp paper --systems, with traces written here."""
 
 import csv
 import json
@@ -8,6 +8,7 @@ import struct
 import pytest
 from harness import ROOT, adagp
 from simulator import TABLE_HEADER, run_json, simulate
+from test_report import write_run
 
 
 def pack(bits):
@@ -149,17 +150,36 @@ def test_operands_that_leave_no_product(tmp_path):
 
 def test_trace_info(tmp_path):
     run = Net(tmp_path).write()
-    info = json.loads(adagp("trace", "info", run, "--json").stdout)
+    info = json.loads(adagp("report", "--trace", run, "--json").stdout)
     assert info["network"] == "tiny"
     assert info["epochs"][0]["layers"][0]["density"] == pytest.approx({"x": 0.4, "dy": 0.9, "w": 0.95})
-    text = adagp("trace", "info", run).stdout
+    text = adagp("report", "--trace", run).stdout
     assert "conv" in text and "40.0" in text
-    assert "trace.every" in adagp("trace", "info", tmp_path, code=3).stderr
-    adagp("trace", "info", run, "--plot", tmp_path / "zeros.svg", "--value", "dy")
+    assert "trace.every" in adagp("report", "--trace", tmp_path, code=3).stderr
+    adagp("report", "--trace", run, "--plot", tmp_path / "zeros.svg", "--value", "dy")
     assert "share of zeros of dY" in (tmp_path / "zeros.svg").read_text()
-    assert "--value" in adagp("trace", "info", run, "--plot", tmp_path / "z.svg", "--value", "y", code=2).stderr
-    done = adagp("trace", "info", run, "--plot", tmp_path / "z.svg", "--value", "bits", code=3)
+    assert "--value" in adagp("report", "--trace", run, "--plot", tmp_path / "z.svg", "--value", "y", code=2).stderr
+    done = adagp("report", "--trace", run, "--plot", tmp_path / "z.svg", "--value", "bits", code=3)
     assert "no mantissa widths" in done.stderr
+    assert "one run" in adagp("report", "--trace", run, run, code=2).stderr
+    assert "--trace" in adagp("report", run, "--json", code=2).stderr
+
+
+def test_the_page_of_a_run_shows_its_traces(tmp_path):
+    net = Net(tmp_path)
+    write_run(net.run)
+    adagp("report", net.run, "-o", tmp_path / "none.html")
+    assert "Zeros of the operands" not in (tmp_path / "none.html").read_text()
+    for epoch in (1, 3):
+        net.write(epoch)
+    adagp("report", net.run, "-o", tmp_path / "r.html")
+    page = (tmp_path / "r.html").read_text()
+    assert "Zeros of the operands, run" in page and "Operands in epoch 3" in page and "dY of conv" in page
+    figure = page[page.index('id="runs-1-traces-1-zeros"'):]
+    assert "40.0" in figure[:figure.index("</figure>")] and "Mantissa bits" not in page
+    (net.run / "trace/e003.safetensors").write_bytes(b"no trace")
+    adagp("report", net.run, "-o", tmp_path / "r.html")
+    assert "e003.safetensors" in (tmp_path / "r.html").read_text()
 
 
 def test_a_layer_that_trained_in_fp32(tmp_path):
@@ -167,7 +187,7 @@ def test_a_layer_that_trained_in_fp32(tmp_path):
     net.tensors["conv/mantissa"] = ("U8", [3], bytes(3))
     run = net.write()
     assert net.on_tensordash()["machine_speedup"] > 1
-    assert "fp32" in adagp("trace", "info", run).stdout
+    assert "fp32" in adagp("report", "--trace", run).stdout
     flags = ("--machine", "fast", "--trace", run, "--examples", "100")
     error = simulate(*flags, code=3).stderr
     assert "'conv' was in fp32" in error and "2 to 8 bits" in error

@@ -7,7 +7,7 @@ from number_flags import NO_NUMBERS, assert_refused, commands, hidden_types, num
 
 # What a command needs besides, where lists of numbers are read after all flags.
 NEEDS = {("simulate",): ["--model", "resnet18"], ("rtl", "program"): ["--model", "vgg13", "-o", "x"],
-         ("rtl", "layers"): ["--model", "vgg13"]}
+         ("rtl", "layers"): ["--model", "vgg13"], ("paper",): ["--energy"]}
 
 
 def test_every_number_of_every_flag_is_checked(tmp_path):
@@ -28,8 +28,8 @@ def test_every_number_of_every_flag_is_checked(tmp_path):
     (["rtl", "run", "x", "--stalls", "1"], ["--stalls", "0 to 0.99"]),
     (["simulate", "--model", "resnet18", "--threads", "1000000"],
      ["--threads = 1000000", "16 for each of its", "hardware threads"]),
-    (["energy", "--threads", "4294967297"], ["--threads", "4294967297"]),
-    (["energy", "--model", ""], ["--model ''", "names no network", "paper"]),
+    (["paper", "--energy", "--threads", "4294967297"], ["--threads", "4294967297"]),
+    (["paper", "--energy", "--model", ""], ["--model ''", "names no network", "paper"]),
 ])
 def test_out_of_range(args, words, tmp_path):
     done = adagp(*args, code=2, cwd=tmp_path)

@@ -73,7 +73,7 @@ def test_a_foreign_run_cannot_ask_for_all_threads(tmp_path):
     made = json.loads((run / "environment.json").read_text())
     made["threads"] = MANY
     (run / "environment.json").write_text(json.dumps(made))
-    err = adagp("rerun", run, code=2).stderr
+    err = adagp("reproduce", run, code=2).stderr
     assert str(MANY) in err and "hardware threads" in err
     assert not os.path.exists(f"{run}-rerun")
 
@@ -86,5 +86,5 @@ def test_a_run_on_a_cpu_that_differs_is_not_blamed_on_a_gpu(tmp_path):
           "-o", tmp_path / "other")
     (tmp_path / "other/weights.safetensors").replace(run / "weights.safetensors")
     (run / "environment.json").unlink()
-    out = adagp("rerun", run).stdout
+    out = adagp("reproduce", run).stdout
     assert "not equal" in out and "is not recorded" in out and "GPU" not in out

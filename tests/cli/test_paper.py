@@ -71,6 +71,13 @@ def test_one_array_and_a_sensible_number_of_epochs():
     assert "one array" in adagp("paper", "--array", "12x15,8x8", code=2).stderr
     assert "one array" in adagp("paper", "--array", "8..9x8", code=2).stderr
     assert "1 to 1000000" in adagp("paper", "--epochs", 2**63 - 1, code=2).stderr
+    assert "one batch size" in adagp("paper", "--batch", "64,128", code=2).stderr
+
+
+def test_flags_of_one_part_are_refused_in_the_others():
+    for args, word in ((["--buffer", 4096], "--energy"), (["--energy", "--systems"], "--systems"),
+                       (["--energy", "--networks"], "--networks"), (["--input", "cifar"], "--energy")):
+        assert word in adagp("paper", *args, code=2).stderr
 
 
 def test_a_run_without_gp_says_so():

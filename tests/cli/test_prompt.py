@@ -7,6 +7,7 @@ import subprocess
 import tomllib
 
 import pytest
+import harness
 from harness import BIN, ROOT, adagp
 
 RECIPES = sorted((ROOT / "configs/recipes").rglob("*.toml"))
@@ -25,9 +26,7 @@ def complete(*words):
 
 
 def commands():
-    text = adagp("--help").stdout
-    # CLI11 2.2 and 2.4 spell the heading differently.
-    return re.findall(r"^  ([a-z]+) ", re.split(r"Subcommands:|SUBCOMMANDS:", text)[1], re.MULTILINE)
+    return sum(harness.commands().values(), [])
 
 
 def flags(command):
@@ -35,6 +34,21 @@ def flags(command):
     columns = [line.split()[0].split("=")[0] for line in adagp(command, "--help").stdout.splitlines()
                if line.startswith("  -")]
     return {name for column in columns for name in column.split(",") if name.startswith("--")}
+
+
+def test_help_shows_at_most_18_commands_in_groups():
+    assert list(harness.commands()) in (["Train", "Look", "Simulate", "Reproduce", "Tools"],
+                                        ["Look", "Simulate", "Reproduce", "Tools"])  # without LibTorch
+    assert len(set(commands())) == len(commands()) <= 18
+
+
+@pytest.mark.parametrize("old,now", [
+    (["energy", "--model", "vgg13"], "adagp paper --energy"), (["man", "train"], "adagp completion man"),
+    (["rerun", "runs/a"], "adagp reproduce RUN"), (["trace", "info", "runs/a"], "adagp report --trace RUN"),
+    (["watch", "runs"], "adagp report --watch DIR")])
+def test_an_old_name_says_the_new_one_in_one_line(old, now):
+    done = adagp(*old, code=2)
+    assert done.stderr.count("\n") == 1 and f"'{old[0]}' is now '{now}'" in done.stderr
 
 
 def test_bash_completes_every_command_and_flag():
@@ -65,7 +79,7 @@ def test_bash_completes_lists_equal_signs_and_keys():
     assert {"models", "keys", "schema", "accelerator-schema"} <= set(kinds)
     for kind in kinds:
         assert adagp("list", kind).stdout
-    assert complete("completion", "") == ["bash", "zsh", "fish"]
+    assert complete("completion", "") == ["bash", "zsh", "fish", "man"]
     assert complete("simulate", "--table", "") == []  # bash offers files then
 
 
@@ -85,8 +99,9 @@ def test_scripts_are_written_for_each_shell(tmp_path, shell, check):
 
 @pytest.mark.parametrize("args,words", [(["completion", "tcsh"], ["'tcsh'", "bash"]),
                                         (["completion"], ["shell"]),
-                                        (["man", "simulat"], ["did you mean 'simulate'"]),
-                                        (["man", "simulate", "-o", "x"], ["--output"])])
+                                        (["completion", "man", "simulat"], ["did you mean 'simulate'"]),
+                                        (["completion", "man", "simulate", "-o", "x"], ["--output"]),
+                                        (["completion", "bash", "simulate"], ["completion man"])])
 def test_bad_words_are_usage_errors(args, words):
     done = adagp(*args, code=2)
     for word in words:
@@ -94,12 +109,12 @@ def test_bad_words_are_usage_errors(args, words):
 
 
 def test_manual_pages_name_every_flag(tmp_path):
-    adagp("man", "-o", tmp_path)
+    adagp("completion", "man", "-o", tmp_path)
     pages = {path.name: path.read_text() for path in tmp_path.iterdir()}
     assert {"adagp.1", "adagp-rtl-program.1"} | {f"adagp-{c}.1" for c in commands()} <= set(pages)
     for command in commands():
         page = pages[f"adagp-{command}.1"]
-        assert page == adagp("man", command).stdout
+        assert page == adagp("completion", "man", command).stdout
         for flag in flags(command):
             assert "\\fB" + flag.replace("-", "\\-") + "\\fR" in page, (command, flag)
     if shutil.which("groff"):

@@ -117,7 +117,7 @@ def test_what_is_left_out_is_said(tmp_path):
 
 def test_a_run_of_an_earlier_version_is_shown(tmp_path):
     """With a key, a value of a key, and a file that are no more."""
-    run = write_run(tmp_path / "run", "skip")
+    run = write_run(tmp_path / "skip", "skip")
     config = run / "config.toml"
     config.write_text('depthwise_kernels = false\ncpu.convolution = "measured"\n' + config.read_text())
     (run / "convolutions.json").write_text('{"format": 1, "shapes": []}')

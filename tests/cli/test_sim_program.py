@@ -2,12 +2,11 @@
 same."""
 
 import os
-import re
 import subprocess
 
 import pytest
 
-from harness import BIN, PATIENCE, adagp, environment
+from harness import PATIENCE, adagp, commands, environment
 from simulator import write_table
 
 SIM = os.environ.get("ADAGP_SIM_BIN")
@@ -36,16 +35,8 @@ def test_errors_are_the_same(tmp_path):
     assert_same("layers", "--pt2", tmp_path / "none.pt2", code=3)
 
 
-def commands(program):
-    """Those of `--help`: the words at the beginning of the lines below SUBCOMMANDS."""
-    text = subprocess.run([program, "--help"], env=environment(), text=True, capture_output=True, check=True,
-                          timeout=PATIENCE).stdout
-    below = re.split(r"(?im)^subcommands:\n", text)[1]
-    return set(re.findall(r"(?m)^  ([a-z]+) ", below))
-
-
 def test_commands_of_the_whole_program_are_named():
-    missing = commands(BIN) - commands(SIM)
+    missing = {*sum(commands().values(), [])} - {*sum(commands(program=SIM).values(), [])}
     assert {"train", "compare", "bench"} <= missing
     for command in missing:
         done = subprocess.run([SIM, command], env=environment(), text=True, capture_output=True, timeout=PATIENCE)

@@ -126,7 +126,6 @@ def test_help_and_version_are_not_errors():
     (["list"], ("models", "methods", "accelerators")),
     (["reproduce"], ("paper-table1", "term-project", "review")),
     (["data"], ("info",)),
-    (["trace"], ("info",)),
 ])
 def test_a_missing_argument_comes_with_its_choices(args, choices):
     done = adagp(*args, code=2)

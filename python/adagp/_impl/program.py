@@ -13,11 +13,10 @@ _ENGINE = {
     "train": "adagp.compare(..., methods=[METHOD]), or adagp.Plan and adagp.wrap in your own loop",
     "compare": "adagp.compare",
     "sweep": "adagp.compare(..., settings=...)",
-    "rerun": "adagp.compare(..., overwrite=True)",
     "eval": "adagp.Run(FOLDER).load(model)",
     "export": "adagp.Run(FOLDER).weights()",
     "bench": "adagp.compare(..., dry_run=True)",
-    "reproduce": "",
+    "reproduce": "adagp.compare(..., overwrite=True) to make a run again",
     "data": "",
 }
 

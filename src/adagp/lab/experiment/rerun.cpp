@@ -61,7 +61,7 @@ void refuse_same_folder(const core::fs::path& folder, const core::fs::path& outp
   for (const char* name : {"", "weights.safetensors"}) {
     std::error_code not_there;
     if (!core::fs::equivalent(folder / name, output / name, not_there)) continue;
-    throw UsageError(core::cat("rerun: -o ", output.string(), " is the run itself (",
+    throw UsageError(core::cat("reproduce: -o ", output.string(), " is the run itself (",
                                folder.string(), "); choose another folder"));
   }
 }
@@ -122,7 +122,7 @@ Rerun rerun(const core::fs::path& folder, const core::fs::path& output) {
   const ordered_json now = run::environment(device, task::fingerprint(*task, resolved));
   out.environment = run::environment_differences(before, now);
   for (const std::string& difference : out.environment) {
-    core::log_warning(core::cat("rerun: ", difference, "; the result may differ"));
+    core::log_warning(core::cat("reproduce: ", difference, "; the result may differ"));
   }
   out.exact = device.is_cpu() && out.environment.empty() && !before.empty();
   out.after = train::train(config, task, output);

@@ -1,6 +1,6 @@
 #pragma once
-// What `adagp energy` runs: how much energy a design saves, over buffer sizes and the energy of a
-// DRAM access.
+// What `adagp paper --energy` runs: how much energy a design saves, over buffer sizes and the
+// energy of a DRAM access.
 
 #include <functional>
 #include <string>

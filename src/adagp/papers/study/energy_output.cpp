@@ -1,4 +1,4 @@
-// Results of `adagp energy` as text, CSV, JSON and a picture.
+// Results of `adagp paper --energy` as text, CSV, JSON and a picture.
 
 #include <algorithm>
 #include <cmath>

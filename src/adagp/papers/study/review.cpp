@@ -147,7 +147,7 @@ const std::vector<Question>& trained_questions() {
        "runs/reproduce/scaling.json",
        "scaling.json", scaling_in},
       {"C3, energy", "Where do 34 % less energy of memory accesses hold?",
-       "adagp energy --json > runs/reproduce/energy.json", "energy.json", energy_in},
+       "adagp paper --energy --json > runs/reproduce/energy.json", "energy.json", energy_in},
       {"L3", "Which thresholds should an adaptive schedule have?",
        "adagp compare --budget RECIPE --methods \"bp@8/15/30,auto\" --budget-epochs 30 --seeds 3 "
        "-o runs/reproduce/auto",

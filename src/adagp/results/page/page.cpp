@@ -57,6 +57,7 @@ void add_group(Page& page, const Group& group, const std::string& id) {
   add_seconds(page, group, id);
   add_predictor(page, group, id);
   add_decisions(page, group, id);
+  add_traces(page, group, id);
   add_settings(page, group, id);
   add_commands(page, group, id);
 }

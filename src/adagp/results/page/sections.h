@@ -24,6 +24,7 @@ void add_curves(Page& page, const Group& group, const std::string& id);     // l
 void add_seconds(Page& page, const Group& group, const std::string& id);    // where they went
 void add_predictor(Page& page, const Group& group, const std::string& id);  // quality by layer
 void add_decisions(Page& page, const Group& group, const std::string& id);  // of method auto
+void add_traces(Page& page, const Group& group, const std::string& id);     // zeros by layer
 void add_settings(Page& page, const Group& group, const std::string& id);   // what differs
 void add_commands(Page& page, const Group& group, const std::string& id);   // environment, commands
 void add_simulation(Page& page, const Results& results, const std::string& id);

@@ -38,6 +38,7 @@ struct Key {
 };
 
 std::vector<Key> boxes_of(const std::vector<std::string>& names);
+std::vector<Key> legend_of(const HeatMap& chart);
 
 // A page has title and legend around its drawings: they are left out there.
 Frame make_frame(const std::string& title, const std::string& x_title, const std::string& y_title,

@@ -28,6 +28,14 @@ int heat_colour(double value, double limit) {
   return kMiddle + static_cast<int>(share < 0 ? -steps : steps);
 }
 
+std::vector<Key> legend_of(const HeatMap& chart) {
+  std::vector<Key> legend;
+  for (const auto& [value, name] : chart.keys) {
+    legend.push_back({name, core::cat("h", heat_colour(value, chart.limit))});
+  }
+  return legend;
+}
+
 std::string svg(const HeatMap& chart, Use use) {
   if (chart.rows.empty() || chart.columns.empty() || !(chart.limit > 0)) {
     throw Error("chart: '" + chart.title + "' has no data");
@@ -35,12 +43,8 @@ std::string svg(const HeatMap& chart, Use use) {
   const double cell = std::clamp(620 / static_cast<double>(chart.columns.size()), 2.0, 40.0);
   const double row = chart.rows.size() > 30 ? 14 : 18;
   const double width = cell * static_cast<double>(chart.columns.size());
-  std::vector<Key> legend;
-  for (const auto& [value, name] : chart.keys) {
-    legend.push_back({name, core::cat("h", heat_colour(value, chart.limit))});
-  }
   Frame frame = make_frame(
-      chart.title, chart.x_title, "", legend,
+      chart.title, chart.x_title, "", legend_of(chart),
       {width, row * static_cast<double>(chart.rows.size()), widest_of(chart.rows) + 18, 50}, use);
   std::map<int, std::vector<std::array<double, 4>>> cells;
   for (size_t r = 0; r < chart.rows.size(); ++r) {

@@ -1,15 +1,13 @@
-#include "adagp/papers/study/trace_info.h"
+#include "adagp/results/page/trace_info.h"
 
 #include <cmath>
 
 #include <nlohmann/json.hpp>
 
 #include "adagp/base/core/text.h"
-#include "adagp/papers/study/output.h"
-#include "adagp/papers/study/run_traces.h"
-#include "adagp/results/report/table.h"
+#include "adagp/results/page/run_traces.h"
 
-namespace adagp::study {
+namespace adagp::page {
 namespace {
 
 using arrays::LayerTrace;
@@ -41,7 +39,7 @@ ordered_json layer_info(const LayerTrace& layer) {
 
 }  // namespace
 
-std::string trace_info_text(const std::string& run) {
+report::Table trace_table(const std::vector<Trace>& traces) {
   using report::Align;
   report::Table table({{"epoch"},
                        {"layer", Align::kLeft},
@@ -49,10 +47,7 @@ std::string trace_info_text(const std::string& run) {
                        {"dY not zero (%)"},
                        {"W not zero (%)"},
                        {"bits W/A/G"}});
-  std::string heading;
-  for (const Trace& trace : run_traces(run)) {
-    heading = core::cat(trace.network, ", ", trace.input, ", batch ", trace.batch, ", ",
-                        trace.examples, " examples with bits\n");
+  for (const Trace& trace : traces) {
     for (const LayerTrace& layer : trace.layers) {
       const auto percent = [&](size_t i) { return core::fixed(100 * layer.density[i], 1); };
       std::vector<std::string> widths;
@@ -63,7 +58,14 @@ std::string trace_info_text(const std::string& run) {
                      core::join(widths, "/")});
     }
   }
-  return heading + table.console();
+  return table;
+}
+
+std::string trace_info_text(const std::string& run) {
+  const std::vector<Trace> traces = run_traces(run);
+  const Trace& last = traces.back();
+  return core::cat(last.network, ", ", last.input, ", batch ", last.batch, ", ", last.examples,
+                   " examples with bits\n", trace_table(traces).console());
 }
 
 std::string trace_info_json(const std::string& run) {
@@ -78,7 +80,7 @@ std::string trace_info_json(const std::string& run) {
     for (const LayerTrace& layer : trace.layers) epoch["layers"].push_back(layer_info(layer));
     out["epochs"].push_back(std::move(epoch));
   }
-  return dump(out, 2) + "\n";
+  return out.dump(2, ' ', false, ordered_json::error_handler_t::replace) + "\n";
 }
 
-}  // namespace adagp::study
+}  // namespace adagp::page

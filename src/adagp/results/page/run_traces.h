@@ -6,9 +6,9 @@
 
 #include "adagp/sim/arrays/trace.h"
 
-namespace adagp::study {
+namespace adagp::page {
 
 // By epoch, at least one. Throws DataError as arrays::trace_files and arrays::read_trace.
 std::vector<arrays::Trace> run_traces(const std::string& run);
 
-}  // namespace adagp::study
+}  // namespace adagp::page

@@ -1,4 +1,4 @@
-#include "adagp/papers/study/run_traces.h"
+#include "adagp/results/page/run_traces.h"
 
 #include <algorithm>
 #include <map>
@@ -7,7 +7,7 @@
 #include "adagp/base/core/special_files.h"
 #include "adagp/sim/layers/table.h"
 
-namespace adagp::study {
+namespace adagp::page {
 namespace {
 
 std::map<std::string, size_t> layer_places(const std::string& run) {
@@ -39,4 +39,4 @@ std::vector<arrays::Trace> run_traces(const std::string& run) {
   return out;
 }
 
-}  // namespace adagp::study
+}  // namespace adagp::page

@@ -1,4 +1,4 @@
-#include "adagp/papers/study/trace_map.h"
+#include "adagp/results/page/trace_map.h"
 
 #include <algorithm>
 #include <array>
@@ -10,9 +10,9 @@
 #include "adagp/base/core/error.h"
 #include "adagp/base/core/lookup.h"
 #include "adagp/base/core/text.h"
-#include "adagp/papers/study/run_traces.h"
+#include "adagp/results/page/run_traces.h"
 
-namespace adagp::study {
+namespace adagp::page {
 namespace {
 
 using arrays::LayerTrace;
@@ -110,4 +110,4 @@ report::HeatMap trace_map(const std::string& run, const std::string& value) {
   return map;
 }
 
-}  // namespace adagp::study
+}  // namespace adagp::page

@@ -1,6 +1,6 @@
 // Pictures of traces: which value stands in which cell.
 
-#include "adagp/papers/study/trace_map.h"
+#include "adagp/results/page/trace_map.h"
 
 #include <gtest/gtest.h>
 
@@ -14,7 +14,7 @@
 #include "adagp/sim/layers/table.h"
 #include "unit/temp_folder.h"
 
-namespace adagp::study {
+namespace adagp::page {
 namespace {
 
 template <typename T>
@@ -66,7 +66,7 @@ class TraceMap : public ::testing::Test {
     core::write_file(folder / "layers.csv", layers::to_csv(table));
   }
 
-  testing::TempFolder folder;
+  adagp::testing::TempFolder folder;
 };
 
 TEST_F(TraceMap, ZerosByLayerAndEpochInTheOrderOfTheNetwork) {
@@ -106,4 +106,4 @@ TEST_F(TraceMap, BadRequests) {
 }
 
 }  // namespace
-}  // namespace adagp::study
+}  // namespace adagp::page
