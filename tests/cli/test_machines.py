@@ -283,6 +283,27 @@ def test_camel_reversible_batches_compute_forward_twice_and_gp_batches_forget_fi
     assert memory["BP"]["refreshed_words"] > memory["reversible"]["refreshed_words"]
 
 
+def test_camel_recomputes_the_trained_branch_alone():
+    run = run_json("--model", "duplex", "--input", "cifar", "--machine", "camel", "--batch", "8",
+                   "--products-only")
+    batch, side, group = 8, 6, 9
+    with open(ROOT / "configs/layers/duplex-cifar.csv", newline="") as file:
+        rows = [row for row in csv.DictReader(file) if row["op"] in ("conv2d", "linear")]
+    cycles = {"0": 0, "1": 0}
+    for row in rows:
+        m = batch * int(row["out_h"]) * int(row["out_w"])
+        k = int(row["in_c"]) * int(row["kernel_h"]) * int(row["kernel_w"])
+        folds = -(-int(row["out_c"]) // side) * -(-(-(-k // group)) // side)
+        cycles[row["frozen"]] += folds * (m + 3 * side - 2)
+    assert run["recomputed"]["cycles"] == cycles["0"]
+    assert run["passes"]["forward"]["cycles"] == cycles["0"] + cycles["1"]
+    exact = sum(one["cycles"] for one in run["passes"].values())
+    assert run["machine_speedup"] == pytest.approx(exact / (exact + cycles["0"]))
+    assert 0.9 < run["machine_speedup"] < 1
+    text = simulate("--model", "duplex", "--input", "cifar", "--machine", "camel", "--batch", "1").stdout
+    assert "no refresh (% of words)" in text and "retention time 3.35 us" in text
+
+
 def golden(name):
     with open(ROOT / "tests/golden" / name, newline="") as file:
         return list(csv.DictReader(file))

@@ -102,11 +102,13 @@ void take_network_of_trace(const std::string& run, const arrays::Trace& trace, O
   }
 }
 
-// Reversible training computes each forward pass a second time.
-void add_recomputation(std::vector<LayerCost>& layers, MachineResult& result) {
-  for (LayerCost& layer : layers) {
-    result.recomputed += pair_of({}, layer.forward);
-    layer.vector_backward += layer.forward;
+// Reversible training computes the forward pass of what it trains a second time.
+void add_recomputation(const accel::Plan& plan, std::vector<LayerCost>& layers,
+                       MachineResult& result) {
+  for (size_t i = 0; i < layers.size(); ++i) {
+    if (plan.layers[i].frozen) continue;
+    result.recomputed += pair_of({}, layers[i].forward);
+    layers[i].vector_backward += layers[i].forward;
   }
 }
 
@@ -329,7 +331,7 @@ MachineResult run_machine(Options options, const MachineOptions& given) {
   result.total_base = batch_total(mean.base);
   if (machine.reversible) {
     add_memory(point, mean.base, result);
-    add_recomputation(mean.ours, result);
+    add_recomputation(*point.plan, mean.ours, result);
   }
   result.total = batch_total(mean.ours);
   add_designs(point, mean, result);
