@@ -310,10 +310,11 @@ def golden(name):
 
 
 def test_without_operands_every_number_is_that_of_the_shapes():
-    # Written by a version that knew shapes alone: no operands, transposition or weight registers.
+    # Written by a version that knew shapes alone: no operands, transposition or weight registers, and a
+    # predictor's memory without a bound.
     before = golden("simulate_without_operands.csv")
     runs = json.loads(simulate("--model", "vgg13_bn,resnet50,mobilenet_v2", "--input", "cifar,imagenet",
-                               "--dataflow", "all", "--json").stdout)
+                               "--dataflow", "all", "--set", "predictor.memory_bytes=0", "--json").stdout)
     now = {(run["model"], run["input"], run["dataflow"], name): design for run in runs
            for name, design in run["designs"].items()}
     assert len(now) == len(before) == 120
@@ -322,9 +323,12 @@ def test_without_operands_every_number_is_that_of_the_shapes():
         for key in ("cycles", "vector_cycles", "stall_cycles", "total_cycles"):
             assert design[key] == int(row[key]), row
     paper = json.loads(adagp("paper", "--json").stdout)["comparisons"]
-    # Sums of doubles may differ in the last digits between compilers.
+    # Sums of doubles may differ in the last digits between compilers. On ImageNet the predictor of three of
+    # the 13 networks does not fit its memory.
     for row, one in zip(golden("paper_without_operands.csv"), paper, strict=True):
-        assert one["what"] == row["what"] and one["ours"] == pytest.approx(float(row["ours"]), rel=1e-9)
+        bounded = "ImageNet" in row["what"] or row["place"] == "Fig. 21"
+        assert one["what"] == row["what"]
+        assert one["ours"] == pytest.approx(float(row["ours"]), rel=1e-4 if bounded else 1e-9)
 
 
 def test_transposition_is_free_unless_asked_for():

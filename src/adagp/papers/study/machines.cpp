@@ -8,6 +8,7 @@
 #include "adagp/base/core/files.h"
 #include "adagp/base/core/text.h"
 #include "adagp/papers/study/machine_costs.h"
+#include "adagp/papers/study/output.h"
 #include "adagp/results/report/summary.h"
 #include "adagp/sim/accel/rtl_machine.h"
 #include "adagp/sim/arrays/given.h"
@@ -322,6 +323,9 @@ MachineResult run_machine(Options options, const MachineOptions& given) {
   }
   if (const std::string missing = layers::missing_text(*one.table); !missing.empty()) {
     result.remarks.push_back(missing);
+  }
+  if (const std::string memory = predictor_memory_text(point); !memory.empty()) {
+    result.remarks.push_back(memory);
   }
   for (const LayerCost& layer : mean.equal_area) {
     for (const PassCost* pass : {&layer.forward, &layer.input_gradient, &layer.weight_gradient}) {
