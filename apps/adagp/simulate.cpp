@@ -161,6 +161,9 @@ int run_simulate(const SimulateArgs& args) {
       }
     });
   }
+  if (const std::string memory = study::predictor_memory_text(study); !memory.empty()) {
+    core::log_warning(memory);
+  }
   // Text and JSON say it themselves; CSV has columns of it, which are easily overlooked.
   if (args.csv) warn_of_missing(study);
   single ? print_one(args, study) : print_many(args, study);

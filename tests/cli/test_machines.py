@@ -303,16 +303,38 @@ def test_camel_reversible_batches_compute_forward_twice_and_gp_batches_forget_fi
     assert memory["BP"]["refreshed_words"] > memory["reversible"]["refreshed_words"]
 
 
+def test_camel_recomputes_the_trained_branch_alone():
+    run = run_json("--model", "duplex", "--input", "cifar", "--machine", "camel", "--batch", "8",
+                   "--products-only")
+    batch, side, group = 8, 6, 9
+    with open(ROOT / "configs/layers/duplex-cifar.csv", newline="") as file:
+        rows = [row for row in csv.DictReader(file) if row["op"] in ("conv2d", "linear")]
+    cycles = {"0": 0, "1": 0}
+    for row in rows:
+        m = batch * int(row["out_h"]) * int(row["out_w"])
+        k = int(row["in_c"]) * int(row["kernel_h"]) * int(row["kernel_w"])
+        folds = -(-int(row["out_c"]) // side) * -(-(-(-k // group)) // side)
+        cycles[row["frozen"]] += folds * (m + 3 * side - 2)
+    assert run["recomputed"]["cycles"] == cycles["0"]
+    assert run["passes"]["forward"]["cycles"] == cycles["0"] + cycles["1"]
+    exact = sum(one["cycles"] for one in run["passes"].values())
+    assert run["machine_speedup"] == pytest.approx(exact / (exact + cycles["0"]))
+    assert 0.9 < run["machine_speedup"] < 1
+    text = simulate("--model", "duplex", "--input", "cifar", "--machine", "camel", "--batch", "1").stdout
+    assert "no refresh (% of words)" in text and "retention time 3.35 us" in text
+
+
 def golden(name):
     with open(ROOT / "tests/golden" / name, newline="") as file:
         return list(csv.DictReader(file))
 
 
 def test_without_operands_every_number_is_that_of_the_shapes():
-    # Written by a version that knew shapes alone: no operands, transposition or weight registers.
+    # Written by a version that knew shapes alone: no operands, transposition or weight registers, and a
+    # predictor's memory without a bound.
     before = golden("simulate_without_operands.csv")
     runs = json.loads(simulate("--model", "vgg13_bn,resnet50,mobilenet_v2", "--input", "cifar,imagenet",
-                               "--dataflow", "all", "--json").stdout)
+                               "--dataflow", "all", "--set", "predictor.memory_bytes=0", "--json").stdout)
     now = {(run["model"], run["input"], run["dataflow"], name): design for run in runs
            for name, design in run["designs"].items()}
     assert len(now) == len(before) == 120
@@ -321,9 +343,12 @@ def test_without_operands_every_number_is_that_of_the_shapes():
         for key in ("cycles", "vector_cycles", "stall_cycles", "total_cycles"):
             assert design[key] == int(row[key]), row
     paper = json.loads(adagp("paper", "--json").stdout)["comparisons"]
-    # Sums of doubles may differ in the last digits between compilers.
+    # Sums of doubles may differ in the last digits between compilers. On ImageNet the predictor of three of
+    # the 13 networks does not fit its memory.
     for row, one in zip(golden("paper_without_operands.csv"), paper, strict=True):
-        assert one["what"] == row["what"] and one["ours"] == pytest.approx(float(row["ours"]), rel=1e-9)
+        bounded = "ImageNet" in row["what"] or row["place"] == "Fig. 21"
+        assert one["what"] == row["what"]
+        assert one["ours"] == pytest.approx(float(row["ours"]), rel=1e-4 if bounded else 1e-9)
 
 
 def test_transposition_is_free_unless_asked_for():

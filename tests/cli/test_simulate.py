@@ -1,10 +1,11 @@
 """adagp simulate: cycles against published counts and formulas written down here a second time."""
 
 import csv
+import json
 import math
 
 import pytest
-from harness import ROOT
+from harness import ROOT, adagp
 from simulator import run_json, simulate, topology, write_table
 
 
@@ -159,3 +160,34 @@ def test_accelerator_settings_reach_the_simulation(tmp_path):
     file = tmp_path / "mine.toml"
     file.write_bytes(b"\xef\xbb\xbfname = \"mine\"\r\n[array]\r\nrows = 7\r\ncolumns = 9\r\n")
     assert run_json(*base, "--accelerator", file)["array"] == "7x9"
+
+
+@pytest.mark.parametrize("given, flags, words", [
+    ("imagenet", [], 1080 * 36 * 1024 // 16), ("imagenet", ["--set", "word_bytes=4"], 1080 * 36 * 1024 // 32),
+    ("cifar", ["--set", "predictor.memory_bytes=1000000"], 500_000)])
+def test_predictor_weights_beyond_the_memory_are_loaded_each_time(given, flags, words):
+    model = ["--model", "vgg13", "--input", given, *flags]
+    table = json.loads(adagp("layers", "--model", "vgg13", "--input", given, "--json").stdout)["layers"]
+    width = {row["name"]: row["input"][0] * math.prod(row["kernel"]) for row in table
+             if row["op"] in ("conv2d", "linear")}
+    beyond = {name: max(0, 9 * 16 + 256 * columns - words) for name, columns in width.items()}
+    assert any(beyond.values()) and not all(beyond.values())
+    ceil = lambda count: -(-count // 15)
+    for schedule, moved in (("bp", lambda w: ceil(w) + ceil(2 * w)), ("gp", ceil)):
+        done = simulate(*model, "--epochs", 1, "--examples", 128, "--schedule", schedule, "--json")
+        designs = json.loads(done.stdout)["designs"]
+        assert designs["efficient"]["swap_cycles"] == sum(map(moved, beyond.values()))
+        assert f"{9 * 16 + 256 * max(width.values())} weights, and {words} fit" in done.stderr
+        free = simulate(*model, "--epochs", 1, "--examples", 128, "--schedule", schedule, "--set",
+                        "predictor.memory_bytes=0", "--json")
+        assert not free.stderr
+        before = json.loads(free.stdout)["designs"]
+        assert before["low"] == designs["low"] and before["baseline"] == designs["baseline"]
+        assert before["max"]["total_cycles"] <= designs["max"]["total_cycles"]
+        assert before["efficient"]["total_cycles"] == (designs["efficient"]["total_cycles"]
+                                                       - designs["efficient"]["swap_cycles"])
+        assert not simulate(*model, "--designs", "baseline,low").stderr
+    widest = max(beyond, key=beyond.get)
+    assert f"and {beyond[widest]} predictor weights loaded" in simulate(*model, "--explain", widest).stdout
+    text = simulate(*model, "--machine", "camel").stdout
+    assert "predictor.memory_bytes" in text

@@ -21,6 +21,9 @@ TEST(Accelerator, PresetsAreWhatTheirNamesSay) {
   const Accelerator paper = preset("adagp-180");
   EXPECT_EQ(paper.array.pes(), 180);
   EXPECT_EQ(paper.second_array().pes(), 80);  // 246 - 166 DSPs
+  // 2407 - 1327 RAMB36, "1.24 M words of 32 bits".
+  EXPECT_EQ(paper.predictor_memory_bytes * 8, (2407 - 1327) * 36 * 1024);
+  EXPECT_NEAR(static_cast<double>(paper.predictor_memory_bytes) / 4, 1.24e6, 0.005e6);
   Accelerator defaults, copy = paper;
   copy.about = "";
   EXPECT_EQ(bind(defaults).to_toml(), bind(copy).to_toml());  // the file says what the default is

@@ -76,6 +76,16 @@ TEST(LayerCosts, PredictorOnBothArrays) {
   EXPECT_EQ(first.swap_in, 9 * 16 + 256 * 27);
   EXPECT_EQ(first.swap_out_predict, 5 * 27);
 
+  // A memory of 4,000 words of two bytes.
+  EXPECT_EQ(first.reload, 0);
+  a.predictor_memory_bytes = 8001;
+  const auto bounded =
+      costs_of({test::conv("a", 3, 4, 5, 3, 1, 1), test::linear("b", 80, 2)}, 3, a);
+  EXPECT_EQ(bounded[0].reload, 9 * 16 + 256 * 27 - 4000);
+  EXPECT_EQ(bounded[1].reload, whole_predictor - 4000);
+  a.predictor_memory_bytes = 0;
+  EXPECT_EQ(costs_of({test::linear("b", 1 << 20, 2)}, 3, a)[0].reload, 0);
+
   a.predictor_full_width = true;
   a.predictor_reorganise = false;
   const auto full = costs_of({test::conv("a", 3, 4, 5, 3, 1, 1), test::linear("b", 80, 2)}, 3, a);

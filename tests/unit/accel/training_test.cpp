@@ -270,6 +270,29 @@ TEST(Designs, FourWaysToSpendTheSameWork) {
   EXPECT_EQ(batch_cycles(kLow, layers, Phase::kPredict, slow), fw + 35 + 3 * (300 + 62));
 }
 
+TEST(Designs, WeightsBeyondThePredictorsMemoryAreLoadedEachTimeAndStoredAfterTraining) {
+  std::vector<LayerCost> layers = {layer(100, 0, 90, 10, 30), layer(200, 210, 190, 20, 150),
+                                   layer(50, 60, 40, 5, 7)};
+  layers[1].reload = 151;  // 15 columns: 11 cycles, and in and out 21
+  const int64_t fw = 350, bw = 590;
+  EXPECT_EQ(batch_cycles(kEfficient, layers, Phase::kPredict), fw + 35 + 11);
+  EXPECT_EQ(batch_cycles(kEfficient, layers, Phase::kBackprop), fw + bw + 3 * 35 + 11 + 21);
+  // As above, with 150 + 11 beside the last layer, and 300 + 21 beside the first one's gradients.
+  EXPECT_EQ(batch_cycles(kMax, layers, Phase::kPredict), 100 + 200 + 161 + 7);
+  EXPECT_EQ(batch_cycles(kMax, layers, Phase::kBackprop),
+            (100 + 200 + 161 + 7) + (100 + 400 + 321 + 60));
+  BatchCost max, efficient;
+  kMax.batch(layers, Phase::kBackprop, {}, max);
+  kEfficient.batch(layers, Phase::kBackprop, {}, efficient);
+  EXPECT_EQ(max.second.dram_words, 3 * 151);
+  // Three transfers of 16-bit words at 8 pJ/bit; each is written to or read from the buffer once.
+  const EnergyTable table;
+  const double joules = 151e-12 * (3 * 16 * 8.0 + 2 * table.buffer_write_pj + table.buffer_read_pj);
+  EXPECT_DOUBLE_EQ(max.energy_predictor.total(), joules);
+  EXPECT_DOUBLE_EQ(efficient.energy_predictor.total(), joules);
+  EXPECT_DOUBLE_EQ(max.second.energy, joules);
+}
+
 TEST(Designs, MaxHidesThePredictorBehindAllRowsUpToTheNextLayer) {
   LayerCost norm;  // no weights: belongs to the step of the layer before it
   norm.forward.vector = 40;

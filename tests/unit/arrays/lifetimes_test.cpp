@@ -182,6 +182,94 @@ TEST(Lifetimes, BlocksThatChangeSizesKeepTheirInput) {
   EXPECT_GT(lives.at("fc1 kept"), times.forward[4] + times.forward[6]);
 }
 
+accel::Plan plan_with_frozen(const std::vector<std::pair<int64_t, int64_t>>& frozen,
+                             const std::vector<std::pair<int64_t, int64_t>>& trained) {
+  layers::Table table{"test", "made up", {}, {}};
+  const auto add = [&](const std::string& name, std::pair<int64_t, int64_t> size, int64_t fixed) {
+    table.rows.push_back(test::linear_row(size.first, size.second));
+    table.rows.back().name = name + std::to_string(table.rows.size() - 1);
+    table.rows.back().frozen = fixed;
+  };
+  for (const auto& size : frozen) add("f", size, 1);
+  for (const auto& size : trained) add("t", size, 0);
+  return accel::make_plan(table, {});
+}
+
+RowTimes times_with_frozen(const accel::Plan& plan) {
+  RowTimes times = made_times(plan.layers.size(), 11);
+  for (size_t i = 0; i < plan.layers.size(); ++i) {
+    if (plan.layers[i].frozen) times.backward[i] = 0;
+  }
+  return times;
+}
+
+// f0 feeds f1 and t2, f1 feeds t4: by their sizes 6 and 7. Blocks are t2, t3 and t4, t5.
+TEST(Lifetimes, FrozenTensorsLiveUntilTheirLastReaderHasRun) {
+  const accel::Plan plan = plan_with_frozen({{5, 6}, {6, 7}}, {{6, 4}, {4, 4}, {7, 4}, {4, 3}});
+  const RowTimes times = times_with_frozen(plan);
+  const std::string f0 = "f0 frozen", f1 = "f1 frozen";
+  const auto reads = [&](size_t row) {
+    return row == 2 ? std::vector{f0} : row == 4 ? std::vector{f1} : std::vector<std::string>{};
+  };
+  std::vector<Step> forward = {
+      {0, {}, {"input"}}, {times.forward[0], {"input"}, {f0}}, {times.forward[1], {f0}, {f1}}};
+  for (const size_t row : {2, 3, 4, 5}) forward.push_back({times.forward[row], reads(row), {}});
+  std::vector<Step> exact = forward, reversible = forward;
+  for (const size_t row : {5, 4, 3, 2}) exact.push_back({times.backward[row], reads(row), {}});
+  for (const size_t first : {4, 2}) {
+    for (const size_t row : {first, first + 1}) {
+      reversible.push_back({times.forward[row], reads(row), {}});
+    }
+    for (const size_t row : {first + 1, first}) {
+      reversible.push_back({times.backward[row], reads(row), {}});
+    }
+  }
+  for (const auto& [kind, steps] : {std::pair{Timeline::kPredict, forward},
+                                    {Timeline::kBackprop, exact},
+                                    {Timeline::kReversible, reversible}}) {
+    Stepper stepper;
+    stepper.run(steps);
+    const StoredTensors stored = stored_tensors(plan, times, kind, 2);
+    expect_lives(stepper.longest, stored);
+    int64_t cycles = 0;
+    for (const Step& step : steps) cycles += step.cycles;
+    EXPECT_EQ(stored.cycles, cycles);  // frozen rows run once
+    const auto lives = lifetimes_of(stored);
+    EXPECT_FALSE(lives.contains("f1 frozen again") || lives.contains("f0 gradient"));
+  }
+}
+
+TEST(Lifetimes, OfTwoFrozenMapsOfOneShapeTheLastReaderReadsTheLast) {
+  const accel::Plan plan = plan_with_frozen({{5, 6}, {6, 6}, {6, 9}}, {{6, 4}, {6, 4}});
+  const RowTimes times = times_with_frozen(plan);
+  const auto lives = lifetimes_of(stored_tensors(plan, times, Timeline::kPredict, 2));
+  const std::vector<int64_t>& t = times.forward;
+  EXPECT_EQ(lives.at("f0 frozen"), t[1] + t[2] + t[3]);
+  EXPECT_EQ(lives.at("f1 frozen"), t[2] + t[3] + t[4]);
+  EXPECT_EQ(lives.at("f2 frozen"), 0);  // nobody reads it
+}
+
+TEST(Lifetimes, AllFrozenIsAForwardPass) {
+  const accel::Plan plan = plan_with_frozen({{5, 6}, {6, 7}}, {});
+  const RowTimes times = times_with_frozen(plan);
+  for (const Timeline kind : {Timeline::kBackprop, Timeline::kReversible}) {
+    EXPECT_EQ(stored_tensors(plan, times, kind, 2).cycles, times.forward[0] + times.forward[1]);
+  }
+}
+
+// The lecture: the memory of reversible training does not grow with the depth.
+TEST(Lifetimes, ReversibleMemoryDoesNotGrowWithTheNumberOfBlocks) {
+  const auto peak = [](size_t blocks, Timeline kind) {
+    const accel::Plan plan = made_plan(std::vector<int64_t>(2 * blocks + 1, 5));
+    accel::Accelerator a;
+    a.edram.bytes = 0;
+    const RowTimes times = made_times(plan.layers.size(), 3);
+    return edram_cost(stored_tensors(plan, times, kind, 2), a, 1).peak_bytes;
+  };
+  EXPECT_EQ(peak(20, Timeline::kReversible), peak(4, Timeline::kReversible));
+  EXPECT_GE(peak(20, Timeline::kBackprop), peak(4, Timeline::kBackprop) + 32 * 5);
+}
+
 // Every row takes one cycle. The backward pass of block 1 (fc2, fc3) runs from 12 to 16, that of
 // block 0 from 20 to 24; input and fc1 are kept.
 //   words   alive           words   alive          words   alive
@@ -225,6 +313,9 @@ TEST(Edram, EnergyByHand) {
   const StoredTensors stored{{{"a", 100, 0, 25, 2}, {"b", 10, 5, 10, 1}}, 30};
   const EdramCost cost = edram_cost(stored, a, 2);
   EXPECT_EQ(cost.most_refreshes, 2);
+  EXPECT_EQ(cost.longest_us, 25);
+  EXPECT_DOUBLE_EQ(cost.mean_us, (100 * 25 + 10 * 5) / 110.0);
+  EXPECT_DOUBLE_EQ(cost.fresh_share, 10 / 110.0);
   EXPECT_DOUBLE_EQ(cost.refresh_j, 100 * 2 * 3e-12);
   EXPECT_DOUBLE_EQ(cost.access_j, (100 * (2 + 2 * 1) + 10 * (2 + 1)) * 1e-12);
   EXPECT_DOUBLE_EQ(cost.peak_bytes, 220);
@@ -234,6 +325,10 @@ TEST(Edram, EnergyByHand) {
   const EdramCost spilled = edram_cost(stored, a, 2);
   EXPECT_DOUBLE_EQ(spilled.spilled_bytes, 200);
   EXPECT_EQ(spilled.refresh_j, 0);
+  // Lives of what lies in the eDRAM.
+  EXPECT_EQ(spilled.longest_us, 5);
+  EXPECT_EQ(spilled.mean_us, 5);
+  EXPECT_EQ(spilled.fresh_share, 1);
   EXPECT_DOUBLE_EQ(spilled.dram_j, 200 * 8 * 3 * a.energy.dram_pj_per_bit * 1e-12);
 }
 

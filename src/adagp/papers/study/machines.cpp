@@ -8,6 +8,7 @@
 #include "adagp/base/core/files.h"
 #include "adagp/base/core/text.h"
 #include "adagp/papers/study/machine_costs.h"
+#include "adagp/papers/study/output.h"
 #include "adagp/results/report/summary.h"
 #include "adagp/sim/accel/rtl_machine.h"
 #include "adagp/sim/arrays/given.h"
@@ -102,11 +103,13 @@ void take_network_of_trace(const std::string& run, const arrays::Trace& trace, O
   }
 }
 
-// Reversible training computes each forward pass a second time.
-void add_recomputation(std::vector<LayerCost>& layers, MachineResult& result) {
-  for (LayerCost& layer : layers) {
-    result.recomputed += pair_of({}, layer.forward);
-    layer.vector_backward += layer.forward;
+// Reversible training computes the forward pass of what it trains a second time.
+void add_recomputation(const accel::Plan& plan, std::vector<LayerCost>& layers,
+                       MachineResult& result) {
+  for (size_t i = 0; i < layers.size(); ++i) {
+    if (plan.layers[i].frozen) continue;
+    result.recomputed += pair_of({}, layers[i].forward);
+    layers[i].vector_backward += layers[i].forward;
   }
 }
 
@@ -321,6 +324,9 @@ MachineResult run_machine(Options options, const MachineOptions& given) {
   if (const std::string missing = layers::missing_text(*one.table); !missing.empty()) {
     result.remarks.push_back(missing);
   }
+  if (const std::string memory = predictor_memory_text(point); !memory.empty()) {
+    result.remarks.push_back(memory);
+  }
   for (const LayerCost& layer : mean.equal_area) {
     for (const PassCost* pass : {&layer.forward, &layer.input_gradient, &layer.weight_gradient}) {
       result.equal_area_cycles += product_cycles(*pass);
@@ -329,7 +335,7 @@ MachineResult run_machine(Options options, const MachineOptions& given) {
   result.total_base = batch_total(mean.base);
   if (machine.reversible) {
     add_memory(point, mean.base, result);
-    add_recomputation(mean.ours, result);
+    add_recomputation(*point.plan, mean.ours, result);
   }
   result.total = batch_total(mean.ours);
   add_designs(point, mean, result);

@@ -53,9 +53,10 @@ std::string design_table(const MachineResult& result) {
 }
 
 std::string memory_table(const MachineResult& result) {
-  report::Table table({{"batch", Align::kLeft},
+  report::Table table({{"eDRAM", Align::kLeft},
                        {"longest life (us)"},
                        {"mean life (us)"},
+                       {"no refresh (% of words)"},
                        {"most refreshes"},
                        {"peak (MiB)"},
                        {"to DRAM (MiB)"},
@@ -65,12 +66,12 @@ std::string memory_table(const MachineResult& result) {
   const auto mib = [](double bytes) { return fixed(bytes / (1 << 20), 2); };
   for (const MachineMemory& one : result.memory) {
     table.add_row({arrays::timeline_name(one.timeline), significant(one.cost.longest_us),
-                   significant(one.cost.mean_us), core::grouped(one.cost.most_refreshes),
-                   mib(one.cost.peak_bytes), mib(one.cost.spilled_bytes),
-                   significant(one.cost.refresh_j), significant(one.cost.access_j),
-                   significant(one.cost.dram_j)});
+                   significant(one.cost.mean_us), core::fixed(100 * one.cost.fresh_share, 1),
+                   core::grouped(one.cost.most_refreshes), mib(one.cost.peak_bytes),
+                   mib(one.cost.spilled_bytes), significant(one.cost.refresh_j),
+                   significant(one.cost.access_j), significant(one.cost.dram_j)});
   }
-  return table.console();
+  return table.console() + cat("retention time ", core::shortest(result.retention_us), " us\n");
 }
 
 std::string layers_table(const MachineResult& result) {
@@ -111,6 +112,7 @@ ordered_json memory_json(const MachineMemory& one) {
           {"cycles", one.cycles},
           {"longest_us", cost.longest_us},
           {"mean_us", cost.mean_us},
+          {"share_without_refresh", cost.fresh_share},
           {"most_refreshes", cost.most_refreshes},
           {"refreshed_words", cost.refreshed_words},
           {"peak_bytes", cost.peak_bytes},

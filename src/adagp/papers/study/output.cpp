@@ -165,6 +165,32 @@ std::string missing_lines(const Study& study) {
   return lines;
 }
 
+std::string predictor_memory_text(const accel::Point& point) {
+  const accel::Accelerator& machine = point.accelerator;
+  const int64_t words = point.plan->predictor_weights;
+  const bool keeps = std::any_of(
+      point.designs.begin(), point.designs.end(),
+      [](const accel::Design* d) { return d == &accel::kEfficient || d == &accel::kMax; });
+  if (!keeps || accel::is_rtl(machine) || machine.words_beyond_memory(words) == 0) return "";
+  return core::cat("the predictor has ", words, " weights, and ",
+                   machine.predictor_memory_bytes / machine.word_bytes,
+                   " fit its memory (predictor.memory_bytes): designs efficient and max load the "
+                   "rest for each layer that needs it");
+}
+
+std::string predictor_memory_text(const Study& study) {
+  std::string text;
+  size_t runs = 0;
+  for (size_t run = 0; run < study.cases.size(); ++run) {
+    const std::string one = predictor_memory_text(study.points[run]);
+    if (one.empty()) continue;
+    if (runs++ == 0)
+      text = core::cat(study.cases[run].model, ", ", study.cases[run].input, ": ", one);
+  }
+  if (runs > 1) text += core::cat(" (and ", runs - 1, " more runs)");
+  return text;
+}
+
 std::string common_places(const Study& study) {
   const auto varies = varying_places(study);
   const auto cells = place_cells(study, 0);

@@ -31,6 +31,10 @@ std::vector<Row> rows_of(const std::vector<Front>& fronts);
 
 // What the study's tables leave out of their networks' MACs, a line each; "" when nothing.
 std::string missing_lines(const Study& study);
+// That the predictor of a run does not fit the memory of designs efficient and max; "" when it
+// fits. Of a study: of its first such run, and how many there are.
+std::string predictor_memory_text(const accel::Point& point);
+std::string predictor_memory_text(const Study& study);
 // What all runs have in common, for the heading: "model resnet8, input cifar, batch 128".
 std::string common_places(const Study& study);
 // Columns of what varies in the study (also where `rows` are a part of it), then the numbers.

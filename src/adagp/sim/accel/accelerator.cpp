@@ -152,7 +152,10 @@ core::Binding bind(Accelerator& a) {
   keys.bind("predictor.reorganise", &a.predictor_reorganise,
             "count the batch mean as a vector pass");
   keys.bind("predictor.swap_words_per_cycle", &a.swap_words_per_cycle,
-            "design low's transfers; 0: one word per column")
+            "transfers of predictor weights that are not kept on chip; 0: one word per column")
+      .between(0, kMaxBytes);
+  keys.bind("predictor.memory_bytes", &a.predictor_memory_bytes,
+            "designs efficient and max: memory of the predictor's weights; 0: they always fit")
       .between(0, kMaxBytes);
   bind_energy(keys, a.energy);
   bind_machines(keys, a);

@@ -2,6 +2,7 @@
 // The machine: array, buffers, bandwidths, precision, energies. Read from TOML; presets are in
 // configs/accelerators. A zero bound means "no bound": nothing stalls unless a file sets one.
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -103,7 +104,10 @@ struct Accelerator {
   Array predictor_array{0, 0, 224, 12, 24};
   bool predictor_full_width = false;  // true: its FC computes all columns, also the masked ones
   bool predictor_reorganise = true;   // count the batch mean of the outputs as a vector pass
-  double swap_words_per_cycle = 0;    // design low moves predictor weights; 0: one per column
+  double swap_words_per_cycle = 0;    // of predictor weights that are not kept; 0: one per column
+  // Designs efficient and max keep the predictor's weights in it; 0: they always fit. The default
+  // is the published one: 1080 RAMB36 of 36 Kbit each.
+  int64_t predictor_memory_bytes = int64_t{1080} * 36864 / 8;
 
   std::string transpose = "free";  // or "buffer", "unit" (transposition.h)
   int64_t transposers = 15;        // units of "unit"
@@ -117,6 +121,11 @@ struct Accelerator {
 
   int64_t lanes() const { return vector_lanes > 0 ? vector_lanes : array.pes(); }
   Array second_array() const;  // predictor_array with its sides filled in
+  // Of so many predictor weights, those that do not fit its memory.
+  int64_t words_beyond_memory(int64_t words) const {
+    if (predictor_memory_bytes == 0) return 0;
+    return std::max<int64_t>(0, words - predictor_memory_bytes / word_bytes);
+  }
 };
 
 // The keys of an accelerator file with a line of text each, bound to `accelerator`: for TOML, --set

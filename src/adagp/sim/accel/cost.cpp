@@ -82,6 +82,7 @@ void evaluate_predictor(const PredictorPlan& plan, const Accelerator& a, const P
   side(false, a.lanes(), out.predictor_forward, out.predictor_backward);
   side(true, a.second_array().pes(), out.second_forward, out.second_backward);
   out.swap_in = out.swap_out_backprop = a.predictor_full_width ? plan.weights_full : plan.weights;
+  out.reload = a.words_beyond_memory(out.swap_in);
 }
 
 void evaluate_layer(size_t index, const LayerPlan& layer, const Accelerator& a,

@@ -38,6 +38,7 @@ struct LayerCost {
   PassCost predictor_forward, predictor_backward;
   PassCost second_forward, second_backward;
   int64_t swap_in = 0, swap_out_backprop = 0, swap_out_predict = 0;  // words design low moves
+  int64_t reload = 0;  // words that efficient and max load each time: beyond the predictor's memory
   bool weighted = false;
 
   PassCost backward() const;  // input, weight and vector gradients, and the BP update
@@ -45,8 +46,8 @@ struct LayerCost {
 
 // Off-chip traffic. Products: memory.h. Vector passes other than updates work on what is on chip.
 // An update reads weights (and, in BP, their gradients, which the weight gradient wrote) and writes
-// weights. The predictor's weights and samples are on chip; design low pays for its transfers
-// itself.
+// weights. The predictor's weights and samples are on chip; the designs pay for what they move of
+// them.
 
 // One product with memory, energy and transposition. Of the operands an array sees `kept_folds`.
 PassCost product_cost(const Work& work, const Array& array, const Dataflow& dataflow,

@@ -92,8 +92,14 @@ std::string predictor_text(const LayerPlan& layer, const Accelerator& a, const D
                    ", on the second array ", second, "; vector passes and stalls included):\n");
   out += indented(core::cat("efficient: layer + predictor = ", layer_time, " + ", first, " = ",
                             add(layer_time, first)));
-  out += indented(core::cat("low: the same and ", cost.swap_in, " predictor weights loaded, ",
-                            cost.swap_out_predict, " gradients stored (GP)"));
+  if (cost.reload > 0) {
+    out += indented(core::cat("efficient, max: and ", cost.reload,
+                              " predictor weights loaded, which predictor.memory_bytes does not "
+                              "hold"));
+  }
+  out +=
+      indented(core::cat("low: layer + predictor and ", cost.swap_in, " predictor weights loaded, ",
+                         cost.swap_out_predict, " gradients stored (GP)"));
   out += indented(core::cat("max: max(next layer, predictor ", second, ")"));
   return out;
 }

@@ -107,6 +107,8 @@ LayerPlan plan_row(const layers::Row& row, const PlanOptions& options, bool firs
   LayerPlan layer;
   layer.name = row.name;
   layer.op = row.op;
+  layer.input = row.input;
+  layer.output = row.output;
   layer.frozen = row.frozen != 0;
   const int64_t in = words_in(row, options.batch);
   const int64_t out = words_out(row, options.batch);

@@ -2,6 +2,7 @@
 // A network made ready for simulation: every product and vector pass of a training step, for one
 // batch size. A plan does not depend on the accelerator, so a sweep builds it once.
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -54,13 +55,14 @@ struct PredictorPlan {
 struct LayerPlan {
   std::string name;
   std::string op;
-  bool product = false;                 // else a vector pass
-  bool weighted = false;                // has a weight gradient, hence a predictor
-  bool frozen = false;                  // runs forward alone
-  Work forward;                         // of a product
-  std::optional<Work> input_gradient;   // absent in the first layer
-  std::optional<Work> weight_gradient;  // of a matmul: the second input gradient
-  int64_t vector_forward = 0;           // elements times passes
+  std::array<int64_t, 3> input{}, output{};  // C, H, W of one example
+  bool product = false;                      // else a vector pass
+  bool weighted = false;                     // has a weight gradient, hence a predictor
+  bool frozen = false;                       // runs forward alone
+  Work forward;                              // of a product
+  std::optional<Work> input_gradient;        // absent in the first layer
+  std::optional<Work> weight_gradient;       // of a matmul: the second input gradient
+  int64_t vector_forward = 0;                // elements times passes
   int64_t vector_backward = 0;
   int64_t update_backprop = 0;  // parameters that move in a BP batch: weights, biases, norms
   int64_t update_predict = 0;   // in a GP batch: weights of predicted layers alone

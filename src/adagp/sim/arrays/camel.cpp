@@ -1,7 +1,7 @@
 // CAMEL's array: the in-place array with PEs that take groups of nine values (58 bits: an exponent
 // of 4 bits, nine signed mantissas of 6). Its point is the memory: see lifetimes.h. The cycles of
-// products are the same with and without eDRAM; reversible training computes the forward pass twice
-// (study/machines.cpp).
+// products are the same with and without eDRAM; reversible training computes the forward pass of
+// what it trains twice (study/machines.cpp).
 #include "adagp/sim/arrays/block_array.h"
 #include "adagp/sim/arrays/machine.h"
 #include "adagp/sim/arrays/pass_cost.h"
@@ -44,8 +44,7 @@ const Machine kCamel = {
      "energy.mac_pj: of a 16-bit MAC, not of a 6-bit one",
      "which layers make a reversible block: edram.block_layers weight layers in a row; layers that "
      "change sizes keep their input",
-     "all layers of a network train, unless it is duplex: the paper's frozen backbone with a small "
-     "branch"},
+     "which frozen tensor a trained layer reads: by its shape (arrays/lifetimes.h)"},
     camel_cost,
     camel_cost,
     camel_predictor};

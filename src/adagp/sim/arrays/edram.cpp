@@ -66,22 +66,26 @@ EdramCost edram_cost(const StoredTensors& stored, const accel::Accelerator& a, d
     const StoredTensor& one = tensors[i];
     const auto words = static_cast<double>(one.words);
     const double us = static_cast<double>(one.lifetime()) / a.clock_mhz;
-    out.longest_us = std::max(out.longest_us, us);
-    out.mean_us += us * words;
-    all_words += words;
     const double accesses = 1.0 + static_cast<double>(one.reads);
     if (spilled[i]) {
       out.spilled_bytes += words * value_bytes;
       out.dram_j += words * value_bytes * 8 * accesses * a.energy.dram_pj_per_bit * kPicoJoule;
       continue;
     }
+    out.longest_us = std::max(out.longest_us, us);
+    out.mean_us += us * words;
+    all_words += words;
     const int64_t times = refreshes(us, a.edram.retention_us);
+    if (times == 0) out.fresh_share += words;
     out.most_refreshes = std::max(out.most_refreshes, times);
     out.refreshed_words += words * static_cast<double>(times);
     out.access_j += words * share * kPicoJoule *
                     (a.edram.write_pj + static_cast<double>(one.reads) * a.edram.read_pj);
   }
-  if (all_words > 0) out.mean_us /= all_words;
+  if (all_words > 0) {
+    out.mean_us /= all_words;
+    out.fresh_share /= all_words;
+  }
   out.refresh_j = out.refreshed_words * share * a.edram.refresh_pj * kPicoJoule;
   out.leakage_j =
       static_cast<double>(stored.cycles) / (a.clock_mhz * 1e6) * a.edram.leakage_mw * 1e-3;

@@ -10,8 +10,10 @@ namespace adagp::arrays {
 int64_t refreshes(double lifetime_us, double retention_us);
 
 struct EdramCost {
-  double longest_us = 0;  // lifetime of a tensor in eDRAM or DRAM
-  double mean_us = 0;     // over words
+  // Lifetimes of what lies in eDRAM.
+  double longest_us = 0;
+  double mean_us = 0;      // over words
+  double fresh_share = 0;  // of these words: they live no longer than the retention time
   int64_t most_refreshes = 0;
   double refreshed_words = 0;
   double peak_bytes = 0;     // alive at one time

@@ -13,20 +13,59 @@ using accel::add;
 struct Kept {
   std::string name;
   int64_t words = 0;
-  size_t begin = 0, end = 0;  // rows [begin, end)
+  size_t begin = 0, end = 0;    // rows [begin, end)
+  std::vector<size_t> readers;  // of a frozen tensor: rows outside [begin, end)
+  bool feeds = false;           // a trained row is among them
 };
 
-std::vector<Kept> kept_tensors(const accel::Plan& plan) {
+std::vector<Kept> kept_tensors(const accel::Plan& plan, bool frozen) {
   std::vector<Kept> out;
   for (size_t i = 0; i < plan.layers.size(); ++i) {
     const accel::LayerPlan& layer = plan.layers[i];
-    if (layer.kept_words > 0 || out.empty()) {
-      out.push_back({layer.name, std::max<int64_t>(layer.kept_words, 0), i, i + 1});
+    if (layer.frozen != frozen) continue;
+    if (layer.kept_words > 0 || out.empty() || out.back().end != i) {
+      out.push_back({layer.name, std::max<int64_t>(layer.kept_words, 0), i, i + 1, {}});
     } else {
       out.back().end = i + 1;
     }
   }
   return out;
+}
+
+// Whether a row reads what the row before it left, by all that the table says.
+bool follows(const accel::Plan& plan, size_t row) {
+  const accel::LayerPlan& before = plan.layers[row - 1];
+  return before.frozen == plan.layers[row].frozen && before.output == plan.layers[row].input;
+}
+
+bool trained_before(const accel::Plan& plan, size_t row) {
+  return std::any_of(plan.layers.begin(), plan.layers.begin() + static_cast<std::ptrdiff_t>(row),
+                     [&](const accel::LayerPlan& layer) {
+                       return !layer.frozen && layer.output == plan.layers[row].input;
+                     });
+}
+
+// See lifetimes.h. Backwards, so that of several maps of one shape the last one goes to the last
+// reader.
+void find_readers(const accel::Plan& plan, std::vector<Kept>& frozen) {
+  for (size_t row = plan.layers.size(); row-- > 1;) {
+    const accel::LayerPlan& reader = plan.layers[row];
+    const bool next = follows(plan, row);
+    if (!reader.frozen && (next || (!reader.product && trained_before(plan, row)))) continue;
+    Kept* found = nullptr;
+    for (size_t i = frozen.size(); i-- > 0;) {
+      Kept& one = frozen[i];
+      const bool fits = next ? one.end == row : plan.layers[one.end - 1].output == reader.input;
+      if (one.end > row || !fits) continue;
+      if (found == nullptr) found = &one;
+      if (!reader.frozen && one.feeds) continue;
+      found = &one;
+      break;
+    }
+    if (found == nullptr) continue;
+    found->readers.push_back(row);
+    found->feeds = found->feeds || !reader.frozen;
+  }
 }
 
 // Reversible blocks as tensors [first, end).
@@ -79,7 +118,11 @@ class Clock {
 class Timelines {
  public:
   Timelines(const accel::Plan& plan, const RowTimes& times)
-      : plan_(plan), kept_(kept_tensors(plan)), clock_(times) {
+      : plan_(plan),
+        kept_(kept_tensors(plan, false)),
+        frozen_(kept_tensors(plan, true)),
+        clock_(times) {
+    find_readers(plan, frozen_);
     const size_t rows = plan.layers.size();
     forward_.assign(rows, 0);
     again_.assign(rows, 0);
@@ -89,14 +132,14 @@ class Timelines {
   }
 
   StoredTensors predict() {
-    store("input", plan_.input_words, 0, forward_.front(), 1);
+    if (trains_first_row()) store("input", plan_.input_words, 0, forward_.front(), 1);
     for (size_t i = 0; i < kept_.size(); ++i) add_forward_life(i);
     return finish();
   }
 
   StoredTensors backprop() {
     clock_.backward(0, plan_.layers.size(), backward_);
-    store("input", plan_.input_words, 0, backward_.front(), 2);
+    if (trains_first_row()) store("input", plan_.input_words, 0, backward_.front(), 2);
     for (const Kept& kept : kept_) {
       store(kept.name, kept.words, forward_[kept.end - 1], last_read(kept), 2);
     }
@@ -109,7 +152,9 @@ class Timelines {
     std::vector<int64_t> computed(blocks.size());  // again, end of the block
     for (size_t b = blocks.size(); b-- > 0;) {
       const size_t begin = kept_[blocks[b].first].begin, end = kept_[blocks[b].end - 1].end;
-      clock_.forward(begin, end, again_);
+      for (size_t row = begin; row < end; ++row) {
+        if (!plan_.layers[row].frozen) clock_.forward(row, row + 1, again_);
+      }
       computed[b] = clock_.now;
       clock_.backward(begin, end, backward_);
     }
@@ -127,7 +172,7 @@ class Timelines {
       const int64_t read = backward_[kept_[first].begin];
       // Read forward, again and backward, and for the block before.
       if (at_start) {
-        store(name + " kept", words, 0, read, 3);
+        if (trains_first_row()) store(name + " kept", words, 0, read, 3);
       } else if (blocks[b].keeps_input) {
         store(name + " kept", words, forward_[kept_[first - 1].end - 1],
               std::max(read, computed[b - 1]), 4);
@@ -176,13 +221,34 @@ class Timelines {
     }
   }
 
+  bool trains_first_row() const { return !plan_.layers.front().frozen; }
+
+  // Whatever is trained reads them again when it is computed again; products need their input for
+  // the weight gradient, too.
+  void add_frozen() {
+    if (!trains_first_row()) store("input", plan_.input_words, 0, forward_.front(), 1);
+    for (const Kept& kept : frozen_) {
+      const int64_t written = forward_[kept.end - 1];
+      int64_t read = written, reads = 0;
+      for (const size_t row : kept.readers) {
+        const accel::LayerPlan& reader = plan_.layers[row];
+        const int64_t gradient = reader.weight_gradient ? backward_[row] : 0;
+        read = std::max({read, forward_[row], again_[row], gradient});
+        reads += 1 + (again_[row] > 0 ? 1 : 0) + (gradient > 0 ? 1 : 0);
+      }
+      store(kept.name + " frozen", kept.words, written, read, reads);
+    }
+  }
+
   StoredTensors finish() {
+    add_frozen();
     out_.cycles = clock_.now;
     return std::move(out_);
   }
 
   const accel::Plan& plan_;
-  const std::vector<Kept> kept_;
+  const std::vector<Kept> kept_;  // of trained rows
+  std::vector<Kept> frozen_;
   Clock clock_;
   std::vector<int64_t> forward_, again_, backward_;  // when each row ends
   int64_t turn_ = 0;                                 // end of the forward pass
@@ -206,7 +272,9 @@ const char* timeline_name(Timeline kind) {
 StoredTensors stored_tensors(const accel::Plan& plan, const RowTimes& times, Timeline kind,
                              int64_t block_layers) {
   Timelines timelines(plan, times);
-  if (kind == Timeline::kPredict) return timelines.predict();
+  const bool trains = std::any_of(plan.layers.begin(), plan.layers.end(),
+                                  [](const accel::LayerPlan& layer) { return !layer.frozen; });
+  if (kind == Timeline::kPredict || !trains) return timelines.predict();
   if (kind == Timeline::kBackprop) return timelines.backprop();
   return timelines.reversible(block_layers);
 }

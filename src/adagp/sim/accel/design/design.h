@@ -16,7 +16,7 @@ namespace adagp::accel {
 struct Cycles {
   int64_t array = 0;      // the layer's products
   int64_t predictor = 0;  // what the predictor adds (max: only what the layers do not hide)
-  int64_t swap = 0;       // design low: moving predictor weights and results
+  int64_t swap = 0;       // moving predictor weights, design low also its results
   int64_t vector = 0;     // vector passes of the layer
   int64_t stall = 0;      // waiting for memory
 
@@ -73,12 +73,14 @@ extern const Design kBaseline;
 //            the predicted gradient, in BP the predictor's own gradient. At swap_words_per_cycle,
 //            through DRAM.
 extern const Design kLow;
-// efficient  layer + predictor: a memory of its own keeps the predictor's weights on chip
+// efficient  layer + predictor: a memory of its own keeps the predictor's weights on chip. What
+//            does not fit is loaded for each prediction, and in a BP batch loaded again and stored
 extern const Design kEfficient;
 // max        a second array: step l = max(layer l, predictor of layer l-1), all arrays synchronised
 // after
 //            each step, and the last predictor alone. A step is a weighted layer with the rows up
-//            to the next one. Backward the same in reverse order.
+//            to the next one. Backward the same in reverse order. Weights that do not fit the
+//            memory are moved as in efficient, in the predictor's time.
 extern const Design kMax;
 
 // Phases. BP: forward, predictor forward; backward, predictor backward. GP: forward, predictor

@@ -31,17 +31,22 @@ int64_t time_of(const Step& step, const std::vector<Cycles>& cycles) {
 }
 
 // Walks the steps in the order of the pass: the predictor of one runs beside the next, and what is
-// left of it after that is added to its own layer.
+// left of it after that is added to its own layer. Backward the words that were loaded are stored.
 template <typename Iterator>
 void overlap(Iterator begin, Iterator end, std::span<const LayerCost> layers,
-             PassCost LayerCost::*predictor, std::vector<Cycles>& cycles, BatchCost& out) {
+             PassCost LayerCost::*predictor, const Accelerator& a, std::vector<Cycles>& cycles,
+             BatchCost& out) {
   std::vector<int64_t> times;
   for (Iterator step = begin; step != end; ++step) times.push_back(time_of(*step, cycles));
   size_t i = 0;
   for (Iterator step = begin; step != end; ++step, ++i) {
     const PassCost& cost = layers[step->layer].*predictor;
     const int64_t hidden = i + 1 < times.size() ? times[i + 1] : 0;
-    const int64_t busy = cost.total();
+    const int64_t loaded = layers[step->layer].reload;
+    const int64_t stored = predictor == &LayerCost::second_backward ? loaded : 0;
+    const int64_t busy = add(cost.total(), swap_cycles(add(loaded, stored), a));
+    Energy energy = cost.energy;
+    energy += transfer_energy(static_cast<double>(loaded), static_cast<double>(stored), a);
     // The last predictor works alone; its time counts beside its own layer.
     const Iterator next = std::next(step);
     Beside& beside = out.beside[(next == end ? step : next)->layer];
@@ -50,10 +55,11 @@ void overlap(Iterator begin, Iterator end, std::span<const LayerCost> layers,
     beside.time = add(beside.time, std::max(busy, hidden));
     out.second +=
         {busy, static_cast<double>(cost.macs), static_cast<double>(cost.sram.total()),
-         static_cast<double>(add(cost.dram_reads, cost.dram_writes)), cost.energy.total()};
+         static_cast<double>(add(add(cost.dram_reads, cost.dram_writes), add(loaded, stored))),
+         energy.total()};
     Cycles& own = cycles[step->layer];
-    own.predictor = add(own.predictor, std::max<int64_t>(0, cost.total() - hidden));
-    out.energy_predictor += cost.energy;
+    own.predictor = add(own.predictor, std::max<int64_t>(0, busy - hidden));
+    out.energy_predictor += energy;
   }
 }
 
@@ -62,9 +68,11 @@ void max_batch(std::span<const LayerCost> layers, schedule::Phase phase,
   layers_alone(layers, phase, out);
   const std::vector<Step> steps = steps_of(layers);
   out.beside.resize(layers.size());
-  overlap(steps.begin(), steps.end(), layers, &LayerCost::second_forward, out.forward, out);
+  overlap(steps.begin(), steps.end(), layers, &LayerCost::second_forward, accelerator, out.forward,
+          out);
   if (phase == schedule::Phase::kBackprop) {
-    overlap(steps.rbegin(), steps.rend(), layers, &LayerCost::second_backward, out.backward, out);
+    overlap(steps.rbegin(), steps.rend(), layers, &LayerCost::second_backward, accelerator,
+            out.backward, out);
   }
   finish(accelerator.array.pes() + accelerator.second_array().pes(), accelerator, out);
 }

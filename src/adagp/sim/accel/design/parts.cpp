@@ -1,6 +1,7 @@
 #include "adagp/sim/accel/design/parts.h"
 
 #include "adagp/sim/accel/checked_math.h"
+#include "adagp/sim/accel/memory.h"
 
 namespace adagp::accel {
 namespace {
@@ -71,6 +72,17 @@ void add_predictor(const PassCost& cost, Cycles& step, BatchCost& out) {
   step.vector = add(step.vector, cost.vector);
   step.stall = add(step.stall, cost.stall);
   out.energy_predictor += cost.energy;
+}
+
+int64_t swap_cycles(int64_t words, const Accelerator& a) {
+  return cycles_for(static_cast<double>(words), a.swap_words_per_cycle > 0
+                                                    ? a.swap_words_per_cycle
+                                                    : static_cast<double>(a.array.columns));
+}
+
+void swap_words(int64_t in, int64_t stored, const Accelerator& a, Cycles& step, BatchCost& out) {
+  step.swap = add(step.swap, swap_cycles(add(in, stored), a));
+  out.energy_predictor += transfer_energy(static_cast<double>(in), static_cast<double>(stored), a);
 }
 
 void finish(int64_t pes, const Accelerator& accelerator, BatchCost& out) {
