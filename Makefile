@@ -52,6 +52,13 @@ $(call ninja,build/tsan,$(TSAN_TESTS:%=test_%))
 endef
 TSAN_TESTS := comm data plan parallel
 
+define test-bare
+@scripts/setup.sh --full
+$(call configure,bare,build/bare)
+$(call ninja,build/bare)
+@cd build/bare && ctest --output-on-failure -j 2
+endef
+
 define test-sim
 @scripts/setup.sh --full
 $(call configure,sim-only,build/sim-only)
@@ -115,8 +122,8 @@ run: ## build, then the demo: backprop, ADA-GP and the controls side by side
 	@OMP_WAIT_POLICY=$${OMP_WAIT_POLICY:-passive} \
 	  build/bin/adagp compare configs/recipes/demo.toml -o runs/demo
 
-test: ## build everything and run every test. WHAT=asan or tsan (sanitizers), sim (torch-free parts), report (in Chromium), rtl
-	$(call chosen,test,all,asan tsan sim report rtl)
+test: ## build everything and run every test. WHAT=asan or tsan (sanitizers), bare (without rivals), sim (torch-free parts), report (in Chromium), rtl
+	$(call chosen,test,all,asan tsan bare sim report rtl)
 
 test-gpu: ## the tests of the GPU (SANITIZE=1: of the kernels, under compute-sanitizer)
 	@scripts/gpu.sh ready

@@ -5,6 +5,7 @@
 #   asan     the unit tests under AddressSanitizer and UndefinedBehaviorSanitizer: a second build of all, too long
 #            for every commit (the fuzz targets of `make fuzz` have both sanitizers)
 #   tsan     the unit tests of what has threads (comm, data, plan, parallel) under ThreadSanitizer
+#   bare     build and tests without the library of rivals
 #   lint     clang-tidy on every source; `make lint` looks at the torch-free ones and at what changed
 #   fuzz     every fuzz target for five minutes
 #   kills    train, compare and sweep killed (-9) in a hundred places each: the same command ends the same
@@ -21,7 +22,7 @@ failed=0
 
 one() {
   case $1 in
-    asan | tsan | report | rtl) make test WHAT="$1" ;;
+    asan | tsan | bare | report | rtl) make test WHAT="$1" ;;
     lint) make lint ALL=1 ;;
     fuzz) make fuzz FUZZ_SECONDS=300 ;;
     kills)
@@ -44,7 +45,7 @@ if [[ ${1:-} == --one ]]; then
   one "$2"
   exit
 fi
-all=(asan tsan lint fuzz kills python report rtl vgg13)
+all=(asan tsan bare lint fuzz kills python report rtl vgg13)
 names=("$@")
 [[ $# -gt 0 ]] || names=("${all[@]}")
 for name in "${names[@]}"; do

@@ -7,8 +7,6 @@ import pytest
 from harness import DATA, NET, TINY, adagp, assert_same_run, checkpoints, interrupt, sets
 
 SMALL = ["--epochs", "12", *sets(checkpoint_every="3ba", log_every="5ba")]
-AUTO = sets(auto__heldout=20, auto__window=4, auto__pairs=3, auto__probe_share=0.5,
-            auto__clock="counted", auto__steps='["low-res", "adagp", "skip", "partial"]')
 METHODS = {
     "progressive": [],
     "low-res": ["--schedule", "1:1"],
@@ -17,70 +15,29 @@ METHODS = {
     "infobatch": [],
     "progressive+stored-loss": [],
     "adagp+stored-loss": ["--schedule", "1ep bp, 1:1"],
-    "selective": ["--schedule", "1:1", *sets(selective__rule="priority")],
-    "partial": ["--schedule", "1:1"],
     "freeze": [],
-    "control-variate": ["--schedule", "1ep bp, 1:1"],
-    "selective+infobatch": ["--schedule", "1:1"],
-    "auto": AUTO,
 }
-for signal in ("auxiliary", "delayed", "replay", "critic"):
-    METHODS[f"modules:{signal}"] = sets(modules__signal=signal, modules__count=3)
-METHODS["modules:unlocked"] = sets(modules__count=3, modules__unlocked="true", modules__shrink=0.5)
-METHODS["xgrad"] = []
-METHODS["dropback"] = []
-FAST = sets(precision="fast", fast__every="7ba")
-METHODS["bp:edram"] = sets(edram__error=0.01)
-METHODS["adagp:edram"] = ["--schedule", "1ep bp, 1:1", *sets(edram__error=0.01)]
-METHODS["bp:fast"] = FAST
-METHODS["adagp:fast"] = ["--schedule", "1ep bp, 1:1", *FAST]
-METHODS["modules:fast"] = [*FAST, *sets(modules__count=3)]
-METHODS["modules:fast-unlocked"] = [*FAST, *sets(modules__count=3, modules__unlocked="true",
-                                                 fast__regroup="false")]
-METHODS["stored-loss:fast"] = [*FAST, *sets(fast__exponent_bits=3, fast__regroup="false")]
-METHODS["dropback:frozen"] = sets(dropback__freeze="12ba", dropback__init_decay=1)
-METHODS["dropback+stored-loss"] = sets(dropback__threshold="estimate", dropback__keep=0.3)
-METHODS["modules+infobatch"] = sets(modules__count=2, modules__unlocked="true")
 
 
-for kind in ("dfa", "dfa-random", "vt", "dni", "head-ridge"):
-    METHODS[f"adagp:{kind}"] = ["--schedule", "1ep bp, 1:1", *sets(predictor__kind=kind)]
-
-
-def command(name):
+def command(name, options):
     method = name.removesuffix("-fixed").split(":")[0]
-    return [*TINY, *SMALL, "--method", method, *METHODS[name]]
+    return [*TINY, *SMALL, "--method", method, *options]
+
+
+def stopped_run_ends_the_same(command, tmp_path):
+    """Stopped twice, at moments that fall into an epoch, a stage or a trial."""
+    whole, cut = tmp_path / "whole", tmp_path / "cut"
+    adagp("train", *command, "-o", whole)
+    for at in (6, 20):
+        code, _, err = interrupt(cut, *command, at=at)
+        assert code == 143, err
+    adagp("train", *command, "-o", cut)
+    assert_same_run(cut, whole)
 
 
 @pytest.mark.parametrize("name", METHODS)
 def test_a_run_stopped_on_the_way_ends_the_same(name, tmp_path):
-    """Twice, at moments that fall into an epoch, a stage or a trial."""
-    whole, cut = tmp_path / "whole", tmp_path / "cut"
-    adagp("train", *command(name), "-o", whole)
-    for at in (6, 20):
-        code, _, err = interrupt(cut, *command(name), at=at)
-        assert code == 143, err
-    adagp("train", *command(name), "-o", cut)
-    assert_same_run(cut, whole)
-
-
-@pytest.fixture(scope="module")
-def auto_run(tmp_path_factory):
-    """A run of auto that nothing stopped, and its command."""
-    run = [*command("auto"), *sets(checkpoint_every="1ba", log_every="50ba")]
-    folder = tmp_path_factory.mktemp("auto") / "whole"
-    adagp("train", *run, "-o", folder)
-    return folder, run
-
-
-@pytest.mark.rivals
-@pytest.mark.parametrize("at", range(34, 60, 5))
-def test_auto_stopped_around_a_decision_ends_the_same(at, auto_run, tmp_path):
-    (whole, run), cut = auto_run, tmp_path / "cut"
-    code, _, err = interrupt(cut, *run, at=at)
-    assert code == 143, err
-    adagp("train", *run, "-o", cut)
-    assert_same_run(cut, whole)
+    stopped_run_ends_the_same(command(name, METHODS[name]), tmp_path)
 
 
 def test_a_checkpoint_an_epoch_is_one_also_where_epochs_are_short(tmp_path):
