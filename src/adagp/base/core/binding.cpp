@@ -111,7 +111,13 @@ struct Assign {
   }
 };
 
+// In one line; toml++ breaks arrays.
 std::string node_text(const toml::node& node) {
+  if (const auto* list = node.as_array()) {
+    std::vector<std::string> parts;
+    for (const auto& item : *list) parts.push_back(node_text(item));
+    return "[" + join(parts, ", ") + "]";
+  }
   std::ostringstream out;
   node.visit([&](const auto& value) { out << value; });
   return out.str();

@@ -26,7 +26,9 @@ std::string table1_in(const json& result) {
   const auto points = [&](const char* key) {
     return mean.at(key).is_number() ? report::signed_points(mean.at(key)) : std::string("-");
   };
-  return core::cat("ADA-GP - backprop, mean over ", core::json_field<int64_t>(mean, "networks"),
+  // First, whatever order a compiler computes arguments in: the message names the first wrong key.
+  const auto networks = core::json_field<int64_t>(mean, "networks");
+  return core::cat("ADA-GP - backprop, mean over ", networks,
                    " networks: ", points("ours"), " points (paper ", points("published"),
                    "); ADA-GP - skip: ", points("over_skip"), ". ",
                    core::json_field<int64_t>(result, "runs_open"), " runs open.");
