@@ -175,9 +175,10 @@ std::vector<std::string> split_short_flags(int argc, char** argv) {
 // The keys of all, and what this build can do with them.
 void add_rivals() {
 #ifdef ADAGP_WITH_RIVALS
-  rivals::add_keys();
 #ifdef ADAGP_WITH_TORCH
   rivals::add();
+#else
+  rivals::add_keys();
 #endif
 #endif
 }

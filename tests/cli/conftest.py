@@ -32,7 +32,7 @@ def pytest_configure(config):
 
 
 # Tests that need the library of rivals (-DADAGP_RIVALS=OFF builds without): those of the marker `rivals`, and
-# cases that name a rival.
+# cases that name a rival. Those of the simulators need none.
 RIVALS = re.compile(r"modules|dropback|xgrad|control-variate|selective|'partial'|'auto'|auto__|auto\.|fast|edram|"
                     r"remap|\bdfa|\bvt\b|\bdni\b|head-ridge|compress|decoupled|term-project")
 
@@ -41,6 +41,8 @@ def pytest_collection_modifyitems(items):
     if os.environ.get("ADAGP_RIVALS", "ON") != "OFF":
         return
     for item in items:
+        if "sim" in os.path.basename(os.environ.get("ADAGP_BIN", "")):
+            continue
         case = repr(item.callspec.params) if hasattr(item, "callspec") else ""
         if item.get_closest_marker("rivals") or RIVALS.search(case):
             item.add_marker(pytest.mark.skip(reason="built without the rivals"))

@@ -98,7 +98,7 @@ def test_bench_roofline_refuses_what_does_not_fit():
                         (["--roofline", "--models", "resnet8,resnet9"], "resnet9"),
                         (["--roofline", "--models", ","], "names no network"),
                         (["--roofline", "--only", "bp"], "--only"),
-                        (["--roofline", "--precision", "fast"], "precision = fast"),
+                        (["--roofline", "--precision", "fast"], "fast"),
                         (["--roofline", "--peak-gflops", "0"], "--peak-gflops: got '0', expected a number from 1e-06"),
                         (["--roofline", "--csv", "--json"], "--json"),
                         (["--csv"], "--roofline"), (["--peak-bandwidth", "5"], "--roofline")):

@@ -66,38 +66,18 @@ def test_a_grown_batch_takes_a_grown_step(keys, power, tmp_path):
     assert rates[2] == rates[3] == pytest.approx(0.01)
 
 
-def test_auto_tells_what_it_decided(auto_run):
-    folder, _ = auto_run
-    rows = [json.loads(line) for line in (folder / "metrics.jsonl").read_text().splitlines()]
-    decisions = [row for row in rows if row["kind"] == "decision"]
-    assert decisions
-    for row in decisions:
-        assert row["what"] in ("adopt", "raise", "lower", "drop", "keep", "reject")
-        if row["what"] in ("adopt", "raise", "keep"):
-            assert row["low"] > 0
-        assert row["seconds"] > 0 and row["bp_seconds"] > 0
-
-
 @pytest.mark.parametrize("args, words", [
     (["--method", "progressive", *sets(low_res__sizes="[4, 6, 9]")], ["9", "1 to 8"]),
     (["--method", "progressive", *sets(low_res__shares="[0.4, 1.3, 0.3]")], ["1.3", "0 to 1"]),
     (["--method", "progressive", *sets(low_res__sizes="[4]")], ["1 and 3", "equally many"]),
-    (["--method", "selective", *sets(selective__share=1.5)], ["selective.share", "1.5", "0", "1"]),
-    (["--method", "selective", *sets(selective__share=0)], ["selective.share", "expected"]),
     (["--method", "infobatch", *sets(infobatch__prune=-0.1)], ["infobatch.prune", "-0.1"]),
     (["--method", "stored-loss", *sets(select__anneal=2)], ["select.anneal", "2"]),
-    (["--method", "partial", *sets(partial__blocks=99)], ["partial.blocks", "99", "expected 0 to"]),
     (["--method", "freeze", *sets(freeze__blocks="[1, 99]")], ["freeze.blocks", "99",
                                                              "expected 0 to"]),
     (["--method", "stored-loss+infobatch"], ["two rules"]),
-    (["--method", "auto", *sets(auto__steps='["bp"]')], ["auto.steps", "'bp'"]),
-    (["--method", "auto", *sets(auto__steps='["low-rez"]')], ["did you mean 'low-res'"]),
-    (["--method", "auto", *sets(auto__steps='["ema"]')], ["auto.steps", "'ema'"]),
     (["--method", "equal-time+stored-loss"], ["equal-time", "no rule"]),
-    (["--method", "auto+stored-loss"], ["auto", "cannot be joined"]),
-    (["--method", "dfa"], ["predictor.kind=dfa"]),
     *[(["--method", method, "--parallel", spec], ["one process", "--parallel"])
-      for method in ("stored-loss", "selective", "progressive", "partial", "freeze", "auto")
+      for method in ("stored-loss", "progressive", "freeze")
       for spec in ("data,local=2", "pipeline=gpipe,micro-batches=2,local=2")],
 ])
 def test_what_cannot_be_is_refused_with_the_range(args, words, tmp_path):
@@ -106,7 +86,7 @@ def test_what_cannot_be_is_refused_with_the_range(args, words, tmp_path):
         assert word in done.stderr
 
 
-@pytest.mark.parametrize("method", ["stored-loss", "selective", "progressive"])
+@pytest.mark.parametrize("method", ["stored-loss", "progressive"])
 def test_sentences_have_no_losses_by_example_and_no_sizes(method, tmp_path):
     done = adagp("train", "--model", "transformer", "--data", "synthetic-translation",
                  "--method", method, "--epochs", "1", "-o", tmp_path / "run", code=2)
@@ -152,9 +132,6 @@ def test_what_the_last_run_cannot_do_is_said_before_the_first(tmp_path):
     methods = "bp@2,freeze[freeze.blocks=[99]; freeze.at=[0.5]]@2"
     done = adagp("compare", "--budget", *TINY, "--methods", methods, "-o", folder, code=2)
     assert "freeze.blocks" in done.stderr and "run 1 of" not in done.stderr
-    done = adagp("compare", *TINY, "--methods", "bp,partial", *sets(partial__blocks=99),
-                 "-o", folder, code=2)
-    assert "partial.blocks" in done.stderr and "run 1 of" not in done.stderr
     assert not list(folder.glob("bp*"))
 
 

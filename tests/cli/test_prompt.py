@@ -161,6 +161,7 @@ def value_above(value, schema):
     return "maximum" in schema and value > schema["maximum"]
 
 
+@pytest.mark.rivals  # the file has their keys
 @pytest.mark.parametrize("kind", SCHEMAS)
 def test_the_schema_files_are_what_the_program_prints(kind):
     assert SCHEMAS[kind].read_text() == adagp("list", kind).stdout, f"adagp list {kind} > {SCHEMAS[kind]}"

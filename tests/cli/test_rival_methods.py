@@ -1,5 +1,7 @@
 """Methods of the library of rivals: runs that are stopped on the way, and the controller's decisions."""
 
+import json
+
 import pytest
 
 from harness import TINY, adagp, assert_same_run, interrupt, sets
@@ -21,22 +23,9 @@ for signal in ("auxiliary", "delayed", "replay", "critic"):
 METHODS["modules:unlocked"] = sets(modules__count=3, modules__unlocked="true", modules__shrink=0.5)
 METHODS["xgrad"] = []
 METHODS["dropback"] = []
-FAST = sets(precision="fast", fast__every="7ba")
-METHODS["bp:edram"] = sets(edram__error=0.01)
-METHODS["adagp:edram"] = ["--schedule", "1ep bp, 1:1", *sets(edram__error=0.01)]
-METHODS["bp:fast"] = FAST
-METHODS["adagp:fast"] = ["--schedule", "1ep bp, 1:1", *FAST]
-METHODS["modules:fast"] = [*FAST, *sets(modules__count=3)]
-METHODS["modules:fast-unlocked"] = [*FAST, *sets(modules__count=3, modules__unlocked="true",
-                                                 fast__regroup="false")]
-METHODS["stored-loss:fast"] = [*FAST, *sets(fast__exponent_bits=3, fast__regroup="false")]
 METHODS["dropback:frozen"] = sets(dropback__freeze="12ba", dropback__init_decay=1)
 METHODS["dropback+stored-loss"] = sets(dropback__threshold="estimate", dropback__keep=0.3)
 METHODS["modules+infobatch"] = sets(modules__count=2, modules__unlocked="true")
-
-
-for kind in ("dfa", "dfa-random", "vt", "dni", "head-ridge"):
-    METHODS[f"adagp:{kind}"] = ["--schedule", "1ep bp, 1:1", *sets(predictor__kind=kind)]
 
 
 @pytest.mark.parametrize("name", METHODS)
@@ -60,3 +49,47 @@ def test_auto_stopped_around_a_decision_ends_the_same(at, auto_run, tmp_path):
     assert code == 143, err
     adagp("train", *run, "-o", cut)
     assert_same_run(cut, whole)
+
+
+def test_auto_tells_what_it_decided(auto_run):
+    folder, _ = auto_run
+    rows = [json.loads(line) for line in (folder / "metrics.jsonl").read_text().splitlines()]
+    decisions = [row for row in rows if row["kind"] == "decision"]
+    assert decisions
+    for row in decisions:
+        assert row["what"] in ("adopt", "raise", "lower", "drop", "keep", "reject")
+        if row["what"] in ("adopt", "raise", "keep"):
+            assert row["low"] > 0
+        assert row["seconds"] > 0 and row["bp_seconds"] > 0
+
+
+@pytest.mark.parametrize("args, words", [
+    (["--method", "selective", *sets(selective__share=1.5)], ["selective.share", "1.5", "0", "1"]),
+    (["--method", "selective", *sets(selective__share=0)], ["selective.share", "expected"]),
+    (["--method", "partial", *sets(partial__blocks=99)], ["partial.blocks", "99", "expected 0 to"]),
+    (["--method", "auto", *sets(auto__steps='["bp"]')], ["auto.steps", "'bp'"]),
+    (["--method", "auto", *sets(auto__steps='["low-rez"]')], ["did you mean 'low-res'"]),
+    (["--method", "auto", *sets(auto__steps='["ema"]')], ["auto.steps", "'ema'"]),
+    (["--method", "auto+stored-loss"], ["auto", "cannot be joined"]),
+    (["--method", "dfa"], ["predictor.kind=dfa"]),
+    *[(["--method", method, "--parallel", spec], ["one process", "--parallel"])
+      for method in ("selective", "partial", "auto")
+      for spec in ("data,local=2", "pipeline=gpipe,micro-batches=2,local=2")],
+])
+def test_what_cannot_be_is_refused_with_the_range(args, words, tmp_path):
+    done = adagp("train", *TINY, "--epochs", "1", *args, "-o", tmp_path / "run", code=2)
+    for word in words:
+        assert word in done.stderr
+
+
+def test_what_the_last_run_cannot_do_is_said_before_the_first(tmp_path):
+    folder = tmp_path / "c"
+    done = adagp("compare", *TINY, "--methods", "bp,partial", *sets(partial__blocks=99), "-o", folder, code=2)
+    assert "partial.blocks" in done.stderr and "run 1 of" not in done.stderr
+    assert not list(folder.glob("bp*"))
+
+
+def test_sentences_have_no_losses_by_example(tmp_path):
+    done = adagp("train", "--model", "transformer", "--data", "synthetic-translation",
+                 "--method", "selective", "--epochs", "1", "-o", tmp_path / "run", code=2)
+    assert "translation" in done.stderr and "selective" in done.stderr

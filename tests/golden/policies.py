@@ -1,4 +1,4 @@
-"""Learning rates that torch.optim.lr_scheduler gives, for tests/unit/optim/policy_test.cpp.
+"""Learning rates that torch.optim.lr_scheduler gives, for tests/unit/schedule/policy_test.cpp.
 
     python3 tests/golden/policies.py        rewrites tests/golden/fixtures/policies.json
 

@@ -155,13 +155,13 @@ TEST(SharedPredictor, GoesOnFromItsSavedStateBitForBit) {
 }
 
 TEST(RunningRms, FirstSetsThenDecays) {
-  RunningRms rms({"a"}, 0.9, true, at::kDouble);
+  RunningRms rms({"a"}, true, at::kDouble);
   EXPECT_EQ(rms.scale(0).item<double>(), 1.0);
   rms.update(0, at::full({4}, 2.0, at::kDouble));
   EXPECT_NEAR(rms.scale(0).item<double>(), 2.0, 1e-12);
   rms.update(0, at::full({4}, 3.0, at::kDouble));
-  EXPECT_NEAR(rms.scale(0).item<double>(), std::sqrt(0.9 * 4 + 0.1 * 9), 1e-12);
-  RunningRms raw({"a"}, 0.9, false, at::kDouble);
+  EXPECT_NEAR(rms.scale(0).item<double>(), std::sqrt(0.95 * 4 + 0.05 * 9), 1e-12);
+  RunningRms raw({"a"}, false, at::kDouble);
   raw.update(0, at::full({4}, 2.0, at::kDouble));
   EXPECT_EQ(raw.scale(0).item<double>(), 1.0);
 }

@@ -138,6 +138,39 @@ TEST(RivalRuns, PartsOfABatchAndOfTheNetworkCostTheirShare) {
   }
 }
 
+TEST(RivalRuns, ModulesRefuseFrozenBlocks) {
+  const testing::TempFolder folder;
+  config::RunConfig c = small::config("modules");
+  c.model.name = "duplex";
+  c.model.duplex = {"resnet8", 3, 16, 4};
+  try {
+    train(c, small::task(), folder / "run");
+    FAIL();
+  } catch (const UsageError& error) {
+    EXPECT_NE(std::string(error.what()).find("frozen blocks"), std::string::npos);
+  }
+}
+
+// Bit errors reach whatever keeps its input: frozen layers, and the projections of attention.
+TEST(RivalRuns, EveryLayerHasTheRuleOfEdram) {
+  for (const std::string network : {"duplex", "resnet8"}) {
+    config::RunConfig c = small::config("bp");
+    c.model.name = network;
+    c.model.duplex = {"resnet8", 3, 16, 4};
+    c.parts.get<rivals::EdramOptions>().error = 0.01;
+    const step::Session s = small::session(c);
+    const auto layers = nn::collect(*s.net);
+    EXPECT_EQ(layers.size() > s.layers.size(), network == "duplex");
+    for (const auto* layer : layers) {
+      ASSERT_NE(layer->rule, nullptr) << layer->path();
+      EXPECT_FALSE(layer->has_rule()) << "nothing is kept outside a step";
+    }
+    ASSERT_NE(s.kept_values(), nullptr);
+    const nn::KeptValuesScope scope(s.kept_values());
+    EXPECT_TRUE(layers.front()->has_rule());
+  }
+}
+
 TEST(RivalRuns, AutoRefusesToHoldOutEverything) {
   const testing::TempFolder folder;
   config::RunConfig c = small::config("auto");

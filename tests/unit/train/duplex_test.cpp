@@ -86,10 +86,5 @@ TEST(DuplexRun, CostsNothingBackwardInTheBackbone) {
   EXPECT_LT(costs.backward(), forward);  // most of the network is the backbone
 }
 
-TEST(DuplexRun, MethodModulesIsRefused) {
-  const testing::TempFolder folder;
-  EXPECT_THROW(train(duplex_config("modules"), small::task(), folder / "run"), UsageError);
-}
-
 }  // namespace
 }  // namespace adagp::train

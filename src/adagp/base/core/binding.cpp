@@ -228,9 +228,13 @@ void Binding::when(const std::string& names, const std::string& by, const std::s
 }
 
 void Binding::also_when(const std::string& key, const std::string& by, const std::string& value) {
+  bool found = false;
   for (Condition& condition : field(key).conditions) {
-    if (condition.by == by) condition.values.push_back(value);
+    if (condition.by != by) continue;
+    condition.values.push_back(value);
+    found = true;
   }
+  if (!found) throw UsageError("table of keys: " + key + " has no condition on " + by);
 }
 
 Binding::Field& Binding::field(const std::string& key) {

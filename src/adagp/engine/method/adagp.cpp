@@ -25,7 +25,7 @@ class WrongInput : public AdaGp {
     if (s.activations) {
       throw UsageError("method wrong-input feeds the summaries of another batch, and predictor '" +
                        s.config.predictor.kind +
-                       "' looks at activations; use kind shared or remap");
+                       "' looks at activations; use predictor.kind = shared");
     }
     AdaGp::advance(s);
   }

@@ -48,7 +48,7 @@ struct MethodEntry {
   plan::SelectionRule select = {};  // a rule; its steps are those of the method it is joined with
   // Knows how to train stages that learn apart (Team::stages_apart).
   bool stages_apart = false;
-  // Learns from every exact batch in a way of its own, so that auto cannot mix it in.
+  // Learns from every exact batch in a way of its own, so that no method can mix it in.
   bool learns_itself = false;
   RunLength length = {};
   // The methods whose cheap steps it may use; empty: its own.
@@ -63,7 +63,7 @@ MethodEntry find_method(const std::string& name);
 // Calls RunLength::fix of the configured method, if it has one.
 void fix_length(config::RunConfig& config, const task::TaskPtr& task,
                 const task::NetMaker& make_net);
-// Whether its steps, or one of those that auto may choose, predict.
+// Whether its steps, or one of those that it mixes in, predict.
 bool needs_predictor(const config::RunConfig& config);
 
 }  // namespace adagp::method

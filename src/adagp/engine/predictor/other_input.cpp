@@ -78,7 +78,7 @@ std::unique_ptr<Predictor> with_other_input(std::unique_ptr<Predictor> inner,
   if (inner->needs().any()) {
     throw UsageError("predictor.input = " + input +
                      " replaces summaries, and this kind of predictor looks at activations; use "
-                     "predictor.kind = shared, mlp or remap");
+                     "predictor.kind = shared");
   }
   constexpr std::pair<const char*, Fill> kFills[] = {
       {"zeros", fill_zeros}, {"noise", fill_noise}, {"labels", fill_labels}};

@@ -7,7 +7,7 @@
 // R counts the filters of all layers: the features are computed for all of them at once. A layer
 // with n weights per filter uses the first n outputs of the FC and never computes the others.
 //
-// What is before the FC is the `front`: kind mlp (mlp.cpp) has another.
+// What is before the FC is the `front`, of which another kind may have another.
 
 #include <functional>
 #include <map>

@@ -106,9 +106,10 @@ report::Summary train_together(config::RunConfig config, const core::fs::path& f
   const auto net = task::build_net(config, *task);
   const auto team = make_team(config, *task, net);
   if (team->stages_apart() && !method::find_method(config.method).stages_apart) {
-    throw UsageError("--parallel: the stages of this pipeline learn apart, and method " +
-                     config.method +
-                     " has no modules that do; use another pipeline, as gpipe, or another method");
+    throw UsageError(
+        "--parallel pipeline=decoupled needs a method whose parts learn separately, "
+        "and method " +
+        config.method + " is none; use pipeline=gpipe, or another method");
   }
   try {
     std::optional<run::RunFolder> run;

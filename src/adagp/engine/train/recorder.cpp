@@ -110,7 +110,7 @@ void Recorder::decisions(const std::vector<nlohmann::json>& made, int64_t step) 
     records_->write(told);
     for (const char* key : {"used_k", "rate", "bp_rate", "low"}) {
       if (!told[key].is_number()) continue;
-      events_->scalar(std::string("auto/") + key, told[key].get<double>(), step);
+      events_->scalar(told.value("method", "policy") + "/" + key, told[key].get<double>(), step);
     }
   }
 }

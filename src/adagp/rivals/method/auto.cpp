@@ -117,6 +117,7 @@ class Auto : public Backprop, public StepPolicy {
                                ", advantage at least ", core::fixed(decision.low, 4), " after ",
                                decision.pairs, " pairs"));
       record["kind"] = "decision";
+      record["method"] = "auto";
       record["candidate"] = record["step"];  // records have the number of a batch there
       record["used_k"] = controller_.k();
       records_.push_back(record);

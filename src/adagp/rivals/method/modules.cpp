@@ -36,7 +36,7 @@ void check_processes(const step::Session& s) {
   if (s.config.parts.get<rivals::ModulesOptions>().count != processes) {
     throw UsageError(
         core::cat("modules.count = ", s.config.parts.get<rivals::ModulesOptions>().count,
-                  ", and pipeline=", "decoupled has ", processes,
+                  ", and pipeline=decoupled has ", processes,
                   " processes: every process has one module; give both the same "
                   "number"));
   }
