@@ -1,4 +1,4 @@
-#include "adagp/sim/rtl/golden.h"
+#include "golden.h"
 
 #include "adagp/base/core/error.h"
 #include "adagp/sim/rtl/arithmetic.h"

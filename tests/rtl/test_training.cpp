@@ -13,8 +13,8 @@
 #include "adagp/base/core/error.h"
 #include "adagp/base/core/files.h"
 #include "adagp/sim/rtl/arithmetic.h"
-#include "adagp/sim/rtl/golden.h"
 #include "direct_net.h"
+#include "golden.h"
 #include "model.h"
 
 namespace {

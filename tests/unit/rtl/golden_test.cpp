@@ -4,7 +4,7 @@
 #include <cstdlib>
 
 #include "adagp/sim/rtl/arithmetic.h"
-#include "adagp/sim/rtl/golden.h"
+#include "rtl/golden.h"
 
 namespace adagp::rtl {
 namespace {
