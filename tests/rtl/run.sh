@@ -51,7 +51,7 @@ mac() {
   local format
   for format in 0 1; do
     verilator --cc --exe --build -O3 --Mdir build/rtl/mac$format -GFORMAT=$format --top-module mac -o test_mac \
-      -CFLAGS "-std=c++20 -O2 -I$PWD/src -DADAGP_FORMAT=$format" rtl/add32.sv rtl/mac.sv \
+      -CFLAGS "-std=c++20 -O2 -I$PWD/src -I$PWD/rtl/sim -DADAGP_FORMAT=$format" rtl/add32.sv rtl/mac.sv \
       "$PWD/tests/rtl/test_mac.cpp" >build/rtl/mac$format.log 2>&1 || { cat build/rtl/mac$format.log; die "no mac"; }
     build/rtl/mac$format/test_mac 10000000
   done

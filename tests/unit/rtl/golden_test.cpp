@@ -3,7 +3,7 @@
 
 #include <cstdlib>
 
-#include "adagp/sim/rtl/arithmetic.h"
+#include "arithmetic.h"
 #include "rtl/golden.h"
 
 namespace adagp::rtl {
