@@ -15,7 +15,7 @@ module add32 #(parameter int FORMAT = 0) (
       assign y = a + b;
     end else begin : g_float
 `ifdef ADAGP_DPI_MAC
-      // The same function in C++ (src/adagp/sim/rtl/arithmetic.h), for speed in simulation.
+      // The same function in C++ (rtl/sim/arithmetic.h), for speed in simulation.
       assign y = adagp_add_float(a, b);
 `else
       logic swap, subtract, round_up, is_zero;

@@ -17,7 +17,7 @@ module mac #(parameter int FORMAT = 0) (
       assign y = c + product;
     end else begin : g_float
 `ifdef ADAGP_DPI_MAC
-      // The same function in C++ (src/adagp/sim/rtl/arithmetic.h): ten times as fast in simulation.
+      // The same function in C++ (rtl/sim/arithmetic.h): ten times as fast in simulation.
       assign y = adagp_mac_bf16({a, b}, c);
 `else
       logic [15:0] mantissa;

@@ -5,7 +5,7 @@
 
 #include "Vadagp_top.h"
 #include "adagp/base/core/error.h"
-#include "adagp/sim/rtl/arithmetic.h"
+#include "arithmetic.h"
 #include "verilated.h"
 #if VM_TRACE
 #include "verilated_vcd_c.h"

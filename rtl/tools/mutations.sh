@@ -4,6 +4,7 @@
 # n detected".
 set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
+programs="$root/tests/rtl/test_programs.cpp $root/tests/rtl/golden.cpp"
 work=$root/build/rtl/mutations
 
 one() {  # NUMBER FILE CONFIGURATION EXPRESSION WHAT
@@ -23,7 +24,7 @@ one() {  # NUMBER FILE CONFIGURATION EXPRESSION WHAT
   fi
   # Built badly is not detected: the mutation must be one that a compiler accepts.
   if ! program=$(ADAGP_RTL_OPT=-O0 JOBS=1 "$root/rtl/tools/model.sh" "${args[@]}" --predictor 1x2 --bits 8 \
-      --rtl "$folder/rtl" --build "$folder/build" --main "$root/tests/rtl/test_programs.cpp" 2>"$folder/log"); then
+      --rtl "$folder/rtl" --build "$folder/build" --main "$programs" 2>"$folder/log"); then
     echo "NOT BUILT $what ($file): $(head -1 "$folder/log")"
     return
   fi
@@ -43,7 +44,7 @@ mkdir -p "$work"
 # The unchanged machine must pass, or "detected" would mean nothing.
 for args in "max 2x3 fixed" "max 2x3 bf16" "efficient 2x3 fixed"; do
   read -ra config <<<"$args"
-  program=$("$root/rtl/tools/model.sh" "${config[@]}" --predictor 1x2 --bits 8 --main "$root/tests/rtl/test_programs.cpp")
+  program=$("$root/rtl/tools/model.sh" "${config[@]}" --predictor 1x2 --bits 8 --main "$programs")
   "$program" 40 >/dev/null || { echo "mutations: the unchanged machine fails on $args"; exit 1; }
 done
 grep -v '^#' "$root/tests/rtl/mutations.txt" | grep -e "${1:-.}" | awk -F ' [|] ' '{

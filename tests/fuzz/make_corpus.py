@@ -38,20 +38,6 @@ def crc32c(data):
     return crc ^ 0xFFFFFFFF
 
 
-def record(event):
-    def masked(data):
-        crc = crc32c(data)
-        return struct.pack("<I", ((crc >> 15 | crc << 17) + 0xA282EAD8) & 0xFFFFFFFF)
-
-    length = struct.pack("<Q", len(event))
-    return length + masked(length) + event + masked(event)
-
-
-def field(number, payload):
-    """A length-delimited field; every payload here is shorter than 128 bytes."""
-    return bytes([number << 3 | 2, len(payload)]) + payload
-
-
 def trace():
     """One linear layer, two examples of nine features."""
     parts = {"fc/x.bits": ("U8", [2, 1, 1, 2], b"\x0f\x01\xf0\x00"),
@@ -95,16 +81,6 @@ header = {
 checksum = f"{crc32c(safetensors(header)[8:]):08x}"
 header["__metadata__"]["adagp.crc32c.header"] = checksum
 seed("safetensors", "checksum", safetensors(header, b"abcd"))
-
-wall_time = b"\x09" + struct.pack("<d", 1.7e9)
-version = wall_time + field(3, b"brain.Event:2")
-scalar = wall_time + b"\x10\x07" + field(5, field(1, field(1, b"loss") + b"\x15" + struct.pack("<f", 0.5)))
-numbers = b"".join(bytes([i << 3 | 1]) + struct.pack("<d", i) for i in range(1, 6))
-histogram = numbers + field(6, struct.pack("<d", 1)) + field(7, struct.pack("<d", 2))
-histogram = wall_time + b"\x10\x08" + field(5, field(1, field(1, b"w") + field(5, histogram)))
-seed("events", "file", record(version) + record(scalar) + record(histogram))
-seed("events", "scalar", scalar)
-seed("events", "histogram", histogram)
 
 seed("cifar", "ten", bytes([3]) + bytes(i % 256 for i in range(3072)))
 seed("cifar", "hundred", bytes([19, 99]) + bytes(i % 256 for i in range(3072)))

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "adagp/sim/rtl/arithmetic.h"
+#include "arithmetic.h"
 
 namespace adagp::rtl {
 

@@ -51,7 +51,7 @@ mac() {
   local format
   for format in 0 1; do
     verilator --cc --exe --build -O3 --Mdir build/rtl/mac$format -GFORMAT=$format --top-module mac -o test_mac \
-      -CFLAGS "-std=c++20 -O2 -I$PWD/src -DADAGP_FORMAT=$format" rtl/add32.sv rtl/mac.sv \
+      -CFLAGS "-std=c++20 -O2 -I$PWD/src -I$PWD/rtl/sim -DADAGP_FORMAT=$format" rtl/add32.sv rtl/mac.sv \
       "$PWD/tests/rtl/test_mac.cpp" >build/rtl/mac$format.log 2>&1 || { cat build/rtl/mac$format.log; die "no mac"; }
     build/rtl/mac$format/test_mac 10000000
   done
@@ -61,13 +61,13 @@ mac() {
 configuration() {
   local programs=$1 train=$2 model tests=tests/rtl
   shift 2
-  model=$(rtl/tools/model.sh "$@" --main $tests/test_programs.cpp)
+  model=$(rtl/tools/model.sh "$@" --main "$tests/test_programs.cpp $tests/golden.cpp")
   "$model" "$programs" 1
   model=$(rtl/tools/model.sh "$@" --main $tests/test_tiles.cpp)
   "$model"
   [[ $train == - ]] && return
-  model=$(rtl/tools/model.sh "$@" --main "$tests/test_training.cpp $tests/direct_net.cpp $tests/small_net.cpp \
-    $tests/small_net_predict.cpp")
+  model=$(rtl/tools/model.sh "$@" --main "$tests/test_training.cpp $tests/golden.cpp $tests/direct_net.cpp \
+    $tests/small_net.cpp $tests/small_net_predict.cpp")
   "$model" "$train"
 }
 
@@ -76,7 +76,7 @@ networks() {
   local count=$1 model
   shift
   model=$(rtl/tools/model.sh "${@:1:3}" --bits 12,12,13,14 --descriptor-bits 16 "${@:4}" \
-    --main tests/rtl/test_networks.cpp)
+    --main "tests/rtl/test_networks.cpp tests/rtl/golden.cpp")
   "$model" "$count"
 }
 

@@ -7,7 +7,8 @@ config=(max 4x5 fixed --predictor 3x5 --bits 10)
 run=$("$root/rtl/tools/model.sh" "${config[@]}")
 tests=$root/tests/rtl
 train=$("$root/rtl/tools/model.sh" "${config[@]}" \
-  --main "$tests/test_training.cpp $tests/direct_net.cpp $tests/small_net.cpp $tests/small_net_predict.cpp")
+  --main "$tests/test_training.cpp $tests/golden.cpp $tests/direct_net.cpp $tests/small_net.cpp \
+    $tests/small_net_predict.cpp")
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 fail() { echo "test_harness: $*"; exit 1; }

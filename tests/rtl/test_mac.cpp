@@ -7,7 +7,7 @@
 #include <random>
 
 #include "Vmac.h"
-#include "adagp/sim/rtl/arithmetic.h"
+#include "arithmetic.h"
 #include "verilated.h"
 
 namespace {

@@ -5,8 +5,8 @@
 #include <cstdlib>
 #include <random>
 
-#include "adagp/sim/rtl/golden.h"
 #include "adagp/sim/rtl/network_program.h"
+#include "golden.h"
 #include "model.h"
 
 namespace {

@@ -7,7 +7,7 @@
 #include <cstdio>
 #include <cstdlib>
 
-#include "adagp/sim/rtl/golden.h"
+#include "golden.h"
 #include "model.h"
 #include "random_program.h"
 

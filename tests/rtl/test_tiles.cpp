@@ -3,7 +3,7 @@
 #include <cstdio>
 
 #include "adagp/base/core/error.h"
-#include "adagp/sim/rtl/arithmetic.h"
+#include "arithmetic.h"
 #include "model.h"
 
 namespace {

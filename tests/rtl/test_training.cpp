@@ -12,9 +12,9 @@
 
 #include "adagp/base/core/error.h"
 #include "adagp/base/core/files.h"
-#include "adagp/sim/rtl/arithmetic.h"
-#include "adagp/sim/rtl/golden.h"
+#include "arithmetic.h"
 #include "direct_net.h"
+#include "golden.h"
 #include "model.h"
 
 namespace {

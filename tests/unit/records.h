@@ -1,6 +1,7 @@
 #pragma once
 
 #include <sstream>
+#include <string>
 #include <vector>
 
 #include <nlohmann/json.hpp>

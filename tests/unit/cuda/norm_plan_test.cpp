@@ -55,7 +55,8 @@ void expect_fits(const Units& units, int64_t positions, int64_t parts, int64_t w
   const int64_t blocks = int64_t{units.tiling.tiles} * units.cells * units.chunks;
   EXPECT_GE(parts * units.piece, positions);
   EXPECT_LT(parts * units.piece, int64_t{1} << 32);
-  EXPECT_LE(kCounterBytes + blocks * row_floats(units.tiling) * 4, workspace);
+  const int64_t row_floats = int64_t{2} * kLanes * units.tiling.width;
+  EXPECT_LE(kCounterBytes + blocks * row_floats * 4, workspace);
   EXPECT_LE(units.tiling.tiles, kTileCounters);
   if (units.chunks > 1) {
     EXPECT_LE(units.tiling.tiles * units.cells, kCellCounters);

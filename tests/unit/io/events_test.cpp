@@ -10,7 +10,6 @@
 
 #include <nlohmann/json.hpp>
 
-#include "adagp/base/core/error.h"
 #include "adagp/base/core/rng.h"
 #include "adagp/base/core/text.h"
 #include "unit/python.h"
@@ -28,60 +27,10 @@ std::vector<core::fs::path> event_files(const TempFolder& temp) {
   return files;
 }
 
-std::vector<ScalarEvent> scalars_of(const core::fs::path& path) {
-  return read_scalars(core::read_file(path), path.string());
-}
-
 // What the tensorboard package makes of a folder.
 nlohmann::json tensorboard_view(const TempFolder& temp) {
   return nlohmann::json::parse(
       testing::run_python("tests/unit/io/python/read_events.py", temp.path().string()));
-}
-
-TEST(Events, ReaderReturnsWhatWasWritten) {
-  const TempFolder temp;
-  {
-    EventWriter writer(temp.path());
-    writer.scalar("loss", 0.5, 1);
-    writer.histogram("weights", {1, 2, 3}, 1);
-    writer.scalar("a/b \u00fc", -1e30, int64_t{1} << 40);
-    writer.scalar("nan", std::nan(""), 0);
-  }
-  const auto files = event_files(temp);
-  ASSERT_EQ(files.size(), 1u);
-  const auto scalars = scalars_of(files[0]);
-  ASSERT_EQ(scalars.size(), 3u);
-  EXPECT_EQ(scalars[0].tag, "loss");
-  EXPECT_EQ(scalars[0].value, 0.5);
-  EXPECT_EQ(scalars[0].step, 1);
-  EXPECT_EQ(scalars[1].tag, "a/b \u00fc");
-  EXPECT_FLOAT_EQ(static_cast<float>(scalars[1].value), -1e30f);
-  EXPECT_EQ(scalars[1].step, int64_t{1} << 40);
-  EXPECT_TRUE(std::isnan(scalars[2].value));
-}
-
-TEST(Events, CutOffAndDamagedFilesAreRejected) {
-  const TempFolder temp;
-  {
-    EventWriter writer(temp.path());
-    writer.scalar("loss", 0.5, 1);
-  }
-  const std::string whole = core::read_file(event_files(temp)[0]);
-  int whole_records = 0;
-  for (size_t length = 0; length <= whole.size(); ++length) {
-    try {
-      read_scalars(whole.substr(0, length), "e");
-      ++whole_records;
-    } catch (const DataError& error) {
-      EXPECT_EQ(std::string(error.what()).rfind("e: byte ", 0), 0u) << error.what();
-    }
-  }
-  EXPECT_EQ(whole_records, 3);  // none, the version, the version and the scalar
-  for (size_t bit = 0; bit < 8 * whole.size(); ++bit) {
-    std::string damaged = whole;
-    damaged[bit / 8] = static_cast<char>(damaged[bit / 8] ^ (1 << (bit % 8)));
-    EXPECT_THROW(read_scalars(damaged, "e"), DataError) << bit;
-  }
 }
 
 TEST(Events, LaterFilesSortLater) {
@@ -90,15 +39,14 @@ TEST(Events, LaterFilesSortLater) {
   const auto later = std::chrono::system_clock::now().time_since_epoch() + std::chrono::hours(1);
   const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(later).count();
   core::write_file(temp / core::cat("events.out.tfevents.", seconds, ".host.1.0"), "");
-  for (int i = 0; i < 3; ++i) EventWriter(temp.path()).scalar("order", i, i);
+  const std::vector<std::string> tags{"first", "second", "third"};
+  for (const auto& tag : tags) EventWriter(temp.path()).scalar(tag, 0, 0);
   const auto files = event_files(temp);
   ASSERT_EQ(files.size(), 4u);
   EXPECT_EQ(core::fs::file_size(files[0]), 0u) << "a new file sorts before the one in the future";
-  std::vector<double> order;
-  for (const auto& file : files) {
-    for (const auto& scalar : scalars_of(file)) order.push_back(scalar.value);
+  for (size_t i = 0; i < tags.size(); ++i) {
+    EXPECT_NE(core::read_file(files[i + 1]).find(tags[i]), std::string::npos) << tags[i];
   }
-  EXPECT_EQ(order, (std::vector<double>{0, 1, 2}));
 }
 
 TEST(Events, TensorboardReadsScalarsAndHistograms) {
@@ -109,6 +57,7 @@ TEST(Events, TensorboardReadsScalarsAndHistograms) {
   {
     EventWriter writer(temp.path());
     for (int step = 0; step < 5; ++step) writer.scalar("loss", 1.0 / (1 + step), step);
+    writer.scalar("a/b \u00fc", -1e30, int64_t{1} << 40);
     std::vector<double> with_nan = values;
     with_nan.push_back(std::nan(""));
     with_nan.push_back(std::numeric_limits<double>::infinity());
@@ -122,6 +71,9 @@ TEST(Events, TensorboardReadsScalarsAndHistograms) {
     EXPECT_EQ(view["scalars"]["loss"][step][0], step);
     EXPECT_EQ(view["scalars"]["loss"][step][1].get<float>(), 1.0f / static_cast<float>(1 + step));
   }
+  const auto& far = view["scalars"]["a/b \u00fc"][0];
+  EXPECT_EQ(far[0], int64_t{1} << 40);
+  EXPECT_EQ(far[1].get<float>(), -1e30f);
   EXPECT_EQ(view["histograms"].size(), 2u);
 
   const auto& histogram = view["histograms"]["weights"][0];

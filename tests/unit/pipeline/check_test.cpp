@@ -6,7 +6,7 @@
 
 #include "adagp/base/core/error.h"
 #include "adagp/base/core/text.h"
-#include "adagp/sim/pipeline/check.h"
+#include "unit/pipeline/check.h"
 
 namespace adagp::pipeline {
 namespace {

@@ -3,8 +3,8 @@
 #include <gtest/gtest.h>
 
 #include "adagp/base/core/error.h"
-#include "adagp/sim/pipeline/check.h"
 #include "adagp/sim/pipeline/simulate.h"
+#include "unit/pipeline/check.h"
 
 namespace adagp::pipeline {
 namespace {

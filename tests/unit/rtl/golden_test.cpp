@@ -3,8 +3,8 @@
 
 #include <cstdlib>
 
-#include "adagp/sim/rtl/arithmetic.h"
-#include "adagp/sim/rtl/golden.h"
+#include "arithmetic.h"
+#include "rtl/golden.h"
 
 namespace adagp::rtl {
 namespace {

@@ -10,8 +10,8 @@
 
 #include "adagp/base/core/error.h"
 #include "adagp/sim/rtl/cycle_model.h"
-#include "adagp/sim/rtl/golden.h"
 #include "adagp/sim/rtl/network_program.h"
+#include "rtl/golden.h"
 
 namespace adagp::rtl {
 namespace {

@@ -32,13 +32,4 @@ class EventWriter {
   core::fs::path path_;
 };
 
-struct ScalarEvent {
-  std::string tag;
-  double value = 0;
-  int64_t step = 0;
-};
-// Reads the scalars of one file back. Throws DataError with file and offset when a record is cut
-// off or corrupt.
-std::vector<ScalarEvent> read_scalars(std::string_view bytes, const std::string& name);
-
 }  // namespace adagp::io

@@ -114,7 +114,6 @@ void add_bars(Page& page, const Results& results, const std::vector<std::string>
   std::vector<std::string> designs;
   for (const auto& series : chart.series) designs.push_back(series.name);
   figure.legend = report::boxes_of(designs);
-  figure.data = {{"k", "static"}};
   page.add(figure);
 }
 

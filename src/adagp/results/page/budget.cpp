@@ -105,7 +105,6 @@ void add_budget(Page& page, const Group& group, const std::string& id) {
     figure.about =
         "Right of 0: better than backprop of its best batch size that trained for as many seconds.";
     figure.svg = report::svg(chart, report::Use::kPage);
-    figure.data = {{"k", "static"}};
     page.add(figure);
   }
   page.body += heading(3, id + "-time", "Time to accuracy");

@@ -69,7 +69,6 @@ void add_decisions(Page& page, const Group& group, const std::string& id) {
   }
   figure.legend = report::boxes_of(kinds);
   figure.table = table.html("Decisions");
-  figure.data = {{"k", "static"}};
   page.body += heading(3, id + "-auto", "Decisions of auto");
   page.add(figure);
 }

@@ -78,7 +78,7 @@ void Page::add(const Figure& figure) {
     body += "</details>\n";
   }
   body += "</figure>\n";
-  if (!figure.data.is_null()) charts[figure.id] = figure.data;
+  charts[figure.id] = figure.data;
 }
 
 void Page::add_table(const std::string& table, const std::string& name) {

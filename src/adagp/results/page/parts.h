@@ -29,8 +29,8 @@ struct Figure {
   std::string about;  // a sentence below the chart: what it shows, how to read it
   std::string svg;    // of report::svg(..., Use::kPage)
   std::vector<report::Key> legend;
-  std::string table;  // the data as <table>
-  Json data;          // what the script needs; null: nothing can be changed
+  std::string table;              // the data as <table>
+  Json data = {{"k", "static"}};  // what the script needs; static: nothing can be changed
 };
 
 // The page as it grows: its text, and the data of its charts by their ids.

@@ -141,7 +141,6 @@ void add_seconds(Page& page, const Group& group, const std::string& id) {
   for (const auto& series : chart.series) names.push_back(series.name);
   figure.legend = report::boxes_of(names);
   figure.table = table.html("Seconds and batches");
-  figure.data = {{"k", "static"}};
   page.body += heading(3, id + "-where", "Where the seconds went");
   page.add(figure);
 }

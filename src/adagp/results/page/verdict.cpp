@@ -127,7 +127,6 @@ void add_verdict(Page& page, const Group& group, const std::string& id) {
       "these runs cannot tell the two apart. No bar: a single seed.";
   figure.svg = report::svg(chart, report::Use::kPage);
   figure.table = pairs_table(comparison).html("Paired differences");
-  figure.data = {{"k", "static"}};
   page.add(figure);
 }
 

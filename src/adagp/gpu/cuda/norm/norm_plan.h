@@ -63,9 +63,6 @@ Units cell_units(int64_t channels, int64_t cells, int64_t largest_cell);
 // floats for each block: [2, channels of the tile].
 constexpr int kCellCounters = 2048, kTileCounters = 4096;
 constexpr int64_t kCounterBytes = 4 * (kCellCounters + kTileCounters);
-inline int row_floats(const Tiling& tiling) {
-  return 2 * kLanes * tiling.width;
-}
 // For all maps with at most so many channels, whose cells are at most so many.
 int64_t workspace_bytes(int64_t channels, int64_t cells);
 

@@ -1,4 +1,4 @@
-#include "adagp/sim/pipeline/check.h"
+#include "unit/pipeline/check.h"
 
 #include <algorithm>
 #include <map>

@@ -1,7 +1,7 @@
-#include "adagp/sim/rtl/golden.h"
+#include "golden.h"
 
 #include "adagp/base/core/error.h"
-#include "adagp/sim/rtl/arithmetic.h"
+#include "arithmetic.h"
 
 namespace adagp::rtl {
 namespace {
