@@ -53,6 +53,14 @@ def test_no_test_program_may_take_more_than_15_minutes():
     assert set(map(tuple, limits.values())) == {(900,)}, limits
 
 
+def test_a_commit_links_nothing_again_that_does_not_record_it(tmp_path):
+    assert "commit.cpp" not in configure(tmp_path / "sim")[1]
+    if "libadagp_run.a" in (ninja := (BUILD / "build.ninja").read_text()):
+        programs = re.findall(r"^build (bin/\w+): CXX_EXECUTABLE_LINKER(.*)$", ninja, re.MULTILINE)
+        again = {name for name, inputs in programs if "libadagp_run.a" in inputs}
+        assert "bin/adagp" in again and not again & {"bin/adagp_sim", "bin/test_core", "bin/test_nn", "bin/test_comm"}
+
+
 def test_mold_and_ccache_are_left_alone_where_they_do_not_work(tmp_path):
     """A compiler that cannot use mold, and a ccache that fails whatever it is asked."""
     compiler, ccache = tmp_path / "compiler", tmp_path / "ccache"
