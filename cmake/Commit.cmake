@@ -1,5 +1,5 @@
-# cmake -DSOURCE=... -DFILE=... -P Commit.cmake: writes a source file with the commit and the version, when they
-# changed. Run by every build, since a commit changes no file that CMake watches.
+# cmake -DSOURCE=... -DFILE=... -P Commit.cmake: writes a source file with the commit, when it changed. Run by every
+# build, since a commit changes no file that CMake watches.
 set(_commit "")
 find_program(_git git)
 if(_git AND EXISTS ${SOURCE}/.git)
@@ -11,9 +11,8 @@ if(_git AND EXISTS ${SOURCE}/.git)
     string(APPEND _commit "+")
   endif()
 endif()
-set(_text "#include \"adagp/base/core/provenance.h\"
-std::string adagp::core::version() { return \"${VERSION}\"; }
-std::string adagp::core::commit() { return \"${_commit}\"; }
+set(_text "#include \"adagp/engine/run/commit.h\"
+std::string adagp::run::commit() { return \"${_commit}\"; }
 ")
 set(_old "")
 if(EXISTS ${FILE})

@@ -17,8 +17,8 @@ BIN = os.environ.get("ADAGP_BIN", str(ROOT / "build/bin/adagp"))
 
 
 # Seconds before a hanging program is an error: of many times what a slow and busy machine takes, and the
-# only limit in seconds that a test may have.
-PATIENCE = 3600
+# only limit in seconds that a test may have. Less than the 900 of ctest, so that a hang says which program.
+PATIENCE = 800
 
 
 def sets(**values):

@@ -1,5 +1,6 @@
 """What the build promises people with other compilers, other LibTorchs, and projects of their own."""
 
+import json
 import os
 import re
 import shutil
@@ -41,6 +42,23 @@ def test_warnings_are_errors_for_developers_and_ci_alone(tmp_path):
     told = subprocess.run(["make", "-n", "test"], cwd=ROOT, env=alone, capture_output=True,
                           text=True).stdout
     assert "cmake --preset release " in told and "WERROR" not in told
+
+
+def test_no_test_program_may_take_more_than_15_minutes():
+    found = subprocess.run(["ctest", "--test-dir", BUILD, "--show-only=json-v1"], env=environment(PATH=PATH),
+                           capture_output=True, text=True, check=True).stdout
+    limits = {test["name"]: [p["value"] for p in test["properties"] if p["name"] == "TIMEOUT"]
+              for test in json.loads(found)["tests"]}
+    assert {"unit.core", "cli.prompt", "installed.install", "include_directions"} <= limits.keys()
+    assert set(map(tuple, limits.values())) == {(900,)}, limits
+
+
+def test_a_commit_links_nothing_again_that_does_not_record_it(tmp_path):
+    assert "commit.cpp" not in configure(tmp_path / "sim")[1]
+    if "libadagp_run.a" in (ninja := (BUILD / "build.ninja").read_text()):
+        programs = re.findall(r"^build (bin/\w+): CXX_EXECUTABLE_LINKER(.*)$", ninja, re.MULTILINE)
+        again = {name for name, inputs in programs if "libadagp_run.a" in inputs}
+        assert "bin/adagp" in again and not again & {"bin/adagp_sim", "bin/test_core", "bin/test_nn", "bin/test_comm"}
 
 
 def test_mold_and_ccache_are_left_alone_where_they_do_not_work(tmp_path):

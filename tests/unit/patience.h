@@ -7,8 +7,9 @@
 
 namespace adagp::testing {
 
-// Many times what anything takes that works, on a slow and busy machine, too.
-inline constexpr std::chrono::minutes kPatience{30};
+// Many times what anything takes that works, on a slow and busy machine, too. Less than the 15
+// minutes of ctest, so that a hang says in which test.
+inline constexpr std::chrono::minutes kPatience{13};
 
 // Asks again and again; false: kPatience is over.
 inline bool becomes_true(const std::function<bool()>& condition) {

@@ -6,11 +6,7 @@
 
 namespace adagp::core {
 
-// cmake/Commit.cmake writes these two.
-std::string version();  // "0.1.0"
-// Of the sources, abbreviated, with a "+" where files were changed; empty when not built in a git
-// repository.
-std::string commit();
+std::string version();  // "0.1.0", as CMake's project()
 
 // The words of the command line. Empty in programs that do not call remember_command().
 void remember_command(int argc, const char* const* argv);

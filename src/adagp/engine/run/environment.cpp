@@ -10,6 +10,7 @@
 #include "adagp/base/core/error.h"
 #include "adagp/base/core/provenance.h"
 #include "adagp/base/core/text.h"
+#include "adagp/engine/run/commit.h"
 #include "adagp/gpu/cuda/types.h"
 
 namespace adagp::run {
@@ -49,7 +50,7 @@ nlohmann::ordered_json environment(const at::Device& device, const std::string& 
   nlohmann::ordered_json out{{"started", stamp},
                              {"command", core::command()},
                              {"version", core::version()},
-                             {"commit", core::commit()},
+                             {"commit", commit()},
                              {"device", device.str()},
                              {"threads", at::get_num_threads()},
                              {"cores", std::thread::hardware_concurrency()},
