@@ -224,9 +224,9 @@ def test_the_contradictions_of_the_page_follow_from_the_printed_numbers(printed,
     extra = 100 * (area[3] / area[0] - 1)
     pes = (area[3] - area[2]) / (area[0] * extra / 11 / 180)
     for words in (f"{ramb36[2] + printed['RAMB18'][2] / 2:.0f} RAM blocks",
-                  f"{ramb36[2] - ramb36[1]} RAMB36", f"{100 * (cell[2] / cell[1] - 1):.1f} % cell area",
-                  f"{lut[3] - lut[2]} LUT, {ff[3] - ff[2]} FF and {dsp[3] - dsp[2]} DSP",
-                  f"{lut[0] / 180:.0f} LUT and {ff[0] / 180:.0f} FF", f"{dsp[0]} DSP for 180 PEs",
+                  f"{ramb36[2] - ramb36[1]:.0f} RAMB36", f"{100 * (cell[2] / cell[1] - 1):.1f} % cell area",
+                  f"{lut[3] - lut[2]:.0f} LUT, {ff[3] - ff[2]:.0f} FF and {dsp[3] - dsp[2]:.0f} DSP",
+                  f"{lut[0] / 180:.0f} LUT and {ff[0] / 180:.0f} FF", f"{dsp[0]:.0f} DSP for 180 PEs",
                   f"worth {pes:.0f} PEs, not 80", f"{power[2] / 1000:.0f} mW, LOW {power[1] / 1000:.0f} mW"):
         assert words in page, words
     for row in paper["comparisons"]:
