@@ -75,7 +75,8 @@ TEST_F(Review, AResultOfAnotherTypeIsNamedByFileAndKey) {
     }
     return "accepted";
   };
-  const std::string typed = refusal(R"({"mean": {"networks": "ten"}, "runs_open": 0})");
+  const std::string typed = refusal(
+      R"({"mean": {"networks": "ten", "ours": 1, "published": 1, "over_skip": 1}, "runs_open": 0})");
   EXPECT_TRUE(typed.starts_with(file.string())) << typed;
   EXPECT_NE(typed.find("key 'networks' is \"ten\", expected a whole number"), std::string::npos)
       << typed;
