@@ -31,10 +31,11 @@ int64_t one_batch(const std::string& text) {
 }
 
 int run_systems(const PaperArgs& args) {
-  if (!args.plots.empty() || args.networks || args.options.array != study::PaperOptions{}.array) {
+  if (!args.plots.empty() || args.networks || !args.options.runs.empty() ||
+      args.options.array != study::PaperOptions{}.array) {
     throw UsageError(
-        "paper: --systems has no pictures and arrays of its own; leave out --plot, "
-        "--networks and --array");
+        "paper: --systems has no pictures, no accuracies and arrays of its own; leave out --plot, "
+        "--networks, --runs and --array");
   }
   study::SystemsOptions options;
   if (!args.models.empty()) options.models = args.models;
@@ -78,7 +79,7 @@ int run_paper(PaperArgs& args) {
 void add_paper(CLI::App& app, Action& action) {
   auto args = std::make_shared<PaperArgs>();
   CLI::App* command =
-      app.add_subcommand("paper", "The published figures and tables beside the simulator's");
+      app.add_subcommand("paper", "Every published number of the paper beside ours");
   command->add_flag("--networks", args->networks, "Also a line per network, data set and dataflow");
   command->add_option("--array", args->options.array, "Array of every design")
       ->capture_default_str();
@@ -89,6 +90,10 @@ void add_paper(CLI::App& app, Action& action) {
       ->capture_default_str();
   command->add_flag("--vector-passes", args->options.vector_passes,
                     "Count norms, activations and updates too; the paper counts products");
+  command->add_option(
+      "--runs", args->options.runs,
+      "Folder of runs, as adagp reproduce paper-table1 leaves them: their accuracies "
+      "in place of those of docs/results");
   command->add_flag(
       "--systems", args->other_systems,
       "Instead: TensorDash, FAST, Procrustes, CAMEL and the in-place array, ADA-GP on top of each");

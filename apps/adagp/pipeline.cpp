@@ -137,6 +137,11 @@ void add_accelerator(CLI::App& command, study::PipelineOptions& options) {
       ->capture_default_str();
   command.add_option("--array", machine.arrays, "Array of each device, as 12x15");
   command.add_option("--dataflow", machine.dataflows, "ws, is, os, rs or in-place");
+  command
+      .add_option("--design", options.design,
+                  "Where the predictor runs: low, efficient (on the device's array) or max (on a "
+                  "second one)")
+      ->capture_default_str();
   command.add_flag("--products-only", machine.products_only, "Leave out vector passes");
   command.add_flag("--free-predictor", options.free_predictor,
                    "Leave out the cycles of predictor and updates");

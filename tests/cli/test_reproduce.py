@@ -151,7 +151,8 @@ def test_review_reads_what_is_there_and_says_what_is_not(term_project):
     done = adagp("reproduce", "review", "-o", folder.parent / "review", "--json")
     answers = {row["id"]: row for row in json.loads(done.stdout)}
     assert answers["term project"]["measured"] and "3446 s" in answers["term project"]["answer"]
-    assert answers["E1"]["answer"] == "not measured yet" and not answers["E1"]["measured"]
+    assert "no paper-table1/table1.json here" in answers["E1"]["answer"] and not answers["E1"]["measured"]
+    assert answers["Q3, scale"]["measured"] and answers["C3, energy"]["measured"]
     assert answers["C3"]["measured"] and "0.66" in answers["C3"]["answer"]
     (folder.parent / "paper-table1").mkdir(exist_ok=True)
     (folder.parent / "paper-table1/table1.json").write_text('{"mean"')

@@ -1,5 +1,5 @@
 #pragma once
-// The published evaluation beside ours: every figure and table that a simulator can give.
+// The published evaluation beside ours: every number that it prints.
 
 #include <array>
 #include <cstdint>
@@ -17,6 +17,7 @@ struct PaperOptions {
   int64_t batch = 128;
   int64_t epochs = 90;
   bool vector_passes = false;  // the paper counts the array's products
+  std::string runs;  // folder of run folders: their accuracies instead of those of our pages
   unsigned threads = 0;
 };
 
@@ -28,47 +29,53 @@ struct NetworkResult {
   double bound = 0;                      // speed-up with a predictor that costs nothing
   double memory_energy = 0, energy = 0;  // of max, over the baseline's
   int64_t baseline_batch = 0;            // cycles of one batch of the baseline
+  // Of memory accesses over the run, J: baseline, Efficient, MAX.
+  std::array<double, 3> memory_joules{};
+};
+
+// Fig. 20: speed-ups of a network over backprop on the same pipeline.
+struct PipelineResult {
+  std::string network, schedule;
+  double low = 0, efficient = 0, max = 0;
 };
 
 struct Comparison {
   std::string place;  // "Fig. 17"
   std::string what;   // with its unit
-  std::optional<double> published;
-  double ours = 0;
-  std::string note;  // where they are more than 3 % apart: why
+  std::optional<double> published, ours;
+  std::string note;    // without ours, or more than 3 % apart: why
+  bool again = false;  // the published number has a row already, in another reading
 
   std::optional<double> ratio() const;  // ours / published
 };
 
 struct LayerPhases {  // Fig. 16, cycles
-  std::string layer;
+  std::string input, layer;
   double baseline = 0, warm_up = 0, backprop = 0, predict = 0;
 };
 
-// One line of Tables 4 and 5; the designs stand in the order of kResourceDesigns (published.h).
-struct ResourceRow {
-  std::string place, what, unit;
-  std::array<double, 4> values{};
-  bool derived = false;  // computed from printed lines
-
-  double increment(size_t design) const;  // over the baseline, percent
-};
-
 struct PaperResult {
-  std::vector<Comparison> comparisons;
+  std::vector<Comparison> comparisons;  // by place
   std::vector<NetworkResult> networks;
+  std::vector<PipelineResult> pipelines;
   std::vector<LayerPhases> layers;
-  std::vector<ResourceRow> resources;
-  std::vector<std::string> resource_notes;  // where Tables 4 and 5 contradict themselves or others
-  std::vector<std::string> absent;          // networks of the paper without a layer table here
+  std::vector<std::string> absent;  // networks of the paper without a layer table here
   std::vector<std::string> remarks;
 };
+
+// How complete the comparison is. Each published number counts once.
+struct PaperCount {
+  size_t published = 0, with_ours = 0;
+  size_t explained = 0;  // without ours, and the note says why
+};
+PaperCount count(const PaperResult& result);
 
 PaperResult compare_with_paper(const PaperOptions& options,
                                const std::function<void(size_t, size_t)>& progress = {});
 
 std::string paper_text(const PaperResult& result, bool per_network);
 std::string paper_json(const PaperResult& result);
+std::string figure_text(double value);  // three digits; large ones whole, or five significant
 // File name ("fig17.svg") and picture.
 std::vector<std::pair<std::string, report::BarChart>> paper_charts(const PaperResult& result);
 

@@ -17,15 +17,16 @@ std::vector<const NetworkResult*> chosen(const std::vector<NetworkResult>& netwo
                                          const std::string& dataflow, const std::string& input);
 double mean(const std::vector<const NetworkResult*>& networks, double NetworkResult::*field);
 
-// `note` stays where the two are more than 3 % apart.
+// `note` stays where ours is missing or more than 3 % away.
 void add(PaperResult& result, Comparison comparison, const std::string& note);
 
 // Equal power and area, after the networks were measured.
 void compare_equal_budget(const PaperOptions& paper, PaperResult& result);
-// Tables 4 and 5 with what follows from their lines: nothing is simulated.
-void add_resources(PaperResult& result);
-std::string resource_table(const PaperResult& result);
+// Tables 4 and 5 beside the counts of our RTL.
+void compare_resources(PaperResult& result);
 // Fig. 20.
 void compare_pipelines(const PaperOptions& paper, PaperResult& result);
+// What only training can show: Fig. 15, Table 1, the accuracies of Tables 2 and 3.
+void compare_accuracy(const PaperOptions& paper, PaperResult& result);
 
 }  // namespace adagp::study

@@ -80,7 +80,7 @@ std::vector<PipelineItem> items_for(const PipelineOptions& options, int64_t batc
   if (!with_accelerator(options)) return {};
   Options network = options.accelerator;
   network.batches = std::to_string(batch);
-  auto items = accelerator_items(network, micro_batches);
+  auto items = accelerator_items(network, options.design, micro_batches);
   for (PipelineItem& item : items) {
     if (!options.free_predictor) break;
     item.cost.predict_update = item.cost.optimizer = item.cost.predictor_step = 0;

@@ -10,6 +10,7 @@
 #include "adagp/base/core/foreign_json.h"
 #include "adagp/base/core/text.h"
 #include "adagp/sim/accel/cost.h"
+#include "adagp/sim/accel/design/parts.h"
 #include "adagp/sim/accel/rtl_machine.h"
 #include "adagp/sim/pipeline/partition.h"
 
@@ -22,6 +23,21 @@ double cycles(const accel::PassCost& cost) {
   return static_cast<double>(cost.total());
 }
 
+// What a design's predictor adds to each layer of a batch of that phase.
+std::vector<double> predictor_times(const accel::Design& design,
+                                    std::span<const accel::LayerCost> layers, schedule::Phase phase,
+                                    const accel::Accelerator& accelerator) {
+  accel::BatchCost with, alone;
+  design.batch(layers, phase, accelerator, with);
+  accel::layers_alone(layers, phase, alone);
+  std::vector<double> out;
+  for (size_t i = 0; i < layers.size(); ++i) {
+    out.push_back(static_cast<double>(with.forward[i].total() + with.backward[i].total() -
+                                      alone.forward[i].total() - alone.backward[i].total()));
+  }
+  return out;
+}
+
 PipelineItem item_of(const accel::LayerPlan& plan, const accel::LayerCost& cost,
                      const layers::Row& row, int64_t examples, int64_t summary_side) {
   PipelineItem item{plan.name, {}, 0};
@@ -32,9 +48,8 @@ PipelineItem item_of(const accel::LayerPlan& plan, const accel::LayerCost& cost,
   // Both gradients of an attention product go on to earlier layers.
   if (!plan.weighted) stage.input_gradient += cycles(cost.weight_gradient);
   stage.backward = stage.input_gradient + stage.weight_gradient;
-  stage.predict_update = cycles(cost.predictor_forward) + cycles(cost.update_predict);
+  stage.predict_update = cycles(cost.update_predict);
   stage.optimizer = cycles(cost.update_backprop);
-  stage.predictor_step = cycles(cost.predictor_forward) + cycles(cost.predictor_backward);
   stage.output_bytes = static_cast<double>(row.output_bytes) * static_cast<double>(examples);
   stage.weight_bytes = kFloatBytes * static_cast<double>(plan.update_backprop);
   if (plan.weighted) {
@@ -153,7 +168,13 @@ std::string pipeline_cost_text() {
   return core::cat("0 or a number from ", kLeastPipelineCost, " to ", kMostPipelineCost);
 }
 
-std::vector<PipelineItem> accelerator_items(const Options& options, int micro_batches) {
+std::vector<PipelineItem> accelerator_items(const Options& options, const std::string& design_name,
+                                            int micro_batches) {
+  const accel::Design& design = accel::find_design(design_name);
+  if (!design.predicts) {
+    throw UsageError("pipeline: --design '" + design_name +
+                     "' predicts nothing; expected low, efficient or max");
+  }
   Options one = options;
   one.designs = "baseline";
   if (!one.examples) one.examples = 1;  // of a run, which nobody asks for here
@@ -172,10 +193,16 @@ std::vector<PipelineItem> accelerator_items(const Options& options, int micro_ba
   accel::refuse_rtl(point.accelerator, "the stages of a pipeline");
   std::vector<accel::LayerCost> costs;
   accel::evaluate(*point.plan, point.accelerator, *point.dataflow, accel::Scope::kTraining, costs);
+  const auto times = [&](schedule::Phase phase) {
+    return predictor_times(design, costs, phase, point.accelerator);
+  };
+  const auto predict = times(schedule::Phase::kPredict), learn = times(schedule::Phase::kBackprop);
   std::vector<PipelineItem> items;
   for (size_t i = 0; i < costs.size(); ++i) {
     items.push_back(item_of(point.plan->layers[i], costs[i], study.tables[0].rows.at(i),
                             study.cases[0].batch, study.cases[0].predictor.summary));
+    items.back().cost.predict_update += predict[i];
+    items.back().cost.predictor_step = learn[i];
   }
   return items;
 }

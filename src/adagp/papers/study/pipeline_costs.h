@@ -33,10 +33,11 @@ struct PipelineCosts {
 };
 
 // The rows of one network on one accelerator, in cycles, for one of `micro_batches` of the batch.
-// A GP batch's predictor runs on the stage's own array, once. Throws UsageError when the
-// micro-batches do not divide the batch, or when there is more than one network, batch or
-// accelerator.
-std::vector<PipelineItem> accelerator_items(const Options& options, int micro_batches);
+// The predictor of a batch runs once, beside the last micro-batch; `design` says what it adds.
+// Throws UsageError when the micro-batches do not divide the batch, or when there is more than one
+// network, batch or accelerator.
+std::vector<PipelineItem> accelerator_items(const Options& options, const std::string& design,
+                                            int micro_batches);
 
 // A file of measured costs, a line (CSV, with a line of titles) or an object (JSON array) per item:
 // name, forward, backward; and as there are input_gradient, weight_gradient (else half of backward

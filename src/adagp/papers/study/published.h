@@ -41,38 +41,89 @@ inline constexpr std::array<SpeedupFigure, 3> kSpeedups = {
      {"Fig. 18", "rs", {1.46, 1.46, 1.47}, {1.48, 1.48, 1.48}},
      {"Fig. 19", "is", {1.46, 1.46, 1.48}, {0, 0, 0}}}};
 
+inline constexpr double kMeanSpeedup = 1.47;        // abstract: over all of them
+inline constexpr double kLayerAxis = 5e16;          // Fig. 16: where the axis ends, cycles
 inline constexpr double kMemoryEnergyRatio = 0.66;  // Fig. 21: 34 % less
+inline constexpr double kEnergyAxis = 7e6;          // Fig. 21: where the axis ends, J
 
-// Cycles of whole runs.
-inline constexpr double kTransformerBaseline = 1245.87e9, kTransformerOurs = 1104.31e9;  // Table 2
-inline constexpr double kYoloBaseline = 11490248e9;                                      // Table 3
+// Fig. 15, VGG13: MAPE in percent and MSE of the predicted gradients.
+inline constexpr double kMapeInner = 0.16;                             // layers 2 to 10: less than
+inline constexpr double kMapeFirstBegin = 0.56, kMapeFirstEnd = 0.31;  // layer 1
+inline constexpr double kMostMse = 5e-4;
+
+// Fig. 20 and its text: four devices, four micro-batches; steps with forward 1 and backward 2.
+struct PipelineFigure {
+  const char* schedule;
+  const char* name;
+  double mean, largest;          // speed-up
+  double one_batch, gp_then_bp;  // steps
+};
+inline constexpr std::array<PipelineFigure, 3> kPipelines = {
+    {{"gpipe", "GPipe", 1.654, 1.68, 21, 25},
+     {"dapple", "DAPPLE", 1.654, 1.68, 21, 25},
+     {"chimera", "Chimera", 1.575, 1.60, 16, 20}}};
+inline constexpr double kStreamingSteps = 4;  // of a GP batch in a stream of them
+
+// Tables 2 and 3: figures of a BP and an ADA-GP run, cycles of whole runs, speed-ups as printed.
+struct PublishedTask {
+  const char* what;
+  double bp, adagp;
+};
+inline constexpr std::array<PublishedTask, 2> kTransformerTask = {
+    {{"accuracy (%)", 52.42, 52.14}, {"BLEU", 33.52, 33.40}}};
+inline constexpr std::array<PublishedTask, 2> kYoloTask = {
+    {{"class accuracy (%)", 83.03, 82.51}, {"mAP", 0.4685, 0.4674}}};
+inline constexpr double kTransformerBaseline = 1245.87e9, kTransformerOurs = 1104.31e9;
+inline constexpr double kTransformerSpeedup = 1.13;
+inline constexpr double kYoloBaseline = 11490248e9;
 inline constexpr double kYoloEfficient = 9846579e9, kYoloMax = 9134071e9;
+inline constexpr double kYoloEfficientSpeedup = 1.17, kYoloMaxSpeedup = 1.26;
 
-// PEs the baseline gets at equal power and area, percent, and what MAX still gains, percent.
-inline constexpr double kIsoPower = 10, kIsoArea = 11;
-inline constexpr double kIsoLeastGain = 4.3, kIsoMostGain = 5.5;
+// Section 6.1.1: points of ADA-GP above BP; CIFAR-10, CIFAR-100, ImageNet. 0: not printed.
+inline constexpr std::array<double, 3> kMostGain = {1.45, 2.15, 0}, kMeanGain = {0.75, 0.88, -0.3};
+
+// PEs the baseline gets at equal power and area, percent, and an average speed-up that the sentence
+// gives either to MAX over this baseline or to this baseline; percent, data sets as kPaperInputs.
+struct EqualBudget {
+  const char* name;
+  double extra_pes;
+  std::array<double, 3> gain;
+};
+inline constexpr std::array<EqualBudget, 2> kEqualBudgets = {
+    {{"equal power", 10, {4.31, 4.30, 4.47}}, {"equal area", 11, {4.63, 4.61, 5.53}}}};
 
 // Tables 4 (FPGA, Virtex-7) and 5 (ASIC). Order of the designs: baseline, LOW, Efficient, MAX.
 inline constexpr std::array<const char*, 4> kResourceDesigns = {"baseline", "low", "efficient",
                                                                 "max"};
 struct PublishedResource {
   const char* place;
-  const char* what;
-  const char* unit;  // "": a count, or the area unit of the library, which is not printed
+  const char* what;  // with its unit; that of areas is not printed, nor certain that of ASIC power
   std::array<double, 4> values;
 };
-inline constexpr std::array<PublishedResource, 10> kResources = {
-    {{"Table 4", "LUT", "", {472004, 489286, 493171, 494080}},
-     {"Table 4", "FF", "", {31402, 31856, 31916, 37452}},
-     {"Table 4", "RAMB36", "", {1327, 1327, 2407, 2407}},
-     {"Table 4", "RAMB18", "", {514, 514, 514, 514}},
-     {"Table 4", "DSP", "", {166, 166, 166, 246}},
-     {"Table 4", "FPGA power", "W", {3.712, 3.745, 3.844, 3.856}},
-     {"Table 5", "combinational area", "", {2331250, 2375188, 2405881, 2512057}},
-     {"Table 5", "cell area", "", {2546076, 2590583, 2622858, 2770979}},
-     {"Table 5", "total area", "", {2982691, 3035954, 3062890, 3231136}},
-     {"Table 5", "ASIC power", "uW", {2.24e5, 2.26e5, 2.25e5, 2.54e5}}}};
-inline constexpr int kPaperPes = 180;            // of the baseline
-inline constexpr int kMost7SeriesBlocks = 1880;  // RAMB36 of the largest 7-series part (DS180 v2.5)
+inline constexpr std::array<PublishedResource, 21> kResources = {
+    {{"Table 4", "LUT", {472004, 489286, 493171, 494080}},
+     {"Table 4", "FF", {31402, 31856, 31916, 37452}},
+     {"Table 4", "RAMB36", {1327, 1327, 2407, 2407}},
+     {"Table 4", "RAMB18", {514, 514, 514, 514}},
+     {"Table 4", "DSP", {166, 166, 166, 246}},
+     {"Table 4", "power, clocks (W)", {.046, .047, .052, .055}},
+     {"Table 4", "power, logic (W)", {.420, .446, .421, .426}},
+     {"Table 4", "power, signals (W)", {.842, .857, .852, .857}},
+     {"Table 4", "power, block RAM (W)", {.244, .243, .339, .339}},
+     {"Table 4", "power, DSP (W)", {.009, .001, .001, .001}},
+     {"Table 4", "power, static (W)", {2.032, 2.032, 2.060, 2.059}},
+     {"Table 4", "power, total (W)", {3.712, 3.745, 3.844, 3.856}},
+     {"Table 5", "combinational area", {2331250, 2375188, 2405881, 2512057}},
+     {"Table 5", "buffers and inverters area", {272483, 277261, 275783, 287076}},
+     {"Table 5", "net interconnect area", {436615, 445371, 440031, 460157}},
+     {"Table 5", "cell area", {2546076, 2590583, 2622858, 2770979}},
+     {"Table 5", "total area", {2982691, 3035954, 3062890, 3231136}},
+     {"Table 5", "power, internal (uW)", {2.26e4, 2.25e4, 2.27e4, 2.80e4}},
+     {"Table 5", "power, switching (uW)", {1.72e3, 1.67e3, 1.80e3, 2.42e3}},
+     {"Table 5", "power, leakage (uW)", {1.99e5, 2.02e5, 2.00e5, 2.23e5}},
+     {"Table 5", "power, total (uW)", {2.24e5, 2.26e5, 2.25e5, 2.54e5}}}};
+// What the text says of them: percent over the baseline, LOW, Efficient, MAX.
+inline constexpr std::array<double, 3> kPowerIncrease = {0.8, 3.5, 3.8},
+                                       kAreaIncrease = {1.7, 2.6, 8.3};
 
 }  // namespace adagp::study

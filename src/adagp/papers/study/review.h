@@ -12,7 +12,7 @@ namespace adagp::study {
 
 struct ReviewAnswer {
   std::string id, question, command;
-  std::string answer;  // "not measured yet" where the command has not been run
+  std::string answer;  // where the command has left no result: which file is missing
   bool measured = false;
 };
 

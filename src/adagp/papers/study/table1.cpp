@@ -149,7 +149,7 @@ Table1Means means(const Table1& table) {
 std::string explanation(const Table1Row& row) {
   if (!row.diverged.empty()) return "diverged: " + core::join(row.diverged, ", ");
   const report::Difference over_skip = difference(row, "skip");
-  if (over_skip.n == 0) return "not measured yet";
+  if (over_skip.n == 0) return "no run of skip with the seed of adagp";
   if (over_skip.n < report::kEnoughSeeds) {
     return core::cat("n = ", over_skip.n, ": too few seeds, nothing is concluded");
   }

@@ -156,7 +156,8 @@ std::vector<std::string> defects(const TermProject& project) {
   constexpr int kEpochs = kTermProjectBpEpochs + kTermProjectGpEpochs;
   std::vector<std::string> out{
       core::cat("Resolution: the baseline takes ", core::fixed(vgg11.bp_seconds / kEpochs, 0),
-                " s an epoch at 224x224, the method is timed at 32x32. At 32x32 a GP epoch takes ",
+                " s an epoch at 224x224 (its public repository, not its report), the method is "
+                "timed at 32x32. At 32x32 a GP epoch takes ",
                 core::fixed(usual.gp_epoch, 2), " s."),
       core::cat("Backward in GP epochs: the printed code calls backward() in them too, so a GP "
                 "epoch is an epoch of plain backprop, and the baseline at 32x32 takes ",

@@ -99,8 +99,8 @@ struct Accelerator {
   bool double_buffered = true;        // loads run beside computation, with half the capacity
   double dram_bytes_per_cycle = 0;    // 0: never binds
 
-  // Second array of design max. A side of 0 is two thirds of the first array's: the paper's 8x10
-  // beside 12x15, and in proportion when the array is swept.
+  // Second array of design max. A side of 0 is two thirds of the first array's: 8x10 beside 12x15,
+  // our shapes for the paper's 80 MACs and 180 PEs, and in proportion when the array is swept.
   Array predictor_array{0, 0, 224, 12, 24};
   bool predictor_full_width = false;  // true: its FC computes all columns, also the masked ones
   bool predictor_reorganise = true;   // count the batch mean of the outputs as a vector pass

@@ -1,0 +1,52 @@
+#pragma once
+// Our figures that no simulator computes, each with the page of docs/results it stands on.
+// tests/cli/test_paper.py looks them up there.
+
+#include <array>
+#include <cstddef>
+
+namespace adagp::study {
+
+struct MeasuredAccuracy {
+  const char* model;
+  size_t data;        // of kPaperInputs
+  double bp, adagp;   // top-1 in percent
+  const char* about;  // what differs from the published run
+};
+inline constexpr const char* kTable1Page = "docs/results/2026-11-16-questions-nvidia-h200.md";
+inline constexpr std::array<MeasuredAccuracy, 6> kMeasuredTable1 = {
+    {{"vgg13_bn", 0, 85.20, 84.30, "90 epochs"},
+     {"vgg16_bn", 0, 81.90, 77.14, "30 epochs in place of 90"},
+     {"vgg19_bn", 0, 81.06, 76.35, "30 epochs in place of 90"},
+     {"mobilenet_v2", 0, 77.78, 72.54, "30 epochs in place of 90"},
+     {"resnet50", 0, 73.20, 64.93, "30 epochs in place of 90"},
+     {"densenet121", 0, 77.17, 70.15, "30 epochs in place of 90"}}};
+
+// Table 2, in the order of kTransformerTask.
+inline constexpr const char* kTransformerPage = "docs/results/2026-11-15-tasks-nvidia-h200.md";
+struct MeasuredTask {
+  double bp, adagp;
+};
+inline constexpr std::array<MeasuredTask, 2> kMeasuredTransformer = {
+    {{72.30, 67.50}, {39.35, 34.58}}};
+
+// Fig. 15: the largest MAPE of layers 2 to 10, and the largest MSE.
+inline constexpr const char* kFigure15Page = "docs/results/2026-11-18-fig15-nvidia-h200.md";
+inline constexpr double kMeasuredMape = 123, kMeasuredMse = 0.0037;
+
+// Our RTL, fixed point: counts of Yosys. Designs as kResourceDesigns.
+inline constexpr const char* kRtlPage = "docs/results/2026-11-16-rtl-resources.csv";
+struct MeasuredResource {
+  const char* what;  // as in kResources
+  std::array<double, 4> values;
+};
+inline constexpr std::array<MeasuredResource, 7> kMeasuredResources = {
+    {{"LUT", {52611, 53784, 54710, 62737}},
+     {"FF", {23688, 23698, 23698, 29802}},
+     {"RAMB36", {359, 359, 419, 447}},
+     {"RAMB18", {0, 0, 0, 0}},
+     {"DSP", {180, 180, 180, 260}},
+     {"combinational area", {67886140, 68153228, 68423376, 92338976}},
+     {"cell area", {76982332, 77253260, 77523408, 103782944}}}};
+
+}  // namespace adagp::study
