@@ -41,8 +41,8 @@ class HalfStore : public c10d::Store {
   void set(const std::string&, const std::vector<uint8_t>&) override {}
   std::vector<uint8_t> get(const std::string&) override { return {}; }
   std::vector<uint8_t> compareSet(const std::string&, const std::vector<uint8_t>&,
-                                  const std::vector<uint8_t>&) override {
-    return {};
+                                  const std::vector<uint8_t>& value) override {
+    return value;
   }
   int64_t add(const std::string&, int64_t) override { return 0; }
   bool deleteKey(const std::string&) override { return false; }
@@ -71,12 +71,12 @@ std::string said_with(const c10::intrusive_ptr<HalfStore>& store) {
 // Of two processes that are there, and rank 1 was told of three.
 class TwoOfThree : public c10d::HashStore {
  public:
-  using c10d::HashStore::set;
-  void set(const std::string& key, const std::vector<uint8_t>& value) override {
-    c10d::HashStore::set(key, value);
+  std::vector<uint8_t> compareSet(const std::string& key, const std::vector<uint8_t>& expected,
+                                  const std::vector<uint8_t>& value) override {
     std::vector<uint8_t> other = value;
     other.back() = '3';  // the number of processes comes last
     c10d::HashStore::set("here/1", other);
+    return c10d::HashStore::compareSet(key, expected, value);
   }
 };
 
@@ -91,6 +91,26 @@ TEST(Peers, AnotherNumberOfProcessesIsNamed) {
     const std::string text = error.what();
     EXPECT_NE(text.find("rank 1 was started with WORLD_SIZE=3"), std::string::npos) << text;
     EXPECT_NE(text.find("this process with WORLD_SIZE=2"), std::string::npos) << text;
+  }
+}
+
+TEST(Peers, ARankThatIsThereAlreadyIsAnotherRuns) {
+  const auto store = c10::make_intrusive<c10d::HashStore>();
+  RankInfo info;
+  info.world = 1;
+  const auto come = [&](int pid) {
+    Peer self = this_process();
+    self.pid = pid;
+    const Peers peers(store, info, self, std::chrono::milliseconds(1000));
+  };
+  EXPECT_NO_THROW(come(17));
+  try {
+    come(18);
+    FAIL() << "accepted";
+  } catch (const PeerError& error) {
+    const std::string text = error.what();
+    EXPECT_NE(text.find("another process is rank 0 already (pid 17"), std::string::npos) << text;
+    EXPECT_NE(text.find("MASTER_PORT"), std::string::npos) << text;
   }
 }
 

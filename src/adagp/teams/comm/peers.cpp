@@ -91,7 +91,15 @@ Peers::Peers(StorePtr store, const RankInfo& info, Peer self, milliseconds timeo
   std::string reason;
   try {
     self.world = world_;
-    store_->set(here_key(rank_), pack(self));
+    // Two runs at one address would take each other's processes for their own.
+    const std::string mine = pack(self);
+    const std::string there = store_->compareSet(here_key(rank_), "", mine);
+    if (there != mine) {
+      const Peer other = unpack(there);
+      throw PeerError(core::cat(prefix(), "at ", info.store_address(), " another process is rank ",
+                                rank_, " already (pid ", other.pid, " on ", other.host,
+                                "): another run has this address; choose another MASTER_PORT"));
+    }
     store_->wait(keys, timeout_);
     for (const auto& key : keys) all_.push_back(unpack(text_of(store_->get(key))));
     for (int rank = 0; rank < world_; ++rank) {

@@ -53,7 +53,20 @@ Descriptor::~Descriptor() {
   if (number_ >= 0) close(number_);
 }
 
-StoreFile::StoreFile() : file_(memfd_create("adagp-store", 0)) {
+namespace {
+
+// Some machines refuse files in memory that could be run (vm.memfd_noexec), older ones do not know
+// the flag.
+int file_in_memory() {
+  constexpr unsigned kNoExecSeal = 8;  // MFD_NOEXEC_SEAL, which older headers lack
+  const int file = memfd_create("adagp-store", kNoExecSeal);
+  if (file >= 0 || errno != EINVAL) return file;
+  return memfd_create("adagp-store", 0);
+}
+
+}  // namespace
+
+StoreFile::StoreFile() : file_(file_in_memory()) {
   if (!file_.open()) {
     throw Error(core::cat("parallel: no file for the processes: ", std::strerror(errno)));
   }
