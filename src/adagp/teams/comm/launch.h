@@ -7,7 +7,7 @@
 namespace adagp::comm {
 
 // Runs `arguments` (the whole command line, program first) N times with the environment a launcher
-// would set; the store is in this process, on a Unix socket that takes this run's processes alone.
+// would set; the store is a file in memory, without a name, which these processes alone inherit.
 // The cores are shared out (OMP_NUM_THREADS) unless that variable is set. When one fails the others
 // get `grace` seconds to stop by themselves and are then killed. Passes SIGINT and SIGTERM on:
 // after the first, those who do next to nothing for `grace` seconds are killed; the second is taken
