@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "adagp/papers/study/details.h"
 #include "adagp/papers/study/paper.h"
 #include "adagp/papers/study/study.h"
 
@@ -20,6 +21,13 @@ double mean(const std::vector<const NetworkResult*>& networks, double NetworkRes
 // `note` stays where ours is missing or more than 3 % away.
 void add(PaperResult& result, Comparison comparison, const std::string& note);
 
+// Whether there is a layer table of the model for the input.
+bool known(const std::string& model, const std::string& input);
+// Of one of the four designs.
+const accel::DesignResult& result_of(const Details& details, const accel::Design& design);
+
+// Fig. 16.
+void compare_layers(const PaperOptions& paper, PaperResult& result);
 // Equal power and area, after the networks were measured.
 void compare_equal_budget(const PaperOptions& paper, PaperResult& result);
 // Tables 4 and 5 beside the counts of our RTL.
