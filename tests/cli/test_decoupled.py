@@ -62,7 +62,7 @@ def test_a_checkpoint_is_taken_over_by_one_process_or_by_all(tmp_path, then):
 
 
 @pytest.mark.parametrize("run,how,words", [
-    ([*NORMS, "--method", "bp"], "local=2", ["method bp", "--method modules"]),
+    ([*NORMS, "--method", "bp"], "local=2", ["method bp", "pipeline=decoupled"]),
     ([*MODULES, *sets(modules__count=3)], "local=2", ["modules.count = 3", "2 processes"]),
     ([*MODULES, *sets(modules__count=2, modules__signal="auxiliary")], "local=2",
      ["modules.signal = auxiliary", "one process"]),

@@ -50,7 +50,7 @@ TEST(Length, ThePredictorsMilestonesCountAllBatchesOfTheRun) {
     c.epochs = epochs;
     c.schedule = "2:1";  // 2 of an epoch's 6 batches are BP
     c.predictor.milestones = {"1ep"};
-    c.predictor.gamma = 0;  // from then on it stands still
+    c.predictor.gamma = 1e-30;  // from then on it stands still
     Trainer t = trainer(c);
     t.run(nullptr);
     std::map<std::string, at::Tensor> found = t.session().predictor->state();

@@ -49,28 +49,34 @@ TEST(Run, WritesEveryFileOfTheFolder) {
 
 // The rates of a run are those that the policy gives when it is told this loss of each epoch.
 TEST(Run, ThePlateauWatchesTheNamedLoss) {
-  const testing::TempFolder folder;
-  std::map<std::string, std::vector<double>> rates;
-  for (const std::string watch : {"test", "train"}) {
-    config::RunConfig c = small::config("bp");
-    c.epochs = 6;
-    c.policy.name = "plateau";
-    c.policy.watch = watch;
-    c.policy.patience = 0;
-    c.policy.threshold = 0.1;
-    train(c, small::task(), folder / watch);
-    const auto policy = schedule::make_policy(c.policy, c.optim.lr, 36, 6);
-    for (const auto& record : testing::records_of(folder / watch / "metrics.jsonl")) {
-      if (record.at("kind") == "train") {
-        rates[watch].push_back(record.at("lr"));
-        EXPECT_EQ(rates[watch].back(), policy->lr(0)) << watch << " " << rates[watch].size();
-      }
-      if (record.at("kind") == "epoch") {
-        policy->epoch_end(record.at(watch == "test" ? "test_loss" : "train_loss"));
+  bool differed = false;
+  for (const double threshold : {0.003, 0.006, 0.01, 0.02, 0.1}) {
+    const testing::TempFolder folder;
+    std::map<std::string, std::vector<double>> rates;
+    for (const std::string watch : {"test", "train"}) {
+      config::RunConfig c = small::config("bp");
+      c.epochs = 6;
+      c.policy.name = "plateau";
+      c.policy.watch = watch;
+      c.policy.patience = 0;
+      c.policy.threshold = threshold;
+      train(c, small::task(), folder / watch);
+      const auto policy = schedule::make_policy(c.policy, c.optim.lr, 36, 6);
+      for (const auto& record : testing::records_of(folder / watch / "metrics.jsonl")) {
+        if (record.at("kind") == "train") {
+          rates[watch].push_back(record.at("lr"));
+          EXPECT_EQ(rates[watch].back(), policy->lr(0)) << watch << " " << rates[watch].size();
+        }
+        if (record.at("kind") == "epoch") {
+          policy->epoch_end(record.at(watch == "test" ? "test_loss" : "train_loss"));
+        }
       }
     }
+    differed = differed || rates["test"] != rates["train"];
   }
-  EXPECT_NE(rates["test"], rates["train"]);  // else this test would not tell one from the other
+  // How the losses fall is another on every CPU. At one threshold at least the two must differ,
+  // else this test would not tell one from the other.
+  EXPECT_TRUE(differed);
 }
 
 TEST(Run, AFinishedFolderIsNotTrainedAgain) {
