@@ -137,5 +137,5 @@ def test_a_record_of_any_kind_is_survived(kind, run, tmp_path):
 
 def test_a_name_that_is_too_long_is_said_in_plain_words(tmp_path):
     name = 256 * "n"
-    err = adagp("reproduce", name, code=1, cwd=tmp_path).stderr
-    assert "File name too long" in err and "filesystem error" not in err
+    err = adagp("reproduce", name, code=2, cwd=tmp_path).stderr
+    assert "no folder of a run" in err and "filesystem error" not in err
