@@ -1,13 +1,24 @@
 # Seconds of the longer tests on two quiet cores. ctest -j starts the longest first, so that none is left
 # running alone at the end; rough numbers do.
 set(_costs
-  cli.parallel 90
-  cli.methods 80
   unit.models 55
-  cli.resume 45
+  unit.rivals 50
+  cli.rival_methods.1 35
+  cli.rival_methods.2 35
+  cli.rival_methods.3 35
+  cli.parallel.1 35
+  cli.parallel.2 35
+  cli.parallel.3 35
+  cli.methods.1 30
+  cli.methods.2 30
+  cli.rival_formats.1 30
+  cli.rival_formats.2 30
+  cli.resume.1 25
+  cli.resume.2 25
   cli.macs 33
   python_ops 30
-  cli.parallel_stages 30
+  cli.parallel_stages.1 20
+  cli.parallel_stages.2 20
   cli.run_folder 26
   cli.decoupled 25
   cli.weights 25

@@ -37,7 +37,10 @@ RIVALS = re.compile(r"modules|dropback|xgrad|control-variate|selective|'partial'
                     r"remap|\bdfa|\bvt\b|\bdni\b|head-ridge|compress|decoupled|term-project")
 
 
-def pytest_collection_modifyitems(items):
+def pytest_collection_modifyitems(config, items):
+    part, parts = map(int, os.environ.get("ADAGP_PART", "1/1").split("/"))
+    config.hook.pytest_deselected(items=[item for i, item in enumerate(items) if i % parts != part - 1])
+    items[:] = items[part - 1::parts]
     if os.environ.get("ADAGP_RIVALS", "ON") != "OFF":
         return
     for item in items:
