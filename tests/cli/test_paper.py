@@ -67,7 +67,7 @@ def test_accuracies_come_from_run_folders(tmp_path):
     for seed, method, top1 in ((0, "bp", 90), (1, "bp", 92), (0, "adagp", 80), (0, "skip", 10)):
         folder = tmp_path / f"vgg16-{method}-{seed}"
         folder.mkdir()
-        (folder / "config.toml").write_text('method = "%s"\n[model]\nname = "vgg16_bn"\nclasses = 100\n' % method)
+        (folder / "config.toml").write_text(f'method = "{method}"\n[model]\nname = "vgg16_bn"\nclasses = 100\n')
         (folder / "summary.json").write_text(json.dumps(
             {"method": method, "model": "vgg16_bn", "data": "cifar100", "device": "cpu", "precision": "fp32",
              "seed": seed, "epochs": 7, "batch": 128, "task": "classification", "metric": "top1",

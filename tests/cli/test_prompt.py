@@ -1,7 +1,6 @@
 """What helps at the prompt and in an editor: completion, manual pages, JSON schemas."""
 
 import json
-import re
 import shutil
 import subprocess
 import tomllib

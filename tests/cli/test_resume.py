@@ -10,7 +10,7 @@ from safetensors.numpy import load_file
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
 from harness import (TINY, adagp, assert_same_run, checkpoints, finish, interrupt, newest_step,
-                     sets, start, stopping, summary, wait_until)
+                     sets, start, stopping, wait_until)
 
 BATCHES = 300
 OFTEN = sets(checkpoint_every="3ba")

@@ -1,7 +1,6 @@
 """A checkpoint is of one run; what a run folder brings is its own and of a sane size."""
 
 import json
-import os
 import shutil
 
 import pytest

@@ -43,7 +43,7 @@ struct RunTotals {
   double macs = 0;      // of all batches so far
   double examples = 0;  // that steps have seen; NaN: not counted
   double train_seconds = 0, eval_seconds = 0, trace_seconds = 0;
-  PartSeconds parts;           // of train_seconds
+  PartSeconds parts;  // of train_seconds
   double test_loss = 0, best_score = -1;
   std::map<std::string, double> figures;  // of the latest evaluation
 

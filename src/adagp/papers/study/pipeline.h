@@ -36,10 +36,10 @@ struct PipelineOptions {
   std::string costs_file;
   std::vector<PipelineItem> items;  // such costs in memory, instead of a file
   std::string items_unit = "units of time";
-  Options accelerator;          // of one network, when it has one
+  Options accelerator;               // of one network, when it has one
   std::string design = "efficient";  // of each device, with `accelerator`
-  bool free_predictor = false;  // leave the predictor's cycles out
-  double memory_limit = 0;      // bytes per stage; 0: none
+  bool free_predictor = false;       // leave the predictor's cycles out
+  double memory_limit = 0;           // bytes per stage; 0: none
   // The run whose speed-up is told.
   std::string training = "auto";
   int64_t epochs = 90;

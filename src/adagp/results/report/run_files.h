@@ -58,7 +58,7 @@ struct Metrics {
   std::vector<ProbeRecord> probes;  // at most as many as asked for, evenly over the run
   std::vector<DecisionRecord> decisions;
   int64_t last_step = 0;
-  double last_loss = 0;  // of the last "train" record, NaN without one
+  double last_loss = 0;            // of the last "train" record, NaN without one
   std::vector<std::string> notes;  // lines that are no records
 };
 // Reads the text of metrics.jsonl. A last line without its end is a record that is being written.

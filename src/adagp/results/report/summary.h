@@ -23,7 +23,7 @@ struct Summary {
   double best = 0;                        // of the metric over all evaluations
   double train_seconds = 0;               // batches alone: without evaluation and checkpoints
   double eval_seconds = 0;
-  double trace_seconds = 0;    // of writing traces; part of neither
+  double trace_seconds = 0;  // of writing traces; part of neither
   int64_t bp_batches = 0, gp_batches = 0;
   std::optional<double> cost_epochs;  // counted by multiplications, in epochs of plain backprop
   std::optional<double> cosine, q;    // means over probes
