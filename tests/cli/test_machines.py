@@ -344,13 +344,14 @@ def test_without_operands_every_number_is_that_of_the_shapes():
         design = now[row["model"], row["input"], row["dataflow"], row["design"]]
         for key in ("cycles", "vector_cycles", "stall_cycles", "total_cycles"):
             assert design[key] == int(row[key]), row
-    paper = json.loads(adagp("paper", "--json").stdout)["comparisons"]
+    paper = {one["what"]: one for one in json.loads(adagp("paper", "--json").stdout)["comparisons"]}
+    rows = golden("paper_without_operands.csv")
+    assert len(rows) == 23
     # Sums of doubles may differ in the last digits between compilers. On ImageNet the predictor of three of
-    # the 13 networks does not fit its memory.
-    for row, one in zip(golden("paper_without_operands.csv"), paper, strict=True):
-        bounded = "ImageNet" in row["what"] or row["place"] == "Fig. 21"
-        assert one["what"] == row["what"]
-        assert one["ours"] == pytest.approx(float(row["ours"]), rel=1e-4 if bounded else 1e-9)
+    # the 13 networks does not fit its memory, which takes 2 to 5 millionths of the mean.
+    for row in rows:
+        bounded = "ImageNet: mean" in row["what"]
+        assert paper[row["what"]]["ours"] == pytest.approx(float(row["ours"]), rel=1e-5 if bounded else 1e-9)
 
 
 def test_transposition_is_free_unless_asked_for():
