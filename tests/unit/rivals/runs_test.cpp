@@ -13,21 +13,11 @@
 #include "adagp/engine/train/unused_keys.h"
 #include "unit/temp_folder.h"
 #include "unit/train/small.h"
+#include "unit/train/trained.h"
 #include "unit/with_rivals.h"
 
 namespace adagp::train {
 namespace {
-
-io::TensorMap trained(config::RunConfig c) {
-  const testing::TempFolder folder;
-  train(c, small::task(), folder / "run");
-  return io::load_tensors(folder / "run" / "weights.safetensors").tensors;
-}
-
-void expect_equal(const io::TensorMap& a, const io::TensorMap& b, const std::string& what = "") {
-  ASSERT_EQ(a.size(), b.size());
-  for (const auto& [name, tensor] : a) EXPECT_TRUE(at::equal(tensor, b.at(name))) << what << name;
-}
 
 TEST(RivalRuns, OneModuleIsBpAndTwoAreNot) {
   const auto bp = trained(small::config("bp"));

@@ -9,21 +9,11 @@
 #include "adagp/engine/train/trainer.h"
 #include "unit/temp_folder.h"
 #include "unit/train/small.h"
+#include "unit/train/trained.h"
 #include "unit/with_rivals.h"
 
 namespace adagp::train {
 namespace {
-
-io::TensorMap trained(config::RunConfig c) {
-  const testing::TempFolder folder;
-  train(c, small::task(), folder / "run");
-  return io::load_tensors(folder / "run" / "weights.safetensors").tensors;
-}
-
-void expect_equal(const io::TensorMap& a, const io::TensorMap& b, const std::string& what = "") {
-  ASSERT_EQ(a.size(), b.size());
-  for (const auto& [name, tensor] : a) EXPECT_TRUE(at::equal(tensor, b.at(name))) << what << name;
-}
 
 // The loop anybody would write, with LibTorch's own optimizer and loss.
 io::TensorMap plain_loop(const config::RunConfig& c) {
