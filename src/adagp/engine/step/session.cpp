@@ -62,10 +62,6 @@ bool computes_contiguous(const config::RunConfig& config, at::Device device) {
   return false;
 }
 
-}  // namespace
-
-namespace {
-
 std::vector<PartMaker>& makers() {
   static std::vector<PartMaker> list;
   return list;
@@ -195,10 +191,6 @@ void check_activations(const Session& s) {
                                " needs batches that run as a whole, accumulate = 1", instead));
   }
 }
-
-}  // namespace
-
-namespace {
 
 // What stands in for the activations is made in this process, from its part of a batch.
 void check_input(const Session& s) {
