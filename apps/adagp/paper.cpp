@@ -106,7 +106,11 @@ void add_paper(CLI::App& app, Action& action) {
   command->add_option("--plot", args->plots, "Folder for pictures (SVG); --energy: a file");
   const Action energy = add_energy(*command);
   command->callback([args, command, energy, &action] {
-    action = command->count("--energy") > 0 ? energy : [args] { return run_paper(*args); };
+    const bool of_energy = command->count("--energy") > 0;
+    if (of_energy && !args->options.runs.empty()) {
+      throw UsageError("paper: --energy shows no accuracies; leave out --runs");
+    }
+    action = of_energy ? energy : [args] { return run_paper(*args); };
   });
 }
 

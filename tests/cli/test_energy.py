@@ -97,6 +97,7 @@ def test_the_picture_has_a_line_for_each_dram_energy_and_the_claim(tmp_path):
     (["--dram", "1..40", "--plot", "x.svg"], ["--plot", "40 lines"]),
     (["--buffer", "512..2097152", "--dram", 8], ["2096641 values"]),
     (["--csv", "--json"], ["--csv", "--json"]),
+    (["--runs", "."], ["--energy shows no accuracies", "--runs"]),
 ])
 def test_bad_input_is_a_usage_error(args, words):
     done = adagp("paper", "--energy", *args, code=2)
