@@ -56,7 +56,7 @@ def commands(*path, program=BIN):
                           check=True, timeout=PATIENCE).stdout
     groups = re.findall(r"^(\w+):\n((?:  .*\n|\n(?=  ))+)", text, re.MULTILINE)
     return {group: re.findall(r"^  ([a-z]+)\b", lines, re.MULTILINE) for group, lines in groups
-            if group.lower() not in ("options", "positionals")}
+            if group.lower() not in ("options", "positionals", "examples")}
 
 
 def onto_a_full_disk(*args):
