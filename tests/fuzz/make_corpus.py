@@ -100,22 +100,26 @@ for name, image in {"grey.jpg": ramp.convert("L"), "inks.jpg": ramp.convert("CMY
 ramp.save(target := BytesIO(), "PNG")
 seed("image", "rgb.png", target.getvalue())
 
-seed("recipe", "plain", b'model = "resnet18"\nepochs = 30\ndeterministic = true\n')
+seed("recipe", "plain", b'model.name = "resnet18"\nepochs = 30\ndeterministic = true\n')
 seed(
     "recipe",
     "tables",
     b"""# a recipe
-model = 'vgg13_bn'
-methods = ["bp", "adagp"]
-[data]
+model.name = 'vgg13_bn'
 batch = 64
+precision = "fast"
+[data]
 mean = [0.49, 0.48, 0.45]
 [optim]
 lr = 1e-2
-policy.milestones = [30, 60]
+[policy]
+milestones = ["30ep", "500ba"]
+[fast]
+rule = "fixed"
+mantissa = 4
 """,
 )
-seed("recipe", "inline", b'optim = {lr = 0.1, policy = {milestones = 5}}\ndata.mean = 0.5\nhead = "exact"\n')
+seed("recipe", "inline", b'optim = {lr = 0.1}\ndata.mean = [0.5]\nhead = "exact"\npredictor.kind = "dni"\n')
 
 config = (Path(__file__).parents[1] / "golden/fixtures/scalesim/ws/run.cfg").read_bytes()
 seed("scalesim_config", "version3", config)
