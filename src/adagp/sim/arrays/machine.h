@@ -1,6 +1,6 @@
 #pragma once
 // Training accelerators other than a plain systolic array. Each is compared with itself without its
-// trick (`dense`), never with another machine. One file per machine, one line in registry.cpp.
+// trick (`dense`), never with another machine. One file per machine, one word in ADAGP_MACHINES.
 
 #include <cstdint>
 #include <span>
@@ -52,11 +52,13 @@ struct Machine {
   const char* equal_area_about = "";  // which MACs, and what is assumed of the areas
 };
 
-extern const Machine kTensorDash;
-extern const Machine kFast;
-extern const Machine kProcrustes;
-extern const Machine kCamel;
-extern const Machine kInPlace;
+// A new machine is a file that defines it, and its name here.
+#define ADAGP_MACHINES(entry) \
+  entry(kTensorDash) entry(kFast) entry(kProcrustes) entry(kCamel) entry(kInPlace)
+
+#define ADAGP_DECLARE(name) extern const Machine name;
+ADAGP_MACHINES(ADAGP_DECLARE)
+#undef ADAGP_DECLARE
 
 std::span<const Machine* const> machines();
 const Machine& find_machine(const std::string& name);  // UsageError with the nearest name

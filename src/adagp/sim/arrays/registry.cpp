@@ -6,8 +6,9 @@
 namespace adagp::arrays {
 
 std::span<const Machine* const> machines() {
-  static const std::array<const Machine*, 5> kMachines = {&kTensorDash, &kFast, &kProcrustes,
-                                                          &kCamel, &kInPlace};
+#define ADAGP_ADDRESS(name) &name,
+  static const std::array kMachines = {ADAGP_MACHINES(ADAGP_ADDRESS)};
+#undef ADAGP_ADDRESS
   return kMachines;
 }
 
