@@ -56,5 +56,15 @@ TEST(Lookup, NamesInTheOrderOfTheTable) {
   EXPECT_EQ(names_of(kAnimals), (std::vector<std::string>{"bird", "horse", "spider"}));
 }
 
+TEST(Lookup, ATableRefusesASecondEntryOfOneName) {
+  std::vector<std::pair<std::string, int>> table;
+  add_named(table, std::pair<std::string, int>("bp", 1), "method");
+  EXPECT_EQ(
+      message_of<Error>([&] { add_named(table, std::pair<std::string, int>("bp", 2), "method"); }),
+      "two entries for method 'bp'");
+  ASSERT_EQ(table.size(), 1);
+  EXPECT_EQ(table[0].second, 1);
+}
+
 }  // namespace
 }  // namespace adagp::core

@@ -4,6 +4,7 @@
 #include <string>
 #include <string_view>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "adagp/base/core/error.h"
@@ -42,6 +43,16 @@ const auto& find_named(const Entries& entries, std::string_view name, std::strin
     if (name_of(entry) == name) return entry;
   }
   throw Problem(cat(what, " '", name, "'", after, suggestion(name, names_of(entries))));
+}
+
+// Adds an entry to a table whose names are unique; `what` is what an entry is ("method").
+template <typename Entries, typename Entry>
+void add_named(Entries& entries, Entry entry, std::string_view what) {
+  for (const auto& other : entries) {
+    if (name_of(other) == name_of(entry))
+      throw Error(cat("two entries for ", what, " '", name_of(entry), "'"));
+  }
+  entries.push_back(std::move(entry));
 }
 
 }  // namespace adagp::core

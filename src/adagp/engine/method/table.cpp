@@ -21,8 +21,9 @@ std::vector<MethodEntry>& entries_of_all() {
 }
 
 const MethodEntry& find_part(const std::string& name) {
-  for (const auto& kind : predictor::registry()) {
-    if (kind.name != name) continue;
+  const auto is_called = [&](const auto& entry) { return entry.name == name; };
+  if (std::ranges::none_of(method_table(), is_called) &&
+      std::ranges::any_of(predictor::registry(), is_called)) {
     throw UsageError("unknown method '" + name +
                      "': it is a predictor; use --method adagp --set "
                      "predictor.kind=" +
@@ -52,7 +53,7 @@ const std::vector<MethodEntry>& method_table() {
 }
 
 void add(MethodEntry entry) {
-  entries_of_all().push_back(std::move(entry));
+  core::add_named(entries_of_all(), std::move(entry), "method");
 }
 
 MethodEntry find_method(const std::string& name) {

@@ -25,7 +25,7 @@ const std::vector<Entry>& registry() {
 }
 
 void add(Entry entry) {
-  entries_of_all().push_back(std::move(entry));
+  core::add_named(entries_of_all(), std::move(entry), "predictor");
 }
 
 void check(const Config& config) {
