@@ -50,6 +50,15 @@ TEST(RunConfig, RoundTripsThroughToml) {
   EXPECT_EQ(b.config.data.mean[2], 1.0 / 3.0);
 }
 
+TEST(RunConfig, FilesOfEarlierVersionsLoadWhereTheyMeanTheSame) {
+  EXPECT_EQ(complaint("[policy]\ncooldown = 0\nmin_lr = 0.0\nfinal_div = "
+                      "10000.0\n[predictor]\nrms_decay = 0.95"),
+            "");
+  EXPECT_EQ(
+      complaint("[policy]\ncooldown = 2"),
+      "recipe.toml:2:1: policy.cooldown = 2: this version knows no such key and does as with 0");
+}
+
 TEST(RunConfig, ComplaintsNamePlaceAndCure) {
   EXPECT_EQ(
       complaint("epochs = 3\n[optim]\nlearning_rat = 1"),

@@ -228,6 +228,14 @@ void bind_optim(core::Binding& b, RunConfig& c) {
       .one_of({"test", "train"});
 }
 
+// Run folders of earlier versions have them.
+void add_gone_keys(core::Binding& b) {
+  b.gone("policy.cooldown", "0");
+  b.gone("policy.min_lr", "0.0");
+  b.gone("policy.final_div", "10000.0");
+  b.gone("predictor.rms_decay", "0.95");
+}
+
 // Keys that change nothing unless another key has one of some values. "method" is each part of a
 // joined method, and what it does: with GP batches by the schedule (scheduled), with the predictor
 // (predicts); "task" is that of the network.
@@ -294,6 +302,7 @@ void bind(core::Binding& binding, RunConfig& config) {
   bind_optim(binding, config);
   bind_methods(binding, config);
   add_conditions(binding);
+  add_gone_keys(binding);
   for (const MoreKeys& more : more_keys()) more.bind(binding, config);
 }
 

@@ -252,6 +252,17 @@ Binding::Field& Binding::find(const std::string& key, const std::string& where) 
                            : "; did you mean '" + near + "'? (" + document_ + " lists the keys)"));
 }
 
+bool Binding::is_gone(const std::string& key, const std::string& value,
+                      const std::string& where) const {
+  for (const auto& [name, stands_for] : gone_) {
+    if (name != key) continue;
+    if (value == stands_for) return true;
+    throw UsageError(cat(where, ": ", key, " = ", value,
+                         ": this version knows no such key and does as with ", stands_for));
+  }
+  return false;
+}
+
 namespace {
 
 using Visit = std::function<void(const std::string&, const toml::key&, const toml::node&)>;
@@ -282,6 +293,7 @@ void Binding::load_toml(std::string_view text, const std::string& file_name) {
     return cat(file_name, ":", at.line, ":", at.column);
   };
   walk(parsed, "", [&](const std::string& key, const toml::key& name, const toml::node& node) {
+    if (is_gone(key, node_text(node), place(name.source().begin))) return;
     assign(find(key, place(name.source().begin)), node, place(node.source().begin));
   });
 }

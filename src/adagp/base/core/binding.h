@@ -52,6 +52,12 @@ class Binding {
   // One more value of such a condition, for libraries.
   void also_when(const std::string& key, const std::string& by, const std::string& value);
 
+  // A key of earlier versions, and the one value (as TOML) that stands for what always happens now:
+  // files of that time load if they have it.
+  void gone(std::string key, std::string value) {
+    gone_.emplace_back(std::move(key), std::move(value));
+  }
+
   // Each of these throws UsageError that says where (file:line:column, variable or flag), what was
   // found and what was expected; an unknown key gets the nearest one.
   void load_toml(std::string_view text, const std::string& file_name);
@@ -76,9 +82,11 @@ class Binding {
 
  private:
   Field& find(const std::string& key, const std::string& where);
+  bool is_gone(const std::string& key, const std::string& value, const std::string& where) const;
 
   std::string document_ = "docs/configuration.md";
   std::vector<Field> fields_;
+  std::vector<std::pair<std::string, std::string>> gone_;
 };
 
 }  // namespace adagp::core
