@@ -193,3 +193,6 @@ TEST(RivalRuns, KeysOfAutoAndOfPredictorsAreReadByThem) {
 
 }  // namespace
 }  // namespace adagp::train
+  config.predictor.kind = "mlp";
+  EXPECT_EQ(why_unused(config, "predictor.steps"), "");
+  EXPECT_EQ(why_unused(config, "predictor.order"), "predictor.kind mlp");
