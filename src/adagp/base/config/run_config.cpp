@@ -224,8 +224,10 @@ void bind_optim(core::Binding& b, RunConfig& c) {
   b.bind("policy.threshold", &c.policy.threshold, "policy plateau: relative progress that counts")
       .at_least(0);
   b.bind("policy.watch", &c.policy.watch,
-         "policy plateau: loss that must fall, test or train (mean over the epoch's batches)")
-      .one_of({"test", "train"});
+         "policy plateau: loss that must fall: test, train (mean over the epoch's batches) or "
+         "held-out (a twentieth of the training images, at least a batch, drawn by the seed; they "
+         "are not trained on)")
+      .one_of({"test", "train", "held-out"});
 }
 
 // Keys that change nothing unless another key has one of some values. "method" is each part of a
