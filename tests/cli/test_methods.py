@@ -7,6 +7,9 @@ import pytest
 from harness import DATA, NET, TINY, adagp, assert_same_run, checkpoints, interrupt, sets
 
 SMALL = ["--epochs", "12", *sets(checkpoint_every="3ba", log_every="5ba")]
+# The rate falls after every epoch that does not lower the loss by a tenth.
+HELD_OUT = sets(policy__name="plateau", policy__watch="held-out", policy__patience=0, policy__threshold=0.1,
+                policy__factor=0.8)
 METHODS = {
     "progressive": [],
     "low-res": ["--schedule", "1:1"],
@@ -16,6 +19,8 @@ METHODS = {
     "progressive+stored-loss": [],
     "adagp+stored-loss": ["--schedule", "1ep bp, 1:1"],
     "freeze": [],
+    "bp:held-out": HELD_OUT,
+    "adagp+stored-loss:held-out": ["--schedule", "1ep bp, 1:1", *HELD_OUT],
 }
 
 
@@ -79,6 +84,10 @@ def test_a_grown_batch_takes_a_grown_step(keys, power, tmp_path):
     *[(["--method", method, "--parallel", spec], ["one process", "--parallel"])
       for method in ("stored-loss", "progressive", "freeze")
       for spec in ("data,local=2", "pipeline=gpipe,micro-batches=2,local=2")],
+    ([*HELD_OUT, "--parallel", "data,local=2"], ["policy.watch = held-out", "--parallel"]),
+    ([*HELD_OUT, *sets(data__limit=30)], ["policy.watch = held-out", "30 training examples"]),
+    (["--method", "adagp", *sets(predictor__steps="per-layer"), "--parallel",
+      "pipeline=gpipe,micro-batches=2,local=2"], ["predictor.steps = per-layer", "joint"]),
 ])
 def test_what_cannot_be_is_refused_with_the_range(args, words, tmp_path):
     done = adagp("train", *TINY, "--epochs", "1", *args, "-o", tmp_path / "run", code=2)
@@ -91,6 +100,12 @@ def test_sentences_have_no_losses_by_example_and_no_sizes(method, tmp_path):
     done = adagp("train", "--model", "transformer", "--data", "synthetic-translation",
                  "--method", method, "--epochs", "1", "-o", tmp_path / "run", code=2)
     assert "translation" in done.stderr and method in done.stderr
+
+
+def test_no_sentence_is_held_out(tmp_path):
+    done = adagp("train", "--model", "transformer", "--data", "synthetic-translation", *HELD_OUT,
+                 "--epochs", "1", "-o", tmp_path / "run", code=2)
+    assert "policy.watch = held-out" in done.stderr and "translation" in done.stderr
 
 
 def test_a_size_that_a_network_cannot_take(tmp_path):
@@ -212,6 +227,19 @@ def test_indices_are_the_batches_of_the_run(tmp_path):
     assert {line["side"] for line in chosen} == {4, 6, 0}
     assert len(set(first)) == len(first) and len(kept) < 0.7 * 4 * len(first)
     assert sum(i % 50 >= 25 for i in kept) > 2 * sum(i % 50 < 25 for i in kept)
+
+
+def test_held_out_examples_are_in_no_batch():
+    def seen(*args):
+        lines = index_lists("--method", "bp", *HELD_OUT, *args)
+        epochs = [[i for line in lines if line["epoch"] == epoch for i in line["examples"]]
+                  for epoch in range(6)]
+        assert all(len(examples) == 180 for examples in epochs)
+        assert len({frozenset(examples) for examples in epochs}) == 1
+        return set(epochs[0])
+    # 200 examples, 20 of a batch held out.
+    assert len(seen()) == 180
+    assert seen() != seen("--seed", "1")
 
 
 def test_indices_of_a_wrong_file_are_refused(tmp_path):

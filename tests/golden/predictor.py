@@ -1,6 +1,6 @@
 """The shared predictor in plain PyTorch: predictions, loss, gradients and three Adam steps.
 
-Usage: predictor.py IN.safetensors OUT.safetensors
+Usage: predictor.py IN.safetensors OUT.safetensors [joint|per-layer [conv-pool|pool-conv]]
 IN holds rows [R, s*s], param.*, and per layer: shape.<l> = (filters, cols), gradient.<l>.<step>.
 """
 
@@ -12,13 +12,23 @@ from safetensors.torch import load_file, save_file
 LR, DECAY, STEPS = 1e-4, 0.95, 3
 
 
-def features(p, rows):
+def features(p, rows, order):
     side = int(rows.shape[1] ** 0.5)
-    x = torch.nn.functional.conv2d(rows.view(-1, 1, side, side), p["conv.weight"], p["conv.bias"], padding=1)
-    return torch.nn.functional.adaptive_avg_pool2d(torch.relu(x), 4).flatten(1)
+    x = rows.view(-1, 1, side, side)
+    if order == "pool-conv":
+        x = torch.nn.functional.adaptive_avg_pool2d(x, 4)
+    x = torch.relu(torch.nn.functional.conv2d(x, p["conv.weight"], p["conv.bias"], padding=1))
+    if order == "conv-pool":
+        x = torch.nn.functional.adaptive_avg_pool2d(x, 4)
+    return x.flatten(1)
 
 
-def main(source, target):
+def outputs(p, rows, order):
+    """Full-width: the definition, not the shortcut."""
+    return torch.nn.functional.linear(features(p, rows, order), p["fc.weight"], p["fc.bias"])
+
+
+def main(source, target, steps="joint", order="conv-pool"):
     data = load_file(source)
     p = {k[len("param."):]: v.clone().requires_grad_() for k, v in data.items() if k.startswith("param.")}
     rows = data["rows"]
@@ -27,35 +37,39 @@ def main(source, target):
         shapes.append(tuple(data[f"shape.{len(shapes)}"].tolist()))
     adam = torch.optim.Adam(list(p.values()), lr=LR)
     square = [None] * len(shapes)
+    first = [sum(filters for filters, _ in shapes[:l]) for l in range(len(shapes))]
     out = {}
-    for step in range(STEPS):
-        # Full-width output, then the mask: the definition, not the shortcut.
-        wide = torch.nn.functional.linear(features(p, rows), p["fc.weight"], p["fc.bias"])
-        losses, first = [], 0
-        for l, (filters, cols) in enumerate(shapes):
-            g = data[f"gradient.{l}.{step}"]
-            now = g.square().mean()
-            square[l] = now if square[l] is None else DECAY * square[l] + (1 - DECAY) * now
-            predicted = wide[first : first + filters, :cols]
-            losses.append((predicted - g / square[l].sqrt()).square().mean())
-            first += filters
-        loss = torch.stack(losses).mean()
+
+    def predicted(l):
+        filters, cols = shapes[l]
+        return outputs(p, rows, order)[first[l] : first[l] + filters, :cols]
+
+    def loss_of(l, step):
+        g = data[f"gradient.{l}.{step}"]
+        now = g.square().mean()
+        square[l] = now if square[l] is None else DECAY * square[l] + (1 - DECAY) * now
+        return (predicted(l) - g / square[l].sqrt()).square().mean()
+
+    def learn(loss):
         adam.zero_grad()
         loss.backward()
-        out[f"loss.{step}"] = loss.detach().reshape(1)
-        if step == 0:
-            for name, value in p.items():
-                out[f"grad.{name}"] = value.grad.clone()
+        for name, value in p.items():
+            out.setdefault(f"grad.{name}", value.grad.clone())  # of the first step
         adam.step()
+        return loss.detach()
+
+    for step in range(STEPS):
+        if steps == "joint":
+            loss = learn(torch.stack([loss_of(l, step) for l in range(len(shapes))]).mean())
+        else:
+            loss = torch.stack([learn(loss_of(l, step)) for l in reversed(range(len(shapes)))]).mean()
+        out[f"loss.{step}"] = loss.reshape(1)
     for name, value in p.items():
         out[f"param.{name}"] = value.detach()
-    wide = torch.nn.functional.linear(features(p, rows), p["fc.weight"], p["fc.bias"]).detach()
-    first = 0
-    for l, (filters, cols) in enumerate(shapes):
-        out[f"predicted.{l}"] = (wide[first : first + filters, :cols] * square[l].sqrt()).contiguous()
-        first += filters
+    for l in range(len(shapes)):
+        out[f"predicted.{l}"] = (predicted(l).detach() * square[l].sqrt()).contiguous()
     save_file(out, target)
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], sys.argv[2])
+    main(*sys.argv[1:])

@@ -190,5 +190,24 @@ TEST_F(GpuTest, PredictorKernelsAgreeWithTheFp32Predictor) {
   expect_predictors_agree(8);  // padded to 16
 }
 
+TEST_F(GpuTest, FormsOfThePredictorWithoutKernelsLearnWithoutThem) {
+  const auto config = test::world("bf16");
+  step::Session s = test::session(config);
+  step::backprop(s, test::batch(config), true);
+  std::vector<at::Tensor> gradients;
+  for (const auto* layer : s.layers) gradients.push_back(predictor::gradient_of(*layer));
+  for (const bool order : {false, true}) {
+    predictor::Config form = config.predictor;
+    (order ? form.order : form.steps) = order ? "pool-conv" : "per-layer";
+    EXPECT_FALSE(predictor::SharedKernels::serve(s.layers, form));
+    predictor::SharedPredictor predictor(s.layers, form, 7, 10);
+    EXPECT_FALSE(predictor.predicts_early());
+    const double first = predictor.observe(*s.summaries, gradients).item<double>();
+    double last = first;
+    for (int i = 0; i < 20; ++i) last = predictor.observe(*s.summaries, gradients).item<double>();
+    EXPECT_LT(last, first);  // the same targets, twenty times
+  }
+}
+
 }  // namespace
 }  // namespace adagp

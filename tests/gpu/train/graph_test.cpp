@@ -132,6 +132,8 @@ TEST_F(GpuTest, EveryMethodAndOptionCanBeReplayed) {
   for (const char* input : {"zeros", "noise", "labels"}) {
     expect_for(input, [&](config::RunConfig& c) { c.predictor.input = input; });
   }
+  expect_for("steps per layer", [](config::RunConfig& c) { c.predictor.steps = "per-layer"; });
+  expect_for("pooled first", [](config::RunConfig& c) { c.predictor.order = "pool-conv"; });
   for (const char* kind : {"mlp", "remap", "dfa", "dfa-random", "vt", "dni", "head-ridge"}) {
     expect_for(kind, [&](config::RunConfig& c) { c.predictor.kind = kind; });
   }

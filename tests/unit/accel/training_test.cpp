@@ -196,6 +196,37 @@ TEST(Predictor, ProductsOfTheSharedNetwork) {
   EXPECT_EQ(p.reorganised, 4 * 64 * 32 * 32);
 }
 
+// Fig. 6's order: the 8x8 summary is pooled to 4x4 before the convolution.
+TEST(Predictor, PoolingFirstMakesTheConvolutionSmaller) {
+  const layers::Table table{"n", "x", {test::conv("a", 3, 32, 64, 3, 1, 1)}};
+  PlanOptions options;
+  const PredictorPlan usual = make_plan(table, options).layers[0].predictor;
+  options.predictor.order = "pool-conv";
+  const PredictorPlan p = make_plan(table, options).layers[0].predictor;
+  expect_gemm(p.forward[0], 64 * 4 * 4, 9, 16);
+  expect_gemm(p.backward[0], 9, 64 * 4 * 4, 16);
+  EXPECT_EQ(p.forward[1], usual.forward[1]);
+  EXPECT_EQ(p.weights, usual.weights);
+  // ReLU over the smaller map, and the pooling is a pass over the summary.
+  EXPECT_EQ(usual.vector_forward, 64 * 16 * 8 * 8);
+  EXPECT_EQ(p.vector_forward, 64 * (16 * 4 * 4 + 8 * 8));
+  options.predictor.order = "conv-conv";
+  EXPECT_THROW(make_plan(table, options), UsageError);
+}
+
+// Fig. 5b's steps: the optimizer passes over all weights of the predictor once for each layer.
+TEST(Predictor, StepsPerLayerAreAdamStepsInEveryLayer) {
+  const layers::Table table{
+      "n", "x", {test::conv("a", 3, 32, 64, 3, 1, 1), test::conv("b", 64, 32, 128, 3, 1, 1)}};
+  PlanOptions options;
+  const Plan joint = make_plan(table, options);
+  options.predictor.steps = "per-layer";
+  const Plan each = make_plan(table, options);
+  EXPECT_EQ(each.layers[0].predictor, joint.layers[0].predictor);
+  EXPECT_EQ(each.layers[1].predictor.vector_backward,
+            joint.layers[1].predictor.vector_backward + joint.predictor_weights);
+}
+
 TEST(VectorPasses, ElementsTimesPassesOverLanes) {
   const Plan plan =
       plan_of({test::conv("a", 3, 8, 4, 3, 1, 1), test::vector_row("a/norm", "batch_norm", 4, 8),

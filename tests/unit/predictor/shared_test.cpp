@@ -3,6 +3,7 @@
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
 
+#include "adagp/base/core/error.h"
 #include "adagp/engine/io/tensors.h"
 #include "adagp/engine/predictor/layout.h"
 #include "adagp/engine/predictor/shared.h"
@@ -20,11 +21,23 @@ double relative(const at::Tensor& a, const at::Tensor& b) {
   return (a - b).norm().item<double>() / std::max(b.norm().item<double>(), 1e-300);
 }
 
-TEST(SharedPredictor, AgreesWithPyTorchOverThreeAdamSteps) {
+// Steps and order, as their keys name them.
+class SharedPredictorForms : public ::testing::TestWithParam<std::pair<const char*, const char*>> {
+};
+
+INSTANTIATE_TEST_SUITE_P(All, SharedPredictorForms,
+                         ::testing::Values(std::pair{"joint", "conv-pool"},
+                                           std::pair{"joint", "pool-conv"},
+                                           std::pair{"per-layer", "conv-pool"},
+                                           std::pair{"per-layer", "pool-conv"}));
+
+TEST_P(SharedPredictorForms, AgreeWithPyTorchOverThreeBatches) {
   at::manual_seed(7);
   OddNet net;
   net.to(at::kDouble);
   Config config;
+  config.steps = GetParam().first;
+  config.order = GetParam().second;
   SharedPredictor predictor(net.layers, config, 11, 100);
   Summaries summaries(net.layers, config.summary);
   testing_net::fill(summaries, 3);
@@ -46,14 +59,15 @@ TEST(SharedPredictor, AgreesWithPyTorchOverThreeAdamSteps) {
   const testing::TempFolder folder;
   io::save_tensors(folder / "in.safetensors", in);
   testing::run_python("tests/golden/predictor.py", (folder / "in.safetensors").string() + " " +
-                                                       (folder / "out.safetensors").string());
+                                                       (folder / "out.safetensors").string() + " " +
+                                                       config.steps + " " + config.order);
   const auto expected = io::load_tensors(folder / "out.safetensors").tensors;
 
   for (int step = 0; step < 3; ++step) {
     const at::Tensor loss = predictor.observe(summaries, gradients[step]);
     EXPECT_NEAR(loss.item<double>(), expected.at("loss." + std::to_string(step)).item<double>(),
                 1e-12);
-    if (step > 0) continue;
+    if (step > 0 || config.steps != "joint") continue;
     // Adam's first moment after one step is (1 - beta1) times the gradient.
     for (const char* name : {"conv.weight", "conv.bias", "fc.weight", "fc.bias"}) {
       const at::Tensor moment = predictor.state().at(std::string("optimizer.mean.") + name);
@@ -71,6 +85,76 @@ TEST(SharedPredictor, AgreesWithPyTorchOverThreeAdamSteps) {
     EXPECT_EQ(gradient.sizes(), net.layers[l]->weight.sizes());
     EXPECT_LT(relative(as_rows(gradient), expected.at("predicted." + std::to_string(l))), 1e-9)
         << l;
+  }
+}
+
+// What a predictor of these layers knows after three batches.
+std::map<std::string, at::Tensor> taught(const std::vector<nn::WeightLayer*>& layers,
+                                         const std::string& steps) {
+  at::manual_seed(9);
+  Config config;
+  config.steps = steps;
+  SharedPredictor predictor(layers, config, 11, 100);
+  Summaries summaries(layers, config.summary);
+  testing_net::fill(summaries, 3);
+  for (int batch = 0; batch < 3; ++batch) {
+    predictor.observe(summaries, testing_net::random_gradients(layers));
+  }
+  std::map<std::string, at::Tensor> out;
+  for (const auto& [name, tensor] : predictor.state()) out[name] = tensor.clone();
+  return out;
+}
+
+TEST(SharedPredictor, AStepForEachLayerIsTheJointStepOfOneLayer) {
+  OddNet net;
+  const std::vector<nn::WeightLayer*> one{net.layers[1]}, two{net.layers[1], net.layers[2]};
+  const auto joint = taught(one, "joint"), single = taught(one, "per-layer");
+  for (const auto& [name, tensor] : joint) EXPECT_TRUE(at::equal(tensor, single.at(name))) << name;
+  const auto both = taught(two, "joint"), each = taught(two, "per-layer");
+  for (const char* name : {"param.conv.weight", "param.fc.weight", "param.fc.bias"}) {
+    EXPECT_FALSE(at::equal(both.at(name), each.at(name))) << name;
+  }
+  EXPECT_EQ(both.at("optimizer.step.fc.weight").item<float>(), 3);
+  EXPECT_EQ(each.at("optimizer.step.fc.weight").item<float>(), 6);
+}
+
+TEST(SharedPredictor, StagesOfAPipelineTeachItInOneStep) {
+  OddNet net;
+  Config config;
+  PredictorSync sync;
+  sync.sum = [](std::vector<at::Tensor>&) {};
+  EXPECT_NO_THROW(SharedPredictor(net.layers, config, 5, 100, sync));
+  config.steps = "per-layer";
+  try {
+    const SharedPredictor predictor(net.layers, config, 5, 100, sync);
+    FAIL();
+  } catch (const UsageError& error) {
+    EXPECT_NE(std::string(error.what()).find("predictor.steps = per-layer"), std::string::npos);
+  }
+}
+
+// The features are as many in both orders; the convolution works on 4x4 instead of 8x8 cells.
+TEST(SharedPredictor, PoolingFirstConvolvesAQuarterOfTheCells) {
+  OddNet net;
+  Config config;
+  const SharedPredictor usual(net.layers, config, 5, 100);
+  config.order = "pool-conv";
+  SharedPredictor other(net.layers, config, 5, 100);
+  EXPECT_EQ(other.parameter_count(), usual.parameter_count());
+  double rows = 0;
+  for (const auto* layer : net.layers) rows += static_cast<double>(layer->info().rows());
+  EXPECT_EQ(usual.macs(1) - other.macs(1), rows * 16 * 9 * (64 - 16));
+  EXPECT_EQ(usual.learning_macs(1) - other.learning_macs(1), 3 * rows * 16 * 9 * (64 - 16));
+  // A summary that is constant in every cell of the 4x4 map is what the convolution sees of it.
+  Summaries summaries(net.layers, config.summary);
+  testing_net::fill(summaries, 2);
+  Collect whole, averaged;
+  other.predict(summaries, {}, whole);
+  const at::Tensor cells = at::adaptive_avg_pool2d(summaries.rows().view({-1, 1, 8, 8}), {4, 4});
+  summaries.rows().copy_(cells.repeat_interleave(2, 2).repeat_interleave(2, 3).view({-1, 64}));
+  other.predict(summaries, {}, averaged);
+  for (const auto& [l, gradient] : whole.gradients) {
+    EXPECT_TRUE(at::allclose(gradient, averaged.gradients.at(l), 1e-5, 1e-6)) << l;
   }
 }
 

@@ -105,6 +105,16 @@ TEST(Roofline, PredictorAndSummariesEqualTheHandCount) {
   EXPECT_EQ(learns.flops - gp.flops, 2 * (9 * 3 * 4 * 14 + 2 * 3 * 748) + 12 * own);
   EXPECT_EQ(learns.bytes - gp.bytes,
             4 * (2 * 748 + 2 * 748 + 2 * 14 * 3 + 14 * 4 + 2 * own) + 4 * 7 * own);
+  // Pooled to one cell before the convolution; a step of Adam for each of two layers.
+  WorkOptions paper = o;
+  paper.predictor.order = "pool-conv";
+  paper.predictor.steps = "per-layer";
+  const KindTotal small = total_of(paper, Step::kGp, Kind::kPredictor);
+  EXPECT_EQ(small.flops, 2 * (9 * 3 * 1 * 14 + 3 * 748));
+  EXPECT_EQ(small.bytes, gp.bytes);
+  const KindTotal steps = total_of(paper, Step::kBpTrain, Kind::kPredictor);
+  EXPECT_EQ(steps.flops - small.flops, 2 * (9 * 3 * 1 * 14 + 2 * 3 * 748) + 2 * 12 * own);
+  EXPECT_EQ(steps.bytes - small.bytes, learns.bytes - gp.bytes + 4 * 7 * own);
   // Only the predicted weights move, and their gradients need no memory.
   EXPECT_EQ(total_of(o, Step::kGp, Kind::kOptimizer).bytes, 4 * 4 * 748);
 }

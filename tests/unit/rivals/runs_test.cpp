@@ -173,6 +173,22 @@ TEST(RivalRuns, AutoRefusesToHoldOutEverything) {
   }
 }
 
+TEST(RivalRuns, AutoHasHeldOutExamplesOfItsOwn) {
+  const testing::TempFolder folder;
+  config::RunConfig c = small::config("auto");
+  c.parts.get<rivals::AutoOptions>().heldout = 20;
+  c.policy.name = "plateau";
+  c.policy.watch = "held-out";
+  try {
+    train(c, small::task(), folder / "run");
+    FAIL();
+  } catch (const UsageError& error) {
+    EXPECT_NE(std::string(error.what()).find("policy.watch = held-out: method auto"),
+              std::string::npos)
+        << error.what();
+  }
+}
+
 TEST(RivalRuns, KeysOfAutoAndOfPredictorsAreReadByThem) {
   config::RunConfig deciding;
   deciding.method = "auto";
@@ -182,6 +198,9 @@ TEST(RivalRuns, KeysOfAutoAndOfPredictorsAreReadByThem) {
   EXPECT_EQ(why_unused(deciding, "predictor.lr"), "method auto");
   config::RunConfig config;
   EXPECT_EQ(why_unused(config, "predictor.remap_channels"), "predictor.kind shared");
+  config.predictor.kind = "mlp";
+  EXPECT_EQ(why_unused(config, "predictor.steps"), "");
+  EXPECT_EQ(why_unused(config, "predictor.order"), "predictor.kind mlp");
   config.predictor.kind = "remap";
   EXPECT_EQ(why_unused(config, "predictor.remap_channels"), "");
   EXPECT_EQ(why_unused(config, "predictor.lr"), "");

@@ -53,7 +53,7 @@ TEST(Run, ThePlateauWatchesTheNamedLoss) {
   for (const double threshold : {0.003, 0.006, 0.01, 0.02, 0.1}) {
     const testing::TempFolder folder;
     std::map<std::string, std::vector<double>> rates;
-    for (const std::string watch : {"test", "train"}) {
+    for (const std::string watch : {"test", "train", "held-out"}) {
       config::RunConfig c = small::config("bp");
       c.epochs = 6;
       c.policy.name = "plateau";
@@ -68,7 +68,9 @@ TEST(Run, ThePlateauWatchesTheNamedLoss) {
           EXPECT_EQ(rates[watch].back(), policy->lr(0)) << watch << " " << rates[watch].size();
         }
         if (record.at("kind") == "epoch") {
-          policy->epoch_end(record.at(watch == "test" ? "test_loss" : "train_loss"));
+          policy->epoch_end(record.at(watch == "test"    ? "test_loss"
+                                      : watch == "train" ? "train_loss"
+                                                         : "held_out_loss"));
         }
       }
     }

@@ -21,6 +21,9 @@ struct Config {
   // shared: conv 3x3 1 -> channels, pool to pooled x pooled, FC to the widest layer.
   int64_t channels = 16;
   int64_t pooled = 4;
+  // What the paper says otherwise (Figs. 5b and 6) than we decided.
+  std::string steps = "joint";      // its optimizer's steps in a BP batch: joint | per-layer
+  std::string order = "conv-pool";  // conv-pool | pool-conv
 
   // What it is shown of a batch; all but activations are ablations.
   std::string input = "activations";  // activations | zeros | noise | labels
@@ -37,6 +40,10 @@ struct Config {
 // Inputs of the shared predictor's fully connected layer.
 inline int64_t feature_count(const Config& config) {
   return config.channels * config.pooled * config.pooled;
+}
+// Side of the map on which the shared predictor's convolution works.
+inline int64_t convolved_side(const Config& config) {
+  return config.order == "pool-conv" ? config.pooled : config.summary;
 }
 
 }  // namespace adagp::predictor

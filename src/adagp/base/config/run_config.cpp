@@ -224,8 +224,10 @@ void bind_optim(core::Binding& b, RunConfig& c) {
   b.bind("policy.threshold", &c.policy.threshold, "policy plateau: relative progress that counts")
       .at_least(0);
   b.bind("policy.watch", &c.policy.watch,
-         "policy plateau: loss that must fall, test or train (mean over the epoch's batches)")
-      .one_of({"test", "train"});
+         "policy plateau: loss that must fall: test, train (mean over the epoch's batches) or "
+         "held-out (a twentieth of the training images, at least a batch, drawn by the seed; they "
+         "are not trained on)")
+      .one_of({"test", "train", "held-out"});
 }
 
 // Run folders of earlier versions have them.
@@ -253,8 +255,8 @@ void add_conditions(core::Binding& b) {
   b.when("select.", "method", "stored-loss infobatch");
   b.when("stored_loss.", "method", "stored-loss");
   b.when("infobatch.", "method", "infobatch");
-  b.when("predictor.channels predictor.pooled", "predictor.kind", "shared");
-  b.when("predictor.summary predictor.input", "predictor.kind", "shared");
+  b.when("predictor.channels predictor.pooled predictor.order", "predictor.kind", "shared");
+  b.when("predictor.summary predictor.input predictor.steps", "predictor.kind", "shared");
   b.when("predictor.target predictor.lr predictor.milestones predictor.gamma", "predictor.kind",
          "shared");
   b.when("policy.peak", "policy.name", "triangle one-cycle");

@@ -22,7 +22,12 @@ struct PolicyConfig {
   double factor = 0.1;
   int64_t patience = 10;
   double threshold = 1e-4;     // relative
-  std::string watch = "test";  // plateau: whose loss: test | train
+  std::string watch = "test";  // plateau: whose loss: test | train | held-out
 };
+
+// Whether a part of the training examples is there to be watched and not to be trained on.
+inline bool watches_held_out(const PolicyConfig& config) {
+  return config.name == "plateau" && config.watch == "held-out";
+}
 
 }  // namespace adagp::schedule

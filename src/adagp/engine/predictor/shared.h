@@ -4,8 +4,14 @@
 //   rows [R, 1, s, s] -> conv 3x3, 1 -> F -> ReLU -> average-pool to p x p -> FC F*p*p -> widest
 //   layer
 //
+// (order = pool-conv, Fig. 6 of the paper: the rows are pooled before the convolution.)
+//
 // R counts the filters of all layers: the features are computed for all of them at once. A layer
 // with n weights per filter uses the first n outputs of the FC and never computes the others.
+//
+// A BP batch is one step of the optimizer for the mean of the layers' losses. With steps =
+// per-layer (Fig. 5b) it is one for each layer's loss, in the order of a backward pass; what is
+// predicted for a layer is computed with the parameters that the step before it left.
 //
 // What is before the FC is the `front`, of which another kind may have another.
 
@@ -50,6 +56,11 @@ class SharedPredictor : public Predictor {
   double macs(int64_t examples) const override;
 
  private:
+  // One step of the optimizer for the losses of layers first .. end - 1, in the mean over `of`
+  // layers. Their part of the mean over all layers is added to `loss`.
+  void step_for(const Summaries& summaries, const std::vector<at::Tensor>& gradients, size_t first,
+                size_t end, size_t of, at::Tensor& loss);
+
   std::vector<nn::WeightLayer*> layers_;
   size_t all_layers_;  // of the network, here and elsewhere
   Config config_;

@@ -26,7 +26,8 @@ bool SharedKernels::serve(const std::vector<nn::WeightLayer*>& layers, const Con
   const auto* first = layers.front();
   return device::has_kernels(first->weight.device()) && first->bf16_weight.defined() &&
          config.summary == cuda::kSummary && config.channels <= cuda::kChannels &&
-         config.pooled == cuda::kPooled && layers.size() <= cuda::kMostTrained;
+         config.pooled == cuda::kPooled && config.steps == "joint" && config.order == "conv-pool" &&
+         layers.size() <= cuda::kMostTrained;
 }
 
 SharedKernels::SharedKernels(const std::vector<nn::WeightLayer*>& layers, TrainedNet& net,

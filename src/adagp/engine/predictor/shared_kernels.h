@@ -20,7 +20,8 @@ namespace adagp::predictor {
 class SharedKernels {
  public:
   // Whether the kernels serve these layers with these options: a GPU they run on, weights with bf16
-  // copies, summaries of 8x8 pooled to 4x4, at most 16 channels.
+  // copies, summaries of 8x8 pooled to 4x4 after the convolution, at most 16 channels, one joint
+  // step.
   static bool serve(const std::vector<nn::WeightLayer*>& layers, const Config& config);
 
   SharedKernels(const std::vector<nn::WeightLayer*>& layers, TrainedNet& net, RunningRms& rms);

@@ -85,6 +85,7 @@ void Recorder::epoch(const Epoch& now, const method::Probes& probes, const RunTo
                         {"train_loss", now.train_loss},
                         {"train_seconds", totals.train_seconds},
                         {"cost_epochs", now.cost_epochs}};
+  if (now.held_out_loss) record["held_out_loss"] = *now.held_out_loss;
   if (std::isfinite(totals.examples)) record["examples"] = static_cast<int64_t>(totals.examples);
   if (totals.parts.known()) {
     record["data_seconds"] = totals.parts.data;

@@ -2,6 +2,7 @@
 // What a run tells: progress lines on stderr, metrics.jsonl, TensorBoard events.
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -44,6 +45,7 @@ class Recorder {
     int64_t epoch = 0, epochs = 0;
     double train_loss = 0, cost_epochs = 0;
     std::string metric;  // that runs are compared by
+    std::optional<double> held_out_loss = {};
   };
   void epoch(const Epoch& epoch, const method::Probes& probes, const RunTotals& totals,
              const Progress& progress);

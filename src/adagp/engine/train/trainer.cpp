@@ -32,7 +32,8 @@ Trainer::Trainer(const config::RunConfig& config, task::TaskPtr task,
   method_ = entry.make(session_);
   costs_ = std::make_unique<method::Costs>(*session_.net, *session_.task, config,
                                            method_->batch_plan().image_sides);
-  planner_ = std::make_unique<EpochPlanner>(session_, *method_, schedule_, entry.select);
+  held_out_ = std::make_unique<HeldOut>(session_, entry);
+  planner_ = std::make_unique<EpochPlanner>(session_, *method_, schedule_, held_out_->rule());
 
   task::Task::Skips skips;
   if (!method_->traits().cheap_needs_data) {
@@ -206,11 +207,14 @@ void Trainer::end_epoch(run::RunFolder* folder) {
   const metrics::Stopwatch watch;
   const task::Evaluation found =
       evaluate_together(session_, *steps_, *test_source_, progress_->done());
+  const std::optional<double> held_out = held_out_->loss(*steps_);
   totals_.eval_seconds += watch.seconds();
-  if (!std::isfinite(found.loss)) {
+  for (const auto& [name, loss] :
+       {std::pair{"test", found.loss}, std::pair{"held-out", held_out.value_or(0)}}) {
+    if (std::isfinite(loss)) continue;
     recorder_.clear_line();
     throw DivergedError(
-        core::cat("diverged: test loss ", found.loss, " after ", last_.text(),
+        core::cat("diverged: ", name, " loss ", loss, " after ", last_.text(),
                   "; checkpoints made before are kept; lower optim.lr or set clip"));
   }
   totals_.figures = found.figures;
@@ -221,12 +225,13 @@ void Trainer::end_epoch(run::RunFolder* folder) {
     if (folder != nullptr) write_weights(folder->file("best.safetensors"), session_);
   }
   const double train_loss = seen().loss();
-  policy_->epoch_end(session_.config.policy.watch == "train" ? train_loss : found.loss);
+  const bool watches_train = session_.config.policy.watch == "train";
+  policy_->epoch_end(held_out.value_or(watches_train ? train_loss : found.loss));
   session_.tally.reset();
   watch_.forget_sums();
   if (folder != nullptr) {
     recorder_.epoch({last_.epoch, (size_.total + size_.per_epoch - 1) / size_.per_epoch, train_loss,
-                     progress_->cost_epochs(), main_figure().name},
+                     progress_->cost_epochs(), main_figure().name, held_out},
                     probes_, totals_,
                     Recorder::Progress{progress_->share(), progress_->time_left()});
   }

@@ -11,6 +11,7 @@
 #include "adagp/engine/train/clock.h"
 #include "adagp/engine/train/epoch_planner.h"
 #include "adagp/engine/train/forecast.h"
+#include "adagp/engine/train/held_out.h"
 #include "adagp/engine/train/loss_watch.h"
 #include "adagp/engine/train/recorder.h"
 #include "adagp/engine/train/run_progress.h"
@@ -68,6 +69,7 @@ class Trainer {
   step::Session session_;
   schedule::Schedule schedule_;
   std::unique_ptr<method::Method> method_;
+  std::unique_ptr<HeldOut> held_out_;
   std::unique_ptr<EpochPlanner> planner_;
   std::unique_ptr<method::Costs> costs_;
   std::unique_ptr<data::BatchSource> train_source_, test_source_;

@@ -19,7 +19,11 @@ std::optional<double> simulated_speedup(const SimulatedRun& run) {
   options.designs = "baseline,max";
   options.predictor_kind = predictor.kind;
   options.predictor_channels = core::cat(shared ? predictor.channels : predictor.remap_channels);
-  if (shared) options.predictor_pooled = core::cat(predictor.pooled);
+  if (shared) {
+    options.predictor_pooled = core::cat(predictor.pooled);
+    options.predictor_order = predictor.order;
+    options.predictor_steps = predictor.steps;
+  }
   options.predictor_summary = core::cat(predictor.summary);
   options.schedule = run.schedule;
   options.epochs = run.epochs;

@@ -118,6 +118,8 @@ std::vector<predictor::Config> read_predictors(const Options& options) {
         (remap ? config.remap_channels : config.channels) = channels;
         config.pooled = pooled;
         config.summary = summary;
+        config.order = options.predictor_order;
+        config.steps = options.predictor_steps;
         out.push_back(config);
       }
     }

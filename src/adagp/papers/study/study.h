@@ -32,6 +32,7 @@ struct Options {
   std::string designs = "baseline,low,efficient,max";
   std::string predictor_channels, predictor_pooled, predictor_summary;
   std::string predictor_kind = "shared";
+  std::string predictor_order = "conv-pool", predictor_steps = "joint";  // of a run's predictor
   std::string schedule = "auto";
   int64_t epochs = 90;
   std::optional<int64_t> examples;  // of an epoch; known for the usual inputs

@@ -154,17 +154,19 @@ class Counter {
     const predictor::Config& p = o_.predictor;
     const auto features = static_cast<double>(predictor::feature_count(p));
     const auto cells = static_cast<double>(p.summary * p.summary);
-    double filters = 0, weights = 0, widest = 0;
+    const int64_t side = predictor::convolved_side(p);
+    double filters = 0, weights = 0, widest = 0, taught = 0;
     for (const layers::Row& row : table_.rows) {
       if (!predicted(row) || layers::is_repeated(row)) continue;
       const auto own_filters = static_cast<double>(row.output[0]);
       const auto own_weights = static_cast<double>(row.weights);
+      ++taught;
       filters += own_filters;
       weights += own_weights;
       widest = std::max(widest, own_weights / own_filters);
     }
     const auto channels = static_cast<double>(p.channels);
-    const double convolution = 2 * 9 * channels * cells * filters;  // FLOPs
+    const double convolution = 2 * 9 * channels * static_cast<double>(side * side) * filters;
     const double product = 2 * features * weights;
     const double own = (features + 1) * widest + 10 * channels;  // parameters
     const double rows = filters * cells * kFloat, made = filters * features * kFloat;
@@ -176,7 +178,8 @@ class Counter {
     // for both products; features and their gradients.
     add({"predictor", "backward", Kind::kPredictor, convolution + 2 * product,
          2 * weights * e_ + 2 * weights * kFloat + 2 * made + rows + 2 * own * kFloat});
-    add({"predictor", "update", Kind::kPredictor, 12 * own, 7 * own * kFloat});  // Adam
+    const double steps = p.steps == "per-layer" ? taught : 1;  // of Adam
+    add({"predictor", "update", Kind::kPredictor, 12 * own * steps, 7 * own * kFloat * steps});
   }
 
   std::vector<Work> take() { return std::move(work_); }

@@ -1,9 +1,8 @@
 #include "adagp/rivals/method/heldout.h"
 
-#include <algorithm>
-
 #include <ATen/ATen.h>
 
+#include "adagp/base/plan/held_out.h"
 #include "adagp/engine/nn/batch_norm.h"
 #include "adagp/gpu/device/autocast.h"
 #include "adagp/rivals/method/heldout_examples.h"
@@ -11,15 +10,12 @@
 namespace adagp::method {
 
 HeldOut::HeldOut(step::Session& s) {
-  auto plan = std::make_shared<data::EpochPlan>();
-  plan->order = heldout_examples(s.config, s.task->train_size());
-  examples_ = static_cast<int64_t>(plan->order.size());
-  for (int64_t begin = 0; begin < examples_; begin += s.config.eval_batch) {
-    plan->batches.push_back({begin, std::min(s.config.eval_batch, examples_ - begin)});
-  }
+  const auto all = std::make_shared<const plan::EpochPlan>(
+      plan::in_batches(heldout_examples(s.config, s.task->train_size()), s.config.eval_batch));
+  examples_ = static_cast<int64_t>(all->order.size());
   const auto source = s.task->batches(s.config, task::Use::kTrainInOrder, s.device, {},
-                                      [plan](int64_t) { return plan; });
-  for (size_t i = 0; i < plan->batches.size(); ++i) batches_.push_back(source->next());
+                                      [all](int64_t) { return all; });
+  for (size_t i = 0; i < all->batches.size(); ++i) batches_.push_back(source->next());
 }
 
 double HeldOut::loss(step::Session& s) const {

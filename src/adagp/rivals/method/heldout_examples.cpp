@@ -1,8 +1,8 @@
 #include "adagp/rivals/method/heldout_examples.h"
 
 #include "adagp/base/core/error.h"
-#include "adagp/base/core/rng.h"
 #include "adagp/base/core/text.h"
+#include "adagp/base/plan/held_out.h"
 #include "adagp/rivals/options/options.h"
 
 namespace adagp::method {
@@ -13,20 +13,14 @@ std::vector<int64_t> heldout_examples(const config::RunConfig& config, int64_t e
                                ", expected 1 to ", examples - 1, ": the data set has ", examples,
                                " training examples"));
   }
-  constexpr uint64_t kPurpose = 0x68656c646f7574ULL;
-  auto order =
-      core::permutation(examples, core::mix({static_cast<uint64_t>(config.seed), kPurpose}));
-  order.resize(static_cast<size_t>(config.parts.get<rivals::AutoOptions>().heldout));
-  return order;
+  return plan::draw_held_out(config.seed, examples,
+                             config.parts.get<rivals::AutoOptions>().heldout);
 }
 
 std::vector<float> all_but_heldout_rule(const config::RunConfig& config,
                                         const plan::SelectionCase& now) {
-  std::vector<float> weights(now.losses.size(), 1.0F);
-  for (const int64_t i : heldout_examples(config, static_cast<int64_t>(weights.size()))) {
-    weights[static_cast<size_t>(i)] = 0;
-  }
-  return weights;
+  const auto examples = static_cast<int64_t>(now.losses.size());
+  return plan::all_but(heldout_examples(config, examples)).weights(config, now);
 }
 
 }  // namespace adagp::method

@@ -199,6 +199,7 @@ void add_conditions(core::Binding& b) {
       b.also_when(key, "predictor.kind", kind);
     }
   }
+  b.also_when("predictor.steps", "predictor.kind", "mlp");
   for (const char* kind : {"mlp", "remap", "dni"}) {
     for (const char* key :
          {"predictor.target", "predictor.lr", "predictor.milestones", "predictor.gamma"}) {

@@ -123,12 +123,17 @@ LayerPlan plan_row(const layers::Row& row, const PlanOptions& options, bool firs
   return layer;
 }
 
-void add_once_per_batch(const PlanOptions& options, Plan& plan) {
-  const auto first = std::find_if(plan.layers.begin(), plan.layers.end(),
-                                  [](const LayerPlan& layer) { return layer.weighted; });
-  if (!options.vector_passes || first == plan.layers.end()) return;
-  int64_t& adam = first->predictor.vector_backward;
-  adam = add(adam, plan.predictor_weights);
+// One a batch, in the first layer, or one in each layer.
+void add_predictor_steps(const PlanOptions& options, Plan& plan) {
+  if (!options.vector_passes) return;
+  const predictor::Config& predictor = options.predictor;
+  const bool in_each = predictor.kind == "shared" && predictor.steps == "per-layer";
+  for (LayerPlan& layer : plan.layers) {
+    if (!layer.weighted) continue;
+    int64_t& adam = layer.predictor.vector_backward;
+    adam = add(adam, plan.predictor_weights);
+    if (!in_each) return;
+  }
 }
 
 bool cost_the_same(const LayerPlan& a, const LayerPlan& b) {
@@ -183,7 +188,7 @@ Plan make_plan(const layers::Table& table, const PlanOptions& options) {
     loss = add(loss, mul(kLossPasses, words_out(last, options.batch)));
   }
   plan.input_words = words_in(table.rows.front(), options.batch);
-  add_once_per_batch(options, plan);
+  add_predictor_steps(options, plan);
   find_repeated(plan);
   return plan;
 }

@@ -17,7 +17,7 @@ namespace adagp::accel {
 
 struct PlanOptions {
   int64_t batch = 1;
-  predictor::Config predictor;  // kind, channels, pooled, summary
+  predictor::Config predictor;  // kind, channels, pooled, summary, order, steps
   SizeRule size_rule = SizeRule::kFloor;
   bool vector_passes = true;  // false: products alone (batch norm, updates, loss ... cost nothing)
 };
@@ -37,7 +37,8 @@ struct VectorRule {
 const std::vector<VectorRule>& vector_rules();
 
 // The predictor's work on one layer (mean over the batch, every output channel a sample). Sizes by
-// predictor::Config: summary 8x8 -> conv 3x3 1->16 -> pool to 4x4 -> FC 256 -> in/groups*k*k.
+// predictor::Config: summary 8x8 -> conv 3x3 1->16 -> pool to 4x4 -> FC 256 -> in/groups*k*k (with
+// order = pool-conv the pool comes first).
 struct PredictorPlan {
   std::vector<Work> forward;   // conv, FC
   std::vector<Work> backward;  // conv weight gradient, FC input and weight gradient
@@ -46,7 +47,8 @@ struct PredictorPlan {
   int64_t reorganised = 0;      // elements of the batch mean: batch * output words
   int64_t vector_forward = 0;   // ReLU and pooling
   int64_t vector_backward = 0;  // the same, the target gradient / RMS, and in the first layer one
-                                // Adam step of the whole predictor per BP batch
+                                // Adam step of the whole predictor per BP batch (with steps =
+                                // per-layer in every layer)
   int64_t weights = 0;          // predictor weights this layer uses
   int64_t weights_full = 0;
   bool operator==(const PredictorPlan&) const = default;
@@ -81,7 +83,7 @@ struct Plan {
   std::string input;
   int64_t batch = 1;
   std::vector<LayerPlan> layers;
-  int64_t predictor_weights = 0;  // the whole predictor: one Adam step per BP batch
+  int64_t predictor_weights = 0;  // the whole predictor: what an Adam step moves
   int64_t input_words = 0;        // of the network, for the batch
 };
 

@@ -18,7 +18,7 @@ struct PredictorNet {
   std::vector<layers::Row> convs;
   int64_t features = 0;  // inputs of the FC
   int64_t conv_weights = 0;
-  int64_t activations = 0;  // of the convolutions, one sample
+  int64_t activations = 0;  // of the convolutions, one sample; pooled before: also the summary
   int passes = 1;           // over them: ReLU with pooling, and remap's batch norms
   bool mean_first = false;  // remap: the samples' mean goes through the FC, one vector per layer
 };
@@ -45,8 +45,8 @@ layers::Row fc_row(int64_t in, int64_t out) {
   return row;
 }
 
-// shared: conv 1 -> channels at the summary's size, pooled, FC. remap: four convolutions with batch
-// norm, a 4x4 pool, FC.
+// shared: conv 1 -> channels at the summary's size, pooled, FC; or pooled, conv, FC. remap: four
+// convolutions with batch norm, a 4x4 pool, FC.
 PredictorNet predictor_net(const predictor::Config& config) {
   PredictorNet net;
   if (config.kind == "remap") {
@@ -58,7 +58,11 @@ PredictorNet predictor_net(const predictor::Config& config) {
     net.passes += kNormPasses;
     net.mean_first = true;
   } else {
-    add_conv(net, 1, config.channels, config.summary);
+    add_conv(net, 1, config.channels, predictor::convolved_side(config));
+    // Pooling after the convolution shares the pass of the ReLU, before it is one of its own.
+    if (config.order == "pool-conv") {
+      net.activations = add(net.activations, mul(config.summary, config.summary));
+    }
     net.features = predictor::feature_count(config);
   }
   return net;
@@ -82,6 +86,10 @@ void append_products(const PredictorNet& net, int64_t samples, int64_t columns,
 
 void check_predictor(const predictor::Config& config) {
   core::find_named(std::array{"shared", "remap"}, config.kind, "predictor", " is unknown");
+  core::find_named(std::array{"conv-pool", "pool-conv"}, config.order, "predictor.order",
+                   " is unknown");
+  core::find_named(std::array{"joint", "per-layer"}, config.steps, "predictor.steps",
+                   " is unknown");
   const auto within = [](const char* name, int64_t value, int64_t most) {
     if (value < 1 || value > most) {
       throw UsageError(core::cat("predictor.", name, " is ", value, ", expected 1 to ", most));
