@@ -26,14 +26,6 @@ void bind_predictor(core::Binding& b, RunConfig& c) {
   b.bind("predictor.pooled", &c.predictor.pooled,
          "predictor shared: side of its map before the fully connected layer")
       .between(1, 64);
-  b.bind("predictor.steps", &c.predictor.steps,
-         "predictors shared, mlp: steps of the predictor's optimizer in a BP batch: joint (one, "
-         "for all layers) or per-layer (one for each layer, the last layer first)")
-      .one_of({"joint", "per-layer"});
-  b.bind("predictor.order", &c.predictor.order,
-         "predictor shared: conv-pool (its convolution sees the whole summary) or pool-conv (the "
-         "summary pooled to predictor.pooled)")
-      .one_of({"conv-pool", "pool-conv"});
   b.bind("predictor.input", &c.predictor.input,
          "predictors shared, mlp, remap: what they see of a batch: activations, or as an ablation "
          "zeros, noise or labels")

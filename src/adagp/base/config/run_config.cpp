@@ -255,8 +255,8 @@ void add_conditions(core::Binding& b) {
   b.when("select.", "method", "stored-loss infobatch");
   b.when("stored_loss.", "method", "stored-loss");
   b.when("infobatch.", "method", "infobatch");
-  b.when("predictor.channels predictor.pooled predictor.order", "predictor.kind", "shared");
-  b.when("predictor.summary predictor.input predictor.steps", "predictor.kind", "shared");
+  b.when("predictor.channels predictor.pooled", "predictor.kind", "shared");
+  b.when("predictor.summary predictor.input", "predictor.kind", "shared");
   b.when("predictor.target predictor.lr predictor.milestones predictor.gamma", "predictor.kind",
          "shared");
   b.when("policy.peak", "policy.name", "triangle one-cycle");

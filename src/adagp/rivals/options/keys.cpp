@@ -171,7 +171,15 @@ void bind_auto(core::Binding& b, AutoOptions& o) {
       .one_of({"measured", "counted"});
 }
 
-void bind_remap(core::Binding& b, predictor::Config& c) {
+void bind_predictor(core::Binding& b, predictor::Config& c) {
+  b.bind("predictor.steps", &c.steps,
+         "predictors shared, mlp: steps of the predictor's optimizer in a BP batch: joint (one, "
+         "for all layers) or per-layer (one for each layer, the last layer first)")
+      .one_of({"joint", "per-layer"});
+  b.bind("predictor.order", &c.order,
+         "predictor shared: conv-pool (its convolution sees the whole summary) or pool-conv (the "
+         "summary pooled to predictor.pooled)")
+      .one_of({"conv-pool", "pool-conv"});
   b.bind("predictor.remap_channels", &c.remap_channels,
          "predictor remap: channels of its convolutions")
       .at_least(1);
@@ -199,7 +207,6 @@ void add_conditions(core::Binding& b) {
       b.also_when(key, "predictor.kind", kind);
     }
   }
-  b.also_when("predictor.steps", "predictor.kind", "mlp");
   for (const char* kind : {"mlp", "remap", "dni"}) {
     for (const char* key :
          {"predictor.target", "predictor.lr", "predictor.milestones", "predictor.gamma"}) {
@@ -209,12 +216,14 @@ void add_conditions(core::Binding& b) {
   for (const char* key :
        {"predictor.remap_channels", "predictor.remap_outputs", "predictor.tail",
         "predictor.mlp_hidden", "predictor.forget", "predictor.ridge", "predictor.head_features",
-        "predictor.dni_hidden", "predictor.dni_label"}) {
+        "predictor.dni_hidden", "predictor.dni_label", "predictor.steps", "predictor.order"}) {
     b.when(key, "method", "predicts");
   }
   b.when("predictor.remap_channels predictor.remap_outputs predictor.tail", "predictor.kind",
          "remap");
   b.when("predictor.mlp_hidden", "predictor.kind", "mlp");
+  b.when("predictor.steps", "predictor.kind", "shared mlp");
+  b.when("predictor.order", "predictor.kind", "shared");
   b.when("predictor.forget", "predictor.kind", "dfa dfa-random vt head-ridge");
   b.when("predictor.ridge", "predictor.kind", "dfa vt head-ridge");
   b.when("predictor.head_features", "predictor.kind", "head-ridge");
@@ -233,7 +242,7 @@ void add_conditions(core::Binding& b) {
 void bind(core::Binding& b, config::RunConfig& c) {
   bind_fast(b, c.parts.get<FastOptions>());
   bind_edram(b, c.parts.get<EdramOptions>());
-  bind_remap(b, c.predictor);
+  bind_predictor(b, c.predictor);
   bind_predictors(b, c.predictor.parts.get<PredictorOptions>());
   bind_modules(b, c.parts.get<ModulesOptions>());
   bind_xgrad(b, c.parts.get<XGradOptions>());
