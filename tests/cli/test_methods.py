@@ -86,8 +86,6 @@ def test_a_grown_batch_takes_a_grown_step(keys, power, tmp_path):
       for spec in ("data,local=2", "pipeline=gpipe,micro-batches=2,local=2")],
     ([*HELD_OUT, "--parallel", "data,local=2"], ["policy.watch = held-out", "--parallel"]),
     ([*HELD_OUT, *sets(data__limit=30)], ["policy.watch = held-out", "30 training examples"]),
-    (["--method", "adagp", *sets(predictor__steps="per-layer"), "--parallel",
-      "pipeline=gpipe,micro-batches=2,local=2"], ["predictor.steps = per-layer", "joint"]),
 ])
 def test_what_cannot_be_is_refused_with_the_range(args, words, tmp_path):
     done = adagp("train", *TINY, "--epochs", "1", *args, "-o", tmp_path / "run", code=2)

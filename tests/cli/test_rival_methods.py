@@ -75,6 +75,8 @@ def test_auto_tells_what_it_decided(auto_run):
     *[(["--method", method, "--parallel", spec], ["one process", "--parallel"])
       for method in ("selective", "partial", "auto")
       for spec in ("data,local=2", "pipeline=gpipe,micro-batches=2,local=2")],
+    (["--method", "adagp", *sets(predictor__steps="per-layer"), "--parallel",
+      "pipeline=gpipe,micro-batches=2,local=2"], ["predictor.steps = per-layer", "joint"]),
 ])
 def test_what_cannot_be_is_refused_with_the_range(args, words, tmp_path):
     done = adagp("train", *TINY, "--epochs", "1", *args, "-o", tmp_path / "run", code=2)
