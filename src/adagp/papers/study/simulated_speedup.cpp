@@ -19,8 +19,10 @@ std::optional<double> simulated_speedup(const SimulatedRun& run) {
   options.designs = "baseline,max";
   options.predictor_kind = predictor.kind;
   options.predictor_channels = core::cat(shared ? predictor.channels : predictor.remap_channels);
-  if (shared) options.predictor_pooled = core::cat(predictor.pooled);
-  options.predictor_summary = core::cat(predictor.summary);
+  if (shared) {
+    options.predictor_pooled = core::cat(predictor.pooled);
+    options.predictor_summary = core::cat(predictor.summary);
+  }
   options.schedule = run.schedule;
   options.epochs = run.epochs;
   options.examples = run.examples;
