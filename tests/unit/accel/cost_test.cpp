@@ -94,28 +94,61 @@ TEST(LayerCosts, PredictorOnBothArrays) {
   EXPECT_EQ(full[0].swap_in, whole_predictor);
 }
 
-// remap: four convolutions of F channels with batch norm over all samples, then the mean of the
-// samples through the FC, as predictor/remap.cpp computes it.
+// remap: four convolutions of F channels on 4x4 pixels with batch norm over all samples, then the
+// mean of the samples through the FC, as predictor/remap.cpp computes it.
 TEST(LayerCosts, RemapPredictor) {
   PlanOptions options;
   options.predictor.kind = "remap";
   options.predictor.remap_channels = 6;
   options.predictor.remap_outputs = 100;
-  const std::vector<layers::Row> rows = {test::conv("a", 3, 4, 5, 3, 1, 1),
-                                         test::linear("b", 80, 2)};
+  options.batch = 3;
+  std::vector<layers::Row> rows = {test::conv("a", 3, 4, 5, 3, 1, 1), test::linear("b", 80, 2)};
+  rows[0].bias = 5;
   std::vector<LayerCost> costs;
   evaluate(make_plan({"test", "made up", rows}, options), one_lane(), kWeightStationary,
            Scope::kTraining, costs);
-  const int64_t pixels = 5 * 8 * 8, features = 6 * 2 * 2;  // five samples of 8x8, pooled by 4
-  const int64_t convolutions = pixels * 9 * (6 + 3 * 6 * 6), fc = features * 100;
+  const int64_t pixels = 5 * 4 * 4, features = 6 * 4 * 4;                 // five samples
+  const int64_t conv_weights = 9 * (6 + 3 * 6 * 6), fc = features * 100;  // 5 * 27 weights are more
+  const int64_t convolutions = pixels * conv_weights;
   EXPECT_EQ(costs[0].predictor_forward.macs, convolutions + fc);
   // Weight gradients of all, input gradients of all but the first convolution.
   EXPECT_EQ(costs[0].predictor_backward.macs,
             convolutions + fc + (convolutions - pixels * 9 * 6) + fc);
-  EXPECT_EQ(costs[0].swap_in, 9 * (6 + 3 * 6 * 6) + fc);
+  EXPECT_EQ(costs[0].swap_in, conv_weights + fc);
+  // ReLU and the norm's two passes; the mean of the samples. Before them the mean of three examples
+  // and its maxima; behind them the errors of weights and biases, and Adam.
+  const int64_t passes = 3 * 4 * 6 * pixels + 5 * features;
+  EXPECT_EQ(costs[0].predictor_forward.vector, (3 + 1) * 5 * 16 + passes);
+  EXPECT_EQ(costs[0].predictor_backward.vector, passes + 5 * 27 + 5 + conv_weights + fc);
+  EXPECT_EQ(costs[0].update_predict.vector, 5 * 27 + 5);
+  // Of a linear layer one sample, 3 x 2 numbers whose maxima are taken at once.
+  EXPECT_EQ(costs[1].predictor_forward.macs, 16 * conv_weights + fc);
+  EXPECT_EQ(costs[1].predictor_forward.vector, 3 * 2 + 3 * 4 * 6 * 16 + features);
 
-  options.predictor.summary = 3;
-  EXPECT_THROW(make_plan({"test", "made up", rows}, options), UsageError);
+  options.predictor.summary = 3;  // is that of other kinds
+  EXPECT_EQ(macs(make_plan({"test", "made up", rows}, options).layers[0].predictor.forward[0]),
+            pixels * 9 * 6);
+}
+
+// The term project's sizes: rows of 4x4 pixels through 64 channels, 9 * (64 + 3 * 64 * 64) =
+// 111,168 weights; FC 1024 x 10,000.
+TEST(LayerCosts, RemapPredictorOfTheTermProject) {
+  PlanOptions options;
+  options.predictor.kind = "remap";
+  const Plan plan = make_plan(
+      {"test", "made up", {test::conv("a", 64, 8, 128, 3, 1, 1), test::linear("b", 4096, 10)}},
+      options);
+  const auto sum = [](const std::vector<Work>& works) {
+    int64_t all = 0;
+    for (const Work& work : works) all += macs(work);
+    return all;
+  };
+  const int64_t row = 16 * 111'168, fc = 1024 * 10'000, first = 16 * 9 * 64;
+  EXPECT_EQ(sum(plan.layers[0].predictor.forward), 128 * row + fc);
+  EXPECT_EQ(sum(plan.layers[0].predictor.backward), 2 * (128 * row + fc) - 128 * first);
+  EXPECT_EQ(sum(plan.layers[1].predictor.forward), row + fc);
+  EXPECT_EQ(sum(plan.layers[1].predictor.backward), 2 * (row + fc) - first);
+  EXPECT_EQ(plan.predictor_weights, 111'168 + 10'240'000);
 }
 
 TEST(LayerCosts, SumsThatComeBackAreReadFromTheBuffer) {

@@ -31,9 +31,12 @@ struct Collect : GradientSink {
     strides[layer] = gradient.strides().vec();
     gradients[layer] = gradient.clone();
   }
+  void accept_bias(size_t layer, const at::Tensor& gradient) override {
+    biases[layer] = gradient.clone();
+  }
   bool wants(size_t layer) const override { return static_cast<int64_t>(layer) != unwanted; }
   int64_t unwanted = -1;
-  std::map<size_t, at::Tensor> gradients;
+  std::map<size_t, at::Tensor> gradients, biases;
   std::map<size_t, std::vector<int64_t>> strides;
 };
 

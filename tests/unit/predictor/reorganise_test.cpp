@@ -1,5 +1,6 @@
 // Does a summary hold the batch mean, pooled? Against plain loops over odd shapes.
 
+#include <algorithm>
 #include <cmath>
 
 #include <ATen/ATen.h>
@@ -76,6 +77,64 @@ TEST(Reorganise, TokensAreTheSpatialAxis) {
       for (int64_t j = 0; j < 4; ++j) EXPECT_NEAR(found[c][i][j].item<double>(), expected, 1e-6);
     }
   }
+}
+
+// The largest value of the window [floor(i*H/s), ceil((i+1)*H/s)) of a plane.
+double slow_maximum(const at::Tensor& plane, int64_t i, int64_t j, int64_t s) {
+  const int64_t height = plane.size(0), width = plane.size(1);
+  double largest = -1e30;
+  for (int64_t h = i * height / s; h < (i * height + height + s - 1) / s; ++h) {
+    for (int64_t w = j * width / s; w < (j * width + width + s - 1) / s; ++w) {
+      largest = std::max(largest, plane[h][w].item<double>());
+    }
+  }
+  return largest;
+}
+
+TEST(Reorganise, MaximaAreThoseOfTheBatchMean) {
+  at::manual_seed(2);
+  for (const auto& shape : {std::vector<int64_t>{3, 2, 9, 6}, std::vector<int64_t>{2, 3, 1, 5}}) {
+    const at::Tensor x = at::randn(shape).contiguous(at::MemoryFormat::ChannelsLast);
+    const at::Tensor found = reorganise(x, nn::LayerKind::kConv2d, 4, Pooling::kMaxima);
+    ASSERT_EQ(found.sizes(), (std::vector<int64_t>{shape[1], 16}));
+    const at::Tensor mean = x.mean(at::IntArrayRef{0});
+    for (int64_t c = 0; c < shape[1]; ++c) {
+      for (int64_t k = 0; k < 16; ++k) {
+        // fp32 means of three values of size 1.
+        EXPECT_NEAR(found[c][k].item<double>(), slow_maximum(mean[c], k / 4, k % 4, 4), 1e-6);
+      }
+    }
+  }
+}
+
+TEST(Reorganise, MaximaOfALinearLayerAreOfOneImage) {
+  at::manual_seed(3);
+  for (const auto& shape :
+       {std::vector<int64_t>{6, 10}, std::vector<int64_t>{2, 3}, std::vector<int64_t>{5, 7, 6}}) {
+    const at::Tensor x = at::randn(shape);
+    const at::Tensor found = reorganise(x, nn::LayerKind::kLinear, 4, Pooling::kMaxima);
+    ASSERT_EQ(found.sizes(), (std::vector<int64_t>{1, 16}));
+    // Batch x features; of tokens [B, T, C] the batch mean.
+    const at::Tensor plane = x.dim() == 2 ? x : x.mean(at::IntArrayRef{0});
+    for (int64_t k = 0; k < 16; ++k) {
+      EXPECT_NEAR(found[0][k].item<double>(), slow_maximum(plane, k / 4, k % 4, 4), 1e-6);
+    }
+  }
+}
+
+TEST(Summaries, OfMaximaHaveOneRowForALinearLayer) {
+  testing_net::OddNet net;
+  Summaries summaries(net.layers, 4, Pooling::kMaxima);
+  EXPECT_EQ(summaries.rows().sizes(), (std::vector<int64_t>{4 + 2 + 6 + 5 + 1, 16}));
+  summaries.begin();
+  EXPECT_FALSE(summaries.summary_target(*net.layers[0]));  // no kernel takes maxima
+  const at::Tensor one = at::randn({6, 3}), other = at::randn({8, 3});
+  summaries.on_part(*net.layers[4], 0, one, one);
+  summaries.on_part(*net.layers[4], 3, other, other);
+  const auto image = [](const at::Tensor& x) {
+    return reorganise(x, nn::LayerKind::kLinear, 4, Pooling::kMaxima);
+  };
+  EXPECT_TRUE(at::allclose(summaries.rows(4), (image(one) + image(other)) / 2, 1e-6, 1e-6));
 }
 
 TEST(BatchMean, EqualsAtenOverDenseAndStridedTensors) {

@@ -84,6 +84,17 @@ TEST(Roofline, BackpropEqualsTheHandCount) {
   EXPECT_EQ(total_of(o, Step::kBp, Kind::kOptimizer).bytes, 4 * 5 * (108 + 8 + 640 + 10));
 }
 
+// Maps are read where they are, fused or not: a norm's pass has no maxima. 4x4 numbers for each of
+// four channels and for the head.
+TEST(Roofline, SummariesOfRemapEqualTheHandCount) {
+  WorkOptions o = two_examples();
+  o.predictor.kind = "remap";
+  for (const bool fused : {false, true}) {
+    o.fused = fused;
+    EXPECT_EQ(total_of(o, Step::kGp, Kind::kSummaries).bytes, 4 * (512 + 20 + 5 * 16)) << fused;
+  }
+}
+
 TEST(Roofline, PredictorAndSummariesEqualTheHandCount) {
   WorkOptions o = two_examples();
   o.predictor.summary = 2;

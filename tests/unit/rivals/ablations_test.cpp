@@ -101,7 +101,8 @@ Dependence dependence(const std::string& input, const std::string& kind) {
   config.kind = kind;
   config.input = input;
   const auto predictor = make_predictor(net.layers, config, 3, 100);
-  Summaries one(net.layers, config.summary), other(net.layers, config.summary);
+  const SummaryForm form = summary_form(config);
+  Summaries one(net.layers, form.size, form.pooling), other(net.layers, form.size, form.pooling);
   testing_net::fill(one, 2);
   testing_net::fill(other, 9);
   const at::Tensor labels = at::tensor({0, 1, 1, 3}, at::kLong);

@@ -161,6 +161,34 @@ TEST(RivalRuns, EveryLayerHasTheRuleOfEdram) {
   }
 }
 
+// The plateau watches the training loss and cuts both rates: from then on remap stands still.
+TEST(RivalRuns, ThePlateauCutsTheRateOfRemap) {
+  const auto weights = [](int64_t epochs) {
+    config::RunConfig c = small::config("adagp");
+    c.epochs = epochs;
+    c.schedule = "1ep bp, 2:1";
+    c.policy.name = "plateau";
+    c.policy.watch = "train";
+    c.policy.patience = 0;
+    c.policy.threshold = 1;  // no loss is good enough
+    c.policy.factor = 1e-30;
+    c.predictor.kind = "remap";
+    c.predictor.remap_channels = 4;
+    c.predictor.remap_outputs = 50;
+    Trainer t(c, small::task(), task::build_net(c, *small::task()));
+    t.run(nullptr);
+    std::map<std::string, at::Tensor> found = t.session().predictor->state();
+    std::erase_if(found, [](const auto& item) { return !item.first.starts_with("param."); });
+    for (auto& [name, tensor] : found) tensor = tensor.clone();
+    return found;
+  };
+  const auto after_one = weights(1), after_three = weights(3);
+  ASSERT_FALSE(after_one.empty());
+  for (const auto& [name, tensor] : after_one) {
+    EXPECT_TRUE(at::equal(tensor, after_three.at(name))) << name;
+  }
+}
+
 TEST(RivalRuns, AutoRefusesToHoldOutEverything) {
   const testing::TempFolder folder;
   config::RunConfig c = small::config("auto");
@@ -203,6 +231,10 @@ TEST(RivalRuns, KeysOfAutoAndOfPredictorsAreReadByThem) {
   EXPECT_EQ(why_unused(config, "predictor.order"), "predictor.kind mlp");
   config.predictor.kind = "remap";
   EXPECT_EQ(why_unused(config, "predictor.remap_channels"), "");
+  EXPECT_EQ(why_unused(config, "predictor.remap_target"), "");
+  for (const char* key : {"predictor.target", "predictor.summary"}) {
+    EXPECT_EQ(why_unused(config, key), "predictor.kind remap") << key;
+  }
   EXPECT_EQ(why_unused(config, "predictor.lr"), "");
   EXPECT_EQ(why_unused(config, "fast.rule"), "precision fp32");
   config.precision = "fast";

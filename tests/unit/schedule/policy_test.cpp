@@ -58,6 +58,16 @@ TEST(Policy, EveryPolicyGivesPyTorchsRates) {
     EXPECT_GT(seen[name], 0) << name << " has no fixture";
 }
 
+// Two cuts by a half: what others may multiply their own rates by.
+TEST(Policy, PlateauTellsHowFarItFell) {
+  const auto policy = make_policy({.name = "plateau", .factor = 0.5, .patience = 0}, 0.1, 9, 3);
+  EXPECT_EQ(policy->fallen(), 1);
+  for (const double loss : {1.0, 2.0, 0.5, 0.9}) policy->epoch_end(loss);  // the 2nd and the 4th
+  EXPECT_EQ(policy->fallen(), 0.25);
+  EXPECT_EQ(make_policy({.name = "constant"}, 0.1, 9, 3)->fallen(), 1);
+  EXPECT_EQ(make_policy({.name = "plateau"}, 0, 9, 3)->fallen(), 1);
+}
+
 TEST(Policy, PlateauResumesFromItsState) {
   const json fixture = policy_fixture();
   const std::vector<double> losses = fixture["losses"];

@@ -121,6 +121,8 @@ TEST(Study, PredictorChannelsReachBothKinds) {
     ASSERT_EQ(study.cases.size(), 8u);
     run(study, 0);
     EXPECT_EQ(describe(study, 7)["predictor"]["channels"], 5) << kind;
+    EXPECT_EQ(describe(study, 7)["predictor"]["summary"],
+              options.predictor_kind == "remap" ? 4 : 8);
     // More channels cost more, and nothing else differs.
     EXPECT_LT(study.results[0].designs[1].energy.total(),
               study.results[4].designs[1].energy.total());
@@ -287,6 +289,10 @@ TEST(Study, SettingsOutOfRangeAreUsageErrors) {
            [](Options& o) {
              o.predictor_kind = "remap";
              o.predictor_pooled = "4";
+           },
+           [](Options& o) {
+             o.predictor_kind = "remap";
+             o.predictor_summary = "4";
            }}) {
     Options options = two_by_two();
     edit(options);

@@ -28,14 +28,22 @@ struct Config {
   // What it is shown of a batch; all but activations are ablations.
   std::string input = "activations";  // activations | zeros | noise | labels
 
-  // remap (the term project's, which the simulator knows, too): four convolutions of
-  // `remap_channels`, max-pool, FC to `remap_outputs`.
+  // remap (the term project's, which the simulator knows, too): max-pool to kRemapSide, four
+  // convolutions of `remap_channels` with norms, FC to `remap_outputs`, mean over the rows.
   int64_t remap_channels = 64;
   int64_t remap_outputs = 10000;
-  std::string tail = "last";  // what fills the remainder of a long gradient: last | cyclic
+  std::string tail = "last";         // what fills the remainder of a long gradient: last | cyclic
+  std::string remap_target = "raw";  // as `target`, which is not the project's
 
   core::Parts parts;  // of other libraries
 };
+
+inline constexpr int64_t kRemapSide = 4;  // of remap's maps
+
+// Side of what the predictor sees of a layer's output.
+inline int64_t summary_side(const Config& config) {
+  return config.kind == "remap" ? kRemapSide : config.summary;
+}
 
 // Inputs of the shared predictor's fully connected layer.
 inline int64_t feature_count(const Config& config) {

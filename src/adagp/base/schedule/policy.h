@@ -32,6 +32,8 @@ class Policy {
   virtual double lr(int64_t step) const = 0;
   // Told the watched loss after each epoch; only plateau listens.
   virtual void epoch_end(double loss) { (void)loss; }
+  // Plateau: the present rate by the first one; others: 1.
+  virtual double fallen() const { return 1; }
   // For the checkpoint: finite numbers.
   virtual std::vector<double> state() const { return {}; }
   // Throws DataError when `state` is not one of this policy.

@@ -11,9 +11,10 @@ namespace {
 // Multiplies the rate by `factor` after more than `patience` epochs without a better loss.
 class Plateau final : public Policy {
  public:
-  Plateau(const PolicyConfig& config, double base) : config_(config), lr_(base) {}
+  Plateau(const PolicyConfig& config, double base) : config_(config), base_(base), lr_(base) {}
 
   double lr(int64_t) const override { return lr_; }
+  double fallen() const override { return base_ > 0 ? lr_ / base_ : 1; }
 
   void epoch_end(double loss) override {
     if (loss < best_ * (1 - config_.threshold)) {
@@ -47,7 +48,7 @@ class Plateau final : public Policy {
   static constexpr double kLeastChange = 1e-8;  // PyTorch's eps
 
   PolicyConfig config_;
-  double lr_;
+  double base_, lr_;
   double best_ = std::numeric_limits<double>::max();  // finite: it goes into a checkpoint
   int64_t bad_epochs_ = 0;
 };

@@ -14,11 +14,9 @@ namespace {
 class WrongInput : public AdaGp {
  public:
   explicit WrongInput(const step::Session& s) : previous_(at::zeros_like(s.summaries->rows())) {
-    int64_t first = 0;
     for (size_t l = 0; l < s.layers.size(); ++l) {
-      const int64_t rows = s.layers[l]->info().rows();
-      parts_.emplace(s.layers[l]->path(), std::pair(first, rows));
-      first += rows;
+      parts_.emplace(s.layers[l]->path(),
+                     std::pair(s.summaries->offset(l), s.summaries->rows(l).size(0)));
     }
   }
   void advance(step::Session& s) override {

@@ -9,7 +9,10 @@ namespace adagp::method {
 
 class AdaGp : public Substitute {
  public:
-  void advance(step::Session& s) override { s.predictor->advance(s.batch); }
+  void advance(step::Session& s) override {
+    s.predictor->follow_plateau(s.plateau);
+    s.predictor->advance(s.batch);
+  }
   double cost(const step::Session& s, const Costs& costs, const plan::BatchContext& context,
               int64_t examples) const override {
     return Substitute::cost(s, costs, context, examples) +

@@ -38,6 +38,12 @@ at::Tensor gradient_of(const nn::WeightLayer& layer) {
   return copy;
 }
 
+at::Tensor bias_gradient_of(const nn::WeightLayer& layer) {
+  if (!layer.bias.defined()) return {};
+  const at::Tensor& made = layer.used_bias().grad();
+  return made.defined() ? made : layer.bias.grad();
+}
+
 at::TensorOptions predictor_options(const std::vector<nn::WeightLayer*>& layers) {
   const at::Tensor& weight = layers.front()->weight;
   const auto dtype = weight.scalar_type() == at::kDouble ? at::kDouble : at::kFloat;

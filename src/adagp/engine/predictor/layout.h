@@ -20,6 +20,8 @@ at::Tensor like_weight(const at::Tensor& rows, const at::Tensor& weight);
 // The gradient of a layer's weight in the weight's layout (a copy only if autograd chose another);
 // bf16 where the layer computes in bf16.
 at::Tensor gradient_of(const nn::WeightLayer& layer);
+// That of its bias; undefined: it has no bias, or the backward pass made no gradient for it.
+at::Tensor bias_gradient_of(const nn::WeightLayer& layer);
 
 // The device of the layers, in fp32 whatever they compute in, or in double where they do.
 at::TensorOptions predictor_options(const std::vector<nn::WeightLayer*>& layers);

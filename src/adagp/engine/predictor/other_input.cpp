@@ -37,10 +37,11 @@ void fill_labels(const Summaries&, const Context& context, const at::Tensor& row
 class OtherInput : public Predictor {
  public:
   OtherInput(std::unique_ptr<Predictor> inner, Fill fill,
-             const std::vector<nn::WeightLayer*>& layers, int64_t summary)
-      : inner_(std::move(inner)), fill_(fill), shown_(layers, summary) {}
+             const std::vector<nn::WeightLayer*>& layers, SummaryForm form)
+      : inner_(std::move(inner)), fill_(fill), shown_(layers, form.size, form.pooling) {}
 
   void advance(int64_t batch) override { inner_->advance(batch); }
+  void follow_plateau(double share) override { inner_->follow_plateau(share); }
   at::Tensor learn(const Summaries& summaries, const std::vector<at::Tensor>& gradients,
                    const Context& context) override {
     fill_shown(summaries, context);
@@ -74,7 +75,7 @@ class OtherInput : public Predictor {
 std::unique_ptr<Predictor> with_other_input(std::unique_ptr<Predictor> inner,
                                             const std::string& input,
                                             const std::vector<nn::WeightLayer*>& layers,
-                                            int64_t summary) {
+                                            SummaryForm form) {
   if (inner->needs().any()) {
     throw UsageError("predictor.input = " + input +
                      " replaces summaries, and this kind of predictor looks at activations; use "
@@ -83,7 +84,7 @@ std::unique_ptr<Predictor> with_other_input(std::unique_ptr<Predictor> inner,
   constexpr std::pair<const char*, Fill> kFills[] = {
       {"zeros", fill_zeros}, {"noise", fill_noise}, {"labels", fill_labels}};
   const Fill fill = core::find_named(kFills, input, "predictor.input: unknown input").second;
-  return std::make_unique<OtherInput>(std::move(inner), fill, layers, summary);
+  return std::make_unique<OtherInput>(std::move(inner), fill, layers, form);
 }
 
 }  // namespace adagp::predictor

@@ -13,6 +13,6 @@ namespace adagp::predictor {
 std::unique_ptr<Predictor> with_other_input(std::unique_ptr<Predictor> inner,
                                             const std::string& input,
                                             const std::vector<nn::WeightLayer*>& layers,
-                                            int64_t summary);
+                                            SummaryForm form);
 
 }  // namespace adagp::predictor

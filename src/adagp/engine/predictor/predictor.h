@@ -39,6 +39,11 @@ class GradientSink {
     return true;
   }
   virtual void accept(size_t layer, const at::Tensor& gradient) = 0;
+  // That of the layer's bias, from predictors that have one. Not taken: the bias rests.
+  virtual void accept_bias(size_t layer, const at::Tensor& gradient) {
+    (void)layer;
+    (void)gradient;
+  }
 
   // A sink that is nothing but an optimizer says so. A predictor may then move the wanted layers'
   // weights itself, in one go, instead of handing gradients on.
@@ -76,6 +81,9 @@ class Predictor {
   // the rate count BP and GP batches alike), and the work of the device, which may be recorded once
   // and replayed.
   virtual void advance(int64_t batch) = 0;
+  // Before advance(): the share of its first rate that policy plateau has left the network. For
+  // predictors whose own rate falls with it.
+  virtual void follow_plateau(double share) { (void)share; }
   virtual at::Tensor learn(const Summaries& summaries, const std::vector<at::Tensor>& gradients,
                            const Context& context) = 0;
 
@@ -104,12 +112,16 @@ struct Entry {
                                            uint64_t seed, int64_t batches_per_epoch,
                                            const PredictorSync& sync)>
       make;
+  // What it sees of a layer's output. Empty: predictor.summary, pooled by means.
+  std::function<SummaryForm(const Config&)> form = {};
 };
 const std::vector<Entry>& registry();
 // Of another library; before the first look at the table.
 void add(Entry entry);
 // Throws UsageError for an unknown kind (with the nearest name) or a wrong duration.
 void check(const Config& config);
+// Of the summaries that this kind sees; throws UsageError for an unknown kind.
+SummaryForm summary_form(const Config& config);
 std::unique_ptr<Predictor> make_predictor(const std::vector<nn::WeightLayer*>& layers,
                                           const Config& config, uint64_t seed,
                                           int64_t batches_per_epoch,

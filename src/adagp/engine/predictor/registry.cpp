@@ -33,12 +33,17 @@ void check(const Config& config) {
   for (const auto& milestone : config.milestones) core::Duration::parse(milestone);
 }
 
+SummaryForm summary_form(const Config& config) {
+  const Entry& entry = find_kind(config.kind);
+  return entry.form ? entry.form(config) : SummaryForm{config.summary};
+}
+
 std::unique_ptr<Predictor> make_predictor(const std::vector<nn::WeightLayer*>& layers,
                                           const Config& config, uint64_t seed,
                                           int64_t batches_per_epoch, const PredictorSync& sync) {
   auto made = find_kind(config.kind).make(layers, config, seed, batches_per_epoch, sync);
   if (config.input == "activations") return made;
-  return with_other_input(std::move(made), config.input, layers, config.summary);
+  return with_other_input(std::move(made), config.input, layers, summary_form(config));
 }
 
 }  // namespace adagp::predictor

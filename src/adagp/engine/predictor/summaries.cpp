@@ -12,8 +12,25 @@
 #include "adagp/gpu/device/kernels.h"
 
 namespace adagp::predictor {
+namespace {
 
-at::Tensor reorganise(const at::Tensor& output, nn::LayerKind kind, int64_t size) {
+at::Tensor max_pooled(const at::Tensor& output, nn::LayerKind kind, int64_t size) {
+  at::Tensor images;  // [C, 1, H, W] or [1, 1, H, W]
+  if (kind == nn::LayerKind::kConv2d) {
+    images = batch_mean(output).unsqueeze(1);
+  } else if (output.dim() == 2) {
+    const bool wide = output.scalar_type() == at::kDouble;
+    images = output.to(wide ? at::kDouble : at::kFloat).unsqueeze(0).unsqueeze(0);
+  } else {
+    images = batch_mean(output).reshape({1, 1, -1, output.size(-1)});
+  }
+  return std::get<0>(at::adaptive_max_pool2d(images.contiguous(), {size, size})).flatten(1);
+}
+
+}  // namespace
+
+at::Tensor reorganise(const at::Tensor& output, nn::LayerKind kind, int64_t size, Pooling pooling) {
+  if (pooling == Pooling::kMaxima) return max_pooled(output, kind, size);
   const at::Tensor mean = batch_mean(output);
   at::Tensor planes;  // [C, 1, H, W]
   if (kind == nn::LayerKind::kConv2d) {
@@ -28,11 +45,12 @@ at::Tensor reorganise(const at::Tensor& output, nn::LayerKind kind, int64_t size
   return at::adaptive_avg_pool2d(planes, {size, size}).flatten(1);
 }
 
-Summaries::Summaries(std::vector<nn::WeightLayer*> layers, int64_t size)
+Summaries::Summaries(std::vector<nn::WeightLayer*> layers, int64_t size, Pooling pooling)
     : layers_(std::move(layers)),
       seen_(layers_.size(), 0),
       reported_(layers_.size(), 0),
       size_(size),
+      pooling_(pooling),
       cells_(layers_.size()) {
   if (layers_.empty())
     throw Error("the model has no tapped layer: use adagp::nn::Conv2d or Linear");
@@ -40,7 +58,7 @@ Summaries::Summaries(std::vector<nn::WeightLayer*> layers, int64_t size)
   for (const auto* layer : layers_) {
     places_[layer] = offsets_.size();
     offsets_.push_back(filters);
-    filters += layer->info().rows();
+    filters += rows_of(*layer);
   }
   const auto& weight = layers_.front()->weight;
   const auto dtype = weight.scalar_type() == at::kDouble ? at::kDouble : at::kFloat;
@@ -57,8 +75,13 @@ void Summaries::begin(int64_t parts) {
   pending_.clear();
 }
 
+int64_t Summaries::rows_of(const nn::WeightLayer& layer) const {
+  const bool one = pooling_ == Pooling::kMaxima && layer.info().kind != nn::LayerKind::kConv2d;
+  return one ? 1 : layer.info().rows();
+}
+
 at::Tensor Summaries::rows(size_t index) const {
-  return rows_.narrow(0, offsets_[index], layers_[index]->info().rows());
+  return rows_.narrow(0, offsets_[index], rows_of(*layers_[index]));
 }
 
 size_t Summaries::checked_index(const nn::WeightLayer& layer) const {
@@ -70,7 +93,8 @@ size_t Summaries::checked_index(const nn::WeightLayer& layer) const {
 }
 
 std::optional<nn::TapSink::SummaryTarget> Summaries::summary_target(const nn::WeightLayer& layer) {
-  if (layer.frozen()) return {};
+  // The kernels pool by means.
+  if (layer.frozen() || pooling_ != Pooling::kMeans) return {};
   const size_t index = checked_index(layer);
   if (kept_inputs_.contains(index) || rows_.scalar_type() != at::kFloat) return {};
   SummaryTarget target{rows(index), static_cast<int>(size_), static_cast<int>(++seen_[index])};
@@ -125,7 +149,7 @@ void Summaries::make_all_rows() {
 bool Summaries::summarise_by_kernel(const at::Tensor& output, nn::LayerKind kind,
                                     SummaryTarget target) {
   if (!device::has_kernels(output.device()) || !device::has_type(output) ||
-      target.rows.scalar_type() != at::kFloat) {
+      target.rows.scalar_type() != at::kFloat || pooling_ != Pooling::kMeans) {
     return false;
   }
   cuda::StatsArgs a;
@@ -155,7 +179,7 @@ void Summaries::summarise(const at::Tensor& output, nn::LayerKind kind, const at
   if (summarise_by_kernel(output, kind, {to, static_cast<int>(size_), static_cast<int>(use)})) {
     return;
   }
-  const at::Tensor summary = reorganise(output, kind, size_);
+  const at::Tensor summary = reorganise(output, kind, size_, pooling_);
   if (use == 1) {
     to.copy_(summary);
   } else {
@@ -168,8 +192,11 @@ void Summaries::on_part(const nn::WeightLayer& layer, int64_t first, const at::T
   if (layer.frozen()) return;
   const at::NoGradGuard no_grad;
   const size_t index = checked_index(layer);
-  summarise(output.detach(), layer.info().kind, rows(index).narrow(0, first, output.size(-1)),
-            ++parts_seen_[{index, first}]);
+  // A layer of one row has the mean of its parts there.
+  const bool one = pooling_ == Pooling::kMaxima;
+  summarise(output.detach(), layer.info().kind,
+            one ? rows(index) : rows(index).narrow(0, first, output.size(-1)),
+            one ? ++seen_[index] : ++parts_seen_[{index, first}]);
 }
 
 void Summaries::on_output(const nn::WeightLayer& layer, const at::Tensor& input,

@@ -3,6 +3,9 @@
 //
 // (B, C, H, W) is averaged over the batch and pooled to size x size; every output channel becomes
 // one row. All layers share one preallocated tensor, filled while the forward pass runs.
+//
+// A kind of predictor may ask for another form: pooled by maxima, with one row for a layer that
+// has no map.
 
 #include <functional>
 #include <map>
@@ -16,15 +19,27 @@
 
 namespace adagp::predictor {
 
-// Batch mean in fp32, pooled: [C, size*size].
+enum class Pooling { kMeans, kMaxima };
+
+struct SummaryForm {
+  int64_t size;
+  Pooling pooling = Pooling::kMeans;
+};
+
+// Batch mean in fp32, pooled by means: [C, size*size].
 //   [B, C, H, W]  average-pooled, or repeated where the map is smaller than size
 //   [B, T, C]     T is the spatial axis: pooled along one side, repeated along the other
 //   [B, C]        one value per row, repeated
-at::Tensor reorganise(const at::Tensor& output, nn::LayerKind kind, int64_t size);
+// Pooled by maxima:
+//   [B, C, H, W]  batch mean, max-pooled: [C, size*size]
+//   [B, T, C]     batch mean, one image of T x C, max-pooled: [1, size*size]
+//   [B, C]        one image of B x C, max-pooled: [1, size*size]
+at::Tensor reorganise(const at::Tensor& output, nn::LayerKind kind, int64_t size,
+                      Pooling pooling = Pooling::kMeans);
 
 class Summaries : public nn::TapSink {
  public:
-  Summaries(std::vector<nn::WeightLayer*> layers, int64_t size);
+  Summaries(std::vector<nn::WeightLayer*> layers, int64_t size, Pooling pooling = Pooling::kMeans);
 
   // Starts a batch whose forward pass runs in `parts` micro-batches, whose means are averaged.
   void begin(int64_t parts = 1);
@@ -53,7 +68,7 @@ class Summaries : public nn::TapSink {
   const nn::WeightLayer& layer(size_t index) const { return *layers_[index]; }
   const std::vector<nn::WeightLayer*>& layers() const { return layers_; }
   int64_t size() const { return size_; }
-  const at::Tensor& rows() const { return rows_; }  // float [all filters, size*size]
+  const at::Tensor& rows() const { return rows_; }  // float [rows of all layers, size*size]
   at::Tensor rows(size_t index) const;              // those of one layer
   int64_t offset(size_t index) const { return offsets_[index]; }
 
@@ -66,6 +81,7 @@ class Summaries : public nn::TapSink {
 
  private:
   size_t checked_index(const nn::WeightLayer& layer) const;
+  int64_t rows_of(const nn::WeightLayer& layer) const;
   void make_all_rows();
   // Puts the summary of `output` into these rows, or into the mean of their uses.
   void summarise(const at::Tensor& output, nn::LayerKind kind, const at::Tensor& to, int64_t use);
@@ -79,6 +95,7 @@ class Summaries : public nn::TapSink {
   std::vector<char> reported_;  // by tensors, not by cells
   std::map<std::pair<size_t, int64_t>, int64_t> parts_seen_;  // by layer and first row
   int64_t size_;
+  Pooling pooling_;
   std::vector<nn::SummaryCells> cells_;  // by layer
   // Layers whose rows are still to be made from cells, and that nobody has taken.
   std::vector<size_t> pending_;

@@ -42,8 +42,8 @@ void TrainedNet::finish() {
   optimizer_ = optim::make_optimizer(params_, adam);
 }
 
-void TrainedNet::advance(int64_t batch) {
-  optimizer_->set_lr(policy_->lr(batch));
+void TrainedNet::advance(int64_t batch, double share) {
+  optimizer_->set_lr(policy_->lr(batch) * share);
 }
 
 void TrainedNet::step(at::Tensor& loss) {

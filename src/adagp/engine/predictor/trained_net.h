@@ -27,8 +27,9 @@ class TrainedNet {
   // Ends construction: builds the optimizer over the parameters made so far.
   void finish();
 
-  // Sets the rate of a step that is made at this batch of the run.
-  void advance(int64_t batch);
+  // Sets the rate of a step that is made at this batch of the run: that of the stairs times
+  // `share`.
+  void advance(int64_t batch, double share = 1);
   // One Adam step from the parameters' .grad, which is cleared; with other processes from the sum
   // of everybody's. `loss` is summed alike.
   void step(at::Tensor& loss);

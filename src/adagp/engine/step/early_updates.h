@@ -42,6 +42,9 @@ class EarlyUpdates {
     void accept(size_t layer, const at::Tensor& gradient) override {
       from_.accept(layer, gradient);
     }
+    void accept_bias(size_t layer, const at::Tensor& gradient) override {
+      from_.accept_bias(layer, gradient);
+    }
     std::optional<Direct> direct() const override;
     void leave_out(size_t layer) { which_[layer] = 0; }
 

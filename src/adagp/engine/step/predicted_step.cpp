@@ -23,11 +23,10 @@ class UpdateSink : public predictor::GradientSink {
     return s_.head == Head::kPredicted || !s_.is_head(layer);
   }
   void accept(size_t layer, const at::Tensor& gradient) override {
-    if (averages()) {
-      at::Tensor mean = gradient;
-      s_.team->average(mean);
-    }
-    s_.optimizer->step_one(s_.weight_slot[layer], gradient);
+    step(s_.weight_slot[layer], gradient);
+  }
+  void accept_bias(size_t layer, const at::Tensor& gradient) override {
+    step(s_.optimizer->index_of(s_.layers[layer]->bias), gradient);
   }
   std::optional<Direct> direct() const override {
     if (averages()) return {};
@@ -35,6 +34,13 @@ class UpdateSink : public predictor::GradientSink {
   }
 
  private:
+  void step(size_t slot, const at::Tensor& gradient) {
+    if (averages()) {
+      at::Tensor mean = gradient;
+      s_.team->average(mean);
+    }
+    s_.optimizer->step_one(slot, gradient);
+  }
   bool averages() const { return s_.team->averages_predictions(); }
   Session& s_;
 };

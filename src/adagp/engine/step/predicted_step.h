@@ -25,8 +25,9 @@ void predicted_gradients(Session& session, const predictor::Context& context,
 
 // One forward pass under NoGradGuard, then every tapped layer's weight takes an optimizer step with
 // the gradient from `source`, layer by layer; the head as `head` says (with `exact` its bias,
-// too). Other biases, norm weights and embeddings are frozen. With `early`, `source` must be
-// predicted_gradients() on the batch's own summaries.
+// too). Biases move where the source has gradients for them; other biases, norm weights and
+// embeddings are frozen. With `early`, `source` must be predicted_gradients() on the batch's own
+// summaries.
 StepResult predicted_step(Session& session, const data::Batch& batch, const GradientSource& source,
                           Early early = Early::kNo);
 

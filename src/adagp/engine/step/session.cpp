@@ -165,7 +165,8 @@ Session make_session(const config::RunConfig& config, std::shared_ptr<const task
 }
 
 void add_summaries(Session& s) {
-  s.summaries = std::make_unique<predictor::Summaries>(s.layers, s.config.predictor.summary);
+  const predictor::SummaryForm form = predictor::summary_form(s.config.predictor);
+  s.summaries = std::make_unique<predictor::Summaries>(s.layers, form.size, form.pooling);
   if (s.head != Head::kExact) return;
   for (const size_t head : s.heads) s.summaries->keep_input_of(head);
 }

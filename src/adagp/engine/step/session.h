@@ -44,6 +44,7 @@ struct Session {
   at::Tensor predictor_loss;                            // of the latest BP batch, on the device
   int64_t batch = 0;                                    // of the run, the first is 0
   double lr = 0;                                        // of the present batch
+  double plateau = 1;                                   // schedule::Policy::fallen()
   // The loss every training example had when last seen, float [N] on the device; undefined where
   // nothing asks for it.
   at::Tensor stored_losses;

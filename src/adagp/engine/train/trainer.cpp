@@ -125,6 +125,7 @@ void Trainer::one_batch() {
   const plan::BatchShape shape = method_->batch_plan().at(context);
   session_.batch = progress_->nominal_step();
   session_.set_lr(policy_->lr(session_.batch) * shape.rate);
+  session_.plateau = policy_->fallen();
   session_.first_block = shape.frozen_blocks;
   metrics::Stopwatch watch;
   const data::Batch batch = take_batch(context);

@@ -95,7 +95,7 @@ ordered_json describe(const Study& study, size_t run) {
     out["predictor"] = {{"kind", predictor.kind},
                         {"channels", remap ? predictor.remap_channels : predictor.channels}};
     if (!remap) out["predictor"]["pooled"] = predictor.pooled;
-    out["predictor"]["summary"] = predictor.summary;
+    out["predictor"]["summary"] = predictor::summary_side(predictor);
   }
   return out;
 }

@@ -31,6 +31,8 @@ batch = 32
 method = "adagp"
 schedule = "5ep bp, 4ep gp, 1ep bp, 3ep gp, 1ep bp, 3ep gp, 1ep bp, 2ep gp"
 seed = 42
+[model]
+form = "imagenet"
 [data]
 name = "cifar10"
 mean = [0.5]
@@ -53,12 +55,12 @@ kind = "remap"
 remap_channels = 64
 remap_outputs = 10000
 tail = "last"
-target = "raw"
+remap_target = "raw"
 lr = 1e-4
 )";
 
 // Of 10 epochs, with the same share of GP epochs. (Its predictor learns from every BP batch, which
-// makes such an epoch eleven times as long as one of plain backprop on an H200.)
+// costs more than the batch itself.)
 inline constexpr const char* kTermProjectQuickSchedule =
     "2ep bp, 2ep gp, 1ep bp, 2ep gp, 1ep bp, 2ep gp";
 

@@ -23,8 +23,8 @@ std::optional<double> simulated_speedup(const SimulatedRun& run) {
     options.predictor_pooled = core::cat(predictor.pooled);
     options.predictor_order = predictor.order;
     options.predictor_steps = predictor.steps;
+    options.predictor_summary = core::cat(predictor.summary);
   }
-  options.predictor_summary = core::cat(predictor.summary);
   options.schedule = run.schedule;
   options.epochs = run.epochs;
   options.examples = run.examples;

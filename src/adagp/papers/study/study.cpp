@@ -99,8 +99,13 @@ struct Lists {
 std::vector<predictor::Config> read_predictors(const Options& options) {
   const predictor::Config usual;
   const bool remap = options.predictor_kind == "remap";
-  if (remap && !options.predictor_pooled.empty()) {
-    throw UsageError("--predictor-pooled: predictor remap always pools by 4x4; leave it out");
+  for (const auto& [flag, given] : {std::pair{"--predictor-pooled", &options.predictor_pooled},
+                                    std::pair{"--predictor-summary", &options.predictor_summary}}) {
+    if (remap && !given->empty()) {
+      throw UsageError(core::cat(flag, ": predictor remap always sees maps of ",
+                                 predictor::kRemapSide, "x", predictor::kRemapSide,
+                                 "; leave it out"));
+    }
   }
   const auto list = [](const std::string& text, const char* flag, int64_t otherwise) {
     return text.empty() ? std::vector<int64_t>{otherwise}
@@ -297,8 +302,7 @@ std::string array_text(const accel::Array& array) {
 }
 
 std::string predictor_text(const predictor::Config& config) {
-  if (config.kind == "remap")
-    return core::cat("remap ", config.remap_channels, "/", config.summary);
+  if (config.kind == "remap") return core::cat("remap ", config.remap_channels);
   return core::cat(config.channels, "/", config.pooled, "/", config.summary);
 }
 

@@ -74,7 +74,7 @@ int64_t examples_of(const std::string& input);
 
 // "12x15".
 std::string array_text(const accel::Array& array);
-// "16/4/8": channels, pooled side, summary side; "remap 64/8": channels, summary side.
+// "16/4/8": channels, pooled side, summary side; "remap 64": channels.
 std::string predictor_text(const predictor::Config& config);
 // What tells a case from the others: its values in the dimensions of which there are several.
 std::vector<std::string> labels(const Study& study);

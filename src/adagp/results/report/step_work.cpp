@@ -132,7 +132,9 @@ class Counter {
   }
 
   void summaries() {
-    const auto cells = static_cast<double>(o_.predictor.summary * o_.predictor.summary);
+    const bool remap = o_.predictor.kind == "remap";
+    const int64_t side = predictor::summary_side(o_.predictor);
+    const auto cells = static_cast<double>(side * side);
     double read = 0, flops = 0, rows = 0;
     for (size_t i = 0; i < table_.rows.size(); ++i) {
       const layers::Row& row = table_.rows[i];
@@ -140,11 +142,13 @@ class Counter {
       const Sizes s = sizes_of(row, o_);
       const std::string behind = i + 1 < table_.rows.size() ? table_.rows[i + 1].op : "";
       // A concat behind a convolution is the growth of a dense block, which takes statistics, too.
-      const bool rides = o_.fused && (behind == "batch_norm" ||
-                                      (behind == "concat" && layers::is_convolution(row)));
+      // Maxima are no sums: remap's never ride.
+      const bool rides =
+          o_.fused && !remap &&
+          (behind == "batch_norm" || (behind == "concat" && layers::is_convolution(row)));
       read += rides ? 0 : s.out;
       flops += s.elements;
-      rows += static_cast<double>(row.output[0]);
+      rows += remap && row.op == "linear" ? 1 : static_cast<double>(row.output[0]);
     }
     add({"summaries", "forward", Kind::kSummaries, flops, read + rows * cells * kFloat});
   }

@@ -190,6 +190,9 @@ void bind_predictor(core::Binding& b, predictor::Config& c) {
          "predictor remap: how the end of a gradient longer than its vector is filled: last (with "
          "the last number) or cyclic")
       .one_of({"last", "cyclic"});
+  b.bind("predictor.remap_target", &c.remap_target,
+         "predictor remap: what it learns: raw (gradient) or rms (gradient / running RMS)")
+      .one_of({"raw", "rms"});
 }
 
 // What else must hold for a key to be read (config/run_config.cpp has those of the engine).
@@ -203,24 +206,23 @@ void add_conditions(core::Binding& b) {
   b.when("auto.", "method", "auto");
   for (const char* key : {"head", "probe_every"}) b.also_when(key, "method", "control-variate");
   for (const char* kind : {"mlp", "remap"}) {
-    for (const char* key : {"predictor.summary", "predictor.input"}) {
-      b.also_when(key, "predictor.kind", kind);
-    }
+    b.also_when("predictor.input", "predictor.kind", kind);
   }
+  b.also_when("predictor.summary", "predictor.kind", "mlp");
+  for (const char* kind : {"mlp", "dni"}) b.also_when("predictor.target", "predictor.kind", kind);
   for (const char* kind : {"mlp", "remap", "dni"}) {
-    for (const char* key :
-         {"predictor.target", "predictor.lr", "predictor.milestones", "predictor.gamma"}) {
+    for (const char* key : {"predictor.lr", "predictor.milestones", "predictor.gamma"}) {
       b.also_when(key, "predictor.kind", kind);
     }
   }
-  for (const char* key :
-       {"predictor.remap_channels", "predictor.remap_outputs", "predictor.tail",
-        "predictor.mlp_hidden", "predictor.forget", "predictor.ridge", "predictor.head_features",
-        "predictor.dni_hidden", "predictor.dni_label", "predictor.steps", "predictor.order"}) {
+  for (const char* key : {"predictor.remap_channels", "predictor.remap_outputs", "predictor.tail",
+                          "predictor.remap_target", "predictor.mlp_hidden", "predictor.forget",
+                          "predictor.ridge", "predictor.head_features", "predictor.dni_hidden",
+                          "predictor.dni_label", "predictor.steps", "predictor.order"}) {
     b.when(key, "method", "predicts");
   }
-  b.when("predictor.remap_channels predictor.remap_outputs predictor.tail", "predictor.kind",
-         "remap");
+  b.when("predictor.remap_channels predictor.remap_outputs predictor.tail predictor.remap_target",
+         "predictor.kind", "remap");
   b.when("predictor.mlp_hidden", "predictor.kind", "mlp");
   b.when("predictor.steps", "predictor.kind", "shared mlp");
   b.when("predictor.order", "predictor.kind", "shared");

@@ -6,51 +6,65 @@
 #include <torch/csrc/autograd/autograd.h>
 
 #include "adagp/base/core/error.h"
-#include "adagp/base/core/text.h"
 #include "adagp/engine/predictor/layout.h"
 #include "adagp/rivals/entries.h"
 
 namespace adagp::predictor {
 namespace {
 
-constexpr int64_t kPool = 4;
 constexpr int kBlocks = 4;
+
+// The summaries' side is fixed.
+SummaryForm remap_form(const Config&) {
+  return {kRemapSide, Pooling::kMaxima};
+}
+
+// Weights, then biases.
+std::vector<std::string> scale_names(const std::vector<nn::WeightLayer*>& layers) {
+  std::vector<std::string> names = layer_names(layers);
+  for (size_t l = 0; l < layers.size(); ++l) names.push_back(names[l] + ".bias");
+  return names;
+}
+
+// In PyTorch's order of elements, whatever the layout.
+at::Tensor flat(const at::Tensor& gradient) {
+  return gradient.contiguous().view({-1});
+}
+
+at::Tensor in_layout_of(const at::Tensor& weight, const at::Tensor& values) {
+  const at::Tensor out = at::empty_like(weight, weight.options().requires_grad(false));
+  out.copy_(values.view(weight.sizes()));
+  return out;
+}
 
 }  // namespace
 
 RemapPredictor::RemapPredictor(const std::vector<nn::WeightLayer*>& layers, const Config& config,
                                uint64_t seed, int64_t batches_per_epoch, const PredictorSync& sync)
     : layers_(layers),
-      config_(config),
       cyclic_tail_(config.tail == "cyclic"),
-      net_(config, batches_per_epoch, at::TensorOptions(layers.front()->weight.device()), seed),
-      rms_(layer_names(layers), config.target == "rms",
-           at::TensorOptions(layers.front()->weight.device())) {
+      net_(config, batches_per_epoch, predictor_options(layers), seed),
+      rms_(scale_names(layers), config.remap_target == "rms", predictor_options(layers)) {
   if (sync.sum) {
     throw UsageError(
         "predictor.kind = remap: its batch norm sees the layers one after another, so they cannot "
-        "be "
-        "spread over the stages of a pipeline; use predictor.kind = shared");
+        "be spread over the stages of a pipeline; use predictor.kind = shared");
   }
-  if (config.summary < kPool) {
-    throw UsageError(
-        core::cat("predictor.summary = ", config.summary, ": remap needs at least ", kPool));
-  }
-  const at::TensorOptions options(layers.front()->weight.device());
+  const at::TensorOptions options = predictor_options(layers);
   const int64_t f = config.remap_channels;
   for (int b = 0; b < kBlocks; ++b) {
     const int64_t in = b == 0 ? 1 : f;
     const std::string name = "block" + std::to_string(b);
     Block block;
-    block.weight = net_.parameter(name + ".conv", {f, in, 3, 3}, 1.0 / std::sqrt(9.0 * in));
+    block.weight = net_.parameter(name + ".conv", {f, in, 3, 3},
+                                  1.0 / std::sqrt(9.0 * static_cast<double>(in)));
     block.gain = net_.constant(name + ".gain", {f}, 1.0);
     block.shift = net_.constant(name + ".shift", {f}, 0.0);
     block.mean = at::zeros({f}, options);
     block.variance = at::ones({f}, options);
     blocks_.push_back(block);
   }
-  const int64_t side = config.summary / kPool;
-  const int64_t inputs = f * side * side;
+  const int64_t inputs = f * kRemapSide * kRemapSide;
   const double bound = 1.0 / std::sqrt(static_cast<double>(inputs));
   fc_weight_ = net_.parameter("fc.weight", {config.remap_outputs, inputs}, bound);
   fc_bias_ = net_.parameter("fc.bias", {config.remap_outputs}, bound);
@@ -58,16 +72,15 @@ RemapPredictor::RemapPredictor(const std::vector<nn::WeightLayer*>& layers, cons
 }
 
 at::Tensor RemapPredictor::vector_of(const at::Tensor& rows, bool training) {
-  const int64_t s = config_.summary;
-  at::Tensor x = rows.view({-1, 1, s, s});
+  at::Tensor x = rows.view({-1, 1, kRemapSide, kRemapSide});
   for (auto& block : blocks_) {
     x = at::conv2d(x, block.weight, {}, {1, 1}, {1, 1});
     x = at::batch_norm(x, block.gain, block.shift, block.mean, block.variance, training, 0.1, 1e-5,
                        false);
     x = at::relu(x);
   }
-  x = at::max_pool2d(x, {kPool, kPool}).flatten(1);  // [C, inputs]
-  // The FC is linear: the mean over filters may be taken before it.
+  x = x.flatten(1);  // [R, inputs]
+  // The FC is linear: the mean over rows may be taken before it.
   return at::linear(x.mean(at::IntArrayRef{0}).unsqueeze(0), fc_weight_, fc_bias_).squeeze(0);
 }
 
@@ -86,11 +99,23 @@ void RemapPredictor::predict(const Summaries& summaries, const Context&, Gradien
   const at::NoGradGuard no_grad;
   for (size_t l = 0; l < layers_.size(); ++l) {
     if (!sink.wants(l)) continue;
-    const at::Tensor vector = vector_of(summaries.rows(l), false).mul_(rms_.scale(l));
-    const at::Tensor& weight = layers_[l]->weight;
-    const at::Tensor rows = spread(vector, weight.numel()).contiguous();
-    sink.accept(l, like_weight(rows.view({weight.size(0), -1}), weight));
+    const at::Tensor vector = vector_of(summaries.rows(l), false);
+    const at::Tensor &weight = layers_[l]->weight, &bias = layers_[l]->bias;
+    sink.accept(l, in_layout_of(weight, spread(vector.mul(rms_.scale(l)), weight.numel())));
+    if (!bias.defined()) continue;
+    sink.accept_bias(l, spread(vector.mul(rms_.scale(bias_scale(l))), bias.numel()));
   }
+}
+
+at::Tensor RemapPredictor::error(const at::Tensor& vector, const at::Tensor& gradient,
+                                 size_t scale) {
+  const at::Tensor target = flat(gradient).to(fc_weight_.scalar_type());
+  {
+    const at::NoGradGuard no_grad;
+    rms_.update(scale, target);
+  }
+  return at::mse_loss(spread(vector, target.numel()),
+                      rms_.enabled() ? target.div(rms_.scale(scale)) : target);
 }
 
 at::Tensor RemapPredictor::learn(const Summaries& summaries,
@@ -98,15 +123,11 @@ at::Tensor RemapPredictor::learn(const Summaries& summaries,
   const at::AutoGradMode with_graph(true);
   at::Tensor loss = at::zeros({}, summaries.rows().options());
   for (size_t l = 0; l < layers_.size(); ++l) {
-    const at::Tensor target = as_rows(gradients[l]).reshape({-1}).to(at::kFloat);
-    {
-      const at::NoGradGuard no_grad;
-      rms_.update(l, target);
-    }
-    const at::Tensor predicted = spread(vector_of(summaries.rows(l), true), target.numel());
-    loss = loss + at::mse_loss(predicted, target.div(rms_.scale(l)));
+    const at::Tensor vector = vector_of(summaries.rows(l), true);
+    loss = loss + error(vector, gradients[l], l);
+    const at::Tensor bias = bias_gradient_of(*layers_[l]);
+    if (bias.defined()) loss = loss + error(vector, bias, bias_scale(l));
   }
-  loss = loss / static_cast<double>(layers_.size());
   torch::autograd::backward({loss}, {});
   loss = loss.detach();
   net_.step(loss);
@@ -115,11 +136,11 @@ at::Tensor RemapPredictor::learn(const Summaries& summaries,
 
 double RemapPredictor::macs(int64_t) const {
   int64_t row = 0;
-  for (const Block& block : blocks_)
-    row += block.weight.numel() * config_.summary * config_.summary;
+  for (const Block& block : blocks_) row += block.weight.numel() * kRemapSide * kRemapSide;
   double sum = 0;
   for (const auto* layer : layers_) {
-    sum += static_cast<double>(layer->info().rows() * row + fc_weight_.numel());
+    const bool map = layer->info().kind == nn::LayerKind::kConv2d;
+    sum += static_cast<double>((map ? layer->info().rows() : 1) * row + fc_weight_.numel());
   }
   return sum;
 }
@@ -150,7 +171,7 @@ void RemapPredictor::load_state(const std::map<std::string, at::Tensor>& state) 
 
 Entry entries::remap() {
   return {"remap", "a term project's: four convs + FC to one vector, repeated over the gradient",
-          maker<RemapPredictor>()};
+          maker<RemapPredictor>(), remap_form};
 }
 
 }  // namespace adagp::predictor

@@ -50,7 +50,7 @@ void plan_product(const layers::Row& row, const PlanOptions& options, bool first
   layer.predictor = plan_predictor(options.predictor, row, options.batch, widest);
   if (options.vector_passes) {
     layer.update_backprop = add(row.weights, row.bias);
-    layer.update_predict = row.weights;
+    layer.update_predict = predicts_biases(options.predictor) ? layer.update_backprop : row.weights;
   } else {
     PredictorPlan& p = layer.predictor;
     p.reorganised = p.vector_forward = p.vector_backward = 0;

@@ -38,13 +38,14 @@ const std::vector<VectorRule>& vector_rules();
 
 // The predictor's work on one layer (mean over the batch, every output channel a sample). Sizes by
 // predictor::Config: summary 8x8 -> conv 3x3 1->16 -> pool to 4x4 -> FC 256 -> in/groups*k*k (with
-// order = pool-conv the pool comes first).
+// order = pool-conv the pool comes first); remap: 4x4 -> 4 x (conv 3x3 to 64, norm) -> mean of the
+// samples -> FC 1024 -> 10,000 (weights, if less).
 struct PredictorPlan {
   std::vector<Work> forward;   // conv, FC
   std::vector<Work> backward;  // conv weight gradient, FC input and weight gradient
   std::vector<Work> forward_full,
       backward_full;            // the same with the FC as wide as the widest layer
-  int64_t reorganised = 0;      // elements of the batch mean: batch * output words
+  int64_t reorganised = 0;      // elements of the batch mean (batch * output words), and of maxima
   int64_t vector_forward = 0;   // ReLU and pooling
   int64_t vector_backward = 0;  // the same, the target gradient / RMS, and in the first layer one
                                 // Adam step of the whole predictor per BP batch (with steps =
@@ -67,7 +68,7 @@ struct LayerPlan {
   int64_t vector_forward = 0;                // elements times passes
   int64_t vector_backward = 0;
   int64_t update_backprop = 0;  // parameters that move in a BP batch: weights, biases, norms
-  int64_t update_predict = 0;   // in a GP batch: weights of predicted layers alone
+  int64_t update_predict = 0;   // in a GP batch: weights of predicted layers; remap: biases, too
   PredictorPlan predictor;      // of a weighted product
   // Activations that a BP batch keeps for the backward pass; of a frozen row: what it writes.
   int64_t kept_words = 0;

@@ -7,6 +7,11 @@ namespace adagp::accel {
 
 // UsageError for an unknown kind or a size out of range.
 void check_predictor(const predictor::Config& config);
+// Whether biases move in GP batches, too.
+bool predicts_biases(const predictor::Config& config);
+// What goes through the predictor for a layer: its output channels; remap takes the output of a
+// linear layer as one image.
+int64_t predictor_samples(const predictor::Config& config, const layers::Row& row);
 // Columns of the predictor's FC that a layer uses.
 int64_t predictor_width(const predictor::Config& config, const layers::Row& row);
 // Weights of a predictor whose FC has `width` columns.

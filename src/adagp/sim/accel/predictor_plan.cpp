@@ -11,7 +11,6 @@ namespace adagp::accel {
 namespace {
 
 constexpr int64_t kFilter = 3;
-constexpr int64_t kRemapPool = 4;
 constexpr int kRemapBlocks = 4, kNormPasses = 2;
 
 struct PredictorNet {
@@ -19,7 +18,7 @@ struct PredictorNet {
   int64_t features = 0;  // inputs of the FC
   int64_t conv_weights = 0;
   int64_t activations = 0;  // of the convolutions, one sample; pooled before: also the summary
-  int passes = 1;           // over them: ReLU with pooling, and remap's batch norms
+  int passes = 1;           // over them: ReLU, shared's with pooling, and remap's batch norms
   bool mean_first = false;  // remap: the samples' mean goes through the FC, one vector per layer
 };
 
@@ -45,15 +44,19 @@ layers::Row fc_row(int64_t in, int64_t out) {
   return row;
 }
 
+bool is_remap(const predictor::Config& config) {
+  return config.kind == "remap";
+}
+
 // shared: conv 1 -> channels at the summary's size, pooled, FC; or pooled, conv, FC. remap: four
-// convolutions with batch norm, a 4x4 pool, FC.
+// convolutions with batch norm on maps of 4x4, FC.
 PredictorNet predictor_net(const predictor::Config& config) {
   PredictorNet net;
-  if (config.kind == "remap") {
+  if (is_remap(config)) {
+    const int64_t side = predictor::summary_side(config);
     for (int i = 0; i < kRemapBlocks; ++i) {
-      add_conv(net, i == 0 ? 1 : config.remap_channels, config.remap_channels, config.summary);
+      add_conv(net, i == 0 ? 1 : config.remap_channels, config.remap_channels, side);
     }
-    const int64_t side = config.summary / kRemapPool;
     net.features = mul(config.remap_channels, side, side);
     net.passes += kNormPasses;
     net.mean_first = true;
@@ -68,8 +71,7 @@ PredictorNet predictor_net(const predictor::Config& config) {
   return net;
 }
 
-// Every output channel of the layer is a sample (but for remap's FC). The first convolution needs
-// no input gradient.
+// Samples go through all but remap's FC. The first convolution needs no input gradient.
 void append_products(const PredictorNet& net, int64_t samples, int64_t columns,
                      std::vector<Work>& forward, std::vector<Work>& backward) {
   std::vector<layers::Row> rows = net.convs;
@@ -101,17 +103,20 @@ void check_predictor(const predictor::Config& config) {
   if (config.kind == "shared") within("pooled", config.pooled, config.summary);
   within("remap_channels", config.remap_channels, kMost);
   within("remap_outputs", config.remap_outputs, int64_t{1} << 32);
-  if (config.kind == "remap" && config.summary < kRemapPool) {
-    throw UsageError(
-        core::cat("predictor.summary is ", config.summary, ": remap needs at least ", kRemapPool));
-  }
+}
+
+bool predicts_biases(const predictor::Config& config) {
+  return is_remap(config);
+}
+
+int64_t predictor_samples(const predictor::Config& config, const layers::Row& row) {
+  return is_remap(config) && row.op == "linear" ? 1 : row.output[0];
 }
 
 int64_t predictor_width(const predictor::Config& config, const layers::Row& row) {
   const int64_t filter =
       mul(row.input[0] / row.groups, row.depth.kernel, mul(row.kernel[0], row.kernel[1]));
-  return config.kind == "remap" ? std::min(config.remap_outputs, mul(row.output[0], filter))
-                                : filter;
+  return is_remap(config) ? std::min(config.remap_outputs, mul(row.output[0], filter)) : filter;
 }
 
 int64_t predictor_size(const predictor::Config& config, int64_t width) {
@@ -122,15 +127,19 @@ int64_t predictor_size(const predictor::Config& config, int64_t width) {
 PredictorPlan plan_predictor(const predictor::Config& config, const layers::Row& row, int64_t batch,
                              int64_t widest) {
   const PredictorNet net = predictor_net(config);
-  const int64_t samples = row.output[0];
+  const int64_t samples = predictor_samples(config, row);
   const int64_t width = predictor_width(config, row);
   PredictorPlan plan;
   append_products(net, samples, width, plan.forward, plan.backward);
   append_products(net, samples, widest, plan.forward_full, plan.backward_full);
-  plan.reorganised = mul(batch, row.output[0], layers::pixels_out(row));
+  const int64_t outputs = mul(row.output[0], layers::pixels_out(row));
+  plan.reorganised = mul(batch, outputs);
+  // Maxima are taken of the mean, in a pass of their own; of an image of the whole batch at once.
+  if (is_remap(config) && row.op != "linear") plan.reorganised = add(plan.reorganised, outputs);
   plan.vector_forward = mul(samples, net.activations, net.passes);
   if (net.mean_first) plan.vector_forward = add(plan.vector_forward, mul(samples, net.features));
   plan.vector_backward = add(plan.vector_forward, row.weights);
+  if (predicts_biases(config)) plan.vector_backward = add(plan.vector_backward, row.bias);
   plan.weights = predictor_size(config, width);
   plan.weights_full = predictor_size(config, widest);
   return plan;
