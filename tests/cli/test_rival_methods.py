@@ -18,10 +18,11 @@ METHODS = {
     "selective+infobatch": ["--schedule", "1:1"],
     "auto": AUTO,
 }
-for signal in ("auxiliary", "delayed", "replay", "critic"):
+for signal in ("auxiliary", "delayed", "replay", "critic", "synthetic", "feedback"):
     METHODS[f"modules:{signal}"] = sets(modules__signal=signal, modules__count=3)
 METHODS["modules:unlocked"] = sets(modules__count=3, modules__unlocked="true", modules__shrink=0.5)
 METHODS["xgrad"] = []
+METHODS["noise"] = []
 METHODS["dropback"] = []
 METHODS["dropback:frozen"] = sets(dropback__freeze="12ba", dropback__init_decay=1)
 METHODS["dropback+stored-loss"] = sets(dropback__threshold="estimate", dropback__keep=0.3)

@@ -7,6 +7,7 @@ import pytest
 from safetensors.numpy import load_file
 
 from harness import TINY, adagp, assert_same_run, interrupt, sets, summary
+from test_parallel import NORMS, PLAIN, assert_alike
 
 pytestmark = pytest.mark.rivals
 
@@ -30,6 +31,7 @@ def weights(folder):
     (["--method", "modules", *sets(modules__shrink=1.5)], ["modules.shrink"]),
     (["--method", "modules", *sets(accumulate=2)], ["accumulate = 2", "accumulate = 1"]),
     (["--method", "modules", "--parallel", "data,local=2"], ["modules", "leave out --parallel"]),
+    (["--method", "noise", *sets(noise__eta=-1)], ["noise.eta", "-1"]),
     (["--method", "xgrad", *sets(optim__momentum=0)], ["optim.momentum = 0", "xgrad"]),
     (["--method", "bp", *sets(compress__kind="top-k")],
      ["compress.kind = top-k", "--parallel data"]),
@@ -78,8 +80,9 @@ def test_dropout_and_several_tensors_at_a_cut_survive_an_interruption(options, t
     assert_same_run(cut, whole)
 
 
-def test_own_losses_need_classes(tmp_path):
-    done = adagp("train", *SENTENCES, "--method", "modules", *sets(modules__signal="auxiliary"),
+@pytest.mark.parametrize("signal", ["auxiliary", "critic", "synthetic", "feedback"])
+def test_signals_that_need_classes_say_so(signal, tmp_path):
+    done = adagp("train", *SENTENCES, "--method", "modules", *sets(modules__signal=signal),
                  "-o", tmp_path / "run", code=2)
     assert "needs classes" in done.stderr and "delayed" in done.stderr
 
@@ -90,6 +93,18 @@ def test_batches_that_have_not_reached_the_loss_are_no_divergence(tmp_path):
     adagp("train", *SHORT, "--method", "modules", "-o", run,
           *sets(modules__count=4, modules__unlocked="true"))
     assert summary(run)["bp_batches"] == 20
+
+
+@pytest.mark.parametrize("run, how, reference", [
+    (PLAIN, "data", []),
+    (NORMS, "pipeline=gpipe,micro-batches=4", sets(accumulate=4)),
+], ids=["copies", "stages"])
+def test_noise_is_the_same_in_every_process(run, how, reference, tmp_path):
+    """It is far larger than the order of additions: with noise of their own, processes would part."""
+    noisy = [*run, "--method", "noise", *sets(noise__eta=1e-4)]
+    adagp("train", *noisy, "--parallel", f"{how},local=2", "-o", tmp_path / "together")
+    adagp("train", *noisy, *reference, "-o", tmp_path / "alone")
+    assert_alike(tmp_path / "together", tmp_path / "alone")
 
 
 @pytest.mark.parametrize("kind", ["mlp", "shared", "remap"])

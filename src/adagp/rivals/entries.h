@@ -7,7 +7,7 @@
 
 #define ADAGP_RIVAL_METHODS(entry)                                            \
   entry(selective) entry(partial) entry(modules) entry(xgrad) entry(dropback) \
-      entry(control_variate) entry(automatic)
+      entry(control_variate) entry(noise) entry(automatic)
 #define ADAGP_RIVAL_PREDICTORS(entry) \
   entry(mlp) entry(remap) entry(dfa) entry(dfa_random) entry(vt) entry(dni) entry(head_ridge)
 

@@ -125,10 +125,12 @@ TEST_F(GpuTest, EveryMethodAndOptionCanBeReplayed) {
       c.parts.get<rivals::FastOptions>().every = "4ba";
     });
   }
-  expect_for("auxiliary losses", [](config::RunConfig& c) {
-    c.method = "modules";
-    c.parts.get<rivals::ModulesOptions>().signal = "auxiliary";
-  });
+  for (const char* signal : {"auxiliary", "synthetic", "feedback"}) {
+    expect_for(signal, [&](config::RunConfig& c) {
+      c.method = "modules";
+      c.parts.get<rivals::ModulesOptions>().signal = signal;
+    });
+  }
   for (const char* input : {"zeros", "noise", "labels"}) {
     expect_for(input, [&](config::RunConfig& c) { c.predictor.input = input; });
   }

@@ -48,4 +48,37 @@ inline void load(step::Session& s, const Values& values) {
   for (auto& item : s.net->named_parameters()) item.value().copy_(values.at(item.key()));
 }
 
+// A step of the first layer beside backprop's: how far from it, and how long, as shares of its
+// length.
+struct Followed {
+  double missed, length;
+};
+
+// Steps of a network that stays as it is and sees one batch over and over.
+inline std::vector<Followed> followed(const config::RunConfig& c, int steps) {
+  const data::Batch shown = batch(c);
+  const auto moves = [&](int64_t modules, int count) {
+    config::RunConfig parted = c;
+    parted.parts.get<rivals::ModulesOptions>().count = modules;
+    step::Session s = session(parted);
+    const auto trained = method::find_method("modules").make(s);
+    const Values before = copy_of(*s.net);
+    std::vector<at::Tensor> out;
+    for (int i = 0; i < count; ++i) {
+      load(s, before);
+      trained->full_step(s, shown);
+      const at::Tensor now = s.net->named_parameters()["conv1.weight"].detach();
+      out.push_back(before.at("conv1.weight") - now);
+    }
+    return out;
+  };
+  const at::Tensor aim = moves(1, 1)[0];
+  const auto share = [&](const at::Tensor& x) { return (x.norm() / aim.norm()).item<double>(); };
+  std::vector<Followed> out;
+  for (const at::Tensor& move : moves(c.parts.get<rivals::ModulesOptions>().count, steps)) {
+    out.push_back({share(move - aim), share(move)});
+  }
+  return out;
+}
+
 }  // namespace adagp::small

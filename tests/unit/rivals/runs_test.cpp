@@ -33,6 +33,29 @@ TEST(RivalRuns, OneModuleIsBpAndTwoAreNot) {
   }
 }
 
+TEST(RivalRuns, OneModuleWithASynthesiserOrFeedbackIsBpAndTwoAreNot) {
+  config::RunConfig base = small::config("bp");
+  base.model.width_divisor = 4;  // of the synthesisers, too
+  const auto bp = trained(base);
+  for (const std::string signal : {"synthetic", "feedback"}) {
+    config::RunConfig c = base;
+    c.method = "modules";
+    auto& modules = c.parts.get<rivals::ModulesOptions>();
+    modules = {.count = 1, .signal = signal};
+    expect_equal(trained(c), bp, signal + " with one module: ");
+    modules.count = 2;
+    EXPECT_FALSE(at::equal(trained(c).at("conv1.weight"), bp.at("conv1.weight"))) << signal;
+  }
+}
+
+TEST(RivalRuns, NoiseOfNothingIsBp) {
+  const auto bp = trained(small::config("bp"));
+  config::RunConfig c = small::config("noise");
+  EXPECT_FALSE(at::equal(trained(c).at("fc.weight"), bp.at("fc.weight")));
+  c.parts.get<rivals::NoiseOptions>().eta = 0;
+  expect_equal(trained(c), bp, "noise of nothing: ");
+}
+
 TEST(RivalRuns, PartialOfNothingIsBp) {
   config::RunConfig c = small::config("partial");
   c.parts.get<rivals::PartialOptions>().blocks = 0;
@@ -96,6 +119,15 @@ TEST(RivalRuns, ModulesCostTheirParts) {
   const double own_head =
       3 * channels * channels * pixels + 3 * 16 * channels * channels + 10 * 4 * channels;
   EXPECT_NEAR(modules("auxiliary"), 3 + 3 * (3 * own_head - at_cut) / backprop(whole), 1e-9);
+  // Feedback saves the same gradient and pays for e B, a row of B for each class.
+  const double own_product = 10 * channels * static_cast<double>(behind.size(2) * behind.size(3));
+  EXPECT_NEAR(modules("feedback"), 3 + 3 * (own_product - at_cut) / backprop(whole), 1e-9);
+  // A synthesiser needs the gradient at the cut. It has three 5x5 convolutions, here with half of
+  // the published 128 filters, and the first of them sees ten channels more.
+  const double first = (channels + 10) * 64, others = 64 * 64 + 64 * channels;
+  const double own_synthesiser =
+      25 * static_cast<double>(behind.size(2) * behind.size(3)) * (2 * first + 3 * others);
+  EXPECT_NEAR(modules("synthetic"), 3 + 3 * own_synthesiser / backprop(whole), 1e-9);
 }
 
 TEST(RivalRuns, PartsOfABatchAndOfTheNetworkCostTheirShare) {

@@ -82,7 +82,7 @@ TEST(UnusedKeys, ConditionsNameMethodsThatExist) {
          testing::with_rivals({"low_res.", "select.", "stored_loss.", "infobatch.", "freeze.",
                                "ema.", "small_batch.", "equal_time.", "predictor."},
                               {"selective.", "partial.", "modules.", "xgrad.", "dropback.",
-                               "control_variate.", "auto."})) {
+                               "control_variate.", "noise.", "auto."})) {
       if (key.starts_with(group)) {
         EXPECT_EQ(why_unused(of_method("bp"), key), "method bp") << key;
       }

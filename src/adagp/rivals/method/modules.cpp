@@ -1,11 +1,15 @@
 #include "adagp/rivals/method/modules.h"
 
+#include <torch/csrc/autograd/autograd.h>
+
 #include "adagp/base/core/error.h"
 #include "adagp/base/core/lookup.h"
 #include "adagp/base/core/text.h"
 #include "adagp/engine/layers/stages.h"
 #include "adagp/engine/nn/growing_map.h"
+#include "adagp/engine/step/micro_batches.h"
 #include "adagp/engine/step/team.h"
+#include "adagp/engine/task/loss.h"
 #include "adagp/gpu/device/autocast.h"
 #include "adagp/rivals/entries.h"
 #include "adagp/rivals/options/options.h"
@@ -98,6 +102,25 @@ models::Tensors Modules::run(step::Session& s, size_t module, const models::Tens
   return x;
 }
 
+models::Tensors Modules::backward_at_once(step::Session& s, const data::Batch& batch,
+                                          const Signal& signal, step::StepResult& result) const {
+  models::Tensors crossed;
+  models::Tensors x = batch.inputs;
+  for (size_t m = 0; !last(m); ++m) {
+    const models::Tensors made = run(s, m, x);
+    torch::autograd::backward({made.at(0)}, {signal(m, made[0])});
+    x = as_leaves(made);
+    crossed.push_back(x[0]);
+  }
+  const models::Tensors made = run(s, count() - 1, x);
+  const task::Loss loss = s.loss(made, batch, true);
+  task::backward(loss, made, 1, batch.weights);
+  result.targets = batch.targets;
+  result.add(loss.value.detach(), 1);
+  step::append(result.outputs, made);
+  return crossed;
+}
+
 models::Tensors as_leaves(const models::Tensors& outputs) {
   models::Tensors leaves;
   for (const at::Tensor& output : outputs) {
@@ -115,19 +138,26 @@ models::Tensors differentiable(const models::Tensors& tensors) {
   return out;
 }
 
+void require_classes(const step::Session& s) {
+  if (s.task->kind() == models::TaskKind::kClassification) return;
+  throw UsageError(
+      core::cat("modules.signal = ", s.config.parts.get<rivals::ModulesOptions>().signal,
+                " needs classes, and the task is ", models::task_name(s.task->kind()),
+                "; use modules.signal = delayed"));
+}
+
 MethodEntry entries::modules() {
   const auto make = [](step::Session& s) {
     using Maker = std::unique_ptr<Method> (*)(step::Session&);
-    constexpr std::pair<const char*, Maker> kSignals[] = {{"auxiliary", make_auxiliary},
-                                                          {"delayed", make_delayed},
-                                                          {"replay", make_replay},
-                                                          {"critic", make_critic}};
+    constexpr std::pair<const char*, Maker> kSignals[] = {
+        {"auxiliary", make_auxiliary}, {"delayed", make_delayed},     {"replay", make_replay},
+        {"critic", make_critic},       {"synthetic", make_synthetic}, {"feedback", make_feedback}};
     return core::find_named(kSignals, s.config.parts.get<rivals::ModulesOptions>().signal,
                             "modules.signal: unknown signal")
         .second(s);
   };
   return {.name = "modules",
-          .about = "parts of the network learn from their own losses or older gradients",
+          .about = "parts of the network learn from signals of their own, or from older gradients",
           .standing = Standing::kPublished,
           .make = make,
           .stages_apart = true};

@@ -4,6 +4,7 @@
 // is measured is what the signals do to the accuracy. With --parallel pipeline=decoupled each of
 // those that learn from older gradients has a process of its own.
 
+#include <functional>
 #include <vector>
 
 #include "adagp/engine/method/backprop.h"
@@ -30,6 +31,14 @@ class Modules : public Backprop {
 
   models::Tensors run(step::Session& session, size_t module, const models::Tensors& inputs) const;
 
+  // The gradient of the loss by what a module made, as its signal has it.
+  using Signal = std::function<at::Tensor(size_t module, const at::Tensor& made)>;
+  // Each module but the last goes backward from its signal before the next one runs; the last goes
+  // backward from the loss. Returns what crossed each cut: its gradient is what the module behind
+  // made of its own signal.
+  models::Tensors backward_at_once(step::Session& session, const data::Batch& batch,
+                                   const Signal& signal, step::StepResult& result) const;
+
  private:
   std::vector<size_t> first_;
   std::vector<std::vector<size_t>> params_;
@@ -41,11 +50,15 @@ class Modules : public Backprop {
 models::Tensors as_leaves(const models::Tensors& outputs);
 // Those of `tensors` that have gradients.
 models::Tensors differentiable(const models::Tensors& tensors);
+// Throws UsageError for a task without classes.
+void require_classes(const step::Session& session);
 
 // One for each value of modules.signal.
 std::unique_ptr<Method> make_auxiliary(step::Session& session);
 std::unique_ptr<Method> make_delayed(step::Session& session);
 std::unique_ptr<Method> make_replay(step::Session& session);
 std::unique_ptr<Method> make_critic(step::Session& session);
+std::unique_ptr<Method> make_synthetic(step::Session& session);
+std::unique_ptr<Method> make_feedback(step::Session& session);
 
 }  // namespace adagp::method

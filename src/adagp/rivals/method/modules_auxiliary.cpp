@@ -16,7 +16,7 @@ class Auxiliary : public Modules {
  public:
   explicit Auxiliary(step::Session& s)
       : Modules(s),
-        heads_(s, cuts(), s.config.optim),
+        heads_(s, cuts(), s.config.optim, make_auxiliary_head),
         unused_(s.device, device::has_kernels(s.device)) {}
 
   void advance(step::Session& s) override { heads_.set_lr(s.lr); }
@@ -27,8 +27,7 @@ class Auxiliary : public Modules {
     models::Tensors x = batch.inputs;
     for (size_t m = 0; m < count(); ++m) {
       const models::Tensors made = run(s, m, x);
-      const models::Tensors scores =
-          last(m) ? made : models::Tensors{heads_.classify(s, m, made.at(0))};
+      const models::Tensors scores = last(m) ? made : models::Tensors{heads_.run(s, m, made.at(0))};
       const task::Loss loss = last(m) ? s.loss(made, batch, true)
                                       : task::softmax_loss(unused_, s.config.label_smoothing,
                                                            scores[0], batch.labels(), {});
@@ -50,7 +49,7 @@ class Auxiliary : public Modules {
     double sum = costs.forward();
     for (size_t m = 0; m < count(); ++m) {
       sum += costs.backward_of(first_block(m), first_block(m + 1));
-      if (!last(m)) sum += 3 * heads_.macs(m);  // forward, and two products backward
+      if (!last(m)) sum += heads_.macs(m) + heads_.backward_macs(m);
     }
     return sum * static_cast<double>(examples);
   }
@@ -61,7 +60,7 @@ class Auxiliary : public Modules {
   }
 
  private:
-  AuxiliaryHeads heads_;         // of all modules but the last
+  CutNetworks heads_;            // of all modules but the last
   task::RunningMetrics unused_;  // their figures are nobody's
 };
 

@@ -6,7 +6,6 @@
 #include <ATen/ATen.h>
 #include <torch/csrc/autograd/autograd.h>
 
-#include "adagp/engine/step/micro_batches.h"
 #include "adagp/engine/task/loss.h"
 #include "adagp/rivals/method/auxiliary_head.h"
 #include "adagp/rivals/method/critic.h"
@@ -15,47 +14,25 @@
 namespace adagp::method {
 namespace {
 
-// At the network's rate SGD diverges here: the gradient of a gradient has no natural size.
-constexpr double kRate = 1e-3;
-optim::Config adam() {
-  optim::Config config;
-  config.name = "adam";
-  config.lr = kRate;
-  config.decay = 0;
-  return config;
-}
-
 class Critic : public Modules {
  public:
   explicit Critic(step::Session& s)
       : Modules(s),
-        critics_(s, cuts(), adam()),
+        critics_(s, cuts(), adam_of_cuts(), make_auxiliary_head),
         match_(s.config.parts.get<rivals::ModulesOptions>().match) {}
 
   // As the network's rate rises and falls.
-  void advance(step::Session& s) override { critics_.set_lr(kRate * s.lr / s.config.optim.lr); }
+  void advance(step::Session& s) override { critics_.set_lr(kCutRate * s.lr / s.config.optim.lr); }
 
   step::StepResult exact_step(step::Session& s, const data::Batch& batch, Probes*) override {
     step::StepResult result;
-    result.targets = batch.targets;
     std::vector<Verdict> verdicts;
-    models::Tensors cuts;  // what crosses each, as the next module took it
-    models::Tensors x = batch.inputs;
-    for (size_t m = 0; m < count(); ++m) {
-      const models::Tensors made = run(s, m, x);
-      if (last(m)) {
-        const task::Loss loss = s.loss(made, batch, true);
-        task::backward(loss, made, 1, batch.weights);
-        result.add(loss.value.detach(), 1);
-        step::append(result.outputs, made);
-        continue;
-      }
-      const auto scores = [&](const at::Tensor& h) { return critics_.classify(s, m, h); };
-      verdicts.push_back(judge(scores, made.at(0), batch.labels(), match_ != "value"));
-      torch::autograd::backward({made[0]}, {verdicts.back().gradient.detach()});
-      x = as_leaves(made);
-      cuts.push_back(x[0]);
-    }
+    const auto signal = [&](size_t m, const at::Tensor& made) {
+      const auto scores = [&](const at::Tensor& h) { return critics_.run(s, m, h); };
+      verdicts.push_back(judge(scores, made, batch.labels(), match_ != "value"));
+      return verdicts.back().gradient.detach();
+    };
+    const models::Tensors cuts = backward_at_once(s, batch, signal, result);
     update(s);
     for (size_t m = 0; m < verdicts.size(); ++m) learn(m, verdicts[m], cuts[m].grad(), result);
     critics_.update(s);
@@ -92,7 +69,7 @@ class Critic : public Modules {
     }
   }
 
-  AuxiliaryHeads critics_;  // behind all modules but the last
+  CutNetworks critics_;  // behind all modules but the last
   std::string match_;
 };
 

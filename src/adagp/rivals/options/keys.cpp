@@ -79,8 +79,10 @@ void bind_modules(core::Binding& b, ModulesOptions& o) {
        "modules.signal", &o.signal,
        "method modules: what a part learns from: auxiliary (a loss of its own: DGL), delayed (true "
        "gradients of older batches: DDG, FDG), replay (delayed, at today's weights: features "
-       "replay), critic (the gradient of a small network at the cut: VFBN, Sobolev training)")
-      .one_of({"auxiliary", "delayed", "replay", "critic"});
+       "replay), critic (the gradient of a small network at the cut: VFBN, Sobolev training), "
+       "synthetic (a gradient that a small network tells: DNI), feedback (the output's error times "
+       "a fixed random matrix: DFA)")
+      .one_of({"auxiliary", "delayed", "replay", "critic", "synthetic", "feedback"});
   b.bind("modules.match", &o.match,
          "method modules, signal critic: what the critic learns: value (the loss), gradient (of "
          "the loss by the activations), or both")
@@ -92,6 +94,13 @@ void bind_modules(core::Binding& b, ModulesOptions& o) {
          "method modules, signals delayed, replay: gradients are multiplied by this at each cut "
          "(FDG's shrinking)")
       .between(0, 1);
+}
+
+void bind_noise(core::Binding& b, NoiseOptions& o) {
+  b.bind("noise.eta", &o.eta,
+         "method noise: the noise of step t = 0, 1, ... has the variance eta / (1 + t)^0.55; 0 = "
+         "backprop")
+      .at_least(0);
 }
 
 void bind_xgrad(core::Binding& b, XGradOptions& o) {
@@ -198,6 +207,7 @@ void bind_predictor(core::Binding& b, predictor::Config& c) {
 // What else must hold for a key to be read (config/run_config.cpp has those of the engine).
 void add_conditions(core::Binding& b) {
   b.when("modules.", "method", "modules");
+  b.when("noise.", "method", "noise");
   b.when("xgrad.", "method", "xgrad");
   b.when("dropback.", "method", "dropback");
   b.when("control_variate.", "method", "control-variate");
@@ -247,6 +257,7 @@ void bind(core::Binding& b, config::RunConfig& c) {
   bind_predictor(b, c.predictor);
   bind_predictors(b, c.predictor.parts.get<PredictorOptions>());
   bind_modules(b, c.parts.get<ModulesOptions>());
+  bind_noise(b, c.parts.get<NoiseOptions>());
   bind_xgrad(b, c.parts.get<XGradOptions>());
   bind_dropback(b, c.parts.get<DropBackOptions>());
   bind_compress(b, c.parts.get<CompressOptions>());

@@ -29,10 +29,15 @@ struct EdramOptions {
 // Parts of the network that learn from signals of their own.
 struct ModulesOptions {
   int64_t count = 2;
-  std::string signal = "delayed";  // auxiliary | delayed | replay | critic
-  std::string match = "both";      // value | gradient | both
+  // auxiliary | delayed | replay | critic | synthetic | feedback
+  std::string signal = "delayed";
+  std::string match = "both";  // value | gradient | both
   bool unlocked = false;
   double shrink = 1;
+};
+
+struct NoiseOptions {
+  double eta = 0.01;
 };
 
 struct XGradOptions {

@@ -1,7 +1,7 @@
 #pragma once
-// Direct feedback alignment as published: fixed random feedback, drawn from the seed when a layer
-// is first seen. Its length is learnt: deltas have on average the norm that the true ones have on
-// BP batches.
+// Direct feedback with fixed random matrices, drawn from the seed when a layer is first seen. Their
+// length is learnt: deltas have on average the norm that the true ones have on BP batches, and zero
+// before the first. Feedback alignment on all batches is modules.signal = feedback.
 
 #include <map>
 #include <string>
