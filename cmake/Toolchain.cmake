@@ -16,7 +16,10 @@ if(ADAGP_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
   if(_failed)
     message(STATUS "ccache: ${ADAGP_CCACHE} does not work with ${CMAKE_CXX_COMPILER}, not used")
   else()
-    set(CMAKE_CXX_COMPILER_LAUNCHER ${ADAGP_CCACHE})
+    # What ccache asks for where a header is precompiled; without it, it would keep nothing.
+    set(CMAKE_CXX_COMPILER_LAUNCHER
+      ${CMAKE_COMMAND} -E env CCACHE_SLOPPINESS=pch_defines,time_macros ${ADAGP_CCACHE})
+    add_compile_options($<$<COMPILE_LANG_AND_ID:CXX,GNU>:-fpch-preprocess>)
   endif()
 endif()
 # mold: g++ before 12.1 does not know it, and a mold older than the compiler may refuse its objects.
