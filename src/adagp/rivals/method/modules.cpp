@@ -83,13 +83,7 @@ Modules::Modules(step::Session& s) {
       if (stages.names[m].contains(s.optimizer->params()[p].name)) params_[m].push_back(p);
     }
   }
-  for (size_t m = 0; m < count(); ++m) behind_.push_back(uses.at(first_[m + 1] - 1).outputs);
-}
-
-std::vector<at::Tensor> Modules::cuts() const {
-  std::vector<at::Tensor> out;
-  for (size_t m = 0; !last(m); ++m) out.push_back(behind_[m].at(0));
-  return out;
+  for (size_t m = 0; !last(m); ++m) cuts_.push_back(uses.at(first_[m + 1] - 1).outputs.at(0));
 }
 
 models::Tensors Modules::run(step::Session& s, size_t module, const models::Tensors& inputs) const {
