@@ -95,7 +95,7 @@ class ProcessTeam : public step::Team {
   double begin_memory_ = 0;  // of this process, before the first batch
   std::unique_ptr<Executor> executor_;
   std::unique_ptr<Buckets> buckets_;                    // of the copies; made at the first BP batch
-  std::unique_ptr<Compressor> compressor_;              // likewise
+  std::unique_ptr<Compressor> compressor_;              // made then, too
   std::map<std::string, at::Tensor> saved_compressor_;  // waits for it
   nn::NormSync norms_;
   int64_t batches_ = 0;
