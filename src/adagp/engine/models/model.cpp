@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "adagp/base/core/lookup.h"
+#include "adagp/engine/nn/growing_map.h"
 
 namespace adagp::models {
 
@@ -35,6 +36,13 @@ Block block(std::string name, std::function<at::Tensor(const at::Tensor&)> step)
 Tensors BlockNet::run(const Tensors& inputs) {
   Tensors x = inputs;
   for (const Block& block : blocks_) x = block.run(x);
+  return x;
+}
+
+Tensors BlockNet::run_part(const Tensors& inputs, size_t first, size_t end) const {
+  Tensors x = inputs;
+  for (size_t b = first; b < end; ++b) x = blocks_.at(b).run(x);
+  for (at::Tensor& value : x) value = nn::dense(value);
   return x;
 }
 

@@ -66,6 +66,9 @@ Block block(std::string name, std::function<at::Tensor(const at::Tensor&)> step)
 class BlockNet : public Net {
  public:
   Tensors run(const Tensors& inputs) override;
+  // Blocks first .. end - 1 alone. What comes out may be kept while the network runs again: no
+  // later block writes into its memory (nn/growing_map.h).
+  Tensors run_part(const Tensors& inputs, size_t first, size_t end) const;
   const std::vector<Block>& blocks() const { return blocks_; }
 
  protected:

@@ -6,7 +6,6 @@
 #include "adagp/base/core/lookup.h"
 #include "adagp/base/core/text.h"
 #include "adagp/engine/layers/stages.h"
-#include "adagp/engine/nn/growing_map.h"
 #include "adagp/engine/step/micro_batches.h"
 #include "adagp/engine/step/team.h"
 #include "adagp/engine/task/loss.h"
@@ -88,12 +87,7 @@ Modules::Modules(step::Session& s) {
 
 models::Tensors Modules::run(step::Session& s, size_t module, const models::Tensors& inputs) const {
   const device::AutocastScope autocast(s.device, s.bf16);
-  const auto& blocks = dynamic_cast<const models::BlockNet&>(*s.net).blocks();
-  models::Tensors x = inputs;
-  for (size_t b = first_[module]; b < first_[module + 1]; ++b) x = blocks[b].run(x);
-  // The next part keeps its input for a later batch, while this one runs again.
-  for (at::Tensor& output : x) output = nn::dense(output);
-  return x;
+  return blocks_of(s).run_part(inputs, first_[module], first_[module + 1]);
 }
 
 models::Tensors Modules::backward_at_once(step::Session& s, const data::Batch& batch,

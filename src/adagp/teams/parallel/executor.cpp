@@ -11,7 +11,6 @@
 #include "adagp/base/core/text.h"
 #include "adagp/engine/nn/batch_norm.h"
 #include "adagp/engine/nn/gradient_queue.h"
-#include "adagp/engine/nn/growing_map.h"
 #include "adagp/engine/step/exact_step.h"
 #include "adagp/engine/step/generators.h"
 #include "adagp/engine/step/micro_batches.h"
@@ -181,13 +180,8 @@ models::Tensors Executor::run_blocks(step::Session& session, int stage,
                                      const models::Tensors& inputs) {
   const device::AutocastScope autocast(session.device, session.bf16);
   if (layout_.stages == 1) return session.net->run(inputs);
-  const auto& blocks = dynamic_cast<models::BlockNet&>(*session.net).blocks();
-  models::Tensors values = inputs;
-  for (size_t b = stages_.first.at(stage); b < stages_.first.at(stage + 1); ++b) {
-    values = blocks[b].run(values);
-  }
-  for (at::Tensor& value : values) value = nn::dense(value);  // it may be kept and run again
-  return values;
+  return dynamic_cast<models::BlockNet&>(*session.net)
+      .run_part(inputs, stages_.first.at(stage), stages_.first.at(stage + 1));
 }
 
 void Executor::forward(State& state, const Op& op) {
