@@ -7,7 +7,7 @@
 
 #include "adagp/base/core/error.h"
 #include "adagp/base/core/text.h"
-#include "adagp/sim/pipeline/machine.h"
+#include "adagp/sim/pipeline/cluster.h"
 
 namespace adagp::pipeline {
 namespace {
@@ -245,7 +245,7 @@ class Checker {
     try {
       Costs costs;
       costs.stages.resize(static_cast<size_t>(layout_.stages));
-      Machine(layout_, costs).run(plan_.devices);
+      Cluster(layout_, costs).run(plan_.devices);
     } catch (const Error& error) {
       fail(error.what());
     }

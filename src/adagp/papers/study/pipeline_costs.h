@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "adagp/papers/study/study.h"
-#include "adagp/sim/pipeline/machine.h"
+#include "adagp/sim/pipeline/cluster.h"
 #include "adagp/sim/pipeline/schedules.h"
 
 namespace adagp::study {

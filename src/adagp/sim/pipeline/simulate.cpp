@@ -51,11 +51,11 @@ bool repeats(const std::deque<Snapshot>& history, size_t period,
 class Search {
  public:
   // After each time. The number of times after which everything repeats, or 0.
-  size_t period(const Machine& machine, int32_t batch) {
-    history_.push_back(machine.snapshot(batch));
+  size_t period(const Cluster& cluster, int32_t batch) {
+    history_.push_back(cluster.snapshot(batch));
     if (history_.size() > 2 * kMostPeriod + 1) history_.pop_front();
     for (size_t period = 1; period <= kMostPeriod; ++period) {
-      if (repeats(history_, period, machine.influences())) return period;
+      if (repeats(history_, period, cluster.influences())) return period;
     }
     return 0;
   }
@@ -70,11 +70,11 @@ class Search {
 class Run {
  public:
   Run(const Layout& layout, const Costs& costs, const SimulateOptions& options)
-      : machine(layout, costs), stream_(layout, options.overlap), every_batch_(options.on_event) {
-    machine.on_event = options.on_event;
+      : cluster(layout, costs), stream_(layout, options.overlap), every_batch_(options.on_event) {
+    cluster.on_event = options.on_event;
   }
 
-  Machine machine;
+  Cluster cluster;
   int64_t simulated = 0;
 
   // `times` in a row. Long ones are multiplied as whole sequences are.
@@ -82,7 +82,7 @@ class Run {
     Search search;
     bool found = every_batch_ || times <= kMostPeriod;
     while (times-- > 0) {
-      machine.run(stream_.next(phase));
+      cluster.run(stream_.next(phase));
       ++simulated;
       ++batch_;
       if (!found && times > 0) found = skip(search, 1, times);
@@ -98,15 +98,15 @@ class Run {
     }
   }
 
-  void finish() { machine.run(stream_.finish()); }
+  void finish() { cluster.run(stream_.finish()); }
 
   // When what `search` looks at repeats, as much of the `left` times as whole periods have.
   bool skip(Search& search, size_t length, int64_t& left) {
-    const size_t period = every_batch_ ? 0 : search.period(machine, batch_);
+    const size_t period = every_batch_ ? 0 : search.period(cluster, batch_);
     if (period == 0) return false;
     const int64_t times = left / static_cast<int64_t>(period);
     const auto batches = static_cast<int32_t>(period * length);
-    machine.skip(times, search.before(period), search.now(), batches);
+    cluster.skip(times, search.before(period), search.now(), batches);
     stream_.skip(static_cast<int32_t>(times * batches));
     batch_ += static_cast<int32_t>(times * batches);
     left %= static_cast<int64_t>(period);
@@ -194,15 +194,15 @@ Result simulate(const Layout& layout, const Costs& costs, const Sequence& sequen
   run.finish();
 
   Result result;
-  result.makespan = run.machine.now();
-  result.busy = run.machine.busy();
-  result.exchange_wait = run.machine.exchange_wait();
+  result.makespan = run.cluster.now();
+  result.busy = run.cluster.busy();
+  result.exchange_wait = run.cluster.exchange_wait();
   for (const double busy : result.busy) {
     result.utilisation.push_back(result.makespan > 0 ? busy / result.makespan : 0);
   }
-  result.peak_stash = run.machine.peak_stash();
-  result.synchronisations = run.machine.all_reduces();
-  result.messages = run.machine.messages();
+  result.peak_stash = run.cluster.peak_stash();
+  result.synchronisations = run.cluster.all_reduces();
+  result.messages = run.cluster.messages();
   result.simulated_batches = run.simulated;
   return result;
 }
@@ -216,9 +216,9 @@ double steady_time(const Layout& layout, const Costs& costs, const std::vector<P
   Search search;
   double before = 0;
   for (int i = 0; i < kMostCycles; ++i) {
-    before = run.machine.now();
+    before = run.cluster.now();
     run.cycle(cycle, cycle.size());
-    const size_t period = search.period(run.machine, run.batch());
+    const size_t period = search.period(run.cluster, run.batch());
     if (period == 0) continue;
     double slowest = 0;  // device: the pace of the whole
     const auto& then = search.before(period).variables;
@@ -227,7 +227,7 @@ double steady_time(const Layout& layout, const Costs& costs, const std::vector<P
     }
     return slowest / static_cast<double>(period);
   }
-  return run.machine.now() - before;
+  return run.cluster.now() - before;
 }
 
 }  // namespace adagp::pipeline

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "adagp/sim/pipeline/machine.h"
+#include "adagp/sim/pipeline/cluster.h"
 #include "adagp/sim/pipeline/schedules.h"
 
 namespace adagp::pipeline {

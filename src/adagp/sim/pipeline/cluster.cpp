@@ -1,4 +1,4 @@
-#include "adagp/sim/pipeline/machine.h"
+#include "adagp/sim/pipeline/cluster.h"
 
 #include <algorithm>
 
@@ -39,7 +39,7 @@ std::string describe(const Op& op) {
   return op.peer < 0 ? text : text + core::cat(" (with device ", op.peer, ")");
 }
 
-Machine::Machine(const Layout& layout, const Costs& costs)
+Cluster::Cluster(const Layout& layout, const Costs& costs)
     : layout_(layout),
       costs_(costs),
       clocks_(at(layout.devices), 0),
@@ -62,7 +62,7 @@ Machine::Machine(const Layout& layout, const Costs& costs)
   }
 }
 
-void Machine::run(const std::vector<OpList>& lists) {
+void Cluster::run(const std::vector<OpList>& lists) {
   std::vector<size_t> position(lists.size(), 0);
   ready_.clear();
   for (int d = layout_.devices - 1; d >= 0; --d) ready_.push_back(d);
@@ -84,7 +84,7 @@ void Machine::run(const std::vector<OpList>& lists) {
   if (!waiting.empty()) throw Error("pipeline: deadlock: " + core::join(waiting, "; "));
 }
 
-bool Machine::execute(int device, const Op& op) {
+bool Cluster::execute(int device, const Op& op) {
   switch (op.kind) {
     case Kind::kReceive:
       return receive(device, op);
@@ -99,11 +99,11 @@ bool Machine::execute(int device, const Op& op) {
   }
 }
 
-double Machine::transfer(double bytes) const {
+double Cluster::transfer(double bytes) const {
   return costs_.bandwidth > 0 ? bytes / costs_.bandwidth : 0;
 }
 
-void Machine::send(int device, const Op& op) {
+void Cluster::send(int device, const Op& op) {
   const int boundary = op.gradient ? op.stage - 1 : op.stage;
   double start = clock(device);
   const double time = transfer(costs_.stages[at(boundary)].output_bytes);
@@ -118,7 +118,7 @@ void Machine::send(int device, const Op& op) {
   ++messages_;
 }
 
-bool Machine::receive(int device, const Op& op) {
+bool Cluster::receive(int device, const Op& op) {
   const auto found = arrivals_.find(meeting_key(op));
   if (found == arrivals_.end()) return false;
   clock(device) = std::max(clock(device), found->second.arrival);
@@ -128,7 +128,7 @@ bool Machine::receive(int device, const Op& op) {
 
 // All replicas in all copies add up together, as fast as the slowest link. The two replicas
 // of a pipeline alone exchange half of the sum each way and then the other half.
-bool Machine::all_reduce(int device, const Op& op) {
+bool Cluster::all_reduce(int device, const Op& op) {
   const uint64_t key = meeting_key(op);
   const auto [found, first] = meetings_.try_emplace(key, Meeting{device, clock(device), false});
   Meeting& meeting = found->second;
@@ -160,7 +160,7 @@ bool Machine::all_reduce(int device, const Op& op) {
   return true;
 }
 
-double Machine::duration(int device, const Op& op) const {
+double Cluster::duration(int device, const Op& op) const {
   if (op.stage < 0) {
     Op one = op;
     double sum = 0;
@@ -190,7 +190,7 @@ double Machine::duration(int device, const Op& op) const {
 }
 
 // After the last pass of a stage in a batch. The device goes on and waits before its update.
-void Machine::exchange(int device, const Op& op, double start) {
+void Cluster::exchange(int device, const Op& op, double start) {
   const bool gradients = op.kind == Kind::kBackward || op.kind == Kind::kWeightGradient;
   const bool summaries = op.kind == Kind::kForward && op.phase == Phase::kPredict;
   if (!gradients && !summaries) return;
@@ -210,13 +210,13 @@ void Machine::exchange(int device, const Op& op, double start) {
   }
 }
 
-void Machine::await_exchange(int device) {
+void Cluster::await_exchange(int device) {
   const double wait = std::max(0.0, exchanged_[at(device)] - clock(device));
   exchange_wait_[at(device)] += wait;
   clock(device) += wait;
 }
 
-void Machine::work(int device, const Op& op) {
+void Cluster::work(int device, const Op& op) {
   const bool copies = !exchanged_.empty();
   if (copies && (op.kind == Kind::kOptimizer || op.kind == Kind::kPredictUpdate)) {
     await_exchange(device);
@@ -234,11 +234,11 @@ void Machine::work(int device, const Op& op) {
   if (on_event) on_event({device, op, start, start + time});
 }
 
-double Machine::now() const {
+double Cluster::now() const {
   return *std::max_element(clocks_.begin(), clocks_.end());
 }
 
-Snapshot Machine::snapshot(int32_t batch) const {
+Snapshot Cluster::snapshot(int32_t batch) const {
   Snapshot out{{}, busy_, exchange_wait_, all_reduces_, messages_};
   for (int d = 0; d < layout_.devices; ++d) out.variables.push_back({clocks_[at(d)], d, d});
   for (int d = 0; at(d) < exchanged_.size(); ++d) {
@@ -255,7 +255,7 @@ Snapshot Machine::snapshot(int32_t batch) const {
   return out;
 }
 
-void Machine::skip(int64_t times, const Snapshot& before, const Snapshot& after, int32_t batches) {
+void Cluster::skip(int64_t times, const Snapshot& before, const Snapshot& after, int32_t batches) {
   const auto many = static_cast<double>(times);
   size_t next = 0;
   const auto shift = [&](double& time, size_t variable) {
