@@ -131,7 +131,7 @@ TEST(PipelineCheck, AnUpdateThatComesTooEarlyOrNotAtAll) {
 // GPipe's lists are executable, but keep more than 1F1B promises.
 TEST(PipelineCheck, AStashBeyondTheBound) {
   Plan plan = plan_of("gpipe");
-  plan.layout.schedule = "dapple";
+  plan.placement.schedule = "dapple";
   expect_problem(plan, "device 3: activations of 4 micro-batches at once; dapple keeps at most 1");
 }
 
@@ -161,10 +161,10 @@ TEST(PipelineCheck, BatchListsHaveTheirMessagesBesideTheOps) {
   for (const Schedule& schedule : schedules()) {
     Request request;
     request.schedule = schedule.name;
-    const Layout layout = make_layout(request);
-    for (int device = 0; device < layout.devices; ++device) {
+    const Placement placement = make_placement(request);
+    for (int device = 0; device < placement.devices; ++device) {
       for (const Phase phase : {Phase::kBackprop, Phase::kPredict}) {
-        const OpList ops = batch_ops(layout, device, phase);
+        const OpList ops = batch_ops(placement, device, phase);
         for (size_t i = 0; i < ops.size(); ++i) {
           if (ops[i].kind != Kind::kSend && ops[i].kind != Kind::kReceive) continue;
           const Op& beside = ops[i].kind == Kind::kSend ? ops[i - 1] : ops[i + 1];

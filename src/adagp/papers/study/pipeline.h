@@ -56,7 +56,7 @@ struct SteadyTimes {
 };
 
 struct PipelineRun {
-  pipeline::Layout layout;
+  pipeline::Placement layout;
   int copies = 1;
   int64_t batch = 0;          // examples of all copies; 0: not known
   bool shared_batch = false;  // as PipelineOptions::split_batch

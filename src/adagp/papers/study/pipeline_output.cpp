@@ -47,7 +47,7 @@ void check_boxes(const PipelineRun& run) {
 }
 
 std::string heading(const PipelineStudy& study, const PipelineRun& run) {
-  const pipeline::Layout& layout = run.layout;
+  const pipeline::Placement& layout = run.layout;
   return core::cat(layout.schedule, ", ", layout.devices, " stages",
                    layout.chunks() > 1 ? core::cat(" of ", layout.chunks(), " chunks") : "", ", ",
                    layout.micro_batches, " micro-batches; ",

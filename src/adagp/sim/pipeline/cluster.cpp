@@ -39,25 +39,26 @@ std::string describe(const Op& op) {
   return op.peer < 0 ? text : text + core::cat(" (with device ", op.peer, ")");
 }
 
-Cluster::Cluster(const Layout& layout, const Costs& costs)
-    : layout_(layout),
+Cluster::Cluster(const Placement& placement, const Costs& costs)
+    : placement_(placement),
       costs_(costs),
-      clocks_(at(layout.devices), 0),
-      busy_(at(layout.devices), 0),
-      exchange_wait_(at(layout.devices), 0),
-      passes_(at(layout.stages), 0),
-      stash_(at(layout.devices), 0),
-      peak_stash_(at(layout.devices), 0),
-      held_(at(layout.devices)) {
-  if (costs.stages.size() != at(layout.stages)) {
-    throw Error(core::cat("pipeline: costs of ", costs.stages.size(), " stages for a layout of ",
-                          layout.stages));
+      clocks_(at(placement.devices), 0),
+      busy_(at(placement.devices), 0),
+      exchange_wait_(at(placement.devices), 0),
+      passes_(at(placement.stages), 0),
+      stash_(at(placement.devices), 0),
+      peak_stash_(at(placement.devices), 0),
+      held_(at(placement.devices)) {
+  if (costs.stages.size() != at(placement.stages)) {
+    throw Error(core::cat("pipeline: costs of ", costs.stages.size(), " stages for a placement of ",
+                          placement.stages));
   }
   // Replicas exchange with all copies in their own all-reduce.
-  if (costs.copies.count > 1 && layout.replicas == 1) exchanged_.assign(at(layout.devices), 0);
-  for (int replica = 0; replica < layout.replicas; ++replica) {
-    for (int stage = 0; stage < layout.stages; ++stage) {
-      held_[at(layout.device_of(stage, replica))].push_back(stage);
+  if (costs.copies.count > 1 && placement.replicas == 1)
+    exchanged_.assign(at(placement.devices), 0);
+  for (int replica = 0; replica < placement.replicas; ++replica) {
+    for (int stage = 0; stage < placement.stages; ++stage) {
+      held_[at(placement.device_of(stage, replica))].push_back(stage);
     }
   }
 }
@@ -65,7 +66,7 @@ Cluster::Cluster(const Layout& layout, const Costs& costs)
 void Cluster::run(const std::vector<OpList>& lists) {
   std::vector<size_t> position(lists.size(), 0);
   ready_.clear();
-  for (int d = layout_.devices - 1; d >= 0; --d) ready_.push_back(d);
+  for (int d = placement_.devices - 1; d >= 0; --d) ready_.push_back(d);
   while (!ready_.empty()) {
     const int device = ready_.back();
     ready_.pop_back();
@@ -74,7 +75,7 @@ void Cluster::run(const std::vector<OpList>& lists) {
     while (next < list.size() && execute(device, list[next])) ++next;
   }
   std::vector<std::string> waiting;
-  for (int d = 0; d < layout_.devices; ++d) {
+  for (int d = 0; d < placement_.devices; ++d) {
     const size_t next = position[at(d)];
     if (next < lists[at(d)].size()) {
       waiting.push_back(
@@ -141,7 +142,7 @@ bool Cluster::all_reduce(int device, const Op& op) {
   const StageCost& cost = costs_.stages[at(op.stage)];
   const double bytes = op.phase == Phase::kPredict ? cost.summary_bytes : cost.weight_bytes;
   const Copies& copies = costs_.copies;
-  const int members = layout_.replicas * copies.count;
+  const int members = placement_.replicas * copies.count;
   double latency = costs_.latency, bandwidth = costs_.bandwidth;
   if (copies.count > 1) {
     latency = std::max(latency, copies.latency);
@@ -195,7 +196,7 @@ void Cluster::exchange(int device, const Op& op, double start) {
   const bool summaries = op.kind == Kind::kForward && op.phase == Phase::kPredict;
   if (!gradients && !summaries) return;
   int& passes = passes_[at(op.stage)];
-  if (++passes < layout_.micro_batches) return;
+  if (++passes < placement_.micro_batches) return;
   passes = 0;
   const Copies& copies = costs_.copies;
   const StageCost& cost = costs_.stages[at(op.stage)];
@@ -240,7 +241,7 @@ double Cluster::now() const {
 
 Snapshot Cluster::snapshot(int32_t batch) const {
   Snapshot out{{}, busy_, exchange_wait_, all_reduces_, messages_};
-  for (int d = 0; d < layout_.devices; ++d) out.variables.push_back({clocks_[at(d)], d, d});
+  for (int d = 0; d < placement_.devices; ++d) out.variables.push_back({clocks_[at(d)], d, d});
   for (int d = 0; at(d) < exchanged_.size(); ++d) {
     out.variables.push_back({exchanged_[at(d)], d, d});
   }

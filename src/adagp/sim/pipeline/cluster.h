@@ -64,7 +64,7 @@ struct Snapshot {
 
 class Cluster {
  public:
-  Cluster(const Layout& layout, const Costs& costs);
+  Cluster(const Placement& placement, const Costs& costs);
 
   std::function<void(const Event&)> on_event;  // compute ops and updates; may be empty
 
@@ -108,7 +108,7 @@ class Cluster {
   double transfer(double bytes) const;
   double& clock(int device) { return clocks_[static_cast<size_t>(device)]; }
 
-  Layout layout_;
+  Placement placement_;
   Costs costs_;
   std::vector<double> clocks_, busy_;
   // When a device's link to the other copies is free again (empty: no exchange of its own), and for

@@ -69,8 +69,10 @@ class Search {
 
 class Run {
  public:
-  Run(const Layout& layout, const Costs& costs, const SimulateOptions& options)
-      : cluster(layout, costs), stream_(layout, options.overlap), every_batch_(options.on_event) {
+  Run(const Placement& placement, const Costs& costs, const SimulateOptions& options)
+      : cluster(placement, costs),
+        stream_(placement, options.overlap),
+        every_batch_(options.on_event) {
     cluster.on_event = options.on_event;
   }
 
@@ -159,15 +161,15 @@ std::string phases_text(const std::vector<Phase>& cycle) {
   return core::join(parts, "-");
 }
 
-Costs uniform_costs(const Layout& layout, const StageCost& device) {
+Costs uniform_costs(const Placement& placement, const StageCost& device) {
   StageCost stage = device;
-  const double share = 1.0 / layout.chunks();
+  const double share = 1.0 / placement.chunks();
   for (double* time :
        {&stage.forward, &stage.backward, &stage.input_gradient, &stage.weight_gradient,
         &stage.summary, &stage.predict_update, &stage.optimizer, &stage.predictor_step}) {
     *time *= share;
   }
-  return {std::vector<StageCost>(static_cast<size_t>(layout.stages), stage)};
+  return {std::vector<StageCost>(static_cast<size_t>(placement.stages), stage)};
 }
 
 Costs plain_costs(Costs costs) {
@@ -175,14 +177,14 @@ Costs plain_costs(Costs costs) {
   return costs;
 }
 
-Result simulate(const Layout& layout, const Costs& costs, const Sequence& sequence,
+Result simulate(const Placement& placement, const Costs& costs, const Sequence& sequence,
                 const SimulateOptions& options) {
   const auto length = static_cast<int64_t>(sequence.cycle.size());
   if (length == 0 || sequence.batches < 1 || sequence.batches > kMostBatches) {
     throw UsageError(core::cat("pipeline: ", sequence.batches, " batches of a cycle of ", length,
                                "; expected 1 to ", kMostBatches, " batches"));
   }
-  Run run(layout, costs, options);
+  Run run(placement, costs, options);
   Search search;
   bool found = false;
   int64_t cycles = sequence.batches / length;
@@ -207,12 +209,12 @@ Result simulate(const Layout& layout, const Costs& costs, const Sequence& sequen
   return result;
 }
 
-double steady_time(const Layout& layout, const Costs& costs, const std::vector<Phase>& cycle,
+double steady_time(const Placement& placement, const Costs& costs, const std::vector<Phase>& cycle,
                    bool overlap) {
   constexpr int kMostCycles = 1000;
   SimulateOptions options;
   options.overlap = overlap;
-  Run run(layout, costs, options);
+  Run run(placement, costs, options);
   Search search;
   double before = 0;
   for (int i = 0; i < kMostCycles; ++i) {
@@ -222,7 +224,7 @@ double steady_time(const Layout& layout, const Costs& costs, const std::vector<P
     if (period == 0) continue;
     double slowest = 0;  // device: the pace of the whole
     const auto& then = search.before(period).variables;
-    for (size_t d = 0; d < static_cast<size_t>(layout.devices); ++d) {
+    for (size_t d = 0; d < static_cast<size_t>(placement.devices); ++d) {
       slowest = std::max(slowest, search.now().variables[d].time - then[d].time);
     }
     return slowest / static_cast<double>(period);

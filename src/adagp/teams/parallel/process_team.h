@@ -27,7 +27,7 @@ class ProcessTeam : public step::Team {
   int rank() const override { return world_->rank(); }
   bool owns(const std::string& name) const override { return own_.contains(name); }
   bool counts(const std::string& name) const override;
-  bool splits_layers() const override { return layout_.stages > 1; }
+  bool splits_layers() const override { return placement_.stages > 1; }
   int64_t copies() const override { return shape_.copies; }
   std::unique_ptr<data::BatchSource> share(std::unique_ptr<data::BatchSource> whole) override;
 
@@ -76,7 +76,7 @@ class ProcessTeam : public step::Team {
 
   Spec spec_;
   Shape shape_;
-  pipeline::Layout layout_;
+  pipeline::Placement placement_;
   layers::Stages stages_;
   std::unique_ptr<comm::Group> world_;
   std::unique_ptr<comm::Group> pipe_;    // the devices of this copy's pipeline; null: one
