@@ -30,11 +30,11 @@ bool is_compute(const Op& op) {
 
 class Checker {
  public:
-  explicit Checker(const Plan& plan) : plan_(plan), placement_(plan.placement) {}
+  explicit Checker(const OpLists& op_lists) : op_lists_(op_lists), placement_(op_lists.placement) {}
 
   std::vector<std::string> run() {
-    if (plan_.devices.size() != static_cast<size_t>(placement_.devices)) {
-      return {core::cat(plan_.devices.size(), " lists for ", placement_.devices, " devices")};
+    if (op_lists_.devices.size() != static_cast<size_t>(placement_.devices)) {
+      return {core::cat(op_lists_.devices.size(), " lists for ", placement_.devices, " devices")};
     }
     for (device_ = 0; device_ < placement_.devices; ++device_) check_device();
     check_messages();
@@ -54,9 +54,9 @@ class Checker {
   bool well_formed(const Op& op) {
     std::string text;
     const bool whole = op.kind == Kind::kPredictUpdate || op.kind == Kind::kOptimizer;
-    if (op.batch < 0 || static_cast<size_t>(op.batch) >= plan_.phases.size()) {
-      text = core::cat("there are ", plan_.phases.size(), " batches");
-    } else if (op.phase != plan_.phases[static_cast<size_t>(op.batch)]) {
+    if (op.batch < 0 || static_cast<size_t>(op.batch) >= op_lists_.phases.size()) {
+      text = core::cat("there are ", op_lists_.phases.size(), " batches");
+    } else if (op.phase != op_lists_.phases[static_cast<size_t>(op.batch)]) {
       text = "its batch is of the other phase";
     } else if (op.replica < 0 || op.replica >= placement_.replicas) {
       text = core::cat("replica ", op.replica, " of ", placement_.replicas);
@@ -190,7 +190,7 @@ class Checker {
     reduced_.clear();
     updated_.clear();
     int stash = 0, peak = 0;
-    const OpList& list = plan_.devices[static_cast<size_t>(device_)];
+    const OpList& list = op_lists_.devices[static_cast<size_t>(device_)];
     for (position_ = 0; position_ < list.size(); ++position_) {
       const Op& op = list[position_];
       if (!well_formed(op)) continue;
@@ -209,10 +209,11 @@ class Checker {
   }
 
   void check_complete() {
-    for (size_t batch = 0; batch < plan_.phases.size(); ++batch) {
+    for (size_t batch = 0; batch < op_lists_.phases.size(); ++batch) {
       Op end;
-      end.kind = plan_.phases[batch] == Phase::kPredict ? Kind::kPredictUpdate : Kind::kOptimizer;
-      end.phase = plan_.phases[batch];
+      end.kind =
+          op_lists_.phases[batch] == Phase::kPredict ? Kind::kPredictUpdate : Kind::kOptimizer;
+      end.phase = op_lists_.phases[batch];
       end.batch = static_cast<int32_t>(batch);
       end.stage = -1;
       if (!stage_done(end)) {
@@ -230,7 +231,7 @@ class Checker {
 
   void check_messages() {
     for (device_ = 0; device_ < placement_.devices; ++device_) {
-      const OpList& list = plan_.devices[static_cast<size_t>(device_)];
+      const OpList& list = op_lists_.devices[static_cast<size_t>(device_)];
       for (position_ = 0; position_ < list.size(); ++position_) {
         const Op& op = list[position_];
         if (!is_message(op)) continue;
@@ -247,13 +248,13 @@ class Checker {
     try {
       Costs costs;
       costs.stages.resize(static_cast<size_t>(placement_.stages));
-      Cluster(placement_, costs).run(plan_.devices);
+      Cluster(placement_, costs).run(op_lists_.devices);
     } catch (const Error& error) {
       fail(error.what());
     }
   }
 
-  const Plan& plan_;
+  const OpLists& op_lists_;
   const Placement& placement_;
   int device_ = 0;
   size_t position_ = 0;
@@ -267,14 +268,14 @@ class Checker {
 
 }  // namespace
 
-std::vector<std::string> problems(const Plan& plan) {
-  return Checker(plan).run();
+std::vector<std::string> problems(const OpLists& op_lists) {
+  return Checker(op_lists).run();
 }
 
-void check(const Plan& plan) {
-  const auto found = problems(plan);
+void check(const OpLists& op_lists) {
+  const auto found = problems(op_lists);
   if (found.empty()) return;
-  throw Error(core::cat("pipeline: ", plan.placement.schedule,
+  throw Error(core::cat("pipeline: ", op_lists.placement.schedule,
                         ": the lists cannot be executed: ", core::join(found, "; ")));
 }
 

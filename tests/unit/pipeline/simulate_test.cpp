@@ -22,8 +22,8 @@ struct Ticked {
 // from other stages; sends and receives of the lists are ignored. Costs are whole numbers.
 class Ticker {
  public:
-  Ticker(const Plan& plan, const Costs& costs) : plan_(plan), costs_(costs) {
-    for (const OpList& list : plan.devices) {
+  Ticker(const OpLists& op_lists, const Costs& costs) : op_lists_(op_lists), costs_(costs) {
+    for (const OpList& list : op_lists.devices) {
       lists_.emplace_back();
       for (const Op& op : list) {
         if (op.kind != Kind::kSend && op.kind != Kind::kReceive) lists_.back().push_back(op);
@@ -83,7 +83,7 @@ class Ticker {
     if (op.micro < 0 || op.kind == Kind::kWeightGradient) return true;
     const bool backward = op.kind != Kind::kForward;
     const int stage = op.stage + (backward ? 1 : -1);
-    if (stage < 0 || stage >= plan_.placement.stages) return true;
+    if (stage < 0 || stage >= op_lists_.placement.stages) return true;
     const auto found = ends_.find({backward, op.batch, stage, op.micro});
     if (found == ends_.end()) return false;
     const long latency = found->second.second == device ? 0 : static_cast<long>(costs_.latency);
@@ -92,9 +92,9 @@ class Ticker {
 
   long duration(const Op& op, int device) const {
     double time = 0;
-    for (int stage = 0; stage < plan_.placement.stages; ++stage) {
-      for (int replica = 0; replica < plan_.placement.replicas; ++replica) {
-        const bool mine = op.stage < 0 ? plan_.placement.device_of(stage, replica) == device
+    for (int stage = 0; stage < op_lists_.placement.stages; ++stage) {
+      for (int replica = 0; replica < op_lists_.placement.replicas; ++replica) {
+        const bool mine = op.stage < 0 ? op_lists_.placement.device_of(stage, replica) == device
                                        : stage == op.stage && replica == op.replica;
         if (!mine) continue;
         const StageCost& cost = costs_.stages[static_cast<size_t>(stage)];
@@ -110,7 +110,7 @@ class Ticker {
     return static_cast<long>(time);
   }
 
-  const Plan& plan_;
+  const OpLists& op_lists_;
   const Costs& costs_;
   std::vector<OpList> lists_;
   std::map<Key, std::pair<long, size_t>> ends_;
@@ -156,12 +156,12 @@ TEST(PipelineSimulate, AgreesWithAClockThatTicks) {
     for (const char* phases : {"bp", "gp", "gp-bp", "bp-gp*3-bp-bp-gp"}) {
       const Sequence sequence = parse_phases(phases);
       request.phases = sequence.cycle;
-      const Plan plan = make_plan(request);
-      const Costs costs = random_costs(plan.placement, random);
+      const OpLists op_lists = make_op_lists(request);
+      const Costs costs = random_costs(op_lists.placement, random);
       SimulateOptions options;
       options.overlap = request.overlap;
-      const Result ours = simulate(plan.placement, costs, sequence, options);
-      const Ticked slow = Ticker(plan, costs).run();
+      const Result ours = simulate(op_lists.placement, costs, sequence, options);
+      const Ticked slow = Ticker(op_lists, costs).run();
       EXPECT_EQ(ours.makespan, slow.makespan) << request.schedule << " " << request.devices << " x "
                                               << request.micro_batches << " " << phases;
       EXPECT_EQ(ours.busy, slow.busy);

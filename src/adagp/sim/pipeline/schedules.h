@@ -24,7 +24,7 @@ struct Schedule {
   int replicas = 1;      // of the network
   bool chunked = false;  // takes Request::chunks above 1
   // The order of a device's compute ops in one batch; everything else (sends, receives, all-reduce,
-  // optimizer, predict-update) is the same for all and added by make_plan().
+  // optimizer, predict-update) is the same for all and added by make_op_lists().
   std::function<OpList(const Placement&, int device, Phase phase)> order;
   // The most micro-batches of which a device keeps activations at once, in a BP batch.
   std::function<int(const Placement&, int device)> stash_bound;
@@ -38,7 +38,7 @@ const std::vector<Schedule>& schedules();
 // Throws UsageError with the nearest name.
 const Schedule& find_schedule(const std::string& name);
 
-struct Plan {
+struct OpLists {
   Placement placement;
   std::vector<Phase> phases;
   std::vector<OpList> devices;
@@ -47,9 +47,9 @@ struct Plan {
 // Throws UsageError with the numbers for what a schedule cannot do: an odd number of stages or
 // micro-batches that are no multiple of the stages for Chimera, and the like.
 Placement make_placement(const Request& request);
-Plan make_plan(const Request& request);
+OpLists make_op_lists(const Request& request);
 // The ops of one device in one batch (Op::batch = 0), as an executor runs them one after another;
-// make_plan() without overlap is these in sequence.
+// make_op_lists() without overlap is these in sequence.
 OpList batch_ops(const Placement& placement, int device, Phase phase);
 
 }  // namespace adagp::pipeline

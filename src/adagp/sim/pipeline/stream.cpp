@@ -95,18 +95,18 @@ void Stream::skip(int32_t batches) {
   }
 }
 
-Plan make_plan(const Request& request) {
-  Plan plan;
-  plan.placement = make_placement(request);
-  plan.phases = request.phases;
-  plan.devices.resize(static_cast<size_t>(plan.placement.devices));
-  Stream stream(plan.placement, request.overlap);
+OpLists make_op_lists(const Request& request) {
+  OpLists op_lists;
+  op_lists.placement = make_placement(request);
+  op_lists.phases = request.phases;
+  op_lists.devices.resize(static_cast<size_t>(op_lists.placement.devices));
+  Stream stream(op_lists.placement, request.overlap);
   const auto add = [&](const std::vector<OpList>& lists) {
-    for (size_t d = 0; d < lists.size(); ++d) append(plan.devices[d], lists[d]);
+    for (size_t d = 0; d < lists.size(); ++d) append(op_lists.devices[d], lists[d]);
   };
   for (const Phase phase : request.phases) add(stream.next(phase));
   add(stream.finish());
-  return plan;
+  return op_lists;
 }
 
 }  // namespace adagp::pipeline

@@ -1,5 +1,5 @@
 #pragma once
-// A plan's lists piece by piece, so that long sequences need no memory.
+// The op lists piece by piece, so that long sequences need no memory.
 
 #include "adagp/sim/pipeline/schedules.h"
 
