@@ -33,6 +33,14 @@ Block block(std::string name, std::function<at::Tensor(const at::Tensor&)> step)
           [step = std::move(step)](const Tensors& x) { return Tensors{step(x.at(0))}; }};
 }
 
+Tensors differentiable(const Tensors& tensors) {
+  Tensors out;
+  for (const at::Tensor& tensor : tensors) {
+    if (tensor.requires_grad()) out.push_back(tensor);
+  }
+  return out;
+}
+
 Tensors BlockNet::run(const Tensors& inputs) {
   Tensors x = inputs;
   for (const Block& block : blocks_) x = block.run(x);

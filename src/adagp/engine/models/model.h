@@ -30,6 +30,8 @@ struct Options {
 
 // What goes into a network, comes out of it, or crosses a cut between two of its blocks.
 using Tensors = std::vector<at::Tensor>;
+// Those that have gradients.
+Tensors differentiable(const Tensors& tensors);
 
 // classification: {images [B, 3, H, W]} -> {logits [B, classes]}, in training followed by the
 //   logits of auxiliary heads;

@@ -118,14 +118,6 @@ models::Tensors as_leaves(const models::Tensors& outputs) {
   return leaves;
 }
 
-models::Tensors differentiable(const models::Tensors& tensors) {
-  models::Tensors out;
-  for (const at::Tensor& tensor : tensors) {
-    if (tensor.requires_grad()) out.push_back(tensor);
-  }
-  return out;
-}
-
 void require_classes(const step::Session& s) {
   if (s.task->kind() == models::TaskKind::kClassification) return;
   throw UsageError(

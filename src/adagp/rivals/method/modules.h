@@ -46,8 +46,6 @@ class Modules : public Backprop {
 // The outputs of a module as the next one takes them: without the graph behind them, and as leaves
 // where they have gradients.
 models::Tensors as_leaves(const models::Tensors& outputs);
-// Those of `tensors` that have gradients.
-models::Tensors differentiable(const models::Tensors& tensors);
 // Throws UsageError for a task without classes.
 void require_classes(const step::Session& session);
 

@@ -68,15 +68,6 @@ void leave_out_constants(const models::Tensors& outputs, models::Tensors& gradie
   gradients = std::move(wanted);
 }
 
-// Those of `tensors` that have a gradient.
-models::Tensors differentiable(const models::Tensors& tensors) {
-  models::Tensors out;
-  for (const at::Tensor& tensor : tensors) {
-    if (tensor.requires_grad()) out.push_back(tensor);
-  }
-  return out;
-}
-
 // The tags of a batch's messages are ints (Executor::line).
 void check_tags(const pipeline::Placement& placement) {
   const int64_t lines = (int64_t{placement.stages} + 1) * placement.replicas;
@@ -253,11 +244,11 @@ void Executor::backward(State& state, const Op& op) {
     models::Tensors gradients = std::move(state.gradients.at(key));
     state.gradients.erase(key);
     if (recompute_) leave_out_constants(kept.outputs, gradients);
-    torch::autograd::backward(differentiable(kept.outputs), gradients);
+    torch::autograd::backward(models::differentiable(kept.outputs), gradients);
   }
   if (op.kind == Kind::kBackward) step::gather_bf16_gradients(state.session);
   if (op.stage == 0) return;
-  models::Tensors inputs = differentiable(kept.inputs);
+  models::Tensors inputs = models::differentiable(kept.inputs);
   models::Tensors found;
   for (at::Tensor& input : inputs) {
     found.push_back(input.grad().defined() ? input.grad() : at::zeros_like(input.detach()));
