@@ -9,7 +9,6 @@
 #include "adagp/base/core/log.h"
 #include "adagp/base/core/rng.h"
 #include "adagp/base/core/text.h"
-#include "adagp/gpu/device/choose_device.h"
 #include "adagp/teams/comm/throttled_group.h"
 
 namespace adagp::parallel {
