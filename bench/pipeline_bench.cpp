@@ -16,8 +16,8 @@ void simulate_batches(benchmark::State& state, const std::string& schedule, int 
   Sequence sequence = parse_phases("gp-bp");
   sequence.batches = batches;
   for (auto _ : state) {
-    const Layout layout = make_layout({schedule, devices, micro_batches});
-    Result result = simulate(layout, uniform_costs(layout, {}), sequence);
+    const Placement placement = make_placement({schedule, devices, micro_batches});
+    Result result = simulate(placement, uniform_costs(placement, {}), sequence);
     benchmark::DoNotOptimize(result.makespan);
     state.counters["simulated"] = static_cast<double>(result.simulated_batches);
   }

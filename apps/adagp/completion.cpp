@@ -1,6 +1,5 @@
 // adagp completion: what a shell needs to complete commands, flags and values, and what man shows.
 
-#include <functional>
 #include <memory>
 
 #include "adagp/base/core/error.h"

@@ -120,7 +120,7 @@ int print_boxes(DataFlags& flags) {
     }
   }
   nlohmann::ordered_json classes = nlohmann::ordered_json::array();
-  report::Table table({{"class", report::Align::kLeft}, {"train"}, {"test"}});
+  report::Table table(report::titled({"<class", "train", "test"}));
   for (size_t i = 0; i < splits.classes.size(); ++i) {
     const auto [train, test] = objects[i];
     classes.push_back({{"name", splits.classes[i]}, {"train", train}, {"test", test}});
@@ -155,7 +155,7 @@ int print_info(DataFlags& flags) {
                         splits.height, "x", splits.width, ", ", splits.classes.size(), " classes, ",
                         splits.train->resident().defined() ? "in memory" : "decoded on demand",
                         "\nmean ", three(splits.mean), "  std ", three(splits.std), "\n"));
-  report::Table table({{"class", report::Align::kLeft}, {"train"}, {"test"}});
+  report::Table table(report::titled({"<class", "train", "test"}));
   for (const auto& row : info["classes"]) {
     table.add_row({row["name"], core::grouped(row["train"]), core::grouped(row["test"])});
   }

@@ -43,18 +43,9 @@ std::string map_text(const std::array<int64_t, 3>& sizes, int64_t depth) {
 }
 
 std::string layers_text(const FoundTable& found) {
-  using report::Align;
   const layers::Table& table = found.table;
-  report::Table lines({{"layer", Align::kLeft},
-                       {"op", Align::kLeft},
-                       {"input"},
-                       {"output"},
-                       {"kernel"},
-                       {"stride"},
-                       {"padding"},
-                       {"groups"},
-                       {"MACs"},
-                       {"weights"}});
+  report::Table lines(report::titled({"<layer", "<op", "input", "output", "kernel", "stride",
+                                      "padding", "groups", "MACs", "weights"}));
   size_t products = 0;
   for (const layers::Row& row : table.rows) {
     lines.add_row({row.name, row.op, map_text(row.input, row.depth.input),

@@ -89,12 +89,7 @@ std::string coverage_json(const LayersArgs& args, const std::vector<layers::Cove
 
 std::string coverage_text(const std::vector<layers::Coverage>& rows, const CoverageTotals& groups,
                           int64_t all) {
-  using report::Align;
-  report::Table lines({{"in a GP step", Align::kLeft},
-                       {"kind", Align::kLeft},
-                       {"tensors"},
-                       {"parameters"},
-                       {"share"}});
+  report::Table lines(report::titled({"<in a GP step", "<kind", "tensors", "parameters", "share"}));
   const auto share = [all](int64_t count) {
     return core::fixed(100 * static_cast<double>(count) / static_cast<double>(all), 3) + " %";
   };

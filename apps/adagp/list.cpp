@@ -1,6 +1,5 @@
 // adagp list: the tables of what the program knows, by name.
 
-#include <functional>
 #include <memory>
 #include <utility>
 
@@ -41,9 +40,7 @@ std::vector<NamedTable> named_tables() {
 
 void print_methods(bool json) {
   auto out = nlohmann::ordered_json::array();
-  using report::Align;
-  report::Table lines(
-      {{"method", Align::kLeft}, {"standing", Align::kLeft}, {"about", Align::kLeft}});
+  report::Table lines(report::titled({"<method", "<standing", "<about"}));
   for (const method::MethodEntry& entry : method::method_table()) {
     const std::string standing = name_of(entry.standing);
     out.push_back({{"name", entry.name}, {"standing", standing}, {"about", entry.about}});
@@ -56,14 +53,8 @@ void print_methods(bool json) {
 void print_models(bool json) {
   const nn::ShapeOnlyScope shapes;
   auto out = nlohmann::ordered_json::array();
-  using report::Align;
-  report::Table lines({{"model", Align::kLeft},
-                       {"task", Align::kLeft},
-                       {"parameters"},
-                       {"GMACs"},
-                       {"input"},
-                       {"forms", Align::kLeft},
-                       {"about", Align::kLeft}});
+  report::Table lines(
+      report::titled({"<model", "<task", "parameters", "GMACs", "input", "<forms", "<about"}));
   for (const models::Entry& entry : models::registry()) {
     const layers::Usual how = layers::usual(entry);
     const auto net = models::build(entry.name, how.options);

@@ -88,8 +88,7 @@ void print_keys(const core::Binding& binding, bool json, bool markdown) {
     return;
   }
   using report::Align;
-  report::Table table(
-      {{"key", Align::kLeft}, {"default", Align::kLeft}, {"meaning", Align::kLeft}});
+  report::Table table(report::titled({"<key", "<default", "<meaning"}));
   const auto code = [&](const std::string& text) { return markdown ? "`" + text + "`" : text; };
   for (const auto& field : binding.fields()) {
     table.add_row({code(field.key), code(core::Binding::value_text(field)), field.about});

@@ -2,7 +2,6 @@
 
 #include <memory>
 
-#include "adagp/base/core/error.h"
 #include "adagp/base/core/output.h"
 #include "adagp/base/core/special_files.h"
 #include "adagp/papers/study/pipeline.h"

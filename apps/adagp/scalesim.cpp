@@ -23,13 +23,8 @@ struct ScaleSimArgs {
 
 void print_reports(const scalesim::Topology& topology,
                    const std::vector<scalesim::LayerReport>& layers) {
-  using report::Align;
-  report::Table table({{"layer", Align::kLeft},
-                       {"total cycles"},
-                       {"stall cycles"},
-                       {"overall util (%)"},
-                       {"mapping efficiency (%)"},
-                       {"accesses", Align::kLeft}});
+  report::Table table(report::titled({"<layer", "total cycles", "stall cycles", "overall util (%)",
+                                      "mapping efficiency (%)", "<accesses"}));
   int64_t total = 0, stall = 0;
   for (size_t i = 0; i < layers.size(); ++i) {
     const scalesim::LayerReport& layer = layers[i];

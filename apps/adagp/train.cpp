@@ -4,7 +4,6 @@
 
 #include "adagp/base/core/error.h"
 #include "adagp/base/core/interrupt.h"
-#include "adagp/base/core/log.h"
 #include "adagp/base/core/output.h"
 #include "adagp/base/core/text.h"
 #include "adagp/engine/method/table.h"

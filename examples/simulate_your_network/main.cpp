@@ -46,9 +46,9 @@ void simulate_pipeline() {
   request.schedule = "gpipe";
   request.devices = 4;
   request.micro_batches = 8;
-  const pipeline::Layout layout = pipeline::make_layout(request);
-  const pipeline::Costs costs = pipeline::uniform_costs(layout, pipeline::StageCost{});
-  std::printf("pipeline   speed-up %.3f\n", pipeline::steady_speedup(layout, costs));
+  const pipeline::Placement placement = pipeline::make_placement(request);
+  const pipeline::Costs costs = pipeline::uniform_costs(placement, pipeline::StageCost{});
+  std::printf("pipeline   speed-up %.3f\n", pipeline::steady_speedup(placement, costs));
 }
 
 }  // namespace

@@ -57,8 +57,6 @@ def main():
             "references": wanted,
             "tokens": [tokens(line.rstrip()).split() for line in got],
             "score": result.score,
-            "matched": result.counts,
-            "total": result.totals,
         })
     with open(sys.argv[1], "w", encoding="utf-8") as file:
         json.dump(out, file, ensure_ascii=False)

@@ -39,12 +39,12 @@ TEST(SecondArray, StepsAddUpToTheBatch) {
   for (const Phase phase : {Phase::kBackprop, Phase::kPredict}) {
     for (const int64_t batch : {1, 64}) {
       const MaxBatch run(phase, batch);
-      ASSERT_EQ(run.cost.beside.size(), run.layers.size());
+      ASSERT_EQ(run.cost.overlaps.size(), run.layers.size());
       int64_t time = 0, busy = 0, alone = 0;
-      for (const Beside& beside : run.cost.beside) {
-        EXPECT_LE(beside.busy, beside.time);
-        time += beside.time;
-        busy += beside.busy;
+      for (const ArrayOverlap& overlap : run.cost.overlaps) {
+        EXPECT_LE(overlap.busy, overlap.time);
+        time += overlap.time;
+        busy += overlap.busy;
       }
       for (const LayerCost& layer : run.layers) {
         alone += layer.second_forward.total();
@@ -78,7 +78,7 @@ TEST(SecondArray, OtherDesignsHaveNone) {
   BatchCost efficient;
   kEfficient.batch(run.layers, Phase::kBackprop, {}, efficient);
   EXPECT_EQ(efficient.second.busy, 0);
-  EXPECT_TRUE(efficient.beside.empty());
+  EXPECT_TRUE(efficient.overlaps.empty());
 }
 
 TEST(BufferEnergy, IsCactisAtItsSizesAndBetweenThemElsewhere) {

@@ -15,6 +15,17 @@
 
 namespace adagp::arrays::test {
 
+// Lines ahead; lanes to the right, negative to the left.
+struct Movement {
+  int step, lane;
+};
+// The published lists of the seven inputs beside a lane's own pair.
+inline std::span<const Movement> movements(Order order) {
+  static constexpr Movement kPaper[] = {{1, 0}, {2, 0}, {1, -1}, {1, 1}, {2, -2}, {2, 2}, {1, -3}};
+  static constexpr Movement kSorted[] = {{1, -1}, {1, 0}, {1, 1}, {1, 3}, {2, -2}, {2, 0}, {2, 2}};
+  return order == Order::kPaper ? kPaper : kSorted;
+}
+
 struct Pair {
   int64_t a = 0, b = 0;
   int64_t id = -1;  // for the check that each is used once

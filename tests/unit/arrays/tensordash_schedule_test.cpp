@@ -136,7 +136,7 @@ TEST(TensorDashSchedule, EqualsAMachineOfBuffersAndEncoders) {
       bits.push_back(both);
       products.push_back(product);
       pairs.push_back(static_cast<size_t>(count));
-      tile.emplace_back(values, movements(order));
+      tile.emplace_back(values, test::movements(order));
     }
     EXPECT_EQ(test::run_tile(tile, lines), cycles_of(bits, order)) << "trial " << trial;
     for (size_t row = 0; row < tile.size(); ++row) {
@@ -172,7 +172,7 @@ TEST(TensorDashSchedule, StaysWithinItsBounds) {
 // the nearest line first.
 class Matcher {
  public:
-  explicit Matcher(std::span<const Movement> moves) : moves_(moves) {}
+  explicit Matcher(std::span<const test::Movement> moves) : moves_(moves) {}
 
   int64_t cycles(Stream stream) {
     stream.insert(stream.end(), {0, 0});
@@ -201,7 +201,7 @@ class Matcher {
 
  private:
   bool place_pair(int place) {
-    for (const Movement& move : moves_) {
+    for (const test::Movement& move : moves_) {
       if (move.step != place / 16) continue;
       const int lane = (place % 16 - move.lane + 16) % 16;
       if ((busy_ >> lane & 1) != 0 || (tried_ >> lane & 1) != 0) continue;
@@ -215,7 +215,7 @@ class Matcher {
     return false;
   }
 
-  std::span<const Movement> moves_;
+  std::span<const test::Movement> moves_;
   std::array<int, 16> pair_of_{};
   unsigned busy_ = 0, tried_ = 0;
 };
@@ -230,7 +230,7 @@ TEST(TensorDashSchedule, IsNotBetterThanMatching) {
     for (int draw = 0; draw < 20; ++draw) {
       const Stream stream = drawn(random, 400, 1 - zeros[i]);
       greedy += cycles_of({stream}, Order::kPaper);
-      best += Matcher(movements(Order::kPaper)).cycles(stream);
+      best += Matcher(test::movements(Order::kPaper)).cycles(stream);
     }
     EXPECT_LE(best, greedy);
     EXPECT_NEAR(20 * 400.0 / static_cast<double>(best), matched[i], 0.05);

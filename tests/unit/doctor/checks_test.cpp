@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "adagp/lab/doctor/machine.h"
+#include "adagp/lab/doctor/hardware.h"
 
 namespace adagp::doctor {
 namespace {

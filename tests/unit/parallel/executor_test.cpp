@@ -18,14 +18,14 @@ namespace {
 
 using pipeline::Phase;
 
-pipeline::Layout layout_of(const std::string& schedule, int devices, int micro_batches,
-                           int chunks = 1) {
+pipeline::Placement placement_of(const std::string& schedule, int devices, int micro_batches,
+                                 int chunks = 1) {
   pipeline::Request request;
   request.schedule = schedule;
   request.devices = devices;
   request.micro_batches = micro_batches;
   request.chunks = chunks;
-  return pipeline::make_layout(request);
+  return pipeline::make_placement(request);
 }
 
 data::Batch in_fp64(data::Batch batch) {
@@ -76,16 +76,17 @@ void expect_near(const at::Tensor& found, const at::Tensor& expected, const std:
 class Pipeline {
  public:
   Pipeline(const config::RunConfig& config, const task::TaskPtr& task,
-           const pipeline::Layout& layout)
-      : layout(layout), exchange(std::make_shared<adagp::testing::Exchange>(layout.devices)) {
+           const pipeline::Placement& placement)
+      : placement(placement),
+        exchange(std::make_shared<adagp::testing::Exchange>(placement.devices)) {
     const auto net = task::build_net(config, *task);
-    stages = layers::cut(*net, config.model.name, task->input_name(config), layout.stages);
-    for (int device = 0; device < layout.devices; ++device) {
+    stages = layers::cut(*net, config.model.name, task->input_name(config), placement.stages);
+    for (int device = 0; device < placement.devices; ++device) {
       sessions.push_back(step::make_session(config, task, net_in_fp64(config, *task)));
       sessions.back().net->train();
       groups.push_back(std::make_unique<adagp::testing::FakeGroup>(exchange, device));
       executors.push_back(std::make_unique<Executor>(
-          layout, stages, layout.devices > 1 ? groups.back().get() : nullptr, device));
+          placement, stages, placement.devices > 1 ? groups.back().get() : nullptr, device));
     }
     results.resize(sessions.size());
   }
@@ -148,7 +149,7 @@ class Pipeline {
     return count;
   }
 
-  pipeline::Layout layout;
+  pipeline::Placement placement;
   layers::Stages stages;
   std::shared_ptr<adagp::testing::Exchange> exchange;
   std::vector<step::Session> sessions;
@@ -161,16 +162,17 @@ TEST(Executor, GradientsAreThoseOfOneProcessWhateverTheSchedule) {
   const config::RunConfig config = small::config("bp");
   const data::Batch batch = in_fp64(small::batch(config));
   const Expected expected(config, *small::task(), batch, 2);
-  for (const auto& layout : {layout_of("dapple", 1, 2), layout_of("gpipe", 2, 2),
-                             layout_of("dapple", 3, 2), layout_of("zero-bubble", 2, 2),
-                             layout_of("interleaved", 2, 2, 2), layout_of("chimera", 2, 2)}) {
-    SCOPED_TRACE(layout.schedule + " on " + std::to_string(layout.devices));
-    Pipeline pipe(config, small::task(), layout);
+  for (const auto& placement :
+       {placement_of("dapple", 1, 2), placement_of("gpipe", 2, 2), placement_of("dapple", 3, 2),
+        placement_of("zero-bubble", 2, 2), placement_of("interleaved", 2, 2, 2),
+        placement_of("chimera", 2, 2)}) {
+    SCOPED_TRACE(placement.schedule + " on " + std::to_string(placement.devices));
+    Pipeline pipe(config, small::task(), placement);
     adagp::testing::expect_no_errors(pipe.run(batch, Phase::kBackprop));
     pipe.expect(expected);
     pipe.expect_gradients_in_their_stages();
-    if (layout.replicas > 1) continue;  // whose outputs lie on both devices
-    const int last = layout.device_of(layout.stages - 1, 0);
+    if (placement.replicas > 1) continue;  // whose outputs lie on both devices
+    const int last = placement.device_of(placement.stages - 1, 0);
     const auto& result = pipe.results[static_cast<size_t>(last)];
     expect_near(result.outputs.at(0), at::cat(expected.outputs), "outputs");
     EXPECT_FALSE(result.outputs[0].requires_grad() || result.loss.requires_grad());
@@ -179,7 +181,7 @@ TEST(Executor, GradientsAreThoseOfOneProcessWhateverTheSchedule) {
 
 TEST(Executor, LaterBatchesSendNoSpecsAndEveryMessageIsReceived) {
   const config::RunConfig config = small::config("bp");
-  Pipeline pipe(config, small::task(), layout_of("gpipe", 2, 2));
+  Pipeline pipe(config, small::task(), placement_of("gpipe", 2, 2));
   const std::vector<Phase> phases{Phase::kBackprop, Phase::kPredict, Phase::kBackprop,
                                   Phase::kPredict, Phase::kBackprop};
   for (size_t b = 0; b < phases.size(); ++b) {
@@ -209,9 +211,9 @@ TEST(Executor, AStageRunsAheadOfTheNextByTwoBatches) {
   const config::RunConfig config = small::config("bp");
   const data::Batch batch = in_fp64(small::batch(config));
   constexpr int kBatches = 4;
-  const auto layout = layout_of("gpipe", 2, 2);
+  const auto placement = placement_of("gpipe", 2, 2);
   {
-    Pipeline pipe(config, small::task(), layout);
+    Pipeline pipe(config, small::task(), placement);
     int run = 0;
     const auto errors = adagp::testing::on_threads(*pipe.exchange, [&](int device) {
       if (device == 1) return;  // it never comes
@@ -221,7 +223,7 @@ TEST(Executor, AStageRunsAheadOfTheNextByTwoBatches) {
     EXPECT_NE(errors[0].find("at stage 0, batch 0: all members wait"), std::string::npos)
         << errors[0];
   }
-  Pipeline pipe(config, small::task(), layout);
+  Pipeline pipe(config, small::task(), placement);
   const size_t all_of_two = 2 + 2 * 2;  // specs with the first, then two micro-batches each
   adagp::testing::expect_no_errors(adagp::testing::on_threads(*pipe.exchange, [&](int device) {
     if (device == 1) {
@@ -235,7 +237,7 @@ TEST(Executor, AStageRunsAheadOfTheNextByTwoBatches) {
 
 TEST(Executor, OtherShapesThanBeforeAreAnErrorThatNamesTheMessage) {
   const config::RunConfig config = small::config("bp");
-  Pipeline pipe(config, small::task(), layout_of("gpipe", 2, 2));
+  Pipeline pipe(config, small::task(), placement_of("gpipe", 2, 2));
   const data::Batch batch = in_fp64(small::batch(config));
   adagp::testing::expect_no_errors(pipe.run(batch, Phase::kBackprop));
   const auto errors = pipe.run(batch.part(0, 6), Phase::kBackprop);
@@ -265,7 +267,7 @@ TEST(Executor, BatchesOfOtherLengthsSendTheirSpecsEachTime) {
   task->resolve(config);
   const auto source = task->batches(config, task::Use::kTrain, at::kCPU);
 
-  Pipeline pipe(config, task, layout_of("dapple", 2, 2));
+  Pipeline pipe(config, task, placement_of("dapple", 2, 2));
   std::set<std::vector<int64_t>> shapes;
   for (int b = 0; b < 4; ++b) {
     const data::Batch batch = source->next();
@@ -279,10 +281,10 @@ TEST(Executor, BatchesOfOtherLengthsSendTheirSpecsEachTime) {
 
 // (4 + 1) boundaries x 1 copy x 2 directions x 8 tags: 2^31 - 1 is reached at 26 843 545.
 TEST(Executor, MoreMicroBatchesThanTagsAreRefusedWithTheNumbers) {
-  pipeline::Layout layout = layout_of("gpipe", 4, 4);
-  layout.micro_batches = 26'843'546;
+  pipeline::Placement placement = placement_of("gpipe", 4, 4);
+  placement.micro_batches = 26'843'546;
   try {
-    const Executor executor(layout, {}, nullptr, 0);
+    const Executor executor(placement, {}, nullptr, 0);
     FAIL() << "taken";
   } catch (const UsageError& error) {
     const std::string said = error.what();
@@ -293,20 +295,20 @@ TEST(Executor, MoreMicroBatchesThanTagsAreRefusedWithTheNumbers) {
 }
 
 TEST(Executor, NeedsBatchesWhereTheFirstOrTheLastStageIs) {
-  const auto needing = [](const pipeline::Layout& layout) {
+  const auto needing = [](const pipeline::Placement& placement) {
     std::vector<int> devices;
-    for (int device = 0; device < layout.devices; ++device) {
-      if (Executor(layout, {}, nullptr, device).needs_batches()) devices.push_back(device);
+    for (int device = 0; device < placement.devices; ++device) {
+      if (Executor(placement, {}, nullptr, device).needs_batches()) devices.push_back(device);
     }
     return devices;
   };
-  EXPECT_EQ(needing(layout_of("dapple", 1, 2)), (std::vector<int>{0}));
-  EXPECT_EQ(needing(layout_of("gpipe", 2, 2)), (std::vector<int>{0, 1}));
-  EXPECT_EQ(needing(layout_of("zero-bubble", 4, 4)), (std::vector<int>{0, 3}));
+  EXPECT_EQ(needing(placement_of("dapple", 1, 2)), (std::vector<int>{0}));
+  EXPECT_EQ(needing(placement_of("gpipe", 2, 2)), (std::vector<int>{0, 1}));
+  EXPECT_EQ(needing(placement_of("zero-bubble", 4, 4)), (std::vector<int>{0, 3}));
   // Chimera's second replica begins where the first ends.
-  EXPECT_EQ(needing(layout_of("chimera", 4, 4)), (std::vector<int>{0, 3}));
+  EXPECT_EQ(needing(placement_of("chimera", 4, 4)), (std::vector<int>{0, 3}));
   // Stages 0 .. 5 dealt out in turn: device 1 has 1 and 4.
-  EXPECT_EQ(needing(layout_of("interleaved", 3, 3, 2)), (std::vector<int>{0, 2}));
+  EXPECT_EQ(needing(placement_of("interleaved", 3, 3, 2)), (std::vector<int>{0, 2}));
 }
 
 }  // namespace

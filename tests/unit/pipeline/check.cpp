@@ -7,7 +7,7 @@
 
 #include "adagp/base/core/error.h"
 #include "adagp/base/core/text.h"
-#include "adagp/sim/pipeline/machine.h"
+#include "adagp/sim/pipeline/cluster.h"
 
 namespace adagp::pipeline {
 namespace {
@@ -30,13 +30,13 @@ bool is_compute(const Op& op) {
 
 class Checker {
  public:
-  explicit Checker(const Plan& plan) : plan_(plan), layout_(plan.layout) {}
+  explicit Checker(const OpLists& op_lists) : op_lists_(op_lists), placement_(op_lists.placement) {}
 
   std::vector<std::string> run() {
-    if (plan_.devices.size() != static_cast<size_t>(layout_.devices)) {
-      return {core::cat(plan_.devices.size(), " lists for ", layout_.devices, " devices")};
+    if (op_lists_.devices.size() != static_cast<size_t>(placement_.devices)) {
+      return {core::cat(op_lists_.devices.size(), " lists for ", placement_.devices, " devices")};
     }
-    for (device_ = 0; device_ < layout_.devices; ++device_) check_device();
+    for (device_ = 0; device_ < placement_.devices; ++device_) check_device();
     check_messages();
     if (!malformed_) check_deadlock();
     return std::move(problems_);
@@ -54,19 +54,19 @@ class Checker {
   bool well_formed(const Op& op) {
     std::string text;
     const bool whole = op.kind == Kind::kPredictUpdate || op.kind == Kind::kOptimizer;
-    if (op.batch < 0 || static_cast<size_t>(op.batch) >= plan_.phases.size()) {
-      text = core::cat("there are ", plan_.phases.size(), " batches");
-    } else if (op.phase != plan_.phases[static_cast<size_t>(op.batch)]) {
+    if (op.batch < 0 || static_cast<size_t>(op.batch) >= op_lists_.phases.size()) {
+      text = core::cat("there are ", op_lists_.phases.size(), " batches");
+    } else if (op.phase != op_lists_.phases[static_cast<size_t>(op.batch)]) {
       text = "its batch is of the other phase";
-    } else if (op.replica < 0 || op.replica >= layout_.replicas) {
-      text = core::cat("replica ", op.replica, " of ", layout_.replicas);
-    } else if (op.stage >= layout_.stages || op.stage < (whole ? -1 : 0)) {
-      text = core::cat("there are ", layout_.stages, " stages");
-    } else if (op.stage >= 0 && layout_.device_of(op.stage, op.replica) != device_) {
-      text = core::cat("the stage is on device ", layout_.device_of(op.stage, op.replica));
+    } else if (op.replica < 0 || op.replica >= placement_.replicas) {
+      text = core::cat("replica ", op.replica, " of ", placement_.replicas);
+    } else if (op.stage >= placement_.stages || op.stage < (whole ? -1 : 0)) {
+      text = core::cat("there are ", placement_.stages, " stages");
+    } else if (op.stage >= 0 && placement_.device_of(op.stage, op.replica) != device_) {
+      text = core::cat("the stage is on device ", placement_.device_of(op.stage, op.replica));
     } else if ((is_compute(op) || is_message(op)) &&
-               (op.micro < 0 || op.micro >= layout_.micro_batches ||
-                layout_.replica_of(op.micro) != op.replica)) {
+               (op.micro < 0 || op.micro >= placement_.micro_batches ||
+                placement_.replica_of(op.micro) != op.replica)) {
       text = core::cat("no such micro-batch in replica ", op.replica);
     }
     if (text.empty()) return true;
@@ -84,8 +84,8 @@ class Checker {
   bool arrived(const Op& op, bool gradient) const {
     Op other = op;
     other.stage += gradient ? 1 : -1;
-    if (other.stage < 0 || other.stage >= layout_.stages) return true;
-    if (layout_.device_of(other.stage, op.replica) != device_) {
+    if (other.stage < 0 || other.stage >= placement_.stages) return true;
+    if (placement_.device_of(other.stage, op.replica) != device_) {
       return received_.contains({gradient, op.batch, op.stage, op.micro});
     }
     return gradient ? has(Kind::kBackward, other) || has(Kind::kInputGradient, other)
@@ -94,12 +94,12 @@ class Checker {
 
   // Every micro-batch of a stage in a batch is through; of all the device's stages when stage < 0.
   bool stage_done(const Op& op) const {
-    for (int replica = 0; replica < layout_.replicas; ++replica) {
-      for (int stage = 0; stage < layout_.stages; ++stage) {
-        if (layout_.device_of(stage, replica) != device_) continue;
+    for (int replica = 0; replica < placement_.replicas; ++replica) {
+      for (int stage = 0; stage < placement_.stages; ++stage) {
+        if (placement_.device_of(stage, replica) != device_) continue;
         if (op.stage >= 0 && (stage != op.stage || replica != op.replica)) continue;
-        for (int m = 0; m < layout_.micro_batches; ++m) {
-          if (layout_.replica_of(m) != replica) continue;
+        for (int m = 0; m < placement_.micro_batches; ++m) {
+          if (placement_.replica_of(m) != replica) continue;
           Op one = op;
           one.stage = stage;
           one.micro = m;
@@ -108,7 +108,8 @@ class Checker {
           }
         }
         const bool update = op.kind != Kind::kAllReduce;
-        if (update && layout_.replicas > 1 && !reduced_.contains({op.batch, stage})) return false;
+        if (update && placement_.replicas > 1 && !reduced_.contains({op.batch, stage}))
+          return false;
       }
     }
     return true;
@@ -173,10 +174,11 @@ class Checker {
     if (!is_message(op)) return;
     const int step = (op.kind == Kind::kSend) == op.gradient ? -1 : 1;
     const int other = op.stage + step;
-    if (other < 0 || other >= layout_.stages || layout_.device_of(other, op.replica) != op.peer) {
+    if (other < 0 || other >= placement_.stages ||
+        placement_.device_of(other, op.replica) != op.peer) {
       fail(op, "its neighbour is not there");
-      malformed_ = malformed_ || other < 0 || other >= layout_.stages || op.peer < 0 ||
-                   op.peer >= layout_.devices;
+      malformed_ = malformed_ || other < 0 || other >= placement_.stages || op.peer < 0 ||
+                   op.peer >= placement_.devices;
     }
     auto& [sends, receives] = messages_[meeting_key(op)];
     ++(op.kind == Kind::kSend ? sends : receives);
@@ -188,7 +190,7 @@ class Checker {
     reduced_.clear();
     updated_.clear();
     int stash = 0, peak = 0;
-    const OpList& list = plan_.devices[static_cast<size_t>(device_)];
+    const OpList& list = op_lists_.devices[static_cast<size_t>(device_)];
     for (position_ = 0; position_ < list.size(); ++position_) {
       const Op& op = list[position_];
       if (!well_formed(op)) continue;
@@ -198,27 +200,28 @@ class Checker {
       if (keeps) peak = std::max(peak, ++stash);
       if (op.kind == Kind::kBackward || op.kind == Kind::kWeightGradient) --stash;
     }
-    const int bound = find_schedule(layout_.schedule).stash_bound(layout_, device_);
+    const int bound = find_schedule(placement_.schedule).stash_bound(placement_, device_);
     if (peak > bound) {
       fail(core::cat("device ", device_, ": activations of ", peak, " micro-batches at once; ",
-                     layout_.schedule, " keeps at most ", bound));
+                     placement_.schedule, " keeps at most ", bound));
     }
     check_complete();
   }
 
   void check_complete() {
-    for (size_t batch = 0; batch < plan_.phases.size(); ++batch) {
+    for (size_t batch = 0; batch < op_lists_.phases.size(); ++batch) {
       Op end;
-      end.kind = plan_.phases[batch] == Phase::kPredict ? Kind::kPredictUpdate : Kind::kOptimizer;
-      end.phase = plan_.phases[batch];
+      end.kind =
+          op_lists_.phases[batch] == Phase::kPredict ? Kind::kPredictUpdate : Kind::kOptimizer;
+      end.phase = op_lists_.phases[batch];
       end.batch = static_cast<int32_t>(batch);
       end.stage = -1;
       if (!stage_done(end)) {
         fail(core::cat("device ", device_, ": batch ", batch, " is not complete"));
       }
-      for (int replica = 0; replica < layout_.replicas; ++replica) {
-        for (int stage = 0; stage < layout_.stages; ++stage) {
-          if (layout_.device_of(stage, replica) == device_ && !updated(end.batch, stage)) {
+      for (int replica = 0; replica < placement_.replicas; ++replica) {
+        for (int stage = 0; stage < placement_.stages; ++stage) {
+          if (placement_.device_of(stage, replica) == device_ && !updated(end.batch, stage)) {
             fail(core::cat("device ", device_, ": batch ", batch, " never updates stage ", stage));
           }
         }
@@ -227,8 +230,8 @@ class Checker {
   }
 
   void check_messages() {
-    for (device_ = 0; device_ < layout_.devices; ++device_) {
-      const OpList& list = plan_.devices[static_cast<size_t>(device_)];
+    for (device_ = 0; device_ < placement_.devices; ++device_) {
+      const OpList& list = op_lists_.devices[static_cast<size_t>(device_)];
       for (position_ = 0; position_ < list.size(); ++position_) {
         const Op& op = list[position_];
         if (!is_message(op)) continue;
@@ -244,15 +247,15 @@ class Checker {
   void check_deadlock() {
     try {
       Costs costs;
-      costs.stages.resize(static_cast<size_t>(layout_.stages));
-      Machine(layout_, costs).run(plan_.devices);
+      costs.stages.resize(static_cast<size_t>(placement_.stages));
+      Cluster(placement_, costs).run(op_lists_.devices);
     } catch (const Error& error) {
       fail(error.what());
     }
   }
 
-  const Plan& plan_;
-  const Layout& layout_;
+  const OpLists& op_lists_;
+  const Placement& placement_;
   int device_ = 0;
   size_t position_ = 0;
   bool malformed_ = false;
@@ -265,14 +268,14 @@ class Checker {
 
 }  // namespace
 
-std::vector<std::string> problems(const Plan& plan) {
-  return Checker(plan).run();
+std::vector<std::string> problems(const OpLists& op_lists) {
+  return Checker(op_lists).run();
 }
 
-void check(const Plan& plan) {
-  const auto found = problems(plan);
+void check(const OpLists& op_lists) {
+  const auto found = problems(op_lists);
   if (found.empty()) return;
-  throw Error(core::cat("pipeline: ", plan.layout.schedule,
+  throw Error(core::cat("pipeline: ", op_lists.placement.schedule,
                         ": the lists cannot be executed: ", core::join(found, "; ")));
 }
 

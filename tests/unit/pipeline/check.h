@@ -11,8 +11,8 @@
 namespace adagp::pipeline {
 
 // What is wrong, a sentence each, at most 20; empty: executable.
-std::vector<std::string> problems(const Plan& plan);
+std::vector<std::string> problems(const OpLists& op_lists);
 // Throws Error with them.
-void check(const Plan& plan);
+void check(const OpLists& op_lists);
 
 }  // namespace adagp::pipeline

@@ -11,8 +11,8 @@
 namespace adagp::pipeline {
 namespace {
 
-Plan plan_of(const std::string& schedule, int devices = 4, int micro_batches = 4, int chunks = 1,
-             bool overlap = true) {
+OpLists op_lists_of(const std::string& schedule, int devices = 4, int micro_batches = 4,
+                    int chunks = 1, bool overlap = true) {
   Request request;
   request.schedule = schedule;
   request.devices = devices;
@@ -21,16 +21,17 @@ Plan plan_of(const std::string& schedule, int devices = 4, int micro_batches = 4
   request.overlap = overlap;
   request.phases = {Phase::kBackprop, Phase::kPredict,  Phase::kPredict,
                     Phase::kBackprop, Phase::kBackprop, Phase::kPredict};
-  return make_plan(request);
+  return make_op_lists(request);
 }
 
-std::string found_in(const Plan& plan) {
-  return core::join(problems(plan), "\n");
+std::string found_in(const OpLists& op_lists) {
+  return core::join(problems(op_lists), "\n");
 }
 
 // The place of the first op like this on a device.
-size_t place_of(const Plan& plan, size_t device, Kind kind, int micro, bool gradient = false) {
-  const OpList& list = plan.devices[device];
+size_t place_of(const OpLists& op_lists, size_t device, Kind kind, int micro,
+                bool gradient = false) {
+  const OpList& list = op_lists.devices[device];
   const auto found = std::find_if(list.begin(), list.end(), [&](const Op& op) {
     return op.kind == kind && op.micro == micro && op.gradient == gradient;
   });
@@ -38,9 +39,9 @@ size_t place_of(const Plan& plan, size_t device, Kind kind, int micro, bool grad
   return static_cast<size_t>(found - list.begin());
 }
 
-void expect_problem(const Plan& plan, const std::string& text) {
-  EXPECT_NE(found_in(plan).find(text), std::string::npos) << "found: " << found_in(plan);
-  EXPECT_THROW(check(plan), Error);
+void expect_problem(const OpLists& op_lists, const std::string& text) {
+  EXPECT_NE(found_in(op_lists).find(text), std::string::npos) << "found: " << found_in(op_lists);
+  EXPECT_THROW(check(op_lists), Error);
 }
 
 TEST(PipelineCheck, EverySchedulePasses) {
@@ -49,13 +50,13 @@ TEST(PipelineCheck, EverySchedulePasses) {
       for (const int micro : {1, 2, 4, 7, 8, 12, 24}) {
         for (const int chunks : {1, 2, 3}) {
           for (const bool overlap : {true, false}) {
-            Plan plan;
+            OpLists op_lists;
             try {
-              plan = plan_of(schedule.name, devices, micro, chunks, overlap);
+              op_lists = op_lists_of(schedule.name, devices, micro, chunks, overlap);
             } catch (const UsageError&) {
               continue;
             }
-            EXPECT_EQ(found_in(plan), "")
+            EXPECT_EQ(found_in(op_lists), "")
                 << schedule.name << " " << devices << " x " << micro << ", " << chunks;
           }
         }
@@ -65,64 +66,64 @@ TEST(PipelineCheck, EverySchedulePasses) {
 }
 
 TEST(PipelineCheck, AMissingReceive) {
-  Plan plan = plan_of("dapple");
-  OpList& list = plan.devices[2];
-  list.erase(list.begin() + static_cast<long>(place_of(plan, 2, Kind::kReceive, 1)));
-  expect_problem(plan, "its input has not come yet");
-  expect_problem(plan, "1 sends and 0 receives");
+  OpLists op_lists = op_lists_of("dapple");
+  OpList& list = op_lists.devices[2];
+  list.erase(list.begin() + static_cast<long>(place_of(op_lists, 2, Kind::kReceive, 1)));
+  expect_problem(op_lists, "its input has not come yet");
+  expect_problem(op_lists, "1 sends and 0 receives");
 }
 
 TEST(PipelineCheck, AMissingSend) {
-  Plan plan = plan_of("gpipe");
-  OpList& list = plan.devices[2];
-  list.erase(list.begin() + static_cast<long>(place_of(plan, 2, Kind::kSend, 1, true)));
-  expect_problem(plan, "0 sends and 1 receives");
-  expect_problem(plan, "deadlock");
+  OpLists op_lists = op_lists_of("gpipe");
+  OpList& list = op_lists.devices[2];
+  list.erase(list.begin() + static_cast<long>(place_of(op_lists, 2, Kind::kSend, 1, true)));
+  expect_problem(op_lists, "0 sends and 1 receives");
+  expect_problem(op_lists, "deadlock");
 }
 
 // The first stage wants its first gradient before it has sent the last activations, the second
 // stage the other way round.
 TEST(PipelineCheck, AnOrderThatDeadlocks) {
-  Plan plan = plan_of("gpipe", 2, 2);
-  OpList& list = plan.devices[0];
-  const size_t receive = place_of(plan, 0, Kind::kReceive, 1, true);
+  OpLists op_lists = op_lists_of("gpipe", 2, 2);
+  OpList& list = op_lists.devices[0];
+  const size_t receive = place_of(op_lists, 0, Kind::kReceive, 1, true);
   const Op op = list[receive];
   list.erase(list.begin() + static_cast<long>(receive));
   list.insert(list.begin(), op);
-  expect_problem(plan, "deadlock: device 0 waits at its op 0, receive of a gradient");
-  EXPECT_EQ(problems(plan).size(), 1U) << found_in(plan);  // nothing else is wrong with it
+  expect_problem(op_lists, "deadlock: device 0 waits at its op 0, receive of a gradient");
+  EXPECT_EQ(problems(op_lists).size(), 1U) << found_in(op_lists);  // nothing else is wrong with it
 }
 
 TEST(PipelineCheck, PartnersThatMeetInDifferentOrders) {
-  Plan plan = plan_of("chimera");
-  OpList& list = plan.devices[0];
-  const size_t first = place_of(plan, 0, Kind::kAllReduce, -1);
+  OpLists op_lists = op_lists_of("chimera");
+  OpList& list = op_lists.devices[0];
+  const size_t first = place_of(op_lists, 0, Kind::kAllReduce, -1);
   std::swap(list[first], list[first + 1]);
-  expect_problem(plan, "deadlock");
+  expect_problem(op_lists, "deadlock");
 }
 
 TEST(PipelineCheck, ADuplicatedOp) {
-  Plan plan = plan_of("zero-bubble");
-  OpList& list = plan.devices[1];
-  const size_t forward = place_of(plan, 1, Kind::kForward, 2);
+  OpLists op_lists = op_lists_of("zero-bubble");
+  OpList& list = op_lists.devices[1];
+  const size_t forward = place_of(op_lists, 1, Kind::kForward, 2);
   list.insert(list.begin() + static_cast<long>(forward), list[forward]);
-  expect_problem(plan, "done before");
+  expect_problem(op_lists, "done before");
 }
 
 TEST(PipelineCheck, AMissingOp) {
-  Plan plan = plan_of("zero-bubble");
-  OpList& list = plan.devices[1];
-  list.erase(list.begin() + static_cast<long>(place_of(plan, 1, Kind::kWeightGradient, 3)));
-  expect_problem(plan, "batch 0 is not complete");
+  OpLists op_lists = op_lists_of("zero-bubble");
+  OpList& list = op_lists.devices[1];
+  list.erase(list.begin() + static_cast<long>(place_of(op_lists, 1, Kind::kWeightGradient, 3)));
+  expect_problem(op_lists, "batch 0 is not complete");
 }
 
 TEST(PipelineCheck, AnUpdateThatComesTooEarlyOrNotAtAll) {
-  Plan plan = plan_of("dapple");
-  OpList& list = plan.devices[3];
-  const size_t update = place_of(plan, 3, Kind::kOptimizer, -1);
+  OpLists op_lists = op_lists_of("dapple");
+  OpList& list = op_lists.devices[3];
+  const size_t update = place_of(op_lists, 3, Kind::kOptimizer, -1);
   std::swap(list[update], list[update - 2]);  // before the last backward pass
-  expect_problem(plan, "something of the batch is still to come");
-  Plan other = plan_of("dapple");
+  expect_problem(op_lists, "something of the batch is still to come");
+  OpLists other = op_lists_of("dapple");
   other.devices[3].erase(other.devices[3].begin() + static_cast<long>(update));
   expect_problem(other, "batch 0 never updates stage 3");
   expect_problem(other, "the batch before has not updated the stage yet");
@@ -130,24 +131,25 @@ TEST(PipelineCheck, AnUpdateThatComesTooEarlyOrNotAtAll) {
 
 // GPipe's lists are executable, but keep more than 1F1B promises.
 TEST(PipelineCheck, AStashBeyondTheBound) {
-  Plan plan = plan_of("gpipe");
-  plan.layout.schedule = "dapple";
-  expect_problem(plan, "device 3: activations of 4 micro-batches at once; dapple keeps at most 1");
+  OpLists op_lists = op_lists_of("gpipe");
+  op_lists.placement.schedule = "dapple";
+  expect_problem(op_lists,
+                 "device 3: activations of 4 micro-batches at once; dapple keeps at most 1");
 }
 
 TEST(PipelineCheck, ABackwardPassBeforeItsForwardPass) {
-  Plan plan = plan_of("gpipe");
-  OpList& list = plan.devices[3];
-  std::swap(list[place_of(plan, 3, Kind::kForward, 3)],
-            list[place_of(plan, 3, Kind::kBackward, 3)]);
-  expect_problem(plan, "its forward pass is not done yet");
+  OpLists op_lists = op_lists_of("gpipe");
+  OpList& list = op_lists.devices[3];
+  std::swap(list[place_of(op_lists, 3, Kind::kForward, 3)],
+            list[place_of(op_lists, 3, Kind::kBackward, 3)]);
+  expect_problem(op_lists, "its forward pass is not done yet");
 }
 
 TEST(PipelineCheck, NumbersOutOfRange) {
   const auto broken = [](auto change) {
-    Plan plan = plan_of("gpipe");
-    change(plan.devices[1][place_of(plan, 1, Kind::kForward, 1)]);
-    return plan;
+    OpLists op_lists = op_lists_of("gpipe");
+    change(op_lists.devices[1][place_of(op_lists, 1, Kind::kForward, 1)]);
+    return op_lists;
   };
   expect_problem(broken([](Op& op) { op.stage = 7; }), "there are 4 stages");
   expect_problem(broken([](Op& op) { op.stage = 2; }), "the stage is on device 2");
@@ -161,10 +163,10 @@ TEST(PipelineCheck, BatchListsHaveTheirMessagesBesideTheOps) {
   for (const Schedule& schedule : schedules()) {
     Request request;
     request.schedule = schedule.name;
-    const Layout layout = make_layout(request);
-    for (int device = 0; device < layout.devices; ++device) {
+    const Placement placement = make_placement(request);
+    for (int device = 0; device < placement.devices; ++device) {
       for (const Phase phase : {Phase::kBackprop, Phase::kPredict}) {
-        const OpList ops = batch_ops(layout, device, phase);
+        const OpList ops = batch_ops(placement, device, phase);
         for (size_t i = 0; i < ops.size(); ++i) {
           if (ops[i].kind != Kind::kSend && ops[i].kind != Kind::kReceive) continue;
           const Op& beside = ops[i].kind == Kind::kSend ? ops[i - 1] : ops[i + 1];

@@ -133,7 +133,7 @@ TEST(PipelineCopies, BucketsLeaveAsSoonAsTheyAreCompleteAndTheLinkIsFree) {
 
 // 4 micro-batches on one device, F = 1 and B = 2, 16 bytes of gradients, 4 of summaries.
 struct OneDevice {
-  Layout layout = make_layout({"gpipe", 1, 4});
+  Placement placement = make_placement({"gpipe", 1, 4});
   Costs costs{{{}}};
 
   explicit OneDevice(const Copies& copies) {
@@ -143,7 +143,7 @@ struct OneDevice {
     costs.stages[0].predict_update = 0.25;
     costs.copies = copies;
   }
-  Result of(const char* phases) const { return simulate(layout, costs, parse_phases(phases)); }
+  Result of(const char* phases) const { return simulate(placement, costs, parse_phases(phases)); }
 };
 
 TEST(PipelineCopies, ABatchEndsWithItsExchange) {
@@ -166,26 +166,26 @@ TEST(PipelineCopies, ABatchEndsWithItsExchange) {
 
 TEST(PipelineCopies, LaterStagesHideTheirExchangeBehindEarlierOnes) {
   // GPipe's last of 4 stages is done 3 backward passes before the first.
-  Layout layout = make_layout({"gpipe", 4, 4});
+  Placement placement = make_placement({"gpipe", 4, 4});
   Costs costs{std::vector<StageCost>(4)};
   costs.copies = {2, 0, 1, 0};
   for (int slow = 0; slow < 4; ++slow) {
     for (StageCost& cost : costs.stages) cost.weight_bytes = 0;
     costs.stages[static_cast<size_t>(slow)].weight_bytes = 5;
     // 21 steps; stage s is done at 21 - 2 s.
-    EXPECT_EQ(simulate(layout, costs, {}).makespan, std::max(21, 21 - 2 * slow + 5)) << slow;
+    EXPECT_EQ(simulate(placement, costs, {}).makespan, std::max(21, 21 - 2 * slow + 5)) << slow;
   }
 }
 
 TEST(PipelineCopies, ChimerasReplicasAndCopiesAddUpTogether) {
-  Layout layout = make_layout({"chimera", 2, 2});
+  Placement placement = make_placement({"chimera", 2, 2});
   Costs costs{std::vector<StageCost>(2), 0.25, 4};
   for (StageCost& cost : costs.stages) cost.weight_bytes = 8;
-  const double alone = simulate(layout, costs, {}).makespan;
+  const double alone = simulate(placement, costs, {}).makespan;
   costs.copies = {3, 0.25, 4, 0};
   // Two stages, one after the other: 2 members before, 6 now.
   const double before = 2 * (2 * (0.25 + 4 / 4.0)), now = 2 * (10 * (0.25 + 8 / 6.0 / 4));
-  EXPECT_NEAR(simulate(layout, costs, {}).makespan, alone - before + now, 1e-12);
+  EXPECT_NEAR(simulate(placement, costs, {}).makespan, alone - before + now, 1e-12);
 }
 
 TEST(PipelineCopies, UnknownAllReducesAreRefused) {

@@ -11,11 +11,11 @@ namespace {
 
 std::string drawn(const std::string& schedule, int micro, const std::string& phases,
                   StageCost cost = {}) {
-  const Layout layout = make_layout({schedule, 2, micro});
+  const Placement placement = make_placement({schedule, 2, micro});
   std::vector<Event> events;
   SimulateOptions options;
   options.on_event = [&](const Event& event) { events.push_back(event); };
-  simulate(layout, uniform_costs(layout, cost), parse_phases(phases), options);
+  simulate(placement, uniform_costs(placement, cost), parse_phases(phases), options);
   return gantt_text(events, 2);
 }
 

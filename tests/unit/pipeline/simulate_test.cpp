@@ -22,8 +22,8 @@ struct Ticked {
 // from other stages; sends and receives of the lists are ignored. Costs are whole numbers.
 class Ticker {
  public:
-  Ticker(const Plan& plan, const Costs& costs) : plan_(plan), costs_(costs) {
-    for (const OpList& list : plan.devices) {
+  Ticker(const OpLists& op_lists, const Costs& costs) : op_lists_(op_lists), costs_(costs) {
+    for (const OpList& list : op_lists.devices) {
       lists_.emplace_back();
       for (const Op& op : list) {
         if (op.kind != Kind::kSend && op.kind != Kind::kReceive) lists_.back().push_back(op);
@@ -83,7 +83,7 @@ class Ticker {
     if (op.micro < 0 || op.kind == Kind::kWeightGradient) return true;
     const bool backward = op.kind != Kind::kForward;
     const int stage = op.stage + (backward ? 1 : -1);
-    if (stage < 0 || stage >= plan_.layout.stages) return true;
+    if (stage < 0 || stage >= op_lists_.placement.stages) return true;
     const auto found = ends_.find({backward, op.batch, stage, op.micro});
     if (found == ends_.end()) return false;
     const long latency = found->second.second == device ? 0 : static_cast<long>(costs_.latency);
@@ -92,9 +92,9 @@ class Ticker {
 
   long duration(const Op& op, int device) const {
     double time = 0;
-    for (int stage = 0; stage < plan_.layout.stages; ++stage) {
-      for (int replica = 0; replica < plan_.layout.replicas; ++replica) {
-        const bool mine = op.stage < 0 ? plan_.layout.device_of(stage, replica) == device
+    for (int stage = 0; stage < op_lists_.placement.stages; ++stage) {
+      for (int replica = 0; replica < op_lists_.placement.replicas; ++replica) {
+        const bool mine = op.stage < 0 ? op_lists_.placement.device_of(stage, replica) == device
                                        : stage == op.stage && replica == op.replica;
         if (!mine) continue;
         const StageCost& cost = costs_.stages[static_cast<size_t>(stage)];
@@ -110,7 +110,7 @@ class Ticker {
     return static_cast<long>(time);
   }
 
-  const Plan& plan_;
+  const OpLists& op_lists_;
   const Costs& costs_;
   std::vector<OpList> lists_;
   std::map<Key, std::pair<long, size_t>> ends_;
@@ -125,7 +125,7 @@ std::vector<Request> requests() {
           for (const bool overlap : {true, false}) {
             Request request{schedule.name, devices, micro, chunks, {}, overlap};
             try {
-              make_layout(request);
+              make_placement(request);
               all.push_back(request);
             } catch (const UsageError&) {
             }
@@ -137,9 +137,9 @@ std::vector<Request> requests() {
   return all;
 }
 
-Costs random_costs(const Layout& layout, std::mt19937& random, double scale = 1) {
+Costs random_costs(const Placement& placement, std::mt19937& random, double scale = 1) {
   Costs costs;
-  for (int stage = 0; stage < layout.stages; ++stage) {
+  for (int stage = 0; stage < placement.stages; ++stage) {
     const auto draw = [&](unsigned most) { return scale * (random() % (most + 1)); };
     StageCost cost{1 + draw(4), 1 + draw(6), 1 + draw(3), draw(3), draw(2), draw(3), draw(2)};
     costs.stages.push_back(cost);
@@ -156,12 +156,12 @@ TEST(PipelineSimulate, AgreesWithAClockThatTicks) {
     for (const char* phases : {"bp", "gp", "gp-bp", "bp-gp*3-bp-bp-gp"}) {
       const Sequence sequence = parse_phases(phases);
       request.phases = sequence.cycle;
-      const Plan plan = make_plan(request);
-      const Costs costs = random_costs(plan.layout, random);
+      const OpLists op_lists = make_op_lists(request);
+      const Costs costs = random_costs(op_lists.placement, random);
       SimulateOptions options;
       options.overlap = request.overlap;
-      const Result ours = simulate(plan.layout, costs, sequence, options);
-      const Ticked slow = Ticker(plan, costs).run();
+      const Result ours = simulate(op_lists.placement, costs, sequence, options);
+      const Ticked slow = Ticker(op_lists, costs).run();
       EXPECT_EQ(ours.makespan, slow.makespan) << request.schedule << " " << request.devices << " x "
                                               << request.micro_batches << " " << phases;
       EXPECT_EQ(ours.busy, slow.busy);
@@ -177,9 +177,9 @@ TEST(PipelineSimulate, AMultipliedPeriodIsTheSimulationOfEveryBatch) {
   std::mt19937 random(5);
   int multiplied = 0;
   for (const Request& request : requests()) {
-    const Layout layout = make_layout(request);
+    const Placement placement = make_placement(request);
     for (const char* phases : {"bp", "gp", "gp-bp", "gp*3-bp", "gp*25-bp*11"}) {
-      Costs costs = random_costs(layout, random, 0.1 * (1 + random() % 30) / 7);
+      Costs costs = random_costs(placement, random, 0.1 * (1 + random() % 30) / 7);
       for (StageCost& cost : costs.stages) cost.output_bytes = 1 + random() % 5;
       costs.bandwidth = random() % 2 == 0 ? 0 : 1 + random() % 7;
       costs.copies = {1 + static_cast<int>(random() % 3), 0.1 * (random() % 4), 1.0 + random() % 5,
@@ -192,9 +192,9 @@ TEST(PipelineSimulate, AMultipliedPeriodIsTheSimulationOfEveryBatch) {
       sequence.batches = 203;
       SimulateOptions options;
       options.overlap = request.overlap;
-      const Result quick = simulate(layout, costs, sequence, options);
+      const Result quick = simulate(placement, costs, sequence, options);
       options.on_event = [](const Event&) {};
-      const Result full = simulate(layout, costs, sequence, options);
+      const Result full = simulate(placement, costs, sequence, options);
       EXPECT_EQ(full.simulated_batches, 203);
       if (quick.simulated_batches < 203) ++multiplied;
       EXPECT_NEAR(quick.makespan, full.makespan, 1e-9 * full.makespan)
@@ -212,41 +212,41 @@ TEST(PipelineSimulate, AMultipliedPeriodIsTheSimulationOfEveryBatch) {
   EXPECT_GT(multiplied, 300);
 }
 
-Layout two_stages(const std::string& schedule, int micro) {
-  return make_layout({schedule, 2, micro});
+Placement two_stages(const std::string& schedule, int micro) {
+  return make_placement({schedule, 2, micro});
 }
 
 // Two forward passes; the second message waits for the first, which takes 10 / 2.
 TEST(PipelineSimulate, MessagesShareTheBandwidth) {
   Costs costs{{{}, {}}, 3, 2};
   costs.stages[0].output_bytes = 10;
-  const Layout layout = two_stages("gpipe", 2);
+  const Placement placement = two_stages("gpipe", 2);
   // 0-1 forward, 1-6 on the wire, 9 there; 1-2 forward, 6-11 on the wire, 14 there, 15 done.
-  EXPECT_EQ(simulate(layout, costs, parse_phases("gp")).makespan, 15);
+  EXPECT_EQ(simulate(placement, costs, parse_phases("gp")).makespan, 15);
 }
 
 // Chimera on two devices: no bubble in 6, then two all-reduces of 8 / 2 each.
 TEST(PipelineSimulate, ReplicasExchangeGradientsOrSummaries) {
   Costs costs{{{}, {}}, 0, 2};
   for (StageCost& stage : costs.stages) stage.weight_bytes = 8;
-  const Layout layout = two_stages("chimera", 2);
-  const Result exact = simulate(layout, costs, parse_phases("bp"));
+  const Placement placement = two_stages("chimera", 2);
+  const Result exact = simulate(placement, costs, parse_phases("bp"));
   EXPECT_EQ(exact.makespan, 6 + 2 * 4);
   EXPECT_EQ(exact.synchronisations, 2);
-  const Result predicted = simulate(layout, costs, parse_phases("gp"));
+  const Result predicted = simulate(placement, costs, parse_phases("gp"));
   EXPECT_EQ(predicted.makespan, 2);  // summaries weigh nothing here
   EXPECT_EQ(predicted.synchronisations, 2);
   costs.latency = 3;
   for (StageCost& stage : costs.stages) stage.summary_bytes = 2;
   // Forward, exchange (2 * 3 + 2 / 2), forward, exchange; the message comes during the first one.
-  EXPECT_EQ(simulate(layout, costs, parse_phases("gp")).makespan, 1 + 7 + 1 + 7);
+  EXPECT_EQ(simulate(placement, costs, parse_phases("gp")).makespan, 1 + 7 + 1 + 7);
   EXPECT_EQ(simulate(two_stages("gpipe", 2), costs, parse_phases("gp-bp")).synchronisations, 0);
 }
 
 TEST(PipelineSimulate, StashOfEachDevice) {
   const auto stash = [](const char* name, int micro, const char* phases) {
-    const Layout layout = make_layout({name, 4, micro});
-    return simulate(layout, uniform_costs(layout, {}), parse_phases(phases)).peak_stash;
+    const Placement placement = make_placement({name, 4, micro});
+    return simulate(placement, uniform_costs(placement, {}), parse_phases(phases)).peak_stash;
   };
   EXPECT_EQ(stash("gpipe", 8, "bp"), (std::vector<int>{8, 8, 8, 8}));
   EXPECT_EQ(stash("dapple", 8, "bp"), (std::vector<int>{4, 3, 2, 1}));
@@ -256,8 +256,8 @@ TEST(PipelineSimulate, StashOfEachDevice) {
 }
 
 TEST(PipelineSimulate, FourByFourOfChimera) {
-  const Layout layout = make_layout({"chimera", 4, 4});
-  EXPECT_EQ(simulate(layout, uniform_costs(layout, {}), parse_phases("gp-bp")).makespan, 20);
+  const Placement placement = make_placement({"chimera", 4, 4});
+  EXPECT_EQ(simulate(placement, uniform_costs(placement, {}), parse_phases("gp-bp")).makespan, 20);
 }
 
 TEST(PipelineSimulate, CostsOfOtherStagesAreRefused) {

@@ -9,49 +9,50 @@
 namespace adagp::pipeline {
 namespace {
 
-Layout layout_of(const std::string& schedule, int devices, int micro_batches, int chunks = 1) {
+Placement placement_of(const std::string& schedule, int devices, int micro_batches,
+                       int chunks = 1) {
   Request request;
   request.schedule = schedule;
   request.devices = devices;
   request.micro_batches = micro_batches;
   request.chunks = chunks;
-  return make_layout(request);
+  return make_placement(request);
 }
 
-double steps(const Layout& layout, const std::string& phases, int64_t batches = 0,
+double steps(const Placement& placement, const std::string& phases, int64_t batches = 0,
              StageCost cost = {}, bool overlap = true) {
   Sequence sequence = parse_phases(phases);
   if (batches > 0) sequence.batches = batches;
   SimulateOptions options;
   options.overlap = overlap;
-  return simulate(layout, uniform_costs(layout, cost), sequence, options).makespan;
+  return simulate(placement, uniform_costs(placement, cost), sequence, options).makespan;
 }
 
-double steady(const Layout& layout, const std::string& phases, bool overlap = true) {
-  return steady_time(layout, uniform_costs(layout, {}), parse_phases(phases).cycle, overlap);
+double steady(const Placement& placement, const std::string& phases, bool overlap = true) {
+  return steady_time(placement, uniform_costs(placement, {}), parse_phases(phases).cycle, overlap);
 }
 
 TEST(PipelineSteps, PublishedCountsOfOneBatch) {
-  EXPECT_DOUBLE_EQ(steps(layout_of("gpipe", 4, 4), "bp"), 21);
-  EXPECT_DOUBLE_EQ(steps(layout_of("dapple", 4, 4), "bp"), 21);
-  EXPECT_DOUBLE_EQ(steps(layout_of("chimera", 4, 4), "bp"), 16);
+  EXPECT_DOUBLE_EQ(steps(placement_of("gpipe", 4, 4), "bp"), 21);
+  EXPECT_DOUBLE_EQ(steps(placement_of("dapple", 4, 4), "bp"), 21);
+  EXPECT_DOUBLE_EQ(steps(placement_of("chimera", 4, 4), "bp"), 16);
 }
 
 TEST(PipelineSteps, PublishedCountsOfAPredictedAndABackpropagatedBatch) {
-  EXPECT_DOUBLE_EQ(steps(layout_of("gpipe", 4, 4), "gp-bp"), 25);
-  EXPECT_DOUBLE_EQ(steps(layout_of("dapple", 4, 4), "gp-bp"), 25);
-  EXPECT_DOUBLE_EQ(steps(layout_of("chimera", 4, 4), "gp-bp"), 20);
+  EXPECT_DOUBLE_EQ(steps(placement_of("gpipe", 4, 4), "gp-bp"), 25);
+  EXPECT_DOUBLE_EQ(steps(placement_of("dapple", 4, 4), "gp-bp"), 25);
+  EXPECT_DOUBLE_EQ(steps(placement_of("chimera", 4, 4), "gp-bp"), 20);
 }
 
 // 21 + 21 against 25, and 16 + 16 against 20, without end.
 TEST(PipelineSteps, PublishedLimits) {
   for (const auto& [name, bp, both] :
        {std::tuple{"gpipe", 42.0, 25.0}, {"dapple", 42.0, 25.0}, {"chimera", 32.0, 20.0}}) {
-    const Layout layout = layout_of(name, 4, 4);
-    EXPECT_DOUBLE_EQ(2 * steady(layout, "bp"), bp) << name;
-    EXPECT_DOUBLE_EQ(steady(layout, "gp-bp"), both) << name;
-    EXPECT_DOUBLE_EQ(steps(layout, "bp", 200), 100 * bp) << name;
-    EXPECT_DOUBLE_EQ(steps(layout, "gp-bp", 200), 100 * both) << name;
+    const Placement placement = placement_of(name, 4, 4);
+    EXPECT_DOUBLE_EQ(2 * steady(placement, "bp"), bp) << name;
+    EXPECT_DOUBLE_EQ(steady(placement, "gp-bp"), both) << name;
+    EXPECT_DOUBLE_EQ(steps(placement, "bp", 200), 100 * bp) << name;
+    EXPECT_DOUBLE_EQ(steps(placement, "gp-bp", 200), 100 * both) << name;
   }
 }
 
@@ -60,8 +61,8 @@ TEST(PipelineSteps, PublishedLimits) {
 TEST(PipelineSteps, DecoupledModulesNeverWait) {
   for (const int modules : {1, 2, 3, 4, 8}) {
     for (const int batches : {1, 2, 3, 7, 64}) {
-      const Layout layout = layout_of("decoupled", modules, batches);
-      EXPECT_DOUBLE_EQ(steps(layout, "bp"), 3 * (batches + modules - 1))
+      const Placement placement = placement_of("decoupled", modules, batches);
+      EXPECT_DOUBLE_EQ(steps(placement, "bp"), 3 * (batches + modules - 1))
           << modules << " modules, " << batches << " batches";
       for (int k = 0; k < modules; ++k) {
         std::vector<std::pair<bool, int>> expected, found;  // forward?, batch
@@ -70,7 +71,7 @@ TEST(PipelineSteps, DecoupledModulesNeverWait) {
           if (forward >= 0 && forward < batches) expected.emplace_back(true, forward);
           if (backward >= 0 && backward < batches) expected.emplace_back(false, backward);
         }
-        for (const Op& op : batch_ops(layout, k, Phase::kBackprop)) {
+        for (const Op& op : batch_ops(placement, k, Phase::kBackprop)) {
           if (op.kind == Kind::kForward || op.kind == Kind::kBackward) {
             found.emplace_back(op.kind == Kind::kForward, op.micro);
           }
@@ -84,15 +85,15 @@ TEST(PipelineSteps, DecoupledModulesNeverWait) {
 TEST(PipelineSteps, PredictedBatchesStreamAfterTheFill) {
   for (const char* name : {"gpipe", "dapple", "zero-bubble", "interleaved"}) {
     for (const int batches : {1, 2, 5, 1000}) {
-      EXPECT_DOUBLE_EQ(steps(layout_of(name, 4, 4), "gp", batches), 3 + 4 * batches) << name;
+      EXPECT_DOUBLE_EQ(steps(placement_of(name, 4, 4), "gp", batches), 3 + 4 * batches) << name;
     }
   }
   // Chimera's devices have work of their own at once, so that its fill is a step shorter.
   for (const int batches : {1, 2, 5, 1000}) {
-    EXPECT_DOUBLE_EQ(steps(layout_of("chimera", 4, 4), "gp", batches), 2 + 4 * batches);
+    EXPECT_DOUBLE_EQ(steps(placement_of("chimera", 4, 4), "gp", batches), 2 + 4 * batches);
   }
   // Batch by batch a device waits for the other direction: 3 + 2 + what alternation costs.
-  EXPECT_DOUBLE_EQ(steady(layout_of("chimera", 4, 4), "gp", false), 6);
+  EXPECT_DOUBLE_EQ(steady(placement_of("chimera", 4, 4), "gp", false), 6);
 }
 
 TEST(PipelineSteps, ClosedFormOfGPipeAndDapple) {
@@ -103,7 +104,7 @@ TEST(PipelineSteps, ClosedFormOfGPipeAndDapple) {
           StageCost cost;
           cost.forward = forward;
           cost.backward = backward;
-          EXPECT_DOUBLE_EQ(steps(layout_of(name, devices, micro), "bp", 1, cost),
+          EXPECT_DOUBLE_EQ(steps(placement_of(name, devices, micro), "bp", 1, cost),
                            (micro + devices - 1) * (forward + backward))
               << name << " " << devices << " x " << micro << " F " << forward << " B " << backward;
         }
@@ -115,20 +116,20 @@ TEST(PipelineSteps, ClosedFormOfGPipeAndDapple) {
 // N = D: 3 D of work and 2 (D - 2) of bubbles.
 TEST(PipelineSteps, ChimeraWithAsManyMicroBatchesAsStages) {
   for (const int devices : {2, 4, 6, 8, 10, 32}) {
-    EXPECT_DOUBLE_EQ(steps(layout_of("chimera", devices, devices), "bp"),
+    EXPECT_DOUBLE_EQ(steps(placement_of("chimera", devices, devices), "bp"),
                      3 * devices + 2 * (devices - 2))
         << devices;
   }
-  EXPECT_DOUBLE_EQ(steps(layout_of("chimera", 6, 6), "bp"), 26);
-  EXPECT_DOUBLE_EQ(steps(layout_of("chimera", 8, 8), "bp"), 36);
+  EXPECT_DOUBLE_EQ(steps(placement_of("chimera", 6, 6), "bp"), 26);
+  EXPECT_DOUBLE_EQ(steps(placement_of("chimera", 8, 8), "bp"), 36);
 }
 
 // N (F + I + W) + (D - 1) (F + I - W).
 TEST(PipelineSteps, ZeroBubble) {
-  EXPECT_DOUBLE_EQ(steps(layout_of("zero-bubble", 4, 4), "bp"), 15);
+  EXPECT_DOUBLE_EQ(steps(placement_of("zero-bubble", 4, 4), "bp"), 15);
   for (int devices = 1; devices <= 8; ++devices) {
     for (int micro = devices; micro <= 24; ++micro) {
-      EXPECT_DOUBLE_EQ(steps(layout_of("zero-bubble", devices, micro), "bp"),
+      EXPECT_DOUBLE_EQ(steps(placement_of("zero-bubble", devices, micro), "bp"),
                        3 * micro + devices - 1)
           << devices << " x " << micro;
     }
@@ -140,8 +141,8 @@ TEST(PipelineSteps, Interleaved) {
   for (const int devices : {1, 2, 3, 4, 8}) {
     for (const int chunks : {1, 2, 3, 4}) {
       for (const int rounds : {1, 2, 5}) {
-        const Layout layout = layout_of("interleaved", devices, devices * rounds, chunks);
-        EXPECT_NEAR(steps(layout, "bp"), 3.0 * devices * rounds + 3.0 * (devices - 1) / chunks,
+        const Placement placement = placement_of("interleaved", devices, devices * rounds, chunks);
+        EXPECT_NEAR(steps(placement, "bp"), 3.0 * devices * rounds + 3.0 * (devices - 1) / chunks,
                     1e-9)  // thirds do not add up exactly
             << devices << " x " << devices * rounds << ", " << chunks << " chunks";
       }
@@ -153,7 +154,7 @@ TEST(PipelineSteps, WhatASchedulesCannotDoIsRefusedWithTheNumbers) {
   const auto refused = [](const char* name, int devices, int micro, int chunks,
                           const std::string& expected) {
     try {
-      layout_of(name, devices, micro, chunks);
+      placement_of(name, devices, micro, chunks);
       ADD_FAILURE() << name << " took it";
     } catch (const UsageError& error) {
       EXPECT_NE(std::string(error.what()).find(expected), std::string::npos) << error.what();

@@ -20,6 +20,12 @@ TEST(Table, ConsoleColumnsAreAlignedWhateverTheLetters) {
             "日本             10\n");
 }
 
+TEST(Table, TitlesSayWhichColumnsAreAlignedLeft) {
+  Table table(titled({"<name", "top-1", "<"}));
+  table.add_row({"bp", "9", "x"});
+  EXPECT_EQ(table.console(), "name  top-1\n----  -----  -\nbp        9  x\n");
+}
+
 TEST(Table, NoSpacesAtTheEndOfALine) {
   Table table({{"a", Align::kLeft}, {"b", Align::kLeft}});
   table.add_row({"x", "long"});

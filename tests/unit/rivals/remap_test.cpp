@@ -12,6 +12,7 @@
 #include <torch/optim/adam.h>
 
 #include "adagp/base/core/error.h"
+#include "adagp/rivals/options/options.h"
 #include "adagp/rivals/predictor/remap.h"
 #include "unit/predictor/net.h"
 #include "unit/train/small.h"
@@ -190,7 +191,7 @@ TEST(Remap, LearnsAndGoesOnFromItsState) {
   at::manual_seed(1);
   OddNet net;
   Config config = remap_config(200, "last");
-  config.remap_target = "rms";
+  config.parts.get<rivals::PredictorOptions>().remap_target = "rms";
   config.lr = 1e-2;
   RemapPredictor one(net.layers, config, 3, 100), other(net.layers, config, 4, 100);
   const Summaries summaries = filled(net, 2);
@@ -216,7 +217,7 @@ TEST(Remap, TargetsAreGradientsUnlessAsked) {
     at::manual_seed(1);
     OddNet net;
     Config config = remap_config(200, "last");
-    if (rms) config.remap_target = "rms";
+    if (rms) config.parts.get<rivals::PredictorOptions>().remap_target = "rms";
     RemapPredictor predictor(net.layers, config, 3, 100);
     const Summaries summaries = filled(net, 2);
     auto gradients = testing_net::random_gradients(net.layers);

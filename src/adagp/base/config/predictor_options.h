@@ -32,8 +32,7 @@ struct Config {
   // convolutions of `remap_channels` with norms, FC to `remap_outputs`, mean over the rows.
   int64_t remap_channels = 64;
   int64_t remap_outputs = 10000;
-  std::string tail = "last";         // what fills the remainder of a long gradient: last | cyclic
-  std::string remap_target = "raw";  // as `target`, which is not the project's
+  std::string tail = "last";  // what fills the remainder of a long gradient: last | cyclic
 
   core::Parts parts;  // of other libraries
 };

@@ -122,7 +122,7 @@ void bind(core::Binding& binding, RunConfig& config);
 
 // Checks that need more than one key. Throws UsageError.
 void validate(const RunConfig& config);
-// Likewise of a run in one process.
+// The checks of a run in one process.
 void validate_alone(const RunConfig& config);
 
 // Keys of another library, for the end of the table, and what it refuses.

@@ -8,7 +8,7 @@
 
 #include "adagp/base/plan/batch_plan.h"
 #include "adagp/engine/method/probes.h"
-#include "adagp/engine/method/step_policy.h"
+#include "adagp/engine/method/step_chooser.h"
 #include "adagp/engine/step/session.h"
 
 namespace adagp::method {
@@ -51,7 +51,7 @@ class Method {
     return batch;
   }
   // Null: the schedule says which batches are BP and which GP.
-  virtual StepPolicy* policy() { return nullptr; }
+  virtual StepChooser* step_chooser() { return nullptr; }
 
   // Multiplications of a batch of this many examples.
   virtual double cost(const step::Session& session, const Costs& costs,

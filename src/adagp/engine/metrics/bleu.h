@@ -15,17 +15,13 @@ std::vector<std::string> tokenise_13a(std::string_view line);
 
 class Bleu {
  public:
-  static constexpr size_t kOrder = 4;
-
   void add(std::string_view translation, std::string_view reference);
   double score() const;  // 0 .. 100; 0 before the first sentence
 
-  // By length of the run of words: those that are in the reference (each as often as there), all.
-  const std::array<int64_t, kOrder>& matched() const { return matched_; }
-  const std::array<int64_t, kOrder>& total() const { return total_; }
-  int64_t words() const { return words_; }
-
  private:
+  static constexpr size_t kOrder = 4;
+
+  // By length of the run of words: those that are in the reference (each as often as there), all.
   std::array<int64_t, kOrder> matched_{}, total_{};
   int64_t words_ = 0, reference_words_ = 0;
 };

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "adagp/base/core/lookup.h"
+#include "adagp/engine/nn/growing_map.h"
 
 namespace adagp::models {
 
@@ -32,9 +33,24 @@ Block block(std::string name, std::function<at::Tensor(const at::Tensor&)> step)
           [step = std::move(step)](const Tensors& x) { return Tensors{step(x.at(0))}; }};
 }
 
+Tensors differentiable(const Tensors& tensors) {
+  Tensors out;
+  for (const at::Tensor& tensor : tensors) {
+    if (tensor.requires_grad()) out.push_back(tensor);
+  }
+  return out;
+}
+
 Tensors BlockNet::run(const Tensors& inputs) {
   Tensors x = inputs;
   for (const Block& block : blocks_) x = block.run(x);
+  return x;
+}
+
+Tensors BlockNet::run_part(const Tensors& inputs, size_t first, size_t end) const {
+  Tensors x = inputs;
+  for (size_t b = first; b < end; ++b) x = blocks_.at(b).run(x);
+  for (at::Tensor& value : x) value = nn::dense(value);
   return x;
 }
 

@@ -30,6 +30,8 @@ struct Options {
 
 // What goes into a network, comes out of it, or crosses a cut between two of its blocks.
 using Tensors = std::vector<at::Tensor>;
+// Those that have gradients.
+Tensors differentiable(const Tensors& tensors);
 
 // classification: {images [B, 3, H, W]} -> {logits [B, classes]}, in training followed by the
 //   logits of auxiliary heads;
@@ -66,6 +68,9 @@ Block block(std::string name, std::function<at::Tensor(const at::Tensor&)> step)
 class BlockNet : public Net {
  public:
   Tensors run(const Tensors& inputs) override;
+  // Blocks first .. end - 1 alone. What comes out may be kept while the network runs again: no
+  // later block writes into its memory (nn/growing_map.h).
+  Tensors run_part(const Tensors& inputs, size_t first, size_t end) const;
   const std::vector<Block>& blocks() const { return blocks_; }
 
  protected:

@@ -173,7 +173,7 @@ class Yolo : public BlockNet {
     add_units(20, 1, 512, 512, false);
     add_conv(21, 512, 256, 1);
     add_head_input(22, 256, 512);
-    add_climb(23, 256, 128, 1);  // 24, 25 likewise
+    add_climb(23, 256, 128, 1);  // and 24, 25
     add_units(26, 1, 128 + 256, 256, false);
     add_units(27, 2, 256, 256, false);
   }

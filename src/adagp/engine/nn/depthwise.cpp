@@ -2,9 +2,8 @@
 
 #include <ATen/ATen.h>
 #include <ATen/record_function.h>
-#include <torch/csrc/autograd/custom_function.h>
 
-#include "adagp/engine/nn/gradient_queue.h"
+#include "adagp/engine/nn/own_conv.h"
 #include "adagp/gpu/cuda/conv/depthwise.h"
 #include "adagp/gpu/device/kernels.h"
 
@@ -19,34 +18,6 @@ cuda::DepthwiseArgs depthwise_args(const at::Tensor& x, int64_t stride) {
   return args;
 }
 
-class DepthwiseFunction : public torch::autograd::Function<DepthwiseFunction> {
- public:
-  static at::Tensor forward(torch::autograd::AutogradContext* ctx, const at::Tensor& x,
-                            const at::Tensor& weight, int64_t stride, const QueuePtr& queue) {
-    ctx->save_for_backward({x, weight});
-    ctx->saved_data["queue"] = kept_queue(queue);
-    ctx->saved_data["stride"] = stride;
-    return depthwise_forward(x, weight, stride);
-  }
-
-  static torch::autograd::variable_list backward(torch::autograd::AutogradContext* ctx,
-                                                 torch::autograd::variable_list gradients) {
-    const auto saved = ctx->get_saved_variables();
-    const at::Tensor x = saved[0], weight = saved[1];
-    const int64_t stride = ctx->saved_data["stride"].toInt();
-    const at::Tensor dy = device::channels_last(gradients[0]);
-    const QueuePtr queue = started_queue(ctx->saved_data["queue"], ctx->needs_input_grad(1));
-    at::Tensor of_x, of_weight;
-    if (ctx->needs_input_grad(0)) of_x = depthwise_input_gradient(dy, weight, x, stride);
-    if (ctx->needs_input_grad(1)) {
-      of_weight = weight_gradient(queue, weight, dy, x, [dy, x, weight, stride] {
-        return depthwise_weight_gradient(dy, x, weight, stride);
-      });
-    }
-    return {of_x, of_weight, at::Tensor(), at::Tensor()};
-  }
-};
-
 }  // namespace
 
 bool fits_depthwise(const LayerInfo& info, const at::Tensor& x, const at::Tensor& weight) {
@@ -59,9 +30,9 @@ bool fits_depthwise(const LayerInfo& info, const at::Tensor& x, const at::Tensor
 }
 
 at::Tensor depthwise_product(const at::Tensor& x, const at::Tensor& weight, int64_t stride) {
-  const at::Tensor map = device::channels_last(x);
-  if (!at::GradMode::is_enabled()) return depthwise_forward(map, weight, stride);
-  return DepthwiseFunction::apply(map, weight, stride, gradient_queue(map, weight));
+  static constexpr OwnConv kOwn = {depthwise_forward, depthwise_input_gradient,
+                                   depthwise_weight_gradient};
+  return own_product(kOwn, x, weight, stride);
 }
 
 at::Tensor depthwise_forward(const at::Tensor& x, const at::Tensor& weight, int64_t stride) {
@@ -73,11 +44,7 @@ at::Tensor depthwise_forward(const at::Tensor& x, const at::Tensor& weight, int6
   args.x = x.const_data_ptr();
   args.weight = weight.const_data_ptr();
   args.y = y.mutable_data_ptr();
-  if (x.is_cuda()) {
-    cuda::depthwise_forward(args, device::stream(x.device()));
-  } else {
-    cuda::reference::depthwise_forward(args);
-  }
+  device::run(x.device(), args, cuda::depthwise_forward, cuda::reference::depthwise_forward);
   return y;
 }
 
@@ -89,11 +56,8 @@ at::Tensor depthwise_input_gradient(const at::Tensor& dy, const at::Tensor& weig
   args.dy = dy.const_data_ptr();
   args.weight = weight.const_data_ptr();
   args.dx = dx.mutable_data_ptr();
-  if (dy.is_cuda()) {
-    cuda::depthwise_input_gradient(args, device::stream(dy.device()));
-  } else {
-    cuda::reference::depthwise_input_gradient(args);
-  }
+  device::run(dy.device(), args, cuda::depthwise_input_gradient,
+              cuda::reference::depthwise_input_gradient);
   return dx;
 }
 
@@ -106,14 +70,11 @@ at::Tensor depthwise_weight_gradient(const at::Tensor& dy, const at::Tensor& x,
   args.dy = dy.const_data_ptr();
   args.x = x.const_data_ptr();
   args.dweight = dweight.mutable_data_ptr();
-  if (!x.is_cuda()) {
-    cuda::reference::depthwise_weight_gradient(args);
-    return dweight;
-  }
   const at::Tensor workspace = at::empty(
       {cuda::depthwise_workspace(args.type, args.map, args.stride)}, x.options().dtype(at::kFloat));
   args.workspace = workspace.mutable_data_ptr<float>();
-  cuda::depthwise_weight_gradient(args, device::stream(x.device()));
+  device::run(x.device(), args, cuda::depthwise_weight_gradient,
+              cuda::reference::depthwise_weight_gradient);
   return dweight;
 }
 

@@ -2,9 +2,8 @@
 
 #include <ATen/ATen.h>
 #include <ATen/record_function.h>
-#include <torch/csrc/autograd/custom_function.h>
 
-#include "adagp/engine/nn/gradient_queue.h"
+#include "adagp/engine/nn/own_conv.h"
 #include "adagp/engine/nn/products.h"
 #include "adagp/gpu/cuda/conv/image_conv.h"
 #include "adagp/gpu/device/kernels.h"
@@ -21,31 +20,6 @@ cuda::ImageConvArgs image_conv_args(const at::Tensor& x, const at::Tensor& weigh
   return args;
 }
 
-class ImageConvFunction : public torch::autograd::Function<ImageConvFunction> {
- public:
-  static at::Tensor forward(torch::autograd::AutogradContext* ctx, const at::Tensor& x,
-                            const at::Tensor& weight, const QueuePtr& queue) {
-    ctx->save_for_backward({x, weight});
-    ctx->saved_data["queue"] = kept_queue(queue);
-    return image_conv_forward(x, weight);
-  }
-
-  static torch::autograd::variable_list backward(torch::autograd::AutogradContext* ctx,
-                                                 torch::autograd::variable_list gradients) {
-    const auto saved = ctx->get_saved_variables();
-    const at::Tensor x = saved[0], weight = saved[1];
-    at::Tensor of_weight;
-    if (ctx->needs_input_grad(1)) {
-      const at::Tensor dy = device::aligned_to_16_bytes(device::channels_last(gradients[0]));
-      const QueuePtr queue = started_queue(ctx->saved_data["queue"], true);
-      of_weight = weight_gradient(queue, weight, dy, x, [dy, x, weight] {
-        return image_conv_weight_gradient(dy, x, weight);
-      });
-    }
-    return {at::Tensor(), of_weight, at::Tensor()};
-  }
-};
-
 }  // namespace
 
 bool fits_image_conv(const LayerInfo& info, const at::Tensor& x, const at::Tensor& weight) {
@@ -56,9 +30,15 @@ bool fits_image_conv(const LayerInfo& info, const at::Tensor& x, const at::Tenso
 }
 
 at::Tensor image_conv_product(const at::Tensor& x, const at::Tensor& weight) {
-  const at::Tensor map = device::aligned_to_16_bytes(device::channels_last(x));
-  if (!at::GradMode::is_enabled()) return image_conv_forward(map, weight);
-  return ImageConvFunction::apply(map, weight, gradient_queue(map, weight));
+  static constexpr OwnConv kOwn = {
+      [](const at::Tensor& map, const at::Tensor& filters, int64_t) {
+        return image_conv_forward(map, filters);
+      },
+      nullptr,
+      [](const at::Tensor& dy, const at::Tensor& map, const at::Tensor& filters, int64_t) {
+        return image_conv_weight_gradient(dy, map, filters);
+      }};
+  return own_product(kOwn, x, weight, 1);
 }
 
 at::Tensor image_conv_forward(const at::Tensor& x, const at::Tensor& weight) {
@@ -68,11 +48,7 @@ at::Tensor image_conv_forward(const at::Tensor& x, const at::Tensor& weight) {
                            at::MemoryFormat::ChannelsLast);
   args.weight = weight.const_data_ptr();
   args.y = y.mutable_data_ptr();
-  if (x.is_cuda()) {
-    cuda::image_conv_forward(args, device::stream(x.device()));
-  } else {
-    cuda::reference::image_conv_forward(args);
-  }
+  device::run(x.device(), args, cuda::image_conv_forward, cuda::reference::image_conv_forward);
   return y;
 }
 
@@ -84,14 +60,11 @@ at::Tensor image_conv_weight_gradient(const at::Tensor& dy, const at::Tensor& x,
   at::Tensor dweight = at::empty_like(weight);
   args.dy = dy.const_data_ptr();
   args.dweight = dweight.mutable_data_ptr();
-  if (!x.is_cuda()) {
-    cuda::reference::image_conv_weight_gradient(args);
-    return dweight;
-  }
   const at::Tensor workspace = at::empty({cuda::image_conv_workspace(args.map, args.filters)},
                                          x.options().dtype(at::kFloat));
   args.workspace = workspace.mutable_data_ptr<float>();
-  cuda::image_conv_weight_gradient(args, device::stream(x.device()));
+  device::run(x.device(), args, cuda::image_conv_weight_gradient,
+              cuda::reference::image_conv_weight_gradient);
   return dweight;
 }
 

@@ -4,9 +4,8 @@
 
 #include <ATen/ATen.h>
 #include <ATen/record_function.h>
-#include <torch/csrc/autograd/custom_function.h>
 
-#include "adagp/engine/nn/gradient_queue.h"
+#include "adagp/engine/nn/own_conv.h"
 #include "adagp/engine/nn/products.h"
 #include "adagp/gpu/cuda/conv/narrow_conv.h"
 #include "adagp/gpu/device/kernels.h"
@@ -22,36 +21,6 @@ cuda::NarrowConvArgs narrow_conv_args(const at::Tensor& x) {
   return args;
 }
 
-class NarrowConvFunction : public torch::autograd::Function<NarrowConvFunction> {
- public:
-  static at::Tensor forward(torch::autograd::AutogradContext* ctx, const at::Tensor& x,
-                            const at::Tensor& weight, const QueuePtr& queue) {
-    ctx->save_for_backward({x, weight});
-    ctx->saved_data["queue"] = kept_queue(queue);
-    return narrow_conv_forward(x, weight);
-  }
-
-  static torch::autograd::variable_list backward(torch::autograd::AutogradContext* ctx,
-                                                 torch::autograd::variable_list gradients) {
-    const auto saved = ctx->get_saved_variables();
-    const at::Tensor x = saved[0], weight = saved[1];
-    const at::Tensor dy = device::aligned_to_16_bytes(device::channels_last(gradients[0]));
-    const QueuePtr queue = started_queue(ctx->saved_data["queue"], ctx->needs_input_grad(1));
-    at::Tensor of_x, of_weight;
-    if (ctx->needs_input_grad(0)) {
-      of_x = std::get<0>(at::convolution_backward(dy, x, weight, at::OptionalIntArrayRef(), {1, 1},
-                                                  {1, 1}, {1, 1}, false, {0, 0}, 1,
-                                                  {true, false, false}));
-    }
-    if (ctx->needs_input_grad(1)) {
-      of_weight = weight_gradient(queue, weight, dy, x, [dy, x, weight] {
-        return narrow_conv_weight_gradient(dy, x, weight);
-      });
-    }
-    return {of_x, of_weight, at::Tensor()};
-  }
-};
-
 }  // namespace
 
 bool fits_narrow_conv(const LayerInfo& info, const at::Tensor& x, const at::Tensor& weight) {
@@ -65,9 +34,19 @@ bool fits_narrow_conv(const LayerInfo& info, const at::Tensor& x, const at::Tens
 }
 
 at::Tensor narrow_conv_product(const at::Tensor& x, const at::Tensor& weight) {
-  const at::Tensor map = device::aligned_to_16_bytes(device::channels_last(x));
-  if (!at::GradMode::is_enabled()) return narrow_conv_forward(map, weight);
-  return NarrowConvFunction::apply(map, weight, gradient_queue(map, weight));
+  static constexpr OwnConv kOwn = {
+      [](const at::Tensor& map, const at::Tensor& filters, int64_t) {
+        return narrow_conv_forward(map, filters);
+      },
+      [](const at::Tensor& dy, const at::Tensor& filters, const at::Tensor& map, int64_t) {
+        return std::get<0>(at::convolution_backward(dy, map, filters, at::OptionalIntArrayRef(),
+                                                    {1, 1}, {1, 1}, {1, 1}, false, {0, 0}, 1,
+                                                    {true, false, false}));
+      },
+      [](const at::Tensor& dy, const at::Tensor& map, const at::Tensor& filters, int64_t) {
+        return narrow_conv_weight_gradient(dy, map, filters);
+      }};
+  return own_product(kOwn, x, weight, 1);
 }
 
 at::Tensor narrow_conv_forward(const at::Tensor& x, const at::Tensor& weight) {
@@ -77,11 +56,7 @@ at::Tensor narrow_conv_forward(const at::Tensor& x, const at::Tensor& weight) {
   cuda::NarrowConvArgs args = narrow_conv_args(x);
   args.weight = weight.const_data_ptr();
   args.y = y.mutable_data_ptr();
-  if (x.is_cuda()) {
-    cuda::narrow_conv_forward(args, device::stream(x.device()));
-  } else {
-    cuda::reference::narrow_conv_forward(args);
-  }
+  device::run(x.device(), args, cuda::narrow_conv_forward, cuda::reference::narrow_conv_forward);
   return y;
 }
 
@@ -93,14 +68,11 @@ at::Tensor narrow_conv_weight_gradient(const at::Tensor& dy, const at::Tensor& x
   cuda::NarrowConvArgs args = narrow_conv_args(x);
   args.dy = dy.const_data_ptr();
   args.dweight = dweight.mutable_data_ptr();
-  if (!x.is_cuda()) {
-    cuda::reference::narrow_conv_weight_gradient(args);
-    return dweight;
-  }
   const at::Tensor workspace =
       at::empty({cuda::narrow_conv_workspace(args.map)}, x.options().dtype(at::kFloat));
   args.workspace = workspace.mutable_data_ptr<float>();
-  cuda::narrow_conv_weight_gradient(args, device::stream(x.device()));
+  device::run(x.device(), args, cuda::narrow_conv_weight_gradient,
+              cuda::reference::narrow_conv_weight_gradient);
   return dweight;
 }
 

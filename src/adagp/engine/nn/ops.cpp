@@ -1,7 +1,6 @@
 #include "adagp/engine/nn/ops.h"
 
 #include <array>
-#include <utility>
 
 #include "adagp/base/core/error.h"
 #include "adagp/base/core/text.h"

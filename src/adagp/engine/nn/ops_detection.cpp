@@ -1,7 +1,5 @@
 #include "adagp/engine/nn/ops_detection.h"
 
-#include <utility>
-
 #include <ATen/ATen.h>
 
 #include "adagp/base/core/error.h"

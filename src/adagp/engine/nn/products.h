@@ -1,7 +1,7 @@
 #pragma once
 // The three products of a weight layer: output, gradient of the input, gradient of the weight. All
-// convolutions of networks but those of nn/depthwise.h, nn/image_conv.h, nn/narrow_conv.h and
-// nn/conv_branch.h pass through here, so that LayerInfo::contiguous acts on each of them.
+// convolutions of networks but those of nn/own_conv.h and nn/conv_branch.h pass through here, so
+// that LayerInfo::contiguous acts on each of them.
 
 #include <array>
 

@@ -1,7 +1,6 @@
 #include "adagp/engine/optim/optimizer.h"
 
 #include <algorithm>
-#include <functional>
 #include <set>
 
 #include <ATen/ATen.h>

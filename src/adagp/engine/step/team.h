@@ -68,7 +68,7 @@ class Team {
   // One line on the bytes that copies of the network sent each other; empty: there is nothing to
   // say.
   virtual std::string traffic() const { return ""; }
-  // Likewise on the memory of the processes. Called by all.
+  // One line on the memory of the processes, or nothing. Called by all.
   virtual std::string memory() { return ""; }
 
   virtual task::RunningMetrics::Values sum(const task::RunningMetrics::Values& values) = 0;

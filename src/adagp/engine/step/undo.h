@@ -9,7 +9,7 @@
 namespace adagp::step {
 
 // After end(), weights, the norms' statistics and the optimizer's moments are what they were when
-// it began, in the same memory; likewise after an exception on the way.
+// it began, in the same memory, also after an exception on the way.
 class UndoScope {
  public:
   explicit UndoScope(Session& session);

@@ -1,6 +1,5 @@
 #include "adagp/engine/train/build.h"
 
-#include <algorithm>
 #include <cstdlib>
 #include <optional>
 

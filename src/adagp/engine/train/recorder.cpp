@@ -2,7 +2,6 @@
 
 #include <cmath>
 
-#include "adagp/base/core/log.h"
 #include "adagp/base/core/text.h"
 
 namespace adagp::train {

@@ -9,9 +9,9 @@
 namespace adagp::train {
 namespace {
 
-method::StepPolicy::Kinds kinds_of(method::Method& method) {
-  const method::StepPolicy* policy = method.policy();
-  return policy != nullptr ? policy->kinds() : method::StepPolicy::Kinds();
+method::StepChooser::Kinds kinds_of(method::Method& method) {
+  const method::StepChooser* chooser = method.step_chooser();
+  return chooser != nullptr ? chooser->kinds() : method::StepChooser::Kinds();
 }
 
 }  // namespace
@@ -59,8 +59,8 @@ task::Evaluation StepRunner::evaluate(data::BatchSource& source,
 }
 
 void StepRunner::warm_up() {
-  method::StepPolicy* policy = method_.policy();
-  if (!session_.device.is_cuda() || policy == nullptr || policy->cheap_kinds() == 0) return;
+  method::StepChooser* chooser = method_.step_chooser();
+  if (!session_.device.is_cuda() || chooser == nullptr || chooser->cheap_kinds() == 0) return;
   constexpr int kTimes = 3;  // twice as it is, once recorded
   step::UndoScope undo(session_);
   const io::TensorMap random = step::generator_state(*session_.team, session_.device);
@@ -68,8 +68,8 @@ void StepRunner::warm_up() {
   for (auto& [name, tensor] : own) tensor = tensor.clone();
   const std::vector<double> tally = session_.tally.state();
   const plan::BatchContext context{0, session_.config.epochs, schedule::Phase::kPredict};
-  for (int64_t kind = 0; kind < policy->cheap_kinds(); ++kind) {
-    policy->choose_for_warm_up(kind);
+  for (int64_t kind = 0; kind < chooser->cheap_kinds(); ++kind) {
+    chooser->choose_for_warm_up(kind);
     for (int i = 0; i < kTimes && method_.traits().cheap_does_work; ++i) {
       data::Batch batch;
       if (method_.traits().cheap_needs_data) {
@@ -80,7 +80,7 @@ void StepRunner::warm_up() {
       cheap(batch);
     }
   }
-  policy->choose_for_warm_up(-1);
+  chooser->choose_for_warm_up(-1);
   session_.tally.load_state(tally);
   method_.load_state(own);
   step::load_generator_state(*session_.team, session_.device, random);

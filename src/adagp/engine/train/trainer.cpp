@@ -118,9 +118,9 @@ report::Summary Trainer::run(run::RunFolder* folder) {
 
 void Trainer::one_batch() {
   session_.team->release(session_);
-  method::StepPolicy* policy = method_->policy();
+  method::StepChooser* chooser = method_->step_chooser();
   plan::BatchContext context = planner_->context(totals_.next.epoch, totals_.next.batch);
-  if (policy != nullptr) context.phase = policy->begin(session_, context);
+  if (chooser != nullptr) context.phase = chooser->begin(session_, context);
   phase_ = context.phase;
   const plan::BatchShape shape = method_->batch_plan().at(context);
   session_.batch = progress_->nominal_step();
@@ -143,15 +143,15 @@ void Trainer::one_batch() {
       batch.empty() ? session_.config.batch : batch.size() * session_.team->copies();
   totals_.examples += batch.empty() ? 0.0 : static_cast<double>(examples);
   const double macs = method_->cost(session_, *costs_, context, examples);
-  if (policy != nullptr) policy->end(session_, macs);
-  totals_.macs += macs + (policy != nullptr ? policy->take_other_cost(*costs_) : 0);
+  if (chooser != nullptr) chooser->end(session_, macs);
+  totals_.macs += macs + (chooser != nullptr ? chooser->take_other_cost(*costs_) : 0);
   ++totals_.step;
   ++timed_.batches;
   timed_.examples += examples;
   last_ = totals_.next;
   batches_of_last_ = planner_->batches(last_.epoch);
   if (++totals_.next.batch == batches_of_last_) totals_.next = {last_.epoch + 1, 0};
-  if (policy != nullptr) recorder_.decisions(policy->take_records(), totals_.step);
+  if (chooser != nullptr) recorder_.decisions(chooser->take_records(), totals_.step);
   // Reading the loss costs nothing on the CPU; a GPU is only asked at the log interval.
   if (result.loss.defined() && session_.device.is_cpu()) {
     check_loss(result.loss.item<double>(), "at " + last_.text());

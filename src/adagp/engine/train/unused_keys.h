@@ -16,7 +16,7 @@ struct GivenKey {
 
 // Why a run of this configuration does not read the key ("method bp"); empty: it does.
 std::string why_unused(const config::RunConfig& config, const std::string& key);
-// Likewise an evaluation.
+// Why an evaluation does not read it.
 std::string why_unused_in_evaluation(const config::RunConfig& config, const std::string& key);
 
 // One sentence about those of the keys that none of the runs reads; empty when there is none.

@@ -1,6 +1,5 @@
 #include "adagp/gpu/device/graph.h"
 
-#include <exception>
 #include <map>
 #include <mutex>
 

@@ -17,6 +17,13 @@ int64_t block_memory(const at::Device& device);
 
 // The stream on which this thread's work for the device is queued.
 cuda::Stream stream(const at::Device& device);
+// The kernel on this stream; on a CPU its reference.
+template <typename Args>
+void run(const at::Device& device, const Args& args, void (*kernel)(const Args&, cuda::Stream),
+         void (*reference)(const Args&)) {
+  if (device.is_cuda()) return kernel(args, stream(device));
+  reference(args);
+}
 // Makes a stream of its own the current one of this thread: graphs cannot be recorded on the
 // default one, and work on a single stream needs no events in between. Of high priority: work
 // beside it (device/side_stream.h) is to wait; of low priority where gradients are exchanged beside

@@ -11,7 +11,7 @@
 
 #include "adagp/base/core/text.h"
 #include "adagp/gpu/cuda/types.h"
-#include "adagp/lab/doctor/machine.h"
+#include "adagp/lab/doctor/hardware.h"
 
 namespace adagp::doctor {
 namespace {

@@ -7,7 +7,7 @@
 #include "adagp/base/io/image/image.h"
 #include "adagp/engine/data/sets/voc_annotation.h"
 #include "adagp/lab/doctor/engine.h"
-#include "adagp/lab/doctor/machine.h"
+#include "adagp/lab/doctor/hardware.h"
 #include "adagp/teams/comm/group.h"
 
 namespace adagp::doctor {

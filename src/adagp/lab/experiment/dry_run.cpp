@@ -16,58 +16,58 @@ constexpr int kTimedSteps = 3;
 
 }  // namespace
 
-Plan dry_run(config::RunConfig config) {
+DryRun dry_run(config::RunConfig config) {
   const auto made = idle_trainer(config);
   train::Trainer& trainer = *made;
   step::Session& s = trainer.session();
   if (const std::string no_gp = trainer.forecast().no_gp_batches(); !no_gp.empty())
     core::log_warning(no_gp);
 
-  Plan plan;
-  plan.model = config.model.name + " (" + config.model.form + " form)";
-  plan.method = config.method;
-  plan.device = s.device.str();
-  plan.schedule = trainer.schedule().str();
-  plan.parameters = models::parameter_count(*s.net);
-  if (s.predictor) plan.predictor_parameters = s.predictor->parameter_count();
-  plan.batches_per_epoch = trainer.batches_per_epoch();
-  plan.batch = config.batch;
+  DryRun out;
+  out.model = config.model.name + " (" + config.model.form + " form)";
+  out.method = config.method;
+  out.device = s.device.str();
+  out.schedule = trainer.schedule().str();
+  out.parameters = models::parameter_count(*s.net);
+  if (s.predictor) out.predictor_parameters = s.predictor->parameter_count();
+  out.batches_per_epoch = trainer.batches_per_epoch();
+  out.batch = config.batch;
   const train::EpochPlanner::Counts counts = trainer.forecast().counts();
-  plan.gp_batches = counts.gp;
-  plan.bp_batches = counts.bp;
+  out.gp_batches = counts.gp;
+  out.bp_batches = counts.bp;
   constexpr double kFloat = 4;
-  plan.weight_bytes = kFloat * (static_cast<double>(plan.parameters) * 3 +
-                                static_cast<double>(plan.predictor_parameters) * 4);
+  out.weight_bytes = kFloat * (static_cast<double>(out.parameters) * 3 +
+                               static_cast<double>(out.predictor_parameters) * 4);
   const auto table = layers::from_model(*s.net, config.model.name, s.task->input_name(config));
   for (const auto& row : table.rows) {
-    plan.activation_bytes += 2.0 * static_cast<double>(row.output_bytes * config.batch);
+    out.activation_bytes += 2.0 * static_cast<double>(row.output_bytes * config.batch);
   }
-  if (s.bf16) plan.activation_bytes /= 2;
+  if (s.bf16) out.activation_bytes /= 2;
 
   const double bp_macs = trainer.costs().backprop() * static_cast<double>(config.batch);
   std::vector<std::string> kinds{s.predictor ? "bp-train" : "bp"};
   if (s.predictor || !std::isfinite(bp_macs)) kinds.push_back("gp");
   core::log_info(core::cat("dry run: timing steps of ", config.batch, " ", s.task->unit(), " on ",
-                           plan.device));
+                           out.device));
   const StepTimes times = measure_steps(
       config, s.task, s.task->example(config, config.batch, s.device), kTimedSteps, kinds);
-  plan.bp_seconds = s.predictor ? times.bp_train.median : times.bp.median;
-  const auto bp_batches = static_cast<double>(plan.bp_batches);
-  const auto gp_batches = static_cast<double>(plan.gp_batches);
+  out.bp_seconds = s.predictor ? times.bp_train.median : times.bp.median;
+  const auto bp_batches = static_cast<double>(out.bp_batches);
+  const auto gp_batches = static_cast<double>(out.gp_batches);
   if (s.predictor || !std::isfinite(bp_macs)) {
-    plan.gp_seconds = trainer.method().traits().cheap_needs_data ? times.gp.median : 0;
-    plan.total_seconds = plan.bp_seconds * bp_batches + plan.gp_seconds * gp_batches;
+    out.gp_seconds = trainer.method().traits().cheap_needs_data ? times.gp.median : 0;
+    out.total_seconds = out.bp_seconds * bp_batches + out.gp_seconds * gp_batches;
   } else {
     // Exact steps take as long as their multiplications, near enough.
-    plan.total_seconds = plan.bp_seconds * counts.macs / bp_macs;
-    plan.gp_seconds = gp_batches > 0 && !trainer.method().batch_plan().resizes_batches
-                          ? (plan.total_seconds - plan.bp_seconds * bp_batches) / gp_batches
-                          : 0;
+    out.total_seconds = out.bp_seconds * counts.macs / bp_macs;
+    out.gp_seconds = gp_batches > 0 && !trainer.method().batch_plan().resizes_batches
+                         ? (out.total_seconds - out.bp_seconds * bp_batches) / gp_batches
+                         : 0;
   }
-  return plan;
+  return out;
 }
 
-std::string Plan::text() const {
+std::string DryRun::text() const {
   return core::cat(
       "model       ", model, ", ", core::grouped(parameters), " parameters",
       predictor_parameters > 0 ? ", predictor " + core::grouped(predictor_parameters) : "", "\n",
@@ -84,7 +84,7 @@ std::string Plan::text() const {
           : "");
 }
 
-nlohmann::json Plan::to_json() const {
+nlohmann::json DryRun::to_json() const {
   return {{"model", model},
           {"method", method},
           {"schedule", schedule},

@@ -9,7 +9,7 @@
 
 namespace adagp::experiment {
 
-struct Plan {
+struct DryRun {
   std::string model, method, schedule, device;
   int64_t parameters = 0, predictor_parameters = 0;
   int64_t batches_per_epoch = 0, bp_batches = 0, gp_batches = 0;
@@ -23,6 +23,6 @@ struct Plan {
   nlohmann::json to_json() const;
 };
 
-Plan dry_run(config::RunConfig config);
+DryRun dry_run(config::RunConfig config);
 
 }  // namespace adagp::experiment

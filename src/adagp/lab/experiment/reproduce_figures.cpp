@@ -2,7 +2,6 @@
 
 #include <nlohmann/json.hpp>
 
-#include "adagp/base/core/log.h"
 #include "adagp/base/core/progress.h"
 #include "adagp/base/core/text.h"
 #include "adagp/engine/train/build.h"

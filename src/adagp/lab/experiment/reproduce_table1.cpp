@@ -1,4 +1,3 @@
-#include "adagp/base/core/log.h"
 #include "adagp/base/core/text.h"
 #include "adagp/engine/train/build.h"
 #include "adagp/lab/experiment/reproduce.h"

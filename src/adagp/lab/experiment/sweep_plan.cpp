@@ -5,7 +5,6 @@
 #include <cstdio>
 #include <set>
 
-#include "adagp/base/core/error.h"
 #include "adagp/base/core/text.h"
 #include "adagp/engine/method/table.h"
 #include "adagp/engine/train/build.h"

@@ -42,9 +42,9 @@ Mapping mapping_of(const accel::LayerPlan& layer, const accel::Point& point) {
 }
 
 // Of the second array while a layer runs; null where nothing runs (a row that belongs to another).
-ordered_json idle_share(const accel::Beside& beside) {
-  if (beside.time == 0) return nullptr;
-  return 1 - static_cast<double>(beside.busy) / static_cast<double>(beside.time);
+ordered_json idle_share(const accel::ArrayOverlap& overlap) {
+  if (overlap.time == 0) return nullptr;
+  return 1 - static_cast<double>(overlap.busy) / static_cast<double>(overlap.time);
 }
 
 const accel::DesignResult* with_second_array(const Details& details) {
@@ -95,10 +95,10 @@ ordered_json layer_json(const Study& study, size_t run, const Details& details, 
     out["designs"][design.design->name] = {
         {"bp_batch_cycles", layer_total(design.backprop, i)},
         {"gp_batch_cycles", design.design->predicts ? layer_total(design.predict, i) : 0}};
-    if (i < design.backprop.beside.size()) {
+    if (i < design.backprop.overlaps.size()) {
       ordered_json& own = out["designs"][design.design->name];
-      own["bp_second_idle_share"] = idle_share(design.backprop.beside[i]);
-      own["gp_second_idle_share"] = idle_share(design.predict.beside[i]);
+      own["bp_second_idle_share"] = idle_share(design.backprop.overlaps[i]);
+      own["gp_second_idle_share"] = idle_share(design.predict.overlaps[i]);
     }
   }
   return out;
@@ -221,7 +221,7 @@ std::string layer_table(const Study& study, size_t run, const Details& details, 
     return csv ? std::to_string(value) : core::grouped(value);
   };
   const auto idle = [](const accel::BatchCost& batch, size_t layer) {
-    const auto share = layer < batch.beside.size() ? idle_share(batch.beside[layer]) : nullptr;
+    const auto share = layer < batch.overlaps.size() ? idle_share(batch.overlaps[layer]) : nullptr;
     return share.is_null() ? std::string() : core::fixed(100 * share.get<double>(), 2);
   };
   const auto add = [&](std::vector<std::string> cells, const accel::LayerCost& cost,

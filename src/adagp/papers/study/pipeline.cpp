@@ -89,7 +89,7 @@ std::vector<PipelineItem> items_for(const PipelineOptions& options, int64_t batc
 }
 
 // Of a pipeline whose batch has `batch` examples.
-PipelineCosts costs_for(const PipelineOptions& options, const pipeline::Layout& layout,
+PipelineCosts costs_for(const PipelineOptions& options, const pipeline::Placement& layout,
                         int64_t batch) {
   PipelineCosts out;
   const auto items = items_for(options, batch, layout.micro_batches);
@@ -119,14 +119,14 @@ int64_t share_of(const PipelineOptions& options, const PipelinePoint& point) {
   return point.batch / point.copies;
 }
 
-SteadyTimes steady_times(const PipelineOptions& options, const pipeline::Layout& layout,
+SteadyTimes steady_times(const PipelineOptions& options, const pipeline::Placement& layout,
                          const pipeline::Costs& costs) {
   using pipeline::Phase;
   const pipeline::Costs plain = pipeline::plain_costs(costs);
-  const auto exact = [&](const pipeline::Layout& where) {
+  const auto exact = [&](const pipeline::Placement& where) {
     return pipeline::steady_time(where, plain, {Phase::kBackprop}, options.overlap);
   };
-  pipeline::Layout twice = layout;
+  pipeline::Placement twice = layout;
   twice.micro_batches *= 2;
   const double both =
       pipeline::steady_time(layout, costs, {Phase::kPredict, Phase::kBackprop}, options.overlap);
@@ -140,7 +140,7 @@ std::vector<std::string> schedule_names(const std::string& text) {
 PipelineRun run_one(const PipelineOptions& options, const PipelinePoint& point,
                     const schedule::Schedule& training, int64_t batches_per_epoch) {
   PipelineRun run;
-  run.layout = pipeline::make_layout(point.request);
+  run.layout = pipeline::make_placement(point.request);
   run.copies = point.copies;
   run.batch = options.split_batch ? point.batch : point.batch * point.copies;
   run.shared_batch = options.split_batch;

@@ -223,7 +223,7 @@ std::vector<PipelineItem> parse_items(const std::string& bytes, const std::strin
   return items;
 }
 
-PipelineCosts cut(const std::vector<PipelineItem>& items, const pipeline::Layout& layout,
+PipelineCosts cut(const std::vector<PipelineItem>& items, const pipeline::Placement& layout,
                   double limit) {
   int stash = 0;
   const pipeline::Schedule& schedule = pipeline::find_schedule(layout.schedule);

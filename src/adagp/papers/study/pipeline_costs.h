@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "adagp/papers/study/study.h"
-#include "adagp/sim/pipeline/machine.h"
+#include "adagp/sim/pipeline/cluster.h"
 #include "adagp/sim/pipeline/schedules.h"
 
 namespace adagp::study {
@@ -49,7 +49,7 @@ std::vector<PipelineItem> parse_items(const std::string& text, const std::string
 
 // Items into stages by forward + backward; memory: weights and their gradients, and the activations
 // of as many micro-batches as the schedule keeps. `limit` in bytes, 0: none.
-PipelineCosts cut(const std::vector<PipelineItem>& items, const pipeline::Layout& layout,
+PipelineCosts cut(const std::vector<PipelineItem>& items, const pipeline::Placement& layout,
                   double limit);
 
 }  // namespace adagp::study

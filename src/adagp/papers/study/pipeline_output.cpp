@@ -47,7 +47,7 @@ void check_boxes(const PipelineRun& run) {
 }
 
 std::string heading(const PipelineStudy& study, const PipelineRun& run) {
-  const pipeline::Layout& layout = run.layout;
+  const pipeline::Placement& layout = run.layout;
   return core::cat(layout.schedule, ", ", layout.devices, " stages",
                    layout.chunks() > 1 ? core::cat(" of ", layout.chunks(), " chunks") : "", ", ",
                    layout.micro_batches, " micro-batches; ",
@@ -207,7 +207,7 @@ std::vector<pipeline::Event> pipeline_events(const PipelineRun& run) {
   return events;
 }
 
-pipeline::Plan pipeline_plan(const PipelineRun& run) {
+pipeline::OpLists pipeline_plan(const PipelineRun& run) {
   check_boxes(run);
   pipeline::Request request;
   request.schedule = run.layout.schedule;
@@ -220,7 +220,7 @@ pipeline::Plan pipeline_plan(const PipelineRun& run) {
     request.phases.push_back(
         run.sequence.cycle[static_cast<size_t>(i) % run.sequence.cycle.size()]);
   }
-  return pipeline::make_plan(request);
+  return pipeline::make_op_lists(request);
 }
 
 std::string pipeline_text(const PipelineStudy& study, bool gantt) {

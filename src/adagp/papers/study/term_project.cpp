@@ -12,10 +12,6 @@ TermRow term_row(const TermRuns& runs) {
           report::mean(runs.gp_epochs)};
 }
 
-double term_total(const TermProjectBatch& published) {
-  return kTermProjectBpEpochs * published.warm_up_epoch + kTermProjectGpEpochs * published.gp_epoch;
-}
-
 double term_slowdown(const TermProjectBatch& published) {
   constexpr int kEpochs = kTermProjectBpEpochs + kTermProjectGpEpochs;
   return published.total / (kEpochs * published.gp_epoch);

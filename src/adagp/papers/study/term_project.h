@@ -43,8 +43,6 @@ struct TermProject {
 
 TermRow term_row(const TermRuns& runs);
 
-// Their total time: t_warm-up * 8 + t_GP * 12, which is how Table III's totals come about.
-double term_total(const TermProjectBatch& published);
 // How many times longer their method takes than backprop of 20 epochs at 32x32, where a GP epoch of
 // their code is a plain epoch of backprop.
 double term_slowdown(const TermProjectBatch& published);

@@ -67,13 +67,8 @@ std::string readable(double value) {
 }
 
 report::Table runs_table(const Results& results, const std::vector<std::string>& names) {
-  report::Table table({{"run", report::Align::kLeft},
-                       {"design", report::Align::kLeft},
-                       {"cycles"},
-                       {"speed-up"},
-                       {"energy J"},
-                       {"energy ratio"},
-                       {"seconds"}});
+  report::Table table(report::titled(
+      {"<run", "<design", "cycles", "speed-up", "energy J", "energy ratio", "seconds"}));
   for (size_t i = 0; i < results.runs.size(); ++i) {
     for (const std::string& design : designs_of(results)) {
       const json& one = design_in(results.runs[i], design);
@@ -111,9 +106,7 @@ void add_bars(Page& page, const Results& results, const std::vector<std::string>
         core::cat("The first ", shown, " of ", names.size(), " runs; the table has all.");
   }
   figure.svg = report::svg(chart, report::Use::kPage);
-  std::vector<std::string> designs;
-  for (const auto& series : chart.series) designs.push_back(series.name);
-  figure.legend = report::boxes_of(designs);
+  figure.legend = report::legend_of(chart);
   page.add(figure);
 }
 

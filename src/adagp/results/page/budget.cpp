@@ -1,7 +1,6 @@
 // A comparison by budget: its tables and verdict, and what a given score costs.
 
 #include <cmath>
-#include <set>
 
 #include "adagp/base/core/text.h"
 #include "adagp/results/page/line_figure.h"
@@ -70,7 +69,7 @@ Json slider_data(const BudgetReport& report) {
 // What the script fills; without it nothing is shown.
 std::string slider_text(const Json& slider, const std::string& id) {
   const size_t last = slider["scores"].size() - 1;
-  report::Table table({{"method", report::Align::kLeft}, {"seconds"}, {"bp's best / this"}});
+  report::Table table(report::titled({"<method", "seconds", "bp's best / this"}));
   for (const Json& row : slider["rows"]) table.add_row({row["n"].get<std::string>(), "", ""});
   return core::cat("<div class=\"slider script\" hidden id=\"", id,
                    "\">\n<label>Score to reach <input type=\"range\" min=\"0\" max=\"", last,

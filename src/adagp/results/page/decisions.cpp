@@ -37,16 +37,9 @@ void add_lane(report::GanttChart& chart, const RunFiles& run, const std::string&
 void add_decisions(Page& page, const Group& group, const std::string& id) {
   report::GanttChart chart;
   chart.x_title = "batches";
-  report::Table table({{"run", report::Align::kLeft},
-                       {"batch"},
-                       {"decision", report::Align::kLeft},
-                       {"step", report::Align::kLeft},
-                       {"tried k"},
-                       {"k in use"},
-                       {"loss a second"},
-                       {"of backprop"},
-                       {"advantage at least"},
-                       {"pairs"}});
+  report::Table table(
+      report::titled({"<run", "batch", "<decision", "<step", "tried k", "k in use", "loss a second",
+                      "of backprop", "advantage at least", "pairs"}));
   for (const RunFiles& run : group.runs) {
     if (run.metrics.decisions.empty()) continue;
     add_lane(chart, run, run.method());
@@ -63,11 +56,7 @@ void add_decisions(Page& page, const Group& group, const std::string& id) {
   figure.title = "Decisions of method auto";
   figure.about = "Which step was in use when. The table has every trial, also the rejected ones.";
   figure.svg = report::svg(chart, report::Use::kPage);
-  std::vector<std::string> kinds;
-  for (const report::GanttBox& box : chart.boxes) {
-    if (std::find(kinds.begin(), kinds.end(), box.kind) == kinds.end()) kinds.push_back(box.kind);
-  }
-  figure.legend = report::boxes_of(kinds);
+  figure.legend = report::legend_of(chart);
   figure.table = table.html("Decisions");
   page.body += heading(3, id + "-auto", "Decisions of auto");
   page.add(figure);

@@ -1,6 +1,5 @@
 #include "adagp/results/page/page.h"
 
-#include <algorithm>
 #include <set>
 
 #include "adagp/base/core/sha256.h"

@@ -1,6 +1,5 @@
 // Results of `adagp pipeline --json`: who is busy when.
 
-#include <algorithm>
 #include <cmath>
 
 #include "adagp/base/core/text.h"
@@ -29,12 +28,8 @@ double mean_in(const json& run, const char* key) {
 }
 
 report::Table runs_table(const Results& results) {
-  report::Table table({{"pipeline", report::Align::kLeft},
-                       {"batches"},
-                       {"makespan"},
-                       {"utilisation"},
-                       {"GP : BP = 1 : 1, speed-up"},
-                       {"training, speed-up"}});
+  report::Table table(report::titled({"<pipeline", "batches", "makespan", "utilisation",
+                                      "GP : BP = 1 : 1, speed-up", "training, speed-up"}));
   for (const json& run : results.runs) {
     table.add_row({name_of(run), text_in(run, "batches"), text_in(run, "makespan"),
                    report::number_or_dash(100 * mean_in(run, "utilisation"), 1, " %"),
@@ -73,12 +68,8 @@ void add_chart(Page& page, const json& run, const std::string& id) {
   figure.about =
       "A line for each device; numbers are micro-batches. Gaps are bubbles: the device waits.";
   figure.svg = report::svg(chart, report::Use::kPage);
-  std::vector<std::string> kinds;
-  for (const report::GanttBox& box : chart.boxes) {
-    if (std::find(kinds.begin(), kinds.end(), box.kind) == kinds.end()) kinds.push_back(box.kind);
-  }
-  figure.legend = report::boxes_of(kinds);
-  report::Table table({{"device"}, {"busy"}, {"utilisation"}, {"peak stash"}});
+  figure.legend = report::legend_of(chart);
+  report::Table table(report::titled({"device", "busy", "utilisation", "peak stash"}));
   const json &busy = inside(run, "busy"), &used = inside(run, "utilisation"),
              &stash = inside(run, "peak_stash");
   const auto cell = [](const json& list, size_t i) {

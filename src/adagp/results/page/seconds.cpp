@@ -137,9 +137,7 @@ void add_seconds(Page& page, const Group& group, const std::string& id) {
   figure.title = "Seconds of the finished runs, mean over the seeds";
   figure.about = about_parts(all_tell, none_tells);
   figure.svg = report::svg(chart, report::Use::kPage);
-  std::vector<std::string> names;
-  for (const auto& series : chart.series) names.push_back(series.name);
-  figure.legend = report::boxes_of(names);
+  figure.legend = report::legend_of(chart);
   figure.table = table.html("Seconds and batches");
   page.body += heading(3, id + "-where", "Where the seconds went");
   page.add(figure);

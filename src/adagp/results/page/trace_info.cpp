@@ -40,13 +40,8 @@ ordered_json layer_info(const LayerTrace& layer) {
 }  // namespace
 
 report::Table trace_table(const std::vector<Trace>& traces) {
-  using report::Align;
-  report::Table table({{"epoch"},
-                       {"layer", Align::kLeft},
-                       {"X not zero (%)"},
-                       {"dY not zero (%)"},
-                       {"W not zero (%)"},
-                       {"bits W/A/G"}});
+  report::Table table(report::titled(
+      {"epoch", "<layer", "X not zero (%)", "dY not zero (%)", "W not zero (%)", "bits W/A/G"}));
   for (const Trace& trace : traces) {
     for (const LayerTrace& layer : trace.layers) {
       const auto percent = [&](size_t i) { return core::fixed(100 * layer.density[i], 1); };

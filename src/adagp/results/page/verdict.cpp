@@ -46,12 +46,8 @@ report::IntervalChart intervals(const report::Comparison& comparison) {
 
 report::Table pairs_table(const report::Comparison& comparison) {
   using report::number_or_dash;
-  report::Table table({{"method", report::Align::kLeft},
-                       {"minus", report::Align::kLeft},
-                       {"common seeds"},
-                       {"points"},
-                       {"from"},
-                       {"to"}});
+  report::Table table(
+      report::titled({"<method", "<minus", "common seeds", "points", "from", "to"}));
   for (const report::PairedRow& pair : comparison.pairs) {
     table.add_row({pair.method, pair.against, core::cat(pair.points.n),
                    number_or_dash(pair.points.mean, 3), number_or_dash(pair.points.low, 3),
@@ -61,11 +57,7 @@ report::Table pairs_table(const report::Comparison& comparison) {
 }
 
 report::Table unfinished_table(const Group& group) {
-  report::Table table({{"run", report::Align::kLeft},
-                       {"method", report::Align::kLeft},
-                       {"seed"},
-                       {"epochs done"},
-                       {"of"}});
+  report::Table table(report::titled({"<run", "<method", "seed", "epochs done", "of"}));
   for (const RunFiles& run : group.runs) {
     if (run.finished()) continue;
     table.add_row({run.name, run.method(), core::cat(run.seed()),

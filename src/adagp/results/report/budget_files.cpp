@@ -1,6 +1,5 @@
 // The report as JSON, CSV and SVG.
 
-#include <algorithm>
 #include <cmath>
 #include <map>
 #include <optional>
@@ -155,31 +154,16 @@ std::string to_json(const BudgetReport& report) {
 
 std::string to_csv(const BudgetReport& report) {
   const std::string& metric = report.metric.name;
-  Table table({{"method"},
-               {"batch"},
-               {"epochs"},
-               {"n"},
-               {metric + "_mean"},
-               {metric + "_sd"},
-               {"cost_mean"},
-               {"seconds_mean"},
-               {"counted"},
-               {"counted_error"},
-               {"clock"},
-               {"clock_error"},
-               {"best_counted"},
-               {"best_counted_error"},
-               {"best_clock"},
-               {"best_clock_error"}});
+  Table table(
+      titled({"method", "batch", "epochs", "n", metric + "_mean", metric + "_sd", "cost_mean",
+              "seconds_mean", "counted", "counted_error", "clock", "clock_error", "best_counted",
+              "best_counted_error", "best_clock", "best_clock_error"}));
   for (const BudgetRow& row : report.rows) {
-    std::vector<std::string> cells = {row.method,
-                                      core::cat(row.batch),
-                                      core::cat(row.epochs),
-                                      core::cat(row.n),
-                                      exact_number(row.score_mean),
-                                      exact_number(row.score_sd),
-                                      exact_number(row.cost_mean),
-                                      exact_number(row.seconds_mean)};
+    std::vector<std::string> cells = {row.method, core::cat(row.batch), core::cat(row.epochs),
+                                      core::cat(row.n)};
+    for (const double value : {row.score_mean, row.score_sd, row.cost_mean, row.seconds_mean}) {
+      cells.push_back(exact_number(value));
+    }
     for (const auto& against : {row.counted, row.clock, row.best_counted, row.best_clock}) {
       for (auto& cell : against_cells(against)) cells.push_back(cell);
     }

@@ -1,6 +1,5 @@
 // budget.json back to the report it was written from.
 
-#include <cmath>
 #include <limits>
 #include <set>
 

@@ -30,16 +30,9 @@ std::string bounded(const std::optional<double>& value, Bound bound, int digits,
 }  // namespace
 
 Table rows_table(const BudgetReport& report) {
-  Table table({{"method", Align::kLeft},
-               {"batch"},
-               {"epochs"},
-               {"n"},
-               {report.metric.label + (report.metric.percent ? " %" : "")},
-               {"cost, BP epochs"},
-               {"seconds"},
-               {"d counted"},
-               {"d clock"},
-               {"d clock, best batch"}});
+  Table table(titled({"<method", "batch", "epochs", "n",
+                      report.metric.label + (report.metric.percent ? " %" : ""), "cost, BP epochs",
+                      "seconds", "d counted", "d clock", "d clock, best batch"}));
   for (const BudgetRow& row : report.rows) {
     table.add_row({row.method, core::cat(row.batch), core::cat(row.epochs), core::cat(row.n),
                    with_spread(row.score_mean, row.score_sd), number_or_dash(row.cost_mean, 2),
@@ -50,12 +43,7 @@ Table rows_table(const BudgetReport& report) {
 }
 
 Table targets_table(const BudgetReport& report) {
-  Table table({{"target", Align::kLeft},
-               {"score"},
-               {"method", Align::kLeft},
-               {"batch"},
-               {"seconds"},
-               {"bp's best / this"}});
+  Table table(titled({"<target", "score", "<method", "batch", "seconds", "bp's best / this"}));
   for (const TargetRow& row : report.targets) {
     table.add_row({row.target, core::fixed(row.score, 2), row.method, core::cat(row.batch),
                    bounded(row.seconds, row.seconds_bound, 1),
@@ -65,13 +53,7 @@ Table targets_table(const BudgetReport& report) {
 }
 
 Table controls_table(const BudgetReport& report) {
-  Table table({{"control", Align::kLeft},
-               {"budgets"},
-               {"runs"},
-               {"from s"},
-               {"to s"},
-               {"degree"},
-               {"sd around it"}});
+  Table table(titled({"<control", "budgets", "runs", "from s", "to s", "degree", "sd around it"}));
   for (const Curve& curve : report.by_seconds) {
     table.add_row({core::cat("bp, batch ", curve.batch), core::cat(curve.points.size()),
                    core::cat(curve.runs), core::fixed(curve.from, 1), core::fixed(curve.to, 1),

@@ -40,13 +40,25 @@ Piles pile_up(const BarChart& chart) {
   return piles;
 }
 
-std::vector<std::string> names_of(const std::vector<BarSeries>& series) {
-  std::vector<std::string> names;
-  for (const auto& one : series) names.push_back(one.name);
-  return names;
+std::vector<std::string> kinds_of(const GanttChart& chart) {
+  std::vector<std::string> kinds;
+  for (const GanttBox& box : chart.boxes) {
+    if (std::find(kinds.begin(), kinds.end(), box.kind) == kinds.end()) kinds.push_back(box.kind);
+  }
+  return kinds;
 }
 
 }  // namespace
+
+std::vector<Key> legend_of(const BarChart& chart) {
+  std::vector<std::string> names;
+  for (const BarSeries& series : chart.series) names.push_back(series.name);
+  return boxes_of(names);
+}
+
+std::vector<Key> legend_of(const GanttChart& chart) {
+  return boxes_of(kinds_of(chart));
+}
 
 std::string svg(const BarChart& chart, Use use) {
   const Piles piles = pile_up(chart);
@@ -61,7 +73,7 @@ std::string svg(const BarChart& chart, Use use) {
   // Turned by 40 degrees a label reaches down by two thirds of its length.
   const double below = 50 + (turned ? longest * 0.66 : 0);
   Frame frame = make_frame(
-      chart.title, chart.x_title, chart.y_title, boxes_of(names_of(chart.series)),
+      chart.title, chart.x_title, chart.y_title, legend_of(chart),
       {slot * categories, 320, turned ? std::max(74.0, longest * 0.77) : 74, below}, use);
   Svg& out = frame.drawing;
   const auto y_of = draw_y_axis(frame, axis_ticks(0, piles.highest));
@@ -94,7 +106,6 @@ std::string svg(const GanttChart& chart, Use use) {
     throw Error("chart: '" + chart.title + "' has no data");
   }
   double end = 0, widest = 0;
-  std::vector<std::string> kinds;
   for (const GanttBox& box : chart.boxes) {
     check_finite(box.start, "box '" + box.label + "'");
     check_finite(box.end, "box '" + box.label + "'");
@@ -102,9 +113,9 @@ std::string svg(const GanttChart& chart, Use use) {
       throw Error("chart: box '" + box.label + "' is on no lane or ends before it starts");
     }
     end = std::max(end, box.end);
-    if (std::find(kinds.begin(), kinds.end(), box.kind) == kinds.end()) kinds.push_back(box.kind);
   }
   for (const auto& lane : chart.lanes) widest = std::max(widest, text_width(lane, 11));
+  const std::vector<std::string> kinds = kinds_of(chart);
   const double lane_height = 26;
   Frame frame = make_frame(
       chart.title, chart.x_title, "", boxes_of(kinds),

@@ -38,6 +38,8 @@ struct Key {
 };
 
 std::vector<Key> boxes_of(const std::vector<std::string>& names);
+std::vector<Key> legend_of(const BarChart& chart);
+std::vector<Key> legend_of(const GanttChart& chart);
 std::vector<Key> legend_of(const HeatMap& chart);
 
 // A page has title and legend around its drawings: they are left out there.

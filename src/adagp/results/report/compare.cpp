@@ -111,14 +111,8 @@ double uneven_seconds(const SeedRuns& runs, const SeedRuns& reference) {
 }  // namespace
 
 Table to_table(const Comparison& comparison) {
-  Table table({{"method", Align::kLeft},
-               {comparison.metric.label + (comparison.metric.percent ? " %" : "")},
-               {"n"},
-               {"seconds"},
-               {"speed-up"},
-               {"BP batches"},
-               {"GP batches"},
-               {"cosine"}});
+  Table table(titled({"<method", comparison.metric.label + (comparison.metric.percent ? " %" : ""),
+                      "n", "seconds", "speed-up", "BP batches", "GP batches", "cosine"}));
   for (const MethodRow& row : comparison.methods) {
     table.add_row({row.method, with_spread(row.score_mean, row.score_sd), core::cat(row.n),
                    number_or_dash(row.seconds_mean, 1), number_or_dash(row.speedup, 2, "x"),
@@ -214,17 +208,10 @@ std::string to_console(const Comparison& comparison) {
 }
 
 std::string to_csv(const Comparison& comparison) {
-  Table table({{"method"},
-               {comparison.metric.name + "_mean"},
-               {comparison.metric.name + "_sd"},
-               {"n"},
-               {"seconds_mean"},
-               {"speedup"},
-               {"bp_batches"},
-               {"gp_batches"},
-               {"cosine_mean"},
-               {"train_examples"},
-               {"test_examples"}});
+  const std::string& metric = comparison.metric.name;
+  Table table(
+      titled({"method", metric + "_mean", metric + "_sd", "n", "seconds_mean", "speedup",
+              "bp_batches", "gp_batches", "cosine_mean", "train_examples", "test_examples"}));
   for (const MethodRow& row : comparison.methods) {
     table.add_row({row.method, exact_number(row.score_mean), exact_number(row.score_sd),
                    core::cat(row.n), exact_number(row.seconds_mean), exact_number(row.speedup),

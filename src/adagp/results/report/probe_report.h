@@ -14,7 +14,7 @@ namespace adagp::report {
 // A line for each layer: its first and its last probe. `note` is one sentence about all of them.
 std::string probe_table(const std::vector<EpochHistory>& history, bool markdown);
 std::string probe_note(const std::vector<EpochHistory>& history);
-// {"layers": [{"epoch": [...], "mse", "relative_mse", "cosine", "mape": likewise}]}.
+// {"layers": [{"epoch": [...], "mse": [...], and so "relative_mse", "cosine", "mape"}]}.
 std::string probe_json(const std::vector<EpochHistory>& history);
 
 // "<prefix>-mse", "-relative-mse" and "-cosine", a line for each layer over the epochs; none

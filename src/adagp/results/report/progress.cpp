@@ -35,16 +35,8 @@ double seconds_left(const RunFiles& run) {
 }
 
 Table progress_table(const std::vector<RunFiles>& runs) {
-  Table table({{"run", Align::kLeft},
-               {"method", Align::kLeft},
-               {"epoch"},
-               {"of"},
-               {"batches"},
-               {"loss"},
-               {"score"},
-               {"training"},
-               {"left"},
-               {"last record"}});
+  Table table(titled({"<run", "<method", "epoch", "of", "batches", "loss", "score", "training",
+                      "left", "last record"}));
   for (const RunFiles& run : runs) {
     if (run.finished()) continue;
     const auto& epochs = run.metrics.epochs;

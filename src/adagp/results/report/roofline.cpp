@@ -23,13 +23,8 @@ std::string roofline_heading(const Roofline& r) {
 }
 
 std::string by_kind(const Roofline& r) {
-  Table table({{"step", Align::kLeft},
-               {"kind", Align::kLeft},
-               {"GFLOP"},
-               {"MB"},
-               {"limit ms"},
-               {"measured ms"},
-               {"share of the limit"}});
+  Table table(
+      titled({"<step", "<kind", "GFLOP", "MB", "limit ms", "measured ms", "share of the limit"}));
   const auto row = [&](const std::string& step, const std::string& kind, const KindTotal& k) {
     table.add_row({step, kind, core::fixed(k.flops / 1e9, 3), core::fixed(k.bytes / 1e6, 2),
                    core::fixed(1e3 * k.limit, 3), time_cell(1e3 * k.measured, 3),
@@ -47,14 +42,8 @@ std::string by_kind(const Roofline& r) {
 }
 
 std::string by_network(const std::vector<Roofline>& all) {
-  Table table({{"network", Align::kLeft},
-               {"step", Align::kLeft},
-               {"GFLOP"},
-               {"MB"},
-               {"limit ms"},
-               {"measured ms"},
-               {"share of the limit"},
-               {"most of the limit", Align::kLeft}});
+  Table table(titled({"<network", "<step", "GFLOP", "MB", "limit ms", "measured ms",
+                      "share of the limit", "<most of the limit"}));
   for (const Roofline& r : all) {
     for (const StepRoofline& step : r.steps) {
       const KindTotal sum = step.total();
@@ -134,18 +123,8 @@ std::string roofline_text(const std::vector<Roofline>& all) {
 }
 
 std::string roofline_csv(const std::vector<Roofline>& all) {
-  Table table({{"network"},
-               {"input"},
-               {"batch"},
-               {"precision"},
-               {"device"},
-               {"step"},
-               {"kind"},
-               {"flops"},
-               {"bytes"},
-               {"limit_ms"},
-               {"measured_ms"},
-               {"share"}});
+  Table table(titled({"network", "input", "batch", "precision", "device", "step", "kind", "flops",
+                      "bytes", "limit_ms", "measured_ms", "share"}));
   for (const Roofline& r : all) {
     const auto row = [&](const StepRoofline& step, const char* kind, const KindTotal& k) {
       table.add_row({r.model, r.input, std::to_string(r.batch), r.precision, r.device,
@@ -167,13 +146,8 @@ std::string roofline_csv(const std::vector<Roofline>& all) {
 
 std::string roofline_markdown(const std::vector<Roofline>& all) {
   if (all.empty()) throw Error("roofline: no network");
-  std::vector<Column> columns{{"network", Align::kLeft},
-                              {"step", Align::kLeft},
-                              {"GFLOP"},
-                              {"GB"},
-                              {"limit ms"},
-                              {"measured ms"},
-                              {"share"}};
+  std::vector<Column> columns =
+      titled({"<network", "<step", "GFLOP", "GB", "limit ms", "measured ms", "share"});
   for (int k = 0; k < kKinds; ++k) columns.push_back({name_of(static_cast<Kind>(k))});
   Table table(columns);
   for (const Roofline& r : all) {

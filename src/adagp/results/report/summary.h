@@ -19,7 +19,7 @@ struct Summary {
   std::string task, metric;               // "classification", "top1"
   report::Conditions conditions;          // what the score is of
   double loss = 0;                        // of the last evaluation
-  std::map<std::string, double> figures;  // likewise: "top1", "top5" in percent, "bleu", "map50"
+  std::map<std::string, double> figures;  // of it: "top1", "top5" in percent, "bleu", "map50"
   double best = 0;                        // of the metric over all evaluations
   double train_seconds = 0;               // batches alone: without evaluation and checkpoints
   double eval_seconds = 0;

@@ -150,18 +150,13 @@ std::string to_console(const SweepReport& report) {
 
 std::string to_csv(const SweepReport& report) {
   const std::string& metric = report.metric.name;
-  std::vector<Column> columns;
-  for (const std::string& key : report.keys) columns.push_back({key});
-  for (const std::string& title :
-       {std::string("n"), std::string("diverged"), metric + "_mean", metric + "_error",
-        std::string("cost_mean"), std::string("seconds_mean"), std::string("gp_share"),
-        std::string("cosine"), std::string("speedup"), "bp_" + metric + "_mean",
-        std::string("above_bp"), std::string("above_bp_low"), std::string("above_bp_high"),
-        "skip_" + metric + "_mean", std::string("above_skip"), std::string("above_skip_low"),
-        std::string("above_skip_high"), std::string("front")}) {
-    columns.push_back({title});
-  }
-  Table table(columns);
+  std::vector<std::string> titles = report.keys;
+  titles.insert(titles.end(),
+                {"n", "diverged", metric + "_mean", metric + "_error", "cost_mean", "seconds_mean",
+                 "gp_share", "cosine", "speedup", "bp_" + metric + "_mean", "above_bp",
+                 "above_bp_low", "above_bp_high", "skip_" + metric + "_mean", "above_skip",
+                 "above_skip_low", "above_skip_high", "front"});
+  Table table(titled(titles));
   for (const SweepRow& row : report.rows) {
     std::vector<std::string> cells = row.values;
     cells.push_back(core::cat(row.n));

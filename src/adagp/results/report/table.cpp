@@ -65,6 +65,15 @@ size_t display_width(std::string_view text) {
   return width;
 }
 
+std::vector<Column> titled(const std::vector<std::string>& titles) {
+  std::vector<Column> columns;
+  for (const std::string& title : titles) {
+    const bool left = title.starts_with('<');
+    columns.push_back({title.substr(left ? 1 : 0), left ? Align::kLeft : Align::kRight});
+  }
+  return columns;
+}
+
 void Table::add_row(std::vector<std::string> cells) {
   if (cells.size() != columns_.size()) {
     throw Error(core::cat("table: a row of ", cells.size(), " cells, expected ", columns_.size()));

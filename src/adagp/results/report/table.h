@@ -14,6 +14,9 @@ struct Column {
   Align align = Align::kRight;
 };
 
+// "<method": aligned left.
+std::vector<Column> titled(const std::vector<std::string>& titles);
+
 class Table {
  public:
   explicit Table(std::vector<Column> columns) : columns_(std::move(columns)) {}

@@ -41,7 +41,7 @@ std::string as_text(const at::Tensor& bytes) {
   return {first, first + host.numel()};
 }
 
-class Auto : public Backprop, public StepPolicy {
+class Auto : public Backprop, public StepChooser {
  public:
   explicit Auto(step::Session& s) : session_(s), controller_(options_of(s.config)) {
     require_alone(s);
@@ -67,7 +67,7 @@ class Auto : public Backprop, public StepPolicy {
     if (s.device.is_cuda()) heldout_->loss(s);
   }
 
-  StepPolicy* policy() override { return this; }
+  StepChooser* step_chooser() override { return this; }
   Phase begin(step::Session& s, const plan::BatchContext&) override {
     if (!std::exchange(begun_, true)) warn_of_short_runs(s.config);
     if (leads_in()) {

@@ -6,7 +6,6 @@
 #include "adagp/base/core/lookup.h"
 #include "adagp/base/core/text.h"
 #include "adagp/engine/layers/stages.h"
-#include "adagp/engine/nn/growing_map.h"
 #include "adagp/engine/step/micro_batches.h"
 #include "adagp/engine/step/team.h"
 #include "adagp/engine/task/loss.h"
@@ -83,23 +82,12 @@ Modules::Modules(step::Session& s) {
       if (stages.names[m].contains(s.optimizer->params()[p].name)) params_[m].push_back(p);
     }
   }
-  for (size_t m = 0; m < count(); ++m) behind_.push_back(uses.at(first_[m + 1] - 1).outputs);
-}
-
-std::vector<at::Tensor> Modules::cuts() const {
-  std::vector<at::Tensor> out;
-  for (size_t m = 0; !last(m); ++m) out.push_back(behind_[m].at(0));
-  return out;
+  for (size_t m = 0; !last(m); ++m) cuts_.push_back(uses.at(first_[m + 1] - 1).outputs.at(0));
 }
 
 models::Tensors Modules::run(step::Session& s, size_t module, const models::Tensors& inputs) const {
   const device::AutocastScope autocast(s.device, s.bf16);
-  const auto& blocks = dynamic_cast<const models::BlockNet&>(*s.net).blocks();
-  models::Tensors x = inputs;
-  for (size_t b = first_[module]; b < first_[module + 1]; ++b) x = blocks[b].run(x);
-  // The next part keeps its input for a later batch, while this one runs again.
-  for (at::Tensor& output : x) output = nn::dense(output);
-  return x;
+  return blocks_of(s).run_part(inputs, first_[module], first_[module + 1]);
 }
 
 models::Tensors Modules::backward_at_once(step::Session& s, const data::Batch& batch,
@@ -128,14 +116,6 @@ models::Tensors as_leaves(const models::Tensors& outputs) {
     if (output.requires_grad()) leaves.back().requires_grad_();
   }
   return leaves;
-}
-
-models::Tensors differentiable(const models::Tensors& tensors) {
-  models::Tensors out;
-  for (const at::Tensor& tensor : tensors) {
-    if (tensor.requires_grad()) out.push_back(tensor);
-  }
-  return out;
 }
 
 void require_classes(const step::Session& s) {

@@ -22,10 +22,8 @@ class Modules : public Backprop {
   bool last(size_t module) const { return module + 1 == count(); }
   // The first block of a module; of module K: the number of blocks.
   int64_t first_block(size_t module) const { return static_cast<int64_t>(first_[module]); }
-  // What crosses the cut behind a module, of one example: shapes alone.
-  const models::Tensors& shapes_behind(size_t module) const { return behind_[module]; }
-  // The first tensor that crosses each cut, likewise.
-  std::vector<at::Tensor> cuts() const;
+  // The first tensor that crosses each cut, of one example: shapes alone.
+  const std::vector<at::Tensor>& cuts() const { return cuts_; }
   // Places of a module's parameters in the session's optimizer.
   const std::vector<size_t>& params(size_t module) const { return params_[module]; }
 
@@ -42,14 +40,12 @@ class Modules : public Backprop {
  private:
   std::vector<size_t> first_;
   std::vector<std::vector<size_t>> params_;
-  std::vector<models::Tensors> behind_;
+  std::vector<at::Tensor> cuts_;
 };
 
 // The outputs of a module as the next one takes them: without the graph behind them, and as leaves
 // where they have gradients.
 models::Tensors as_leaves(const models::Tensors& outputs);
-// Those of `tensors` that have gradients.
-models::Tensors differentiable(const models::Tensors& tensors);
 // Throws UsageError for a task without classes.
 void require_classes(const step::Session& session);
 

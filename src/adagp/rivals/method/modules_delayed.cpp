@@ -40,7 +40,7 @@ class Delayed : public Ticks {
   void backward(step::Session& s, size_t module, ModulePass& pass,
                 const models::Tensors& gradients) override {
     OldWeights then(s, params(module), pass.weights);
-    torch::autograd::backward(differentiable(pass.outputs), gradients);
+    torch::autograd::backward(models::differentiable(pass.outputs), gradients);
     then.end();
   }
 

@@ -3,7 +3,6 @@
 #include <ATen/ATen.h>
 #include <torch/csrc/autograd/autograd.h>
 
-#include "adagp/base/core/error.h"
 #include "adagp/base/core/text.h"
 #include "adagp/engine/step/exact_step.h"
 #include "adagp/engine/step/generators.h"
@@ -18,7 +17,7 @@ namespace {
 
 models::Tensors gradients_of(const models::Tensors& leaves, double shrink) {
   models::Tensors out;
-  for (const at::Tensor& leaf : differentiable(leaves)) {
+  for (const at::Tensor& leaf : models::differentiable(leaves)) {
     out.push_back(leaf.grad().defined() ? leaf.grad() : at::zeros_like(leaf.detach()));
     if (shrink != 1) out.back().mul_(shrink);
   }

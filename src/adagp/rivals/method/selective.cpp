@@ -10,7 +10,6 @@
 
 #include <ATen/ATen.h>
 
-#include "adagp/base/core/error.h"
 #include "adagp/engine/method/backprop.h"
 #include "adagp/engine/nn/batch_norm.h"
 #include "adagp/gpu/device/autocast.h"

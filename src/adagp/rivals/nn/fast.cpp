@@ -147,11 +147,7 @@ at::Tensor block_float(const at::Tensor& x, const GroupAxis& axis, const at::Ten
     args.largest = largest.const_data_ptr<float>();
     args.window = (1 << shared.exponent_bits) - 1;
   }
-  if (x.is_cuda()) {
-    cuda::block_float(args, device::stream(x.device()));
-  } else {
-    cuda::reference::block_float(args);
-  }
+  device::run(x.device(), args, cuda::block_float, cuda::reference::block_float);
   return out;
 }
 

@@ -1,7 +1,6 @@
 #include "adagp/rivals/nn/kept_errors.h"
 
 #include <optional>
-#include <utility>
 
 #include <ATen/ATen.h>
 #include <torch/csrc/autograd/custom_function.h>

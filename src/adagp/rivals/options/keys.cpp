@@ -199,7 +199,7 @@ void bind_predictor(core::Binding& b, predictor::Config& c) {
          "predictor remap: how the end of a gradient longer than its vector is filled: last (with "
          "the last number) or cyclic")
       .one_of({"last", "cyclic"});
-  b.bind("predictor.remap_target", &c.remap_target,
+  b.bind("predictor.remap_target", &c.parts.get<PredictorOptions>().remap_target,
          "predictor remap: what it learns: raw (gradient) or rms (gradient / running RMS)")
       .one_of({"raw", "rms"});
 }

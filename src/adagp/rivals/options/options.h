@@ -94,6 +94,7 @@ struct PredictorOptions {
   // dni: hidden width of each layer's network, and whether it is told the label.
   int64_t dni_hidden = 32;
   bool dni_label = true;
+  std::string remap_target = "raw";  // remap: as `target`, which is not the project's
 };
 
 inline const PredictorOptions& options_of(const predictor::Config& config) {

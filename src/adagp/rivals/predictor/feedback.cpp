@@ -1,7 +1,5 @@
 #include "adagp/rivals/predictor/feedback.h"
 
-#include <algorithm>
-
 #include <ATen/ATen.h>
 
 #include "adagp/base/core/error.h"

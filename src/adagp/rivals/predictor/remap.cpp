@@ -8,6 +8,7 @@
 #include "adagp/base/core/error.h"
 #include "adagp/engine/predictor/layout.h"
 #include "adagp/rivals/entries.h"
+#include "adagp/rivals/options/options.h"
 
 namespace adagp::predictor {
 namespace {
@@ -44,7 +45,8 @@ RemapPredictor::RemapPredictor(const std::vector<nn::WeightLayer*>& layers, cons
     : layers_(layers),
       cyclic_tail_(config.tail == "cyclic"),
       net_(config, batches_per_epoch, predictor_options(layers), seed),
-      rms_(scale_names(layers), config.remap_target == "rms", predictor_options(layers)) {
+      rms_(scale_names(layers), rivals::options_of(config).remap_target == "rms",
+           predictor_options(layers)) {
   if (sync.sum) {
     throw UsageError(
         "predictor.kind = remap: its batch norm sees the layers one after another, so they cannot "

@@ -1,7 +1,6 @@
 #include "adagp/sim/accel/accelerator.h"
 
 #include <algorithm>
-#include <cmath>
 #include <filesystem>
 
 #include "adagp/base/core/byte_order_mark.h"

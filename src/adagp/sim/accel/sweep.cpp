@@ -7,7 +7,6 @@
 #include <exception>
 #include <mutex>
 #include <numeric>
-#include <thread>
 
 #include "adagp/base/core/error.h"
 #include "adagp/base/core/threads.h"

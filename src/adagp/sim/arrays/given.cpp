@@ -1,6 +1,5 @@
 #include "adagp/sim/arrays/given.h"
 
-#include <algorithm>
 #include <array>
 #include <functional>
 

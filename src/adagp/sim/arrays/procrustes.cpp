@@ -1,5 +1,4 @@
 // Procrustes: PEs that multiply only the weights that are not zero (procrustes_tiles.h).
-#include <algorithm>
 #include <cmath>
 
 #include "adagp/sim/accel/checked_math.h"

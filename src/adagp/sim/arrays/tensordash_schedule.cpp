@@ -8,6 +8,9 @@
 namespace adagp::arrays {
 namespace {
 
+struct Movement {
+  int step, lane;
+};
 using Movements = std::array<Movement, 7>;
 
 constexpr Movements kPaperOrder = {{{1, 0}, {2, 0}, {1, -1}, {1, 1}, {2, -2}, {2, 2}, {1, -3}}};
@@ -56,10 +59,6 @@ int64_t cycles_of(uint16_t* streams, int64_t rows, int64_t lines) {
 }
 
 }  // namespace
-
-std::span<const Movement> movements(Order order) {
-  return order == Order::kPaper ? std::span<const Movement>(kPaperOrder) : kSortedOrder;
-}
 
 Order parse_order(const std::string& name) {
   static constexpr std::array kNames = {"paper", "sorted"};

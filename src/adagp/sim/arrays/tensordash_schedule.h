@@ -17,15 +17,11 @@ namespace adagp::arrays {
 inline constexpr int kLanes = 16;
 inline constexpr int kLookahead = 2;
 
-struct Movement {
-  int step, lane;  // lines ahead; lanes to the right, negative to the left
-};
-
-// The seven inputs beside a lane's own pair, in the order in which they are tried.
+// The seven inputs beside a lane's own pair, in the order in which they are tried: (lines ahead,
+// lanes to the right).
 //   paper   (1,0) (2,0) (1,-1) (1,1) (2,-2) (2,2) (1,-3)
 //   sorted  (1,-1) (1,0) (1,1) (1,3) (2,-2) (2,0) (2,2)   as in the authors' public simulator
 enum class Order { kPaper, kSorted };
-std::span<const Movement> movements(Order order);
 Order parse_order(const std::string& name);  // UsageError
 
 // Lanes that are decided at once, in this order: no two of a level can want the same pair.

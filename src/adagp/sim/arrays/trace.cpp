@@ -1,7 +1,6 @@
 #include "adagp/sim/arrays/trace.h"
 
 #include <algorithm>
-#include <cmath>
 #include <cstring>
 #include <map>
 

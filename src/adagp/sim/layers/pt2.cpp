@@ -1,7 +1,6 @@
 #include "adagp/sim/layers/pt2.h"
 
 #include <algorithm>
-#include <array>
 #include <optional>
 
 #include "adagp/base/core/error.h"

@@ -1,5 +1,4 @@
 // Convolutions of one to three axes, plain and transposed.
-#include <algorithm>
 
 #include "adagp/sim/layers/pt2_rows.h"
 #include "adagp/sim/layers/table_sizes.h"

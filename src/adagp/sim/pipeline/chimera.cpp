@@ -12,23 +12,23 @@
 namespace adagp::pipeline {
 namespace {
 
-int64_t chimera_slot(const Layout& layout, const Op& op, Phase phase) {
-  const int64_t devices = layout.devices;
+int64_t chimera_slot(const Placement& placement, const Op& op, Phase phase) {
+  const int64_t devices = placement.devices;
   const int64_t unit = op.micro / devices, within = op.micro % (devices / 2);
   const int64_t start = unit * (phase == Phase::kPredict ? devices : 2 * devices) + 2 * within;
   return start + (op.kind == Kind::kForward ? op.stage : 2 * devices - 1 - op.stage);
 }
 
-OpList chimera_order(const Layout& layout, int device, Phase phase) {
+OpList chimera_order(const Placement& placement, int device, Phase phase) {
   OpList ops;
-  for (int m = 0; m < layout.micro_batches; ++m) {
-    const int replica = layout.replica_of(m);
-    const int stage = replica == 0 ? device : layout.devices - 1 - device;
+  for (int m = 0; m < placement.micro_batches; ++m) {
+    const int replica = placement.replica_of(m);
+    const int stage = replica == 0 ? device : placement.devices - 1 - device;
     ops.push_back(compute(Kind::kForward, m, stage, replica));
     if (phase == Phase::kBackprop) ops.push_back(compute(Kind::kBackward, m, stage, replica));
   }
   std::stable_sort(ops.begin(), ops.end(), [&](const Op& a, const Op& b) {
-    return chimera_slot(layout, a, phase) < chimera_slot(layout, b, phase);
+    return chimera_slot(placement, a, phase) < chimera_slot(placement, b, phase);
   });
   return ops;
 }
@@ -55,9 +55,9 @@ Schedule chimera() {
   schedule.order = chimera_order;
   // Of each direction: what is between a stage's forward and its backward pass, half a unit at
   // most.
-  schedule.stash_bound = [](const Layout& layout, int device) {
-    const int half = layout.devices / 2;
-    return std::min(half, layout.devices - device) + std::min(half, device + 1);
+  schedule.stash_bound = [](const Placement& placement, int device) {
+    const int half = placement.devices / 2;
+    return std::min(half, placement.devices - device) + std::min(half, device + 1);
   };
   schedule.check = check_chimera;
   schedule.place = chimera_slot;

@@ -10,24 +10,24 @@ namespace adagp::pipeline {
 
 Schedule decoupled() {
   // Ticks from a batch's forward pass to its backward pass: down to the last stage and back.
-  const auto delay = [](const Layout& layout, int device) {
-    return std::min(layout.micro_batches, 2 * (layout.devices - 1 - device));
+  const auto delay = [](const Placement& placement, int device) {
+    return std::min(placement.micro_batches, 2 * (placement.devices - 1 - device));
   };
   Schedule schedule;
   schedule.name = "decoupled";
   schedule.about = "modules with older gradients (method modules): each micro-batch is a batch";
-  schedule.order = [delay](const Layout& layout, int device, Phase phase) {
-    if (phase == Phase::kPredict) return forwards(layout, device);
-    const int ahead = delay(layout, device);
+  schedule.order = [delay](const Placement& placement, int device, Phase phase) {
+    if (phase == Phase::kPredict) return forwards(placement, device);
+    const int ahead = delay(placement, device);
     OpList ops;
-    for (int tick = 0; tick < layout.micro_batches + ahead; ++tick) {
-      if (tick < layout.micro_batches) ops.push_back(compute(Kind::kForward, tick, device));
+    for (int tick = 0; tick < placement.micro_batches + ahead; ++tick) {
+      if (tick < placement.micro_batches) ops.push_back(compute(Kind::kForward, tick, device));
       if (tick >= ahead) ops.push_back(compute(Kind::kBackward, tick - ahead, device));
     }
     return ops;
   };
-  schedule.stash_bound = [delay](const Layout& layout, int device) {
-    return std::min(layout.micro_batches, delay(layout, device) + 1);
+  schedule.stash_bound = [delay](const Placement& placement, int device) {
+    return std::min(placement.micro_batches, delay(placement, device) + 1);
   };
   return schedule;
 }

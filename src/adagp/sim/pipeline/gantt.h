@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "adagp/sim/pipeline/machine.h"
+#include "adagp/sim/pipeline/cluster.h"
 
 namespace adagp::pipeline {
 

@@ -13,9 +13,9 @@ Op compute(Kind kind, int micro, int stage, int replica) {
   return op;
 }
 
-OpList forwards(const Layout& layout, int device) {
+OpList forwards(const Placement& placement, int device) {
   OpList ops;
-  for (int m = 0; m < layout.micro_batches; ++m) {
+  for (int m = 0; m < placement.micro_batches; ++m) {
     ops.push_back(compute(Kind::kForward, m, device));
   }
   return ops;
@@ -25,15 +25,15 @@ Schedule gpipe() {
   Schedule schedule;
   schedule.name = "gpipe";
   schedule.about = "all forward passes of a batch, then all backward passes";
-  schedule.order = [](const Layout& layout, int device, Phase phase) {
-    OpList ops = forwards(layout, device);
+  schedule.order = [](const Placement& placement, int device, Phase phase) {
+    OpList ops = forwards(placement, device);
     if (phase == Phase::kPredict) return ops;
-    for (int m = layout.micro_batches - 1; m >= 0; --m) {
+    for (int m = placement.micro_batches - 1; m >= 0; --m) {
       ops.push_back(compute(Kind::kBackward, m, device));
     }
     return ops;
   };
-  schedule.stash_bound = [](const Layout& layout, int) { return layout.micro_batches; };
+  schedule.stash_bound = [](const Placement& placement, int) { return placement.micro_batches; };
   return schedule;
 }
 

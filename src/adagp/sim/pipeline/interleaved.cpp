@@ -12,8 +12,8 @@ namespace adagp::pipeline {
 namespace {
 
 // The k-th forward or backward pass of a device.
-Op round_robin(const Layout& layout, int device, int k, bool backward) {
-  const int devices = layout.devices, chunks = layout.chunks();
+Op round_robin(const Placement& placement, int device, int k, bool backward) {
+  const int devices = placement.devices, chunks = placement.chunks();
   const int turn = (k / devices) % chunks;
   const int chunk = backward ? chunks - 1 - turn : turn;
   const int micro = k / (devices * chunks) * devices + k % devices;
@@ -22,22 +22,22 @@ Op round_robin(const Layout& layout, int device, int k, bool backward) {
 
 // Forward passes before the first backward pass. A micro-batch that has gone round all stages comes
 // back to device d 2 * (devices - 1 - d) passes after the last stage took it.
-int interleaved_warm_up(const Layout& layout, int device) {
-  const int after = layout.devices - 1 - device;
-  const int total = layout.micro_batches * layout.chunks();
-  if (layout.chunks() == 1) return std::min(total, after + 1);  // 1F1B itself
-  return std::min(total, 2 * after + (layout.chunks() - 1) * layout.devices + 1);
+int interleaved_warm_up(const Placement& placement, int device) {
+  const int after = placement.devices - 1 - device;
+  const int total = placement.micro_batches * placement.chunks();
+  if (placement.chunks() == 1) return std::min(total, after + 1);  // 1F1B itself
+  return std::min(total, 2 * after + (placement.chunks() - 1) * placement.devices + 1);
 }
 
-OpList interleaved_order(const Layout& layout, int device, Phase phase) {
-  const int total = layout.micro_batches * layout.chunks();
-  const int warm_up = phase == Phase::kPredict ? total : interleaved_warm_up(layout, device);
+OpList interleaved_order(const Placement& placement, int device, Phase phase) {
+  const int total = placement.micro_batches * placement.chunks();
+  const int warm_up = phase == Phase::kPredict ? total : interleaved_warm_up(placement, device);
   OpList ops;
-  for (int k = 0; k < warm_up; ++k) ops.push_back(round_robin(layout, device, k, false));
+  for (int k = 0; k < warm_up; ++k) ops.push_back(round_robin(placement, device, k, false));
   if (phase == Phase::kPredict) return ops;
   for (int k = 0; k < total; ++k) {
-    ops.push_back(round_robin(layout, device, k, true));
-    if (k + warm_up < total) ops.push_back(round_robin(layout, device, k + warm_up, false));
+    ops.push_back(round_robin(placement, device, k, true));
+    if (k + warm_up < total) ops.push_back(round_robin(placement, device, k + warm_up, false));
   }
   return ops;
 }

@@ -43,7 +43,7 @@ struct Op {
 using OpList = std::vector<Op>;  // of one device
 
 // Where stages live and how they take turns.
-struct Layout {
+struct Placement {
   std::string schedule;  // name in the table of schedules
   int devices = 1;
   int stages = 1;    // of the network: devices x chunks

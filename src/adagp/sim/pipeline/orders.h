@@ -14,13 +14,13 @@ Schedule decoupled();
 
 Op compute(Kind kind, int micro, int stage, int replica = 0);
 // Forward passes alone, in order: a GP batch of a device with one stage.
-OpList forwards(const Layout& layout, int device);
+OpList forwards(const Placement& placement, int device);
 
 // What surrounds compute ops, the same for all schedules.
-void add_with_messages(const Layout& layout, const Op& op, OpList& ops);
-Op all_reduce(const Layout& layout, int stage, int replica);
+void add_with_messages(const Placement& placement, const Op& op, OpList& ops);
+Op all_reduce(const Placement& placement, int stage, int replica);
 // The end of a batch that leaves nothing for later.
-void add_batch_end(const Layout& layout, int device, Phase phase, OpList& ops);
+void add_batch_end(const Placement& placement, int device, Phase phase, OpList& ops);
 void set_batch(OpList& ops, int32_t batch, Phase phase);
 
 }  // namespace adagp::pipeline

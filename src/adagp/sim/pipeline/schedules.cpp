@@ -24,11 +24,11 @@ std::string kind_name(Kind kind) {
   return names[static_cast<size_t>(kind)];
 }
 
-int Layout::replica_of(int micro) const {
+int Placement::replica_of(int micro) const {
   return replicas == 1 || micro % devices < devices / 2 ? 0 : 1;
 }
 
-int Layout::device_of(int stage, int replica) const {
+int Placement::device_of(int stage, int replica) const {
   return replica == 0 ? stage % devices : devices - 1 - stage;
 }
 
@@ -42,7 +42,7 @@ const Schedule& find_schedule(const std::string& name) {
   return core::find_named(schedules(), name, "pipeline: no schedule");
 }
 
-Layout make_layout(const Request& request) {
+Placement make_placement(const Request& request) {
   const Schedule& schedule = find_schedule(request.schedule);
   check_range("stages", request.devices, kMostDevices);
   check_range("micro-batches", request.micro_batches, kMostMicroBatches);
@@ -58,26 +58,26 @@ Layout make_layout(const Request& request) {
                                " passes a batch; expected at most ", kMostOps));
   }
   if (schedule.check) schedule.check(request);
-  Layout layout;
-  layout.schedule = schedule.name;
-  layout.devices = request.devices;
-  layout.stages = request.devices * request.chunks;
-  layout.replicas = schedule.replicas;
-  layout.micro_batches = request.micro_batches;
-  return layout;
+  Placement placement;
+  placement.schedule = schedule.name;
+  placement.devices = request.devices;
+  placement.stages = request.devices * request.chunks;
+  placement.replicas = schedule.replicas;
+  placement.micro_batches = request.micro_batches;
+  return placement;
 }
 
 // A compute op with the receive it waits for before it and the send others wait for after it.
-void add_with_messages(const Layout& layout, const Op& op, OpList& ops) {
+void add_with_messages(const Placement& placement, const Op& op, OpList& ops) {
   const bool forward = op.kind == Kind::kForward;
   const int step = forward ? 1 : -1;
-  const int device = layout.device_of(op.stage, op.replica);
+  const int device = placement.device_of(op.stage, op.replica);
   const auto message = [&](Kind kind, int other) {
-    if (op.kind == Kind::kWeightGradient || other < 0 || other >= layout.stages) return;
+    if (op.kind == Kind::kWeightGradient || other < 0 || other >= placement.stages) return;
     Op extra = op;
     extra.kind = kind;
     extra.gradient = !forward;
-    extra.peer = layout.device_of(other, op.replica);
+    extra.peer = placement.device_of(other, op.replica);
     if (extra.peer != device) ops.push_back(extra);
   };
   message(Kind::kReceive, op.stage - step);
@@ -85,18 +85,18 @@ void add_with_messages(const Layout& layout, const Op& op, OpList& ops) {
   message(Kind::kSend, op.stage + step);
 }
 
-Op all_reduce(const Layout& layout, int stage, int replica) {
+Op all_reduce(const Placement& placement, int stage, int replica) {
   Op op = compute(Kind::kAllReduce, -1, stage, replica);
-  op.peer = layout.device_of(stage, 1 - replica);
+  op.peer = placement.device_of(stage, 1 - replica);
   return op;
 }
 
-void add_batch_end(const Layout& layout, int device, Phase phase, OpList& ops) {
+void add_batch_end(const Placement& placement, int device, Phase phase, OpList& ops) {
   // Partners meet in the order of the stages, which is the same for both.
-  for (int stage = 0; layout.replicas > 1 && stage < layout.stages; ++stage) {
-    for (int replica = 0; replica < layout.replicas; ++replica) {
-      if (layout.device_of(stage, replica) == device) {
-        ops.push_back(all_reduce(layout, stage, replica));
+  for (int stage = 0; placement.replicas > 1 && stage < placement.stages; ++stage) {
+    for (int replica = 0; replica < placement.replicas; ++replica) {
+      if (placement.device_of(stage, replica) == device) {
+        ops.push_back(all_reduce(placement, stage, replica));
       }
     }
   }
@@ -111,12 +111,12 @@ void set_batch(OpList& ops, int32_t batch, Phase phase) {
   }
 }
 
-OpList batch_ops(const Layout& layout, int device, Phase phase) {
+OpList batch_ops(const Placement& placement, int device, Phase phase) {
   OpList ops;
-  for (const Op& op : find_schedule(layout.schedule).order(layout, device, phase)) {
-    add_with_messages(layout, op, ops);
+  for (const Op& op : find_schedule(placement.schedule).order(placement, device, phase)) {
+    add_with_messages(placement, op, ops);
   }
-  add_batch_end(layout, device, phase, ops);
+  add_batch_end(placement, device, phase, ops);
   set_batch(ops, 0, phase);
   return ops;
 }

@@ -24,32 +24,32 @@ struct Schedule {
   int replicas = 1;      // of the network
   bool chunked = false;  // takes Request::chunks above 1
   // The order of a device's compute ops in one batch; everything else (sends, receives, all-reduce,
-  // optimizer, predict-update) is the same for all and added by make_plan().
-  std::function<OpList(const Layout&, int device, Phase phase)> order;
+  // optimizer, predict-update) is the same for all and added by make_op_lists().
+  std::function<OpList(const Placement&, int device, Phase phase)> order;
   // The most micro-batches of which a device keeps activations at once, in a BP batch.
-  std::function<int(const Layout&, int device)> stash_bound;
-  // Throws UsageError for a layout this schedule cannot do; may be empty.
+  std::function<int(const Placement&, int device)> stash_bound;
+  // Throws UsageError for a placement this schedule cannot do; may be empty.
   std::function<void(const Request&)> check;
   // When a batch may reach into the one before it: the place of a compute op, by which ops of
   // neighbouring batches are merged; a GP batch is micro_batches long. Empty: batch by batch.
-  std::function<int64_t(const Layout&, const Op&, Phase phase)> place;
+  std::function<int64_t(const Placement&, const Op&, Phase phase)> place;
 };
 const std::vector<Schedule>& schedules();
 // Throws UsageError with the nearest name.
 const Schedule& find_schedule(const std::string& name);
 
-struct Plan {
-  Layout layout;
+struct OpLists {
+  Placement placement;
   std::vector<Phase> phases;
   std::vector<OpList> devices;
 };
 
 // Throws UsageError with the numbers for what a schedule cannot do: an odd number of stages or
 // micro-batches that are no multiple of the stages for Chimera, and the like.
-Layout make_layout(const Request& request);
-Plan make_plan(const Request& request);
+Placement make_placement(const Request& request);
+OpLists make_op_lists(const Request& request);
 // The ops of one device in one batch (Op::batch = 0), as an executor runs them one after another;
-// make_plan() without overlap is these in sequence.
-OpList batch_ops(const Layout& layout, int device, Phase phase);
+// make_op_lists() without overlap is these in sequence.
+OpList batch_ops(const Placement& placement, int device, Phase phase);
 
 }  // namespace adagp::pipeline

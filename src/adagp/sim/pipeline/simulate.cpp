@@ -51,11 +51,11 @@ bool repeats(const std::deque<Snapshot>& history, size_t period,
 class Search {
  public:
   // After each time. The number of times after which everything repeats, or 0.
-  size_t period(const Machine& machine, int32_t batch) {
-    history_.push_back(machine.snapshot(batch));
+  size_t period(const Cluster& cluster, int32_t batch) {
+    history_.push_back(cluster.snapshot(batch));
     if (history_.size() > 2 * kMostPeriod + 1) history_.pop_front();
     for (size_t period = 1; period <= kMostPeriod; ++period) {
-      if (repeats(history_, period, machine.influences())) return period;
+      if (repeats(history_, period, cluster.influences())) return period;
     }
     return 0;
   }
@@ -69,12 +69,14 @@ class Search {
 
 class Run {
  public:
-  Run(const Layout& layout, const Costs& costs, const SimulateOptions& options)
-      : machine(layout, costs), stream_(layout, options.overlap), every_batch_(options.on_event) {
-    machine.on_event = options.on_event;
+  Run(const Placement& placement, const Costs& costs, const SimulateOptions& options)
+      : cluster(placement, costs),
+        stream_(placement, options.overlap),
+        every_batch_(options.on_event) {
+    cluster.on_event = options.on_event;
   }
 
-  Machine machine;
+  Cluster cluster;
   int64_t simulated = 0;
 
   // `times` in a row. Long ones are multiplied as whole sequences are.
@@ -82,7 +84,7 @@ class Run {
     Search search;
     bool found = every_batch_ || times <= kMostPeriod;
     while (times-- > 0) {
-      machine.run(stream_.next(phase));
+      cluster.run(stream_.next(phase));
       ++simulated;
       ++batch_;
       if (!found && times > 0) found = skip(search, 1, times);
@@ -98,15 +100,15 @@ class Run {
     }
   }
 
-  void finish() { machine.run(stream_.finish()); }
+  void finish() { cluster.run(stream_.finish()); }
 
   // When what `search` looks at repeats, as much of the `left` times as whole periods have.
   bool skip(Search& search, size_t length, int64_t& left) {
-    const size_t period = every_batch_ ? 0 : search.period(machine, batch_);
+    const size_t period = every_batch_ ? 0 : search.period(cluster, batch_);
     if (period == 0) return false;
     const int64_t times = left / static_cast<int64_t>(period);
     const auto batches = static_cast<int32_t>(period * length);
-    machine.skip(times, search.before(period), search.now(), batches);
+    cluster.skip(times, search.before(period), search.now(), batches);
     stream_.skip(static_cast<int32_t>(times * batches));
     batch_ += static_cast<int32_t>(times * batches);
     left %= static_cast<int64_t>(period);
@@ -159,15 +161,15 @@ std::string phases_text(const std::vector<Phase>& cycle) {
   return core::join(parts, "-");
 }
 
-Costs uniform_costs(const Layout& layout, const StageCost& device) {
+Costs uniform_costs(const Placement& placement, const StageCost& device) {
   StageCost stage = device;
-  const double share = 1.0 / layout.chunks();
+  const double share = 1.0 / placement.chunks();
   for (double* time :
        {&stage.forward, &stage.backward, &stage.input_gradient, &stage.weight_gradient,
         &stage.summary, &stage.predict_update, &stage.optimizer, &stage.predictor_step}) {
     *time *= share;
   }
-  return {std::vector<StageCost>(static_cast<size_t>(layout.stages), stage)};
+  return {std::vector<StageCost>(static_cast<size_t>(placement.stages), stage)};
 }
 
 Costs plain_costs(Costs costs) {
@@ -175,14 +177,14 @@ Costs plain_costs(Costs costs) {
   return costs;
 }
 
-Result simulate(const Layout& layout, const Costs& costs, const Sequence& sequence,
+Result simulate(const Placement& placement, const Costs& costs, const Sequence& sequence,
                 const SimulateOptions& options) {
   const auto length = static_cast<int64_t>(sequence.cycle.size());
   if (length == 0 || sequence.batches < 1 || sequence.batches > kMostBatches) {
     throw UsageError(core::cat("pipeline: ", sequence.batches, " batches of a cycle of ", length,
                                "; expected 1 to ", kMostBatches, " batches"));
   }
-  Run run(layout, costs, options);
+  Run run(placement, costs, options);
   Search search;
   bool found = false;
   int64_t cycles = sequence.batches / length;
@@ -194,40 +196,40 @@ Result simulate(const Layout& layout, const Costs& costs, const Sequence& sequen
   run.finish();
 
   Result result;
-  result.makespan = run.machine.now();
-  result.busy = run.machine.busy();
-  result.exchange_wait = run.machine.exchange_wait();
+  result.makespan = run.cluster.now();
+  result.busy = run.cluster.busy();
+  result.exchange_wait = run.cluster.exchange_wait();
   for (const double busy : result.busy) {
     result.utilisation.push_back(result.makespan > 0 ? busy / result.makespan : 0);
   }
-  result.peak_stash = run.machine.peak_stash();
-  result.synchronisations = run.machine.all_reduces();
-  result.messages = run.machine.messages();
+  result.peak_stash = run.cluster.peak_stash();
+  result.synchronisations = run.cluster.all_reduces();
+  result.messages = run.cluster.messages();
   result.simulated_batches = run.simulated;
   return result;
 }
 
-double steady_time(const Layout& layout, const Costs& costs, const std::vector<Phase>& cycle,
+double steady_time(const Placement& placement, const Costs& costs, const std::vector<Phase>& cycle,
                    bool overlap) {
   constexpr int kMostCycles = 1000;
   SimulateOptions options;
   options.overlap = overlap;
-  Run run(layout, costs, options);
+  Run run(placement, costs, options);
   Search search;
   double before = 0;
   for (int i = 0; i < kMostCycles; ++i) {
-    before = run.machine.now();
+    before = run.cluster.now();
     run.cycle(cycle, cycle.size());
-    const size_t period = search.period(run.machine, run.batch());
+    const size_t period = search.period(run.cluster, run.batch());
     if (period == 0) continue;
     double slowest = 0;  // device: the pace of the whole
     const auto& then = search.before(period).variables;
-    for (size_t d = 0; d < static_cast<size_t>(layout.devices); ++d) {
+    for (size_t d = 0; d < static_cast<size_t>(placement.devices); ++d) {
       slowest = std::max(slowest, search.now().variables[d].time - then[d].time);
     }
     return slowest / static_cast<double>(period);
   }
-  return run.machine.now() - before;
+  return run.cluster.now() - before;
 }
 
 }  // namespace adagp::pipeline

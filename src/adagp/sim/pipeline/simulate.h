@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "adagp/sim/pipeline/machine.h"
+#include "adagp/sim/pipeline/cluster.h"
 #include "adagp/sim/pipeline/schedules.h"
 
 namespace adagp::pipeline {
@@ -38,16 +38,16 @@ struct SimulateOptions {
 };
 
 // The same work for every stage: `forward` and `backward` are a device's, which its chunks share.
-Costs uniform_costs(const Layout& layout, const StageCost& device);
+Costs uniform_costs(const Placement& placement, const StageCost& device);
 
 // Of plain backprop, which has no predictor to train.
 Costs plain_costs(Costs costs);
 
-Result simulate(const Layout& layout, const Costs& costs, const Sequence& sequence,
+Result simulate(const Placement& placement, const Costs& costs, const Sequence& sequence,
                 const SimulateOptions& options = {});
 
 // Time of one cycle when it follows endlessly many of its kind.
-double steady_time(const Layout& layout, const Costs& costs, const std::vector<Phase>& cycle,
+double steady_time(const Placement& placement, const Costs& costs, const std::vector<Phase>& cycle,
                    bool overlap = true);
 
 }  // namespace adagp::pipeline

@@ -15,18 +15,18 @@ void append(OpList& to, const OpList& from) {
 
 }  // namespace
 
-Stream::Stream(const Layout& layout, bool overlap)
-    : layout_(layout),
-      schedule_(&find_schedule(layout.schedule)),
+Stream::Stream(const Placement& placement, bool overlap)
+    : placement_(placement),
+      schedule_(&find_schedule(placement.schedule)),
       overlap_(overlap && schedule_->place),
-      waiting_(static_cast<size_t>(layout.devices)),
-      lists_(static_cast<size_t>(layout.devices)) {}
+      waiting_(static_cast<size_t>(placement.devices)),
+      lists_(static_cast<size_t>(placement.devices)) {}
 
 const std::vector<OpList>& Stream::next(Phase phase) {
   const bool predict = phase == Phase::kPredict;
   if (overlap_) {
-    const int64_t end = start_ + layout_.micro_batches;
-    for (int d = 0; d < layout_.devices; ++d) {
+    const int64_t end = start_ + placement_.micro_batches;
+    for (int d = 0; d < placement_.devices; ++d) {
       place_batch(d, phase);
       release(d, predict ? end : std::numeric_limits<int64_t>::max());
     }
@@ -36,7 +36,7 @@ const std::vector<OpList>& Stream::next(Phase phase) {
   }
   std::vector<OpList>& lists = kept_[static_cast<size_t>(phase)];
   if (lists.empty()) {
-    for (int d = 0; d < layout_.devices; ++d) lists.push_back(batch_ops(layout_, d, phase));
+    for (int d = 0; d < placement_.devices; ++d) lists.push_back(batch_ops(placement_, d, phase));
   }
   for (OpList& ops : lists) set_batch(ops, batch_, phase);
   ++batch_;
@@ -46,23 +46,23 @@ const std::vector<OpList>& Stream::next(Phase phase) {
 // Each stage of a GP batch is updated as soon as its own forward passes are done: the next batch's
 // may then come to it before the batch's last ones have come to the device's other stage.
 void Stream::place_batch(int device, Phase phase) {
-  const OpList order = schedule_->order(layout_, device, phase);
+  const OpList order = schedule_->order(placement_, device, phase);
   auto& waiting = waiting_[static_cast<size_t>(device)];
   const size_t before = waiting.size();
   for (const Op& op : order) {
-    waiting.push_back({start_ + schedule_->place(layout_, op, phase), {}});
-    add_with_messages(layout_, op, waiting.back().ops);
+    waiting.push_back({start_ + schedule_->place(placement_, op, phase), {}});
+    add_with_messages(placement_, op, waiting.back().ops);
   }
   if (phase == Phase::kPredict) {
-    for (int replica = 0; replica < layout_.replicas; ++replica) {
+    for (int replica = 0; replica < placement_.replicas; ++replica) {
       const auto last = std::find_if(order.rbegin(), order.rend(),
                                      [&](const Op& op) { return op.replica == replica; });
       OpList& ops = waiting[before + static_cast<size_t>(order.rend() - last) - 1].ops;
-      ops.push_back(all_reduce(layout_, last->stage, replica));
+      ops.push_back(all_reduce(placement_, last->stage, replica));
       ops.push_back(compute(Kind::kPredictUpdate, -1, last->stage, replica));
     }
   } else {
-    add_batch_end(layout_, device, phase, waiting.back().ops);
+    add_batch_end(placement_, device, phase, waiting.back().ops);
   }
   for (size_t i = before; i < waiting.size(); ++i) set_batch(waiting[i].ops, batch_, phase);
   std::stable_sort(waiting.begin(), waiting.end(),
@@ -81,7 +81,7 @@ void Stream::release(int device, int64_t before) {
 
 const std::vector<OpList>& Stream::finish() {
   for (OpList& list : lists_) list.clear();
-  for (int d = 0; d < layout_.devices; ++d) release(d, std::numeric_limits<int64_t>::max());
+  for (int d = 0; d < placement_.devices; ++d) release(d, std::numeric_limits<int64_t>::max());
   start_ = 0;
   return lists_;
 }
@@ -95,18 +95,18 @@ void Stream::skip(int32_t batches) {
   }
 }
 
-Plan make_plan(const Request& request) {
-  Plan plan;
-  plan.layout = make_layout(request);
-  plan.phases = request.phases;
-  plan.devices.resize(static_cast<size_t>(plan.layout.devices));
-  Stream stream(plan.layout, request.overlap);
+OpLists make_op_lists(const Request& request) {
+  OpLists op_lists;
+  op_lists.placement = make_placement(request);
+  op_lists.phases = request.phases;
+  op_lists.devices.resize(static_cast<size_t>(op_lists.placement.devices));
+  Stream stream(op_lists.placement, request.overlap);
   const auto add = [&](const std::vector<OpList>& lists) {
-    for (size_t d = 0; d < lists.size(); ++d) append(plan.devices[d], lists[d]);
+    for (size_t d = 0; d < lists.size(); ++d) append(op_lists.devices[d], lists[d]);
   };
   for (const Phase phase : request.phases) add(stream.next(phase));
   add(stream.finish());
-  return plan;
+  return op_lists;
 }
 
 }  // namespace adagp::pipeline

@@ -1,5 +1,5 @@
 #pragma once
-// A plan's lists piece by piece, so that long sequences need no memory.
+// The op lists piece by piece, so that long sequences need no memory.
 
 #include "adagp/sim/pipeline/schedules.h"
 
@@ -7,7 +7,7 @@ namespace adagp::pipeline {
 
 class Stream {
  public:
-  Stream(const Layout& layout, bool overlap);
+  Stream(const Placement& placement, bool overlap);
 
   // What the devices do next, up to where the batch after this one may begin: all ops of a BP
   // batch; of a GP batch of a schedule with `place` some may be left for later. Batches count from
@@ -24,7 +24,7 @@ class Stream {
   void place_batch(int device, Phase phase);
   void release(int device, int64_t before);  // moves what waits to the device's list
 
-  Layout layout_;
+  Placement placement_;
   const Schedule* schedule_;
   bool overlap_;
   int32_t batch_ = 0;

@@ -4,7 +4,7 @@
 
 namespace adagp::pipeline {
 
-TrainingTime training_time(const Layout& layout, const Costs& costs,
+TrainingTime training_time(const Placement& placement, const Costs& costs,
                            const schedule::Schedule& schedule, int64_t epochs,
                            int64_t batches_per_epoch, bool overlap) {
   SimulateOptions options;
@@ -18,7 +18,7 @@ TrainingTime training_time(const Layout& layout, const Costs& costs,
     sequence.cycle.assign(count(predicted), Phase::kPredict);
     sequence.cycle.insert(sequence.cycle.end(), count(exact), Phase::kBackprop);
     sequence.batches = batches_per_epoch;
-    return simulate(layout, of, sequence, options).makespan;
+    return simulate(placement, of, sequence, options).makespan;
   };
   TrainingTime time;
   time.exact = static_cast<double>(epochs) * epoch_time(plain_costs(costs), 0, 1);
@@ -34,9 +34,9 @@ TrainingTime training_time(const Layout& layout, const Costs& costs,
   return time;
 }
 
-double steady_speedup(const Layout& layout, const Costs& costs, bool overlap) {
-  return 2 * steady_time(layout, plain_costs(costs), {Phase::kBackprop}, overlap) /
-         steady_time(layout, costs, {Phase::kPredict, Phase::kBackprop}, overlap);
+double steady_speedup(const Placement& placement, const Costs& costs, bool overlap) {
+  return 2 * steady_time(placement, plain_costs(costs), {Phase::kBackprop}, overlap) /
+         steady_time(placement, costs, {Phase::kPredict, Phase::kBackprop}, overlap);
 }
 
 }  // namespace adagp::pipeline

@@ -14,11 +14,11 @@ struct TrainingTime {
 
 // `exact` is plain backprop, without a predictor. Every epoch starts with an empty pipeline: an
 // evaluation stands between two.
-TrainingTime training_time(const Layout& layout, const Costs& costs,
+TrainingTime training_time(const Placement& placement, const Costs& costs,
                            const schedule::Schedule& schedule, int64_t epochs,
                            int64_t batches_per_epoch, bool overlap = true);
 
 // Two BP batches over a GP and a BP batch, both without end.
-double steady_speedup(const Layout& layout, const Costs& costs, bool overlap = true);
+double steady_speedup(const Placement& placement, const Costs& costs, bool overlap = true);
 
 }  // namespace adagp::pipeline

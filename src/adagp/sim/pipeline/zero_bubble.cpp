@@ -13,10 +13,10 @@ Schedule zero_bubble() {
   Schedule schedule;
   schedule.name = "zero-bubble";
   schedule.about = "1F1B with the backward pass split in two, weight gradients fill the bubbles";
-  schedule.order = [](const Layout& layout, int device, Phase phase) {
-    if (phase == Phase::kPredict) return forwards(layout, device);
-    const int count = layout.micro_batches;
-    const int warm_up = std::min(count, layout.devices - device);
+  schedule.order = [](const Placement& placement, int device, Phase phase) {
+    if (phase == Phase::kPredict) return forwards(placement, device);
+    const int count = placement.micro_batches;
+    const int warm_up = std::min(count, placement.devices - device);
     OpList ops;
     for (int m = 0; m < warm_up; ++m) ops.push_back(compute(Kind::kForward, m, device));
     for (int m = 0; m < count; ++m) {
@@ -29,8 +29,8 @@ Schedule zero_bubble() {
     }
     return ops;
   };
-  schedule.stash_bound = [](const Layout& layout, int) {
-    return std::min(layout.micro_batches, layout.devices);
+  schedule.stash_bound = [](const Placement& placement, int) {
+    return std::min(placement.micro_batches, placement.devices);
   };
   return schedule;
 }

@@ -1,6 +1,5 @@
 #include "adagp/sim/zoo/zoo.h"
 
-#include <algorithm>
 #include <set>
 
 #include "adagp/base/core/files.h"

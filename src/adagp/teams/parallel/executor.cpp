@@ -11,7 +11,6 @@
 #include "adagp/base/core/text.h"
 #include "adagp/engine/nn/batch_norm.h"
 #include "adagp/engine/nn/gradient_queue.h"
-#include "adagp/engine/nn/growing_map.h"
 #include "adagp/engine/step/exact_step.h"
 #include "adagp/engine/step/generators.h"
 #include "adagp/engine/step/micro_batches.h"
@@ -69,48 +68,40 @@ void leave_out_constants(const models::Tensors& outputs, models::Tensors& gradie
   gradients = std::move(wanted);
 }
 
-// Those of `tensors` that have a gradient.
-models::Tensors differentiable(const models::Tensors& tensors) {
-  models::Tensors out;
-  for (const at::Tensor& tensor : tensors) {
-    if (tensor.requires_grad()) out.push_back(tensor);
-  }
-  return out;
-}
-
 // The tags of a batch's messages are ints (Executor::line).
-void check_tags(const pipeline::Layout& layout) {
-  const int64_t lines = (int64_t{layout.stages} + 1) * layout.replicas;
+void check_tags(const pipeline::Placement& placement) {
+  const int64_t lines = (int64_t{placement.stages} + 1) * placement.replicas;
   constexpr int64_t kEach = int64_t{2} * comm::kTags;  // both directions of a line's micro-batch
   constexpr int64_t kMost = std::numeric_limits<int>::max() / kEach;
-  if (layout.micro_batches <= kMost / lines) return;
-  throw UsageError(core::cat(
-      layout.stages, " stages of ", layout.replicas, layout.replicas == 1 ? " copy" : " copies",
-      " with ", layout.micro_batches, " micro-batches have more messages than there are tags for; ",
-      "at most ", kMost / lines, " micro-batches can be told apart: lower accumulate"));
+  if (placement.micro_batches <= kMost / lines) return;
+  throw UsageError(
+      core::cat(placement.stages, " stages of ", placement.replicas,
+                placement.replicas == 1 ? " copy" : " copies", " with ", placement.micro_batches,
+                " micro-batches have more messages than there are tags for; ", "at most ",
+                kMost / lines, " micro-batches can be told apart: lower accumulate"));
 }
 
 }  // namespace
 
-Executor::Executor(const pipeline::Layout& layout, const layers::Stages& stages, comm::Group* pipe,
-                   int device, const Options& options)
-    : layout_(layout),
-      splits_backward_(layout.schedule == "zero-bubble"),
+Executor::Executor(const pipeline::Placement& placement, const layers::Stages& stages,
+                   comm::Group* pipe, int device, const Options& options)
+    : placement_(placement),
+      splits_backward_(placement.schedule == "zero-bubble"),
       recompute_(options.recompute),
       stages_(stages),
       pipe_(pipe),
       device_(device),
-      trace_(options.trace, device) {
-  check_tags(layout_);
-  for (int replica = 0; replica < layout_.replicas; ++replica) {
-    for (int stage = 0; stage < layout_.stages; ++stage) {
-      if (layout_.device_of(stage, replica) == device_) own_.push_back(stage);
+      timings_(options.trace, device) {
+  check_tags(placement_);
+  for (int replica = 0; replica < placement_.replicas; ++replica) {
+    for (int stage = 0; stage < placement_.stages; ++stage) {
+      if (placement_.device_of(stage, replica) == device_) own_.push_back(stage);
     }
   }
   std::sort(own_.begin(), own_.end());
   own_.erase(std::unique(own_.begin(), own_.end()), own_.end());
   for (const auto phase : {schedule::Phase::kBackprop, schedule::Phase::kPredict}) {
-    ops_[phase] = pipeline::batch_ops(layout_, device_, phase);
+    ops_[phase] = pipeline::batch_ops(placement_, device_, phase);
   }
 }
 
@@ -122,27 +113,27 @@ step::StepResult Executor::run(step::Session& session, const data::Batch& batch,
                                schedule::Phase phase, bool tapped) {
   sent_.emplace_back();
   if (sent_.size() > 2) {
-    const double begin = Trace::now();
+    const double begin = OpTimings::now();
     for (auto& transfer : sent_.front()) transfer->wait();
     sent_.pop_front();
     Op waiting;
     waiting.kind = Kind::kSend;
     waiting.micro = -1;
     waiting.stage = own_.front();
-    trace_.add(waiting, phase, batches_, begin, Trace::now());
+    timings_.add(waiting, phase, batches_, begin, OpTimings::now());
   }
   State state{session, phase, tapped ? session.summaries.get() : nullptr, {}};
-  state.share = 1.0 / layout_.micro_batches;
-  if (!batch.empty()) state.parts = step::micro_batches(batch, layout_.micro_batches);
+  state.share = 1.0 / placement_.micro_batches;
+  if (!batch.empty()) state.parts = step::micro_batches(batch, placement_.micro_batches);
   state.result.targets = batch.targets;
-  if (tapped) session.summaries->begin(layout_.micro_batches / layout_.replicas);
+  if (tapped) session.summaries->begin(placement_.micro_batches / placement_.replicas);
   state.fixed = session.task->kind() != models::TaskKind::kTranslation;
   const pipeline::OpList& ops = ops_.at(phase);
   for (size_t i = 0; i < ops.size(); ++i) {
     if (state.fixed) expect(state, ops, i);
-    const double begin = trace_.on() ? Trace::now() : 0;
+    const double begin = timings_.on() ? OpTimings::now() : 0;
     run_op(state, ops[i]);
-    if (trace_.on()) trace_.add(ops[i], phase, batches_, begin, Trace::now());
+    if (timings_.on()) timings_.add(ops[i], phase, batches_, begin, OpTimings::now());
   }
   if (tapped) session.summaries->end();
   ++batches_;
@@ -180,14 +171,9 @@ void Executor::run_op(State& state, const Op& op) {
 models::Tensors Executor::run_blocks(step::Session& session, int stage,
                                      const models::Tensors& inputs) {
   const device::AutocastScope autocast(session.device, session.bf16);
-  if (layout_.stages == 1) return session.net->run(inputs);
-  const auto& blocks = dynamic_cast<models::BlockNet&>(*session.net).blocks();
-  models::Tensors values = inputs;
-  for (size_t b = stages_.first.at(stage); b < stages_.first.at(stage + 1); ++b) {
-    values = blocks[b].run(values);
-  }
-  for (at::Tensor& value : values) value = nn::dense(value);  // it may be kept and run again
-  return values;
+  if (placement_.stages == 1) return session.net->run(inputs);
+  return dynamic_cast<models::BlockNet&>(*session.net)
+      .run_part(inputs, stages_.first.at(stage), stages_.first.at(stage + 1));
 }
 
 void Executor::forward(State& state, const Op& op) {
@@ -217,7 +203,7 @@ void Executor::forward(State& state, const Op& op) {
     expect_gradients(kept.outputs);
   }
   const bool next_is_here =
-      !last(op.stage) && layout_.device_of(op.stage + 1, op.replica) == device_;
+      !last(op.stage) && placement_.device_of(op.stage + 1, op.replica) == device_;
   if (next_is_here) {
     models::Tensors& here = state.arrived[{op.stage + 1, op.micro}];
     for (const at::Tensor& output : kept.outputs) {
@@ -258,16 +244,16 @@ void Executor::backward(State& state, const Op& op) {
     models::Tensors gradients = std::move(state.gradients.at(key));
     state.gradients.erase(key);
     if (recompute_) leave_out_constants(kept.outputs, gradients);
-    torch::autograd::backward(differentiable(kept.outputs), gradients);
+    torch::autograd::backward(models::differentiable(kept.outputs), gradients);
   }
   if (op.kind == Kind::kBackward) step::gather_bf16_gradients(state.session);
   if (op.stage == 0) return;
-  models::Tensors inputs = differentiable(kept.inputs);
+  models::Tensors inputs = models::differentiable(kept.inputs);
   models::Tensors found;
   for (at::Tensor& input : inputs) {
     found.push_back(input.grad().defined() ? input.grad() : at::zeros_like(input.detach()));
   }
-  if (layout_.device_of(op.stage - 1, op.replica) == device_) {
+  if (placement_.device_of(op.stage - 1, op.replica) == device_) {
     state.gradients[{op.stage - 1, op.micro}] = std::move(found);
   } else {
     state.outgoing[key] = std::move(found);
@@ -278,7 +264,8 @@ void Executor::backward(State& state, const Op& op) {
 comm::Route Executor::line(const Op& op) const {
   const bool before = (op.kind == Kind::kSend) == op.gradient;  // the boundary before this stage
   const int boundary = before ? op.stage : op.stage + 1;
-  const int place = (boundary * layout_.replicas + op.replica) * layout_.micro_batches + op.micro;
+  const int place =
+      (boundary * placement_.replicas + op.replica) * placement_.micro_batches + op.micro;
   return {*pipe_, op.peer, (place * 2 + (op.gradient ? 1 : 0)) * comm::kTags,
           core::cat(op.gradient ? "gradients" : "activations", " of micro-batch ", op.micro,
                     " at stage ", op.stage, ", batch ", batches_)};

@@ -11,7 +11,7 @@
 #include "adagp/sim/pipeline/schedules.h"
 #include "adagp/teams/comm/group.h"
 #include "adagp/teams/comm/message.h"
-#include "adagp/teams/parallel/trace.h"
+#include "adagp/teams/parallel/op_timings.h"
 
 namespace adagp::parallel {
 
@@ -22,11 +22,11 @@ class Executor {
     std::string trace = {};  // file for the times of the ops; empty: none
   };
   // `pipe` may be null when there is one device.
-  Executor(const pipeline::Layout& layout, const layers::Stages& stages, comm::Group* pipe,
+  Executor(const pipeline::Placement& placement, const layers::Stages& stages, comm::Group* pipe,
            int device, const Options& options);
-  Executor(const pipeline::Layout& layout, const layers::Stages& stages, comm::Group* pipe,
+  Executor(const pipeline::Placement& placement, const layers::Stages& stages, comm::Group* pipe,
            int device)
-      : Executor(layout, stages, pipe, device, Options()) {}
+      : Executor(placement, stages, pipe, device, Options()) {}
 
   // The compute, send and receive ops of a batch; `batch` has tensors where the first or the last
   // stage is. BP leaves gradients in the parameters, as the share of this pipeline's batch. The
@@ -61,11 +61,11 @@ class Executor {
   void expect(State& state, const pipeline::OpList& ops, size_t from);
   void send(State& state, const pipeline::Op& op);
   void receive(State& state, const pipeline::Op& op);
-  bool last(int stage) const { return stage + 1 == layout_.stages; }
+  bool last(int stage) const { return stage + 1 == placement_.stages; }
   models::Tensors run_blocks(step::Session& session, int stage, const models::Tensors& inputs);
   comm::Route line(const pipeline::Op& op) const;
 
-  pipeline::Layout layout_;
+  pipeline::Placement placement_;
   bool splits_backward_;  // weight gradients are ops of their own
   bool recompute_;
   layers::Stages stages_;
@@ -79,7 +79,7 @@ class Executor {
   // only.
   std::map<std::pair<schedule::Phase, int>, comm::TensorSpecs> specs_;
   int64_t batches_ = 0;
-  Trace trace_;
+  OpTimings timings_;
 };
 
 }  // namespace adagp::parallel

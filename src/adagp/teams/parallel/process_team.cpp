@@ -9,7 +9,6 @@
 #include "adagp/base/core/log.h"
 #include "adagp/base/core/rng.h"
 #include "adagp/base/core/text.h"
-#include "adagp/gpu/device/choose_device.h"
 #include "adagp/teams/comm/throttled_group.h"
 
 namespace adagp::parallel {
@@ -35,13 +34,14 @@ class NoBatches : public data::BatchSource {
   std::unique_ptr<data::BatchSource> counted_;
 };
 
-pipeline::Layout layout_for(const Spec& spec, const Shape& shape, const config::RunConfig& config) {
+pipeline::Placement layout_for(const Spec& spec, const Shape& shape,
+                               const config::RunConfig& config) {
   pipeline::Request request;
   request.schedule = spec.pipeline.empty() ? "dapple" : spec.pipeline;
   request.devices = shape.stages;
   request.micro_batches = static_cast<int>(config.accumulate);
   request.chunks = static_cast<int>(spec.chunks);
-  return pipeline::make_layout(request);
+  return pipeline::make_placement(request);
 }
 
 }  // namespace
@@ -67,14 +67,14 @@ ProcessTeam::ProcessTeam(std::unique_ptr<comm::Group> world, const Spec& spec,
     : spec_(spec), shape_(shape_of(spec, world->size())), world_(std::move(world)) {
   shake_hands(config, task, net);
   check_together(spec_, shape_, config);
-  layout_ = layout_for(spec_, shape_, config);
-  if (layout_.stages > 1 && models::has_frozen_blocks(net)) {
+  placement_ = layout_for(spec_, shape_, config);
+  if (placement_.stages > 1 && models::has_frozen_blocks(net)) {
     throw UsageError(cat("--parallel: ", config.model.name,
                          " has frozen blocks, and a stage of them alone has nothing to train; use "
                          "data in place of pipeline"));
   }
-  stages_ = layers::cut(net, config.model.name, task.input_name(config), layout_.stages);
-  if (config.head == "exact" && layout_.stages > 1) {
+  stages_ = layers::cut(net, config.model.name, task.input_name(config), placement_.stages);
+  if (config.head == "exact" && placement_.stages > 1) {
     for (const std::string& head : net.heads()) {
       if (stages_.names.back().contains(head + ".weight")) continue;
       throw UsageError(cat("head = exact: ", head,
@@ -89,7 +89,7 @@ ProcessTeam::ProcessTeam(std::unique_ptr<comm::Group> world, const Spec& spec,
     copies_ = comm::throttled(world_->split(device_, "copies"),
                               {spec_.copy_bandwidth, spec_.copy_latency});
   }
-  if (layout_.replicas > 1) {
+  if (placement_.replicas > 1) {
     pair_ = pipe_->split(std::min(device_, shape_.stages - 1 - device_), cat("pair", copy_));
   }
   norms_.processes = shape_.copies;
@@ -98,7 +98,7 @@ ProcessTeam::ProcessTeam(std::unique_ptr<comm::Group> world, const Spec& spec,
     copies_->sum(one, doing("statistics of norms"));
   };
   executor_ =
-      std::make_unique<Executor>(layout_, stages_, pipe_.get(), device_,
+      std::make_unique<Executor>(placement_, stages_, pipe_.get(), device_,
                                  Executor::Options{spec_.recompute, copy_ == 0 ? spec_.trace : ""});
   for (const int stage : executor_->stages()) {
     own_.insert(stages_.names[static_cast<size_t>(stage)].begin(),
@@ -141,8 +141,8 @@ std::string ProcessTeam::describe() const {
     text += cat(shape_.copies, shape_.copies == 1 ? " copy of " : " copies of ");
   }
   if (shape_.stages == 1) return text + "the network";
-  text += cat("a pipeline of ", shape_.stages, " devices, ", layout_.schedule, ", ",
-              layout_.micro_batches, " micro-batches; GMACs by stage");
+  text += cat("a pipeline of ", shape_.stages, " devices, ", placement_.schedule, ", ",
+              placement_.micro_batches, " micro-batches; GMACs by stage");
   for (const double macs : stages_.macs) text += " " + core::fixed(macs / 1e9, 3);
   return text;
 }
@@ -191,9 +191,9 @@ void ProcessTeam::begin_gradients(step::Session& session) {
   }
   // Gradients that wait for a partner, are put off, or are added up elsewhere first cannot leave
   // early.
-  const bool early = !pair_ && tied_.empty() && layout_.schedule != "zero-bubble" &&
-                     (!session.bf16 || layout_.micro_batches == 1);
-  buckets_->begin(early ? layout_.micro_batches : 0, doing("gradients"));
+  const bool early = !pair_ && tied_.empty() && placement_.schedule != "zero-bubble" &&
+                     (!session.bf16 || placement_.micro_batches == 1);
+  buckets_->begin(early ? placement_.micro_batches : 0, doing("gradients"));
 }
 
 void ProcessTeam::join_gradients(step::Session& session) {
@@ -209,7 +209,7 @@ void ProcessTeam::join_gradients(step::Session& session) {
       std::vector<at::Tensor> one{gradient_of(param)};
       tied.group->sum(one, doing("gradients of a tied weight"));
       // Each of a stage's replicas has the sum of both.
-      if (layout_.replicas > 1) one[0].div_(static_cast<double>(layout_.replicas));
+      if (placement_.replicas > 1) one[0].div_(static_cast<double>(placement_.replicas));
     }
   }
   if (!copies_) return;
@@ -244,8 +244,8 @@ void ProcessTeam::sum_over_stages(std::vector<at::Tensor>& tensors) {
   if (!pipe_) return;
   pipe_->sum(tensors, doing("the predictor's gradients"));
   // Both replicas have counted their layers.
-  if (layout_.replicas > 1) {
-    for (at::Tensor& tensor : tensors) tensor.div_(static_cast<double>(layout_.replicas));
+  if (placement_.replicas > 1) {
+    for (at::Tensor& tensor : tensors) tensor.div_(static_cast<double>(placement_.replicas));
   }
 }
 

@@ -27,7 +27,7 @@ class ProcessTeam : public step::Team {
   int rank() const override { return world_->rank(); }
   bool owns(const std::string& name) const override { return own_.contains(name); }
   bool counts(const std::string& name) const override;
-  bool splits_layers() const override { return layout_.stages > 1; }
+  bool splits_layers() const override { return placement_.stages > 1; }
   int64_t copies() const override { return shape_.copies; }
   std::unique_ptr<data::BatchSource> share(std::unique_ptr<data::BatchSource> whole) override;
 
@@ -76,7 +76,7 @@ class ProcessTeam : public step::Team {
 
   Spec spec_;
   Shape shape_;
-  pipeline::Layout layout_;
+  pipeline::Placement placement_;
   layers::Stages stages_;
   std::unique_ptr<comm::Group> world_;
   std::unique_ptr<comm::Group> pipe_;    // the devices of this copy's pipeline; null: one
@@ -95,7 +95,7 @@ class ProcessTeam : public step::Team {
   double begin_memory_ = 0;  // of this process, before the first batch
   std::unique_ptr<Executor> executor_;
   std::unique_ptr<Buckets> buckets_;                    // of the copies; made at the first BP batch
-  std::unique_ptr<Compressor> compressor_;              // likewise
+  std::unique_ptr<Compressor> compressor_;              // made then, too
   std::map<std::string, at::Tensor> saved_compressor_;  // waits for it
   nn::NormSync norms_;
   int64_t batches_ = 0;

@@ -118,10 +118,10 @@ void ProcessTeam::collect(step::Session& session) {
     ++tag;
     // The first device that has it tells the leader.
     int owner = shape_.stages;
-    for (int stage = 0; stage < layout_.stages; ++stage) {
+    for (int stage = 0; stage < placement_.stages; ++stage) {
       if (!stages_.names[static_cast<size_t>(stage)].contains(name)) continue;
-      for (int replica = 0; replica < layout_.replicas; ++replica) {
-        owner = std::min(owner, layout_.device_of(stage, replica));
+      for (int replica = 0; replica < placement_.replicas; ++replica) {
+        owner = std::min(owner, placement_.device_of(stage, replica));
       }
     }
     if (owner == 0) continue;

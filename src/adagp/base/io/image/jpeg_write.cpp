@@ -1,5 +1,4 @@
 #include <memory>
-#include <string_view>
 
 #ifdef ADAGP_HAVE_TURBOJPEG
 #include <turbojpeg.h>

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
 
 #ifdef __SSE2__
 #include <emmintrin.h>

@@ -44,7 +44,7 @@ struct DetectionOptions {
   at::ScalarType dtype = at::kFloat;  // of the images
   int64_t size = 416;                 // side of the canvas
   int64_t most = 1;                   // objects of a picture; further ones are left out
-  int64_t most_difficult = 0;         // likewise of those marked so; not in training
+  int64_t most_difficult = 0;         // objects marked as difficult; not in training
   BoxJitter jitter;
   std::vector<double> mean, std;
 };

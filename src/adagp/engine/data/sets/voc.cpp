@@ -1,6 +1,5 @@
 #include "adagp/engine/data/sets/voc.h"
 
-#include <algorithm>
 #include <cstdio>
 #include <cstring>
 

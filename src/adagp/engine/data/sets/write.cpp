@@ -1,6 +1,5 @@
 #include "adagp/engine/data/sets/write.h"
 
-#include <algorithm>
 #include <cstdio>
 
 #include <ATen/Parallel.h>

@@ -4,8 +4,6 @@
 #include <atomic>
 #include <exception>
 #include <mutex>
-#include <thread>
-#include <vector>
 
 #include "adagp/base/core/threads.h"
 

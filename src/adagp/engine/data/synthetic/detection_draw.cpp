@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <array>
 #include <cmath>
 
 #include "adagp/base/core/rng.h"
@@ -11,12 +10,6 @@ namespace {
 
 constexpr int64_t kShapeClasses = 5;  // the figures without texture
 constexpr int64_t kMostObjects = 5;
-
-struct Drawn {
-  shapes::Figure figure;
-  shapes::Colour colour{};
-  core::Box box;
-};
 
 // The pixels that the figure covers by more than half.
 core::Box tight_box(const shapes::Figure& figure, int64_t size) {
@@ -73,15 +66,17 @@ std::vector<core::LabelledBox> draw_synthetic_detection(const SyntheticOptions& 
   const int64_t size = options.size;
   const double noise = options.noise;
   const auto [ground, unused] = shapes::random_pair(rng, 0.3);
-  const float slope_x = shapes::between(rng, -0.2, 0.2), slope_y = shapes::between(rng, -0.2, 0.2);
-  const auto sigma = static_cast<float>(noise * rng.uniform(0.02, 0.12));
+  shapes::Scene scene{ground};
+  scene.slope_x = shapes::between(rng, -0.2, 0.2);
+  scene.slope_y = shapes::between(rng, -0.2, 0.2);
+  scene.sigma = static_cast<float>(noise * rng.uniform(0.02, 0.12));
 
-  std::vector<Drawn> placed;
+  auto& placed = scene.layers;
   const int64_t wanted = 1 + rng.below(kMostObjects);
   for (int64_t tries = 0; tries < 8 * wanted && std::ssize(placed) < wanted; ++tries) {
     const shapes::Figure figure = random_shape(rng, rng.below(kShapeClasses), size);
     if (std::any_of(placed.begin(), placed.end(),
-                    [&](const Drawn& other) { return crowds(figure, other.figure); })) {
+                    [&](const auto& other) { return crowds(figure, other.figure); })) {
       continue;
     }
     // Lighter or darker than the ground, by less where there is more noise.
@@ -91,29 +86,14 @@ std::vector<core::LabelledBox> draw_synthetic_detection(const SyntheticOptions& 
     const float lift = mean + static_cast<float>(mean < 0.5F ? contrast : -contrast) -
                        (colour[0] + colour[1] + colour[2]) / 3;
     for (auto& value : colour) value += lift;
-    placed.push_back({figure, colour, tight_box(figure, size)});
+    placed.push_back({figure, colour});
   }
 
-  const float step = 2.0F / static_cast<float>(size);
-  for (int64_t row = 0; row < size; ++row) {
-    for (int64_t column = 0; column < size; ++column) {
-      const float x = (static_cast<float>(column) + 0.5F) * step - 1.0F;
-      const float y = (static_cast<float>(row) + 0.5F) * step - 1.0F;
-      shapes::Colour colour = ground;
-      for (auto& value : colour) value += slope_x * x + slope_y * y;
-      for (const auto& one : placed) {
-        const float cover = one.figure.at(x, y);
-        if (cover == 0.0F) continue;
-        for (size_t c = 0; c < 3; ++c) colour[c] += cover * (one.colour[c] - colour[c]);
-      }
-      for (const float value : colour) {
-        const float noisy = value + sigma * shapes::cheap_normal(rng);
-        *rgb++ = static_cast<uint8_t>(std::clamp(noisy, 0.0F, 1.0F) * 255.0F + 0.5F);
-      }
-    }
-  }
+  scene.draw(rng, size, rgb);
   std::vector<core::LabelledBox> objects;
-  for (const auto& one : placed) objects.push_back({one.box, one.figure.kind, false});
+  for (const auto& one : placed) {
+    objects.push_back({tight_box(one.figure, size), one.figure.kind, false});
+  }
   return objects;
 }
 

@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <numbers>
 
@@ -54,11 +53,6 @@ Figure random_distractor(Rng& rng, int64_t size) {
   return f;
 }
 
-struct Layer {
-  Figure figure;
-  Colour colour;
-};
-
 }  // namespace
 
 const std::vector<std::string>& synthetic_classes() {
@@ -78,12 +72,15 @@ int64_t draw_synthetic(const SyntheticOptions& options, bool test, int64_t index
   const bool texture = label >= kFlat;
   const double contrast = rng.uniform(0.5 / (1 + 2 * noise), texture ? 0.45 : 0.65);
   const auto [ground, figure] = random_pair(rng, contrast);
-  const float slope_x = between(rng, -0.2, 0.2), slope_y = between(rng, -0.2, 0.2);
+  Scene scene{ground};
+  scene.slope_x = between(rng, -0.2, 0.2);
+  scene.slope_y = between(rng, -0.2, 0.2);
   // Fewer pixels average less noise away: small images get less of it.
   const double grain = std::min(1.0, static_cast<double>(size) / 32.0);
-  const auto sigma = static_cast<float>(noise * grain * rng.uniform(0.06, 0.3));
+  scene.sigma = static_cast<float>(noise * grain * rng.uniform(0.06, 0.3));
 
-  std::vector<Layer> layers{{random_figure(rng, label, size, noise), figure}};
+  auto& layers = scene.layers;
+  layers.push_back({random_figure(rng, label, size, noise), figure});
   const int64_t distractors = std::llround(noise * rng.uniform(0.5, 3.5));
   for (int64_t i = 0; i < distractors; ++i) {
     layers.push_back({random_distractor(rng, size), random_colour(rng)});
@@ -91,24 +88,7 @@ int64_t draw_synthetic(const SyntheticOptions& options, bool test, int64_t index
   // The first distractor may hide a part of the object; the rest lie behind it.
   if (layers.size() > 1) std::rotate(layers.begin(), layers.begin() + 1, layers.end());
   if (layers.size() > 2) std::rotate(layers.begin(), layers.begin() + 1, layers.end());
-  const float step = 2.0F / static_cast<float>(size);
-  for (int64_t row = 0; row < size; ++row) {
-    for (int64_t column = 0; column < size; ++column) {
-      const float x = (static_cast<float>(column) + 0.5F) * step - 1.0F;
-      const float y = (static_cast<float>(row) + 0.5F) * step - 1.0F;
-      Colour colour = ground;
-      for (auto& value : colour) value += slope_x * x + slope_y * y;
-      for (const auto& layer : layers) {
-        const float cover = layer.figure.at(x, y);
-        if (cover == 0.0F) continue;
-        for (size_t c = 0; c < 3; ++c) colour[c] += cover * (layer.colour[c] - colour[c]);
-      }
-      for (const float value : colour) {
-        const float noisy = value + sigma * cheap_normal(rng);
-        *rgb++ = static_cast<uint8_t>(std::clamp(noisy, 0.0F, 1.0F) * 255.0F + 0.5F);
-      }
-    }
-  }
+  scene.draw(rng, size, rgb);
   return label;
 }
 

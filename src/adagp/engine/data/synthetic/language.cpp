@@ -1,6 +1,5 @@
 #include "adagp/engine/data/synthetic/language.h"
 
-#include <array>
 #include <set>
 
 #include "adagp/engine/data/sets/translation.h"

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstdint>
 #include <numbers>
+#include <vector>
 
 #include "adagp/base/core/rng.h"
 
@@ -110,5 +111,38 @@ inline float cheap_normal(core::Rng& rng) {
                                       ((bits >> 32) & 0xffff) + (bits >> 48));
   return (sum - 131070.0F) * (1.7320508F / 65536.0F);
 }
+
+// Figures on a ground whose colour changes evenly over the picture, the first one behind.
+struct Scene {
+  struct Layer {
+    Figure figure;
+    Colour colour{};
+  };
+  Colour ground{};
+  float slope_x = 0, slope_y = 0;
+  float sigma = 0;  // of the noise
+  std::vector<Layer> layers = {};
+
+  void draw(core::Rng& rng, int64_t size, uint8_t* rgb) const {
+    const float step = 2.0F / static_cast<float>(size);
+    for (int64_t row = 0; row < size; ++row) {
+      for (int64_t column = 0; column < size; ++column) {
+        const float x = (static_cast<float>(column) + 0.5F) * step - 1.0F;
+        const float y = (static_cast<float>(row) + 0.5F) * step - 1.0F;
+        Colour colour = ground;
+        for (auto& value : colour) value += slope_x * x + slope_y * y;
+        for (const Layer& layer : layers) {
+          const float cover = layer.figure.at(x, y);
+          if (cover == 0.0F) continue;
+          for (size_t c = 0; c < 3; ++c) colour[c] += cover * (layer.colour[c] - colour[c]);
+        }
+        for (const float value : colour) {
+          const float noisy = value + sigma * cheap_normal(rng);
+          *rgb++ = static_cast<uint8_t>(std::clamp(noisy, 0.0F, 1.0F) * 255.0F + 0.5F);
+        }
+      }
+    }
+  }
+};
 
 }  // namespace adagp::data::shapes

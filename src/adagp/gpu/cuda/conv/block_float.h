@@ -18,7 +18,7 @@ struct BlockFloatArgs {
   static constexpr int kGroup = 16, kMostBits = 24;
 
   const void* in = nullptr;  // [outer, length, inner]
-  void* out = nullptr;       // likewise; bf16 keeps up to 8 bits
+  void* out = nullptr;       // same shape; bf16 keeps up to 8 bits
   Type in_type = Type::kFloat, out_type = Type::kFloat;
   // Groups are along `length`; the last one of a row may be shorter.
   int64_t outer = 1, length = 0, inner = 1;

@@ -1,7 +1,5 @@
 #include "adagp/gpu/cuda/conv/depthwise_plan.h"
 
-#include <algorithm>
-
 #include "adagp/base/core/error.h"
 #include "adagp/base/core/text.h"
 

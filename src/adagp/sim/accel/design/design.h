@@ -39,7 +39,7 @@ struct SecondArray {
 
 // How long the second array works beside a layer (on the predictor of another), and how long both
 // take until they meet.
-struct Beside {
+struct ArrayOverlap {
   int64_t busy = 0, time = 0;
 };
 
@@ -50,7 +50,8 @@ struct BatchCost {
   Energy energy;                                             // leakage included
   Energy energy_forward, energy_backward, energy_predictor;  // dynamic parts of it
   SecondArray second;
-  std::vector<Beside> beside;  // per layer, forward and backward together; empty: no second array
+  // Per layer, forward and backward together; empty: no second array.
+  std::vector<ArrayOverlap> overlaps;
 };
 
 // Contract. `batch` fills `out` for one batch; a vector row's cycles stand in its own entry.

@@ -49,10 +49,10 @@ void overlap(Iterator begin, Iterator end, std::span<const LayerCost> layers,
     energy += transfer_energy(static_cast<double>(loaded), static_cast<double>(stored), a);
     // The last predictor works alone; its time counts beside its own layer.
     const Iterator next = std::next(step);
-    Beside& beside = out.beside[(next == end ? step : next)->layer];
-    if (i == 0) out.beside[step->layer].time = add(out.beside[step->layer].time, times[0]);
-    beside.busy = add(beside.busy, busy);
-    beside.time = add(beside.time, std::max(busy, hidden));
+    ArrayOverlap& overlap = out.overlaps[(next == end ? step : next)->layer];
+    if (i == 0) out.overlaps[step->layer].time = add(out.overlaps[step->layer].time, times[0]);
+    overlap.busy = add(overlap.busy, busy);
+    overlap.time = add(overlap.time, std::max(busy, hidden));
     out.second +=
         {busy, static_cast<double>(cost.macs), static_cast<double>(cost.sram.total()),
          static_cast<double>(add(add(cost.dram_reads, cost.dram_writes), add(loaded, stored))),
@@ -67,7 +67,7 @@ void max_batch(std::span<const LayerCost> layers, schedule::Phase phase,
                const Accelerator& accelerator, BatchCost& out) {
   layers_alone(layers, phase, out);
   const std::vector<Step> steps = steps_of(layers);
-  out.beside.resize(layers.size());
+  out.overlaps.resize(layers.size());
   overlap(steps.begin(), steps.end(), layers, &LayerCost::second_forward, accelerator, out.forward,
           out);
   if (phase == schedule::Phase::kBackprop) {

@@ -34,7 +34,7 @@ struct Costs {
   std::vector<StageCost> stages;  // of the network, in order
   double latency = 0;             // of a message
   double bandwidth = 0;           // bytes per time, of each direction of a pair; 0: no limit
-  Copies copies{};                // of the pipeline; the machine is one of them
+  Copies copies{};                // of the pipeline; the cluster is one of them
 };
 
 // One message or all-reduce among all; both ends have the same. Of a message the boundary counts:
@@ -55,16 +55,16 @@ struct Variable {
   int from = 0, to = 0;  // it follows from this device's clock, and this one's from it
 };
 
-// All of a machine that matters for what comes next, and its counters.
+// All of a cluster that matters for what comes next, and its counters.
 struct Snapshot {
-  std::vector<Variable> variables;  // of equal machines in equal order
+  std::vector<Variable> variables;  // of equal clusters in equal order
   std::vector<double> busy, exchange_wait;
   int64_t all_reduces = 0, messages = 0;
 };
 
-class Machine {
+class Cluster {
  public:
-  Machine(const Layout& layout, const Costs& costs);
+  Cluster(const Placement& placement, const Costs& costs);
 
   std::function<void(const Event&)> on_event;  // compute ops and updates; may be empty
 
@@ -108,7 +108,7 @@ class Machine {
   double transfer(double bytes) const;
   double& clock(int device) { return clocks_[static_cast<size_t>(device)]; }
 
-  Layout layout_;
+  Placement placement_;
   Costs costs_;
   std::vector<double> clocks_, busy_;
   // When a device's link to the other copies is free again (empty: no exchange of its own), and for

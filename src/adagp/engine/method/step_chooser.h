@@ -11,9 +11,9 @@
 
 namespace adagp::method {
 
-class StepPolicy {
+class StepChooser {
  public:
-  virtual ~StepPolicy() = default;
+  virtual ~StepChooser() = default;
 
   // The phase of the batch that begins now, and the end of one, which took so many multiplications.
   virtual schedule::Phase begin(step::Session& session, const plan::BatchContext& planned) = 0;

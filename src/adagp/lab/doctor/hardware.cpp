@@ -1,6 +1,6 @@
 // No torch here.
 
-#include "adagp/lab/doctor/machine.h"
+#include "adagp/lab/doctor/hardware.h"
 
 #include <dlfcn.h>
 #include <link.h>

@@ -10,13 +10,13 @@
 
 namespace adagp::parallel {
 
-class Trace {
+class OpTimings {
  public:
   // Of one device; nothing is kept when `file` is empty.
-  Trace(std::string file, int device) : file_(std::move(file)), device_(device) {}
-  ~Trace();  // writes
-  Trace(const Trace&) = delete;
-  Trace& operator=(const Trace&) = delete;
+  OpTimings(std::string file, int device) : file_(std::move(file)), device_(device) {}
+  ~OpTimings();  // writes
+  OpTimings(const OpTimings&) = delete;
+  OpTimings& operator=(const OpTimings&) = delete;
 
   bool on() const { return !file_.empty(); }
   void add(const pipeline::Op& op, schedule::Phase phase, int64_t batch, double begin, double end);

@@ -1,4 +1,4 @@
-#include "adagp/teams/parallel/trace.h"
+#include "adagp/teams/parallel/op_timings.h"
 
 #include <chrono>
 #include <fstream>
@@ -10,16 +10,16 @@
 
 namespace adagp::parallel {
 
-double Trace::now() {
+double OpTimings::now() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
-void Trace::add(const pipeline::Op& op, schedule::Phase phase, int64_t batch, double begin,
-                double end) {
+void OpTimings::add(const pipeline::Op& op, schedule::Phase phase, int64_t batch, double begin,
+                    double end) {
   if (on()) events_.push_back({op, phase, batch, begin, end});
 }
 
-Trace::~Trace() {
+OpTimings::~OpTimings() {
   if (!on()) return;
   try {
     nlohmann::json list = nlohmann::json::array();

@@ -1,4 +1,4 @@
-#include "adagp/sim/pipeline/machine.h"
+#include "adagp/sim/pipeline/cluster.h"
 
 #include <algorithm>
 
@@ -39,33 +39,34 @@ std::string describe(const Op& op) {
   return op.peer < 0 ? text : text + core::cat(" (with device ", op.peer, ")");
 }
 
-Machine::Machine(const Layout& layout, const Costs& costs)
-    : layout_(layout),
+Cluster::Cluster(const Placement& placement, const Costs& costs)
+    : placement_(placement),
       costs_(costs),
-      clocks_(at(layout.devices), 0),
-      busy_(at(layout.devices), 0),
-      exchange_wait_(at(layout.devices), 0),
-      passes_(at(layout.stages), 0),
-      stash_(at(layout.devices), 0),
-      peak_stash_(at(layout.devices), 0),
-      held_(at(layout.devices)) {
-  if (costs.stages.size() != at(layout.stages)) {
-    throw Error(core::cat("pipeline: costs of ", costs.stages.size(), " stages for a layout of ",
-                          layout.stages));
+      clocks_(at(placement.devices), 0),
+      busy_(at(placement.devices), 0),
+      exchange_wait_(at(placement.devices), 0),
+      passes_(at(placement.stages), 0),
+      stash_(at(placement.devices), 0),
+      peak_stash_(at(placement.devices), 0),
+      held_(at(placement.devices)) {
+  if (costs.stages.size() != at(placement.stages)) {
+    throw Error(core::cat("pipeline: costs of ", costs.stages.size(), " stages for a placement of ",
+                          placement.stages));
   }
   // Replicas exchange with all copies in their own all-reduce.
-  if (costs.copies.count > 1 && layout.replicas == 1) exchanged_.assign(at(layout.devices), 0);
-  for (int replica = 0; replica < layout.replicas; ++replica) {
-    for (int stage = 0; stage < layout.stages; ++stage) {
-      held_[at(layout.device_of(stage, replica))].push_back(stage);
+  if (costs.copies.count > 1 && placement.replicas == 1)
+    exchanged_.assign(at(placement.devices), 0);
+  for (int replica = 0; replica < placement.replicas; ++replica) {
+    for (int stage = 0; stage < placement.stages; ++stage) {
+      held_[at(placement.device_of(stage, replica))].push_back(stage);
     }
   }
 }
 
-void Machine::run(const std::vector<OpList>& lists) {
+void Cluster::run(const std::vector<OpList>& lists) {
   std::vector<size_t> position(lists.size(), 0);
   ready_.clear();
-  for (int d = layout_.devices - 1; d >= 0; --d) ready_.push_back(d);
+  for (int d = placement_.devices - 1; d >= 0; --d) ready_.push_back(d);
   while (!ready_.empty()) {
     const int device = ready_.back();
     ready_.pop_back();
@@ -74,7 +75,7 @@ void Machine::run(const std::vector<OpList>& lists) {
     while (next < list.size() && execute(device, list[next])) ++next;
   }
   std::vector<std::string> waiting;
-  for (int d = 0; d < layout_.devices; ++d) {
+  for (int d = 0; d < placement_.devices; ++d) {
     const size_t next = position[at(d)];
     if (next < lists[at(d)].size()) {
       waiting.push_back(
@@ -84,7 +85,7 @@ void Machine::run(const std::vector<OpList>& lists) {
   if (!waiting.empty()) throw Error("pipeline: deadlock: " + core::join(waiting, "; "));
 }
 
-bool Machine::execute(int device, const Op& op) {
+bool Cluster::execute(int device, const Op& op) {
   switch (op.kind) {
     case Kind::kReceive:
       return receive(device, op);
@@ -99,11 +100,11 @@ bool Machine::execute(int device, const Op& op) {
   }
 }
 
-double Machine::transfer(double bytes) const {
+double Cluster::transfer(double bytes) const {
   return costs_.bandwidth > 0 ? bytes / costs_.bandwidth : 0;
 }
 
-void Machine::send(int device, const Op& op) {
+void Cluster::send(int device, const Op& op) {
   const int boundary = op.gradient ? op.stage - 1 : op.stage;
   double start = clock(device);
   const double time = transfer(costs_.stages[at(boundary)].output_bytes);
@@ -118,7 +119,7 @@ void Machine::send(int device, const Op& op) {
   ++messages_;
 }
 
-bool Machine::receive(int device, const Op& op) {
+bool Cluster::receive(int device, const Op& op) {
   const auto found = arrivals_.find(meeting_key(op));
   if (found == arrivals_.end()) return false;
   clock(device) = std::max(clock(device), found->second.arrival);
@@ -128,7 +129,7 @@ bool Machine::receive(int device, const Op& op) {
 
 // All replicas in all copies add up together, as fast as the slowest link. The two replicas
 // of a pipeline alone exchange half of the sum each way and then the other half.
-bool Machine::all_reduce(int device, const Op& op) {
+bool Cluster::all_reduce(int device, const Op& op) {
   const uint64_t key = meeting_key(op);
   const auto [found, first] = meetings_.try_emplace(key, Meeting{device, clock(device), false});
   Meeting& meeting = found->second;
@@ -141,7 +142,7 @@ bool Machine::all_reduce(int device, const Op& op) {
   const StageCost& cost = costs_.stages[at(op.stage)];
   const double bytes = op.phase == Phase::kPredict ? cost.summary_bytes : cost.weight_bytes;
   const Copies& copies = costs_.copies;
-  const int members = layout_.replicas * copies.count;
+  const int members = placement_.replicas * copies.count;
   double latency = costs_.latency, bandwidth = costs_.bandwidth;
   if (copies.count > 1) {
     latency = std::max(latency, copies.latency);
@@ -160,7 +161,7 @@ bool Machine::all_reduce(int device, const Op& op) {
   return true;
 }
 
-double Machine::duration(int device, const Op& op) const {
+double Cluster::duration(int device, const Op& op) const {
   if (op.stage < 0) {
     Op one = op;
     double sum = 0;
@@ -190,12 +191,12 @@ double Machine::duration(int device, const Op& op) const {
 }
 
 // After the last pass of a stage in a batch. The device goes on and waits before its update.
-void Machine::exchange(int device, const Op& op, double start) {
+void Cluster::exchange(int device, const Op& op, double start) {
   const bool gradients = op.kind == Kind::kBackward || op.kind == Kind::kWeightGradient;
   const bool summaries = op.kind == Kind::kForward && op.phase == Phase::kPredict;
   if (!gradients && !summaries) return;
   int& passes = passes_[at(op.stage)];
-  if (++passes < layout_.micro_batches) return;
+  if (++passes < placement_.micro_batches) return;
   passes = 0;
   const Copies& copies = costs_.copies;
   const StageCost& cost = costs_.stages[at(op.stage)];
@@ -210,13 +211,13 @@ void Machine::exchange(int device, const Op& op, double start) {
   }
 }
 
-void Machine::await_exchange(int device) {
+void Cluster::await_exchange(int device) {
   const double wait = std::max(0.0, exchanged_[at(device)] - clock(device));
   exchange_wait_[at(device)] += wait;
   clock(device) += wait;
 }
 
-void Machine::work(int device, const Op& op) {
+void Cluster::work(int device, const Op& op) {
   const bool copies = !exchanged_.empty();
   if (copies && (op.kind == Kind::kOptimizer || op.kind == Kind::kPredictUpdate)) {
     await_exchange(device);
@@ -234,13 +235,13 @@ void Machine::work(int device, const Op& op) {
   if (on_event) on_event({device, op, start, start + time});
 }
 
-double Machine::now() const {
+double Cluster::now() const {
   return *std::max_element(clocks_.begin(), clocks_.end());
 }
 
-Snapshot Machine::snapshot(int32_t batch) const {
+Snapshot Cluster::snapshot(int32_t batch) const {
   Snapshot out{{}, busy_, exchange_wait_, all_reduces_, messages_};
-  for (int d = 0; d < layout_.devices; ++d) out.variables.push_back({clocks_[at(d)], d, d});
+  for (int d = 0; d < placement_.devices; ++d) out.variables.push_back({clocks_[at(d)], d, d});
   for (int d = 0; at(d) < exchanged_.size(); ++d) {
     out.variables.push_back({exchanged_[at(d)], d, d});
   }
@@ -255,7 +256,7 @@ Snapshot Machine::snapshot(int32_t batch) const {
   return out;
 }
 
-void Machine::skip(int64_t times, const Snapshot& before, const Snapshot& after, int32_t batches) {
+void Cluster::skip(int64_t times, const Snapshot& before, const Snapshot& after, int32_t batches) {
   const auto many = static_cast<double>(times);
   size_t next = 0;
   const auto shift = [&](double& time, size_t variable) {
