@@ -59,12 +59,13 @@ std::string figures_text(const std::vector<Figure15>& trained, const study::Pape
 }  // namespace
 
 std::vector<std::string> write_run_figures(const core::fs::path& run, const core::fs::path& folder,
-                                           const std::string& prefix, const std::string& title) {
+                                           const RunPictures& pictures) {
   if (!core::fs::exists(run / "summary.json")) return {};
   const auto history = report::read_history(run / "metrics.jsonl");
   std::vector<std::string> files;
-  for (const auto& charts : {report::probe_charts(history, prefix, title),
-                             report::loss_charts(history, prefix, title)}) {
+  for (const auto& charts :
+       {report::probe_charts(history, pictures.probes, pictures.probes_title),
+        report::loss_charts(history, pictures.losses, pictures.losses_title)}) {
     for (const auto& [name, chart] : charts) {
       files.push_back(name + ".svg");
       core::write_file(folder / files.back(), report::svg(chart));
@@ -96,9 +97,10 @@ Reproduced reproduce_figures(const config::RunConfig& config, const ReproduceOpt
                                  const std::string& model = jobs[i].config.model.name;
                                  trained.push_back({model, about_training(*result.summary),
                                                     report::read_history(run / "metrics.jsonl")});
-                                 const auto drawn =
-                                     write_run_figures(run, options.folder, "fig15-" + model,
-                                                       "Fig. 15: the predictor on " + model);
+                                 const std::string prefix = "fig15-" + model;
+                                 const std::string title = "Fig. 15: the predictor on " + model;
+                                 const auto drawn = write_run_figures(
+                                     run, options.folder, {prefix, title, prefix, title});
                                  files.insert(files.end(), drawn.begin(), drawn.end());
                                  core::write_file(options.folder / ("fig15-" + model + ".json"),
                                                   report::probe_json(trained.back().history));
