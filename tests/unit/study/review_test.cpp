@@ -38,6 +38,40 @@ TEST_F(Review, EveryQuestionHasAnIdOfItsOwnAndACommand) {
   }
 }
 
+// The commands between the marks of code in the first table of docs/questions.md.
+std::multiset<std::string> commands_of_the_page() {
+  const std::string page = core::read_file(ADAGP_SOURCE_DIR "/docs/questions.md");
+  std::multiset<std::string> out;
+  size_t at = page.find("\n|---");
+  while ((at = page.find("\n| ", at)) != std::string::npos) {
+    const size_t begin = page.find(" | `", at) + 4, end = page.find("` | ", begin);
+    std::string command;
+    for (size_t i = begin; i < end; ++i) {
+      if (page[i] != '\\') command += page[i];  // \| stands for |
+    }
+    out.insert(command);
+    at = page.find('\n', end);
+    if (page[at + 1] != '|') break;  // the table's end
+  }
+  return out;
+}
+
+TEST_F(Review, ItsCommandsAreThoseOfThePage) {
+  std::multiset<std::string> ours;
+  for (const ReviewAnswer& one : answer_review(folder_, {})) ours.insert(one.command);
+  EXPECT_EQ(ours, commands_of_the_page());
+}
+
+// The program refuses keys and lengths of a method without --budget.
+TEST_F(Review, KeysOfAMethodStandBesideBudget) {
+  for (const ReviewAnswer& one : answer_review(folder_, {})) {
+    if (!one.command.starts_with("adagp compare") || one.command.find('[') == std::string::npos) {
+      continue;
+    }
+    EXPECT_TRUE(one.command.starts_with("adagp compare --budget ")) << one.command;
+  }
+}
+
 // Both need no file of an earlier command. The figures are those of docs/multidevice.md and
 // docs/simulator.md, which the two commands printed.
 TEST_F(Review, ScalingAndEnergyAreSimulated) {

@@ -300,8 +300,21 @@ TEST(Study, SettingsOutOfRangeAreUsageErrors) {
   }
 }
 
+// A text alone explains nothing: what has no kind of reason does not count.
+TEST(Paper, OnlyAReasonExplainsAMissingNumber) {
+  PaperResult result;
+  result.comparisons = {{"Fig. 1", "ours", 2.0, 3.0},
+                        {"Fig. 1", "no data", 2.0, {}, {Reason::kNoData, "no copy"}},
+                        {"Fig. 1", "a text", 2.0, {}, {Reason::kNone, std::string(80, 'x')}},
+                        {"Fig. 1", "twice", 2.0, {}, {Reason::kNoData, "no copy"}, true}};
+  const PaperCount found = count(result);
+  EXPECT_EQ(found.published, 3u);
+  EXPECT_EQ(found.with_ours, 1u);
+  EXPECT_EQ(found.explained, 1u);
+}
+
 TEST(Paper, RatiosAreOursOverPublished) {
-  Comparison one{"Fig. 1", "x", 2.0, 3.0, ""};
+  Comparison one{"Fig. 1", "x", 2.0, 3.0};
   EXPECT_DOUBLE_EQ(*one.ratio(), 1.5);
   one.published.reset();
   EXPECT_FALSE(one.ratio());

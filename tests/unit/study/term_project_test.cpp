@@ -67,6 +67,37 @@ TEST(TermProject, TextHasTheMeasuredFiguresAndWhatIsMissing) {
   EXPECT_TRUE(json["batches"].empty());
 }
 
+TEST(TermProject, Figure8HasALineForEachTailAndTheControlsAcross) {
+  const auto runs = [](int64_t outputs, const char* tail, std::vector<double> scores) {
+    TermRuns out{"vgg11", 32, outputs, tail, {}, {}, {}, {}};
+    int64_t seed = 42;
+    for (const double score : scores) out.runs.push_back({"adagp", seed++, score, 8, 1, 1, {}});
+    return term_row(out);
+  };
+  TermProject project;
+  project.outputs = {runs(100, "last", {70, 74}), runs(1000, "last", {}),  // diverged
+                     runs(50000, "last", {60, 60}), runs(1000, "cyclic", {50})};
+  TermRuns network{"vgg11", 32, 10000, "last", {{"bp", 42, 80, 20, 1, 0, {}}}, {}, {}, {}};
+  project.networks = {term_row(network)};
+  const auto charts = term_charts(project);
+  ASSERT_EQ(charts.size(), 1u);
+  EXPECT_EQ(charts[0].first, "fig8-vgg11.svg");
+  const auto& lines = charts[0].second.series;
+  ASSERT_EQ(lines.size(), 3u);
+  using Points = std::vector<std::pair<double, double>>;
+  EXPECT_EQ(lines[0].name, "adagp, tail last");
+  EXPECT_EQ(lines[0].points, (Points{{100, 72}, {50000, 60}}));
+  EXPECT_NEAR(lines[0].errors[0], std::sqrt(8), 1e-12);  // n - 1
+  EXPECT_EQ(lines[1].points, (Points{{1000, 50}}));
+  EXPECT_EQ(lines[2].name, "bp");
+  EXPECT_EQ(lines[2].points, (Points{{100, 80}, {50000, 80}}));
+  EXPECT_NE(report::svg(charts[0].second).find("<svg"), std::string::npos);
+  project.outputs = {runs(1000, "last", {70})};  // one size alone
+  EXPECT_NE(report::svg(term_charts(project)[0].second).find("<svg"), std::string::npos);
+  project.outputs = {runs(1000, "last", {})};
+  EXPECT_TRUE(term_charts(project).empty());
+}
+
 TEST(TermProject, QuickHasTheSameShareOfGpEpochs) {
   const auto whole = schedule::Schedule::parse(
       "5ep bp, 4ep gp, 1ep bp, 3ep gp, 1ep bp, 3ep gp, 1ep bp, 2ep gp", 20);

@@ -32,7 +32,7 @@ Reproduced reproduce_table1(const config::RunConfig& config, const ReproduceOpti
 // figures.md, *.svg.
 Reproduced reproduce_figures(const config::RunConfig& config, const ReproduceOptions& options);
 // The student project: its networks, batch sizes and sizes of the predictor's output, with controls
-// -> term-project.md, .json, .csv, and Figs. 4, 5 and 9 of its networks.
+// -> term-project.md, .json, .csv, and pictures: Figs. 4, 5 and 9 of its networks, Fig. 8.
 Reproduced reproduce_term_project(const config::RunConfig& config, const ReproduceOptions& options);
 // The open questions of a review: reads what the other commands wrote beside this folder and asks
 // the simulators; trains nothing -> review.md, review.json.

@@ -58,12 +58,13 @@ std::string figures_text(const std::vector<Figure15>& trained, const study::Pape
 }  // namespace
 
 std::vector<std::string> write_run_figures(const core::fs::path& run, const core::fs::path& folder,
-                                           const std::string& prefix, const std::string& title) {
+                                           const RunPictures& pictures) {
   if (!core::fs::exists(run / "summary.json")) return {};
   const auto history = report::read_history(run / "metrics.jsonl");
   std::vector<std::string> files;
-  for (const auto& charts : {report::probe_charts(history, prefix, title),
-                             report::loss_charts(history, prefix, title)}) {
+  for (const auto& charts :
+       {report::probe_charts(history, pictures.probes, pictures.probes_title),
+        report::loss_charts(history, pictures.losses, pictures.losses_title)}) {
     for (const auto& [name, chart] : charts) {
       files.push_back(name + ".svg");
       core::write_file(folder / files.back(), report::svg(chart));
@@ -88,21 +89,22 @@ Reproduced reproduce_figures(const config::RunConfig& config, const ReproduceOpt
   std::vector<std::string> files{"figures.md"};
   TaskCache tasks;
   check_new_networks(jobs, tasks, options.folder);
-  const size_t open = run_list(jobs, tasks, {options.folder, options.overwrite, true},
-                               [&](size_t i, const JobResult& result) {
-                                 if (!result.summary) return;
-                                 const core::fs::path run = options.folder / jobs[i].folder;
-                                 const std::string& model = jobs[i].config.model.name;
-                                 trained.push_back({model, about_training(*result.summary),
-                                                    report::read_history(run / "metrics.jsonl")});
-                                 const auto drawn =
-                                     write_run_figures(run, options.folder, "fig15-" + model,
-                                                       "Fig. 15: the predictor on " + model);
-                                 files.insert(files.end(), drawn.begin(), drawn.end());
-                                 core::write_file(options.folder / ("fig15-" + model + ".json"),
-                                                  report::probe_json(trained.back().history));
-                                 files.push_back("fig15-" + model + ".json");
-                               });
+  const size_t open = run_list(
+      jobs, tasks, {options.folder, options.overwrite, true},
+      [&](size_t i, const JobResult& result) {
+        if (!result.summary) return;
+        const core::fs::path run = options.folder / jobs[i].folder;
+        const std::string& model = jobs[i].config.model.name;
+        trained.push_back(
+            {model, about_training(*result.summary), report::read_history(run / "metrics.jsonl")});
+        const std::string prefix = "fig15-" + model;
+        const std::string title = "Fig. 15: the predictor on " + model;
+        const auto drawn = write_run_figures(run, options.folder, {prefix, title, prefix, title});
+        files.insert(files.end(), drawn.begin(), drawn.end());
+        core::write_file(options.folder / ("fig15-" + model + ".json"),
+                         report::probe_json(trained.back().history));
+        files.push_back("fig15-" + model + ".json");
+      });
   const study::PaperResult simulated = simulated_figures();
   for (const auto& [name, chart] : study::paper_charts(simulated)) {
     core::write_file(options.folder / name, report::svg(chart));

@@ -8,9 +8,15 @@
 
 namespace adagp::experiment {
 
-// Draws the metrics of the run in `run` as `folder`/`prefix`-*.svg, and returns the names. None for
-// a run that is not finished.
+// How the pictures' names begin, and their titles.
+struct RunPictures {
+  std::string probes, probes_title;
+  std::string losses, losses_title;
+};
+
+// Draws the metrics of the run in `run` as `folder`/NAME.svg, and returns the names. None for a run
+// that is not finished.
 std::vector<std::string> write_run_figures(const core::fs::path& run, const core::fs::path& folder,
-                                           const std::string& prefix, const std::string& title);
+                                           const RunPictures& pictures);
 
 }  // namespace adagp::experiment

@@ -137,6 +137,14 @@ void add_epochs(study::TermRuns& row, const config::RunConfig& config,
   }
 }
 
+// Their Fig. 4 has the predictor's error on the VGGs, Fig. 5 on MobileNet-V2, Fig. 9 the losses.
+RunPictures term_pictures(const std::string& model) {
+  const int probes = model == "mobilenet_v2" ? 5 : 4;
+  return {core::cat("fig", probes, "-", model),
+          core::cat("Fig. ", probes, " of the term project: the predictor on ", model),
+          "fig9-" + model, "Fig. 9 of the term project: losses of " + model};
+}
+
 void write_term(const study::TermProject& project, const core::fs::path& folder) {
   core::write_file(folder / "term-project.md", study::term_text(project, true));
   core::write_file(folder / "term-project.json", study::term_json(project));
@@ -203,12 +211,16 @@ Reproduced reproduce_term_project(const config::RunConfig& config,
                });
   fill(open);
   write_term(project, options.folder);
-  for (const study::TermRuns& row : rows.networks) {  // Figs. 4, 5 and 9
+  for (const auto& [name, chart] : study::term_charts(project)) {
+    core::write_file(options.folder / name, report::svg(chart));
+    files.push_back(name);
+  }
+  for (const study::TermRuns& row : rows.networks) {
     for (const TermJob& one : list.jobs()) {
       const auto& [first, variant] = one.rows.front();
       if (first != &row || variant != "adagp" || one.job.config.seed != config.seed) continue;
       const auto drawn = write_run_figures(options.folder / one.job.folder, options.folder,
-                                           "fig4-" + row.model, row.model);
+                                           term_pictures(row.model));
       files.insert(files.end(), drawn.begin(), drawn.end());
     }
   }

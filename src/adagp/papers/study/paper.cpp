@@ -1,7 +1,6 @@
 #include "adagp/papers/study/paper.h"
 
 #include <algorithm>
-#include <cmath>
 
 #include "adagp/base/core/error.h"
 #include "adagp/base/core/text.h"
@@ -14,13 +13,6 @@
 
 namespace adagp::study {
 namespace {
-
-constexpr double kClose = 0.03;  // no explanation needed
-
-bool apart(const Comparison& comparison) {
-  const auto ratio = comparison.ratio();
-  return !ratio || std::fabs(*ratio - 1) > kClose;
-}
 
 NetworkResult measure(const PaperOptions& paper, const std::string& model, const std::string& input,
                       const std::string& dataflow) {
@@ -49,26 +41,29 @@ double share_of(const PaperOptions& paper) {
   return schedule::Schedule::parse(name, paper.epochs).predicted_share(paper.epochs, 1000);
 }
 
-std::string mean_note(const std::vector<const NetworkResult*>& networks) {
-  return core::cat("by these formulas the backward pass costs ",
-                   core::fixed(mean(networks, &NetworkResult::backward_over_forward), 2),
-                   " forward passes in the mean, so a predictor that costs nothing would give ",
-                   core::fixed(mean(networks, &NetworkResult::bound), 3),
-                   "; what the second array cannot hide takes it to ",
-                   core::fixed(mean(networks, &NetworkResult::max), 3));
+Note mean_note(const std::vector<const NetworkResult*>& networks) {
+  return {Reason::kComputed,
+          core::cat("by these formulas the backward pass costs ",
+                    core::fixed(mean(networks, &NetworkResult::backward_over_forward), 2),
+                    " forward passes in the mean, so a predictor that costs nothing would give ",
+                    core::fixed(mean(networks, &NetworkResult::bound), 3),
+                    "; what the second array cannot hide takes it to ",
+                    core::fixed(mean(networks, &NetworkResult::max), 3))};
 }
 
-std::string largest_note(const NetworkResult& top, double published, double share) {
+Note largest_note(const NetworkResult& top, double published, double share) {
   if (published * (1 - share) >= 1) {
-    return core::cat("with ", core::fixed(share, 3), " of the batches in phase GP no BW/FW gives ",
-                     core::fixed(published, 2),
-                     ": the most is 1/(1-f) = ", core::fixed(1 / (1 - share), 2));
+    return {Reason::kComputed,
+            core::cat("with ", core::fixed(share, 3), " of the batches in phase GP no BW/FW gives ",
+                      core::fixed(published, 2),
+                      ": the most is 1/(1-f) = ", core::fixed(1 / (1 - share), 2))};
   }
   // (1+r) / (1 + r(1-f)) = s, solved for r.
   const double needed = (published - 1) / (1 - published * (1 - share));
-  return core::cat("ours is ", top.network, " with BW/FW ",
-                   core::fixed(top.backward_over_forward, 2), "; ", core::fixed(published, 2),
-                   " with a free predictor belongs to BW/FW ", core::fixed(needed, 2));
+  return {Reason::kComputed,
+          core::cat("ours is ", top.network, " with BW/FW ",
+                    core::fixed(top.backward_over_forward, 2), "; ", core::fixed(published, 2),
+                    " with a free predictor belongs to BW/FW ", core::fixed(needed, 2))};
 }
 
 void compare_speedups(const PaperOptions& paper, PaperResult& result) {
@@ -79,13 +74,13 @@ void compare_speedups(const PaperOptions& paper, PaperResult& result) {
       const std::string where = core::cat("MAX, ", figure.dataflow, ", ", kPaperInputNames[i]);
       add(result,
           {figure.place, where + ": mean speed-up (x)", figure.mean[i],
-           mean(networks, &NetworkResult::max), ""},
+           mean(networks, &NetworkResult::max)},
           mean_note(networks));
       if (figure.largest[i] == 0) continue;
       const NetworkResult& top =
           **std::max_element(networks.begin(), networks.end(),
                              [](const auto* a, const auto* b) { return a->max < b->max; });
-      add(result, {figure.place, where + ": largest speed-up (x)", figure.largest[i], top.max, ""},
+      add(result, {figure.place, where + ": largest speed-up (x)", figure.largest[i], top.max},
           largest_note(top, figure.largest[i], share_of(paper)));
     }
   }
@@ -101,24 +96,25 @@ void compare_energy(const PaperOptions& paper, PaperResult& result) {
     largest = std::max(largest, one->memory_joules[0]);
   }
   const double share = share_of(paper);
-  const std::string note = core::cat(
-      "if a third of the accesses were the forward pass's, a GP share of ", core::fixed(share, 3),
-      " would leave ", core::fixed(1 - share * 2 / 3, 2),
-      " before the predictor's own accesses, which we count; buffer sizes and DRAM energy of the "
-      "published figure are not stated, ours are unbounded and 8 pJ/bit (adagp paper --energy "
-      "varies "
-      "them)");
+  const Note note{
+      Reason::kNotStated,
+      core::cat(
+          "if a third of the accesses were the forward pass's, a GP share of ",
+          core::fixed(share, 3), " would leave ", core::fixed(1 - share * 2 / 3, 2),
+          " before the predictor's own accesses, which we count; buffer sizes and DRAM energy of "
+          "the published figure are not stated, ours are unbounded and 8 pJ/bit (adagp paper "
+          "--energy varies them)")};
   const std::string what = ", ws, ImageNet, mean: energy of memory accesses (ratio)";
   add(result,
-      {"Fig. 21", "MAX" + what, kMemoryEnergyRatio, mean(networks, &NetworkResult::memory_energy),
-       ""},
+      {"Fig. 21", "MAX" + what, kMemoryEnergyRatio, mean(networks, &NetworkResult::memory_energy)},
       note);
-  add(result, {"Fig. 21", "Efficient" + what, kMemoryEnergyRatio, efficient, "", true}, note);
+  add(result, {"Fig. 21", "Efficient" + what, kMemoryEnergyRatio, efficient, {}, true}, note);
   add(result,
       {"Fig. 21", "baseline, ws, ImageNet: largest network (J), paper: end of the axis",
-       kEnergyAxis, largest, ""},
-      "the end of an axis, not a value; images, batch size and energies of an access of the "
-      "published run are not stated");
+       kEnergyAxis, largest},
+      {Reason::kUnlike,
+       "the end of an axis, not a value; images, batch size and energies of an access of the "
+       "published run are not stated"});
 }
 
 void compare_mean(PaperResult& result) {
@@ -127,8 +123,8 @@ void compare_mean(PaperResult& result) {
   for (const NetworkResult& one : result.networks) sum += one.max;
   add(result,
       {"text", "abstract: MAX, mean over networks, data sets and dataflows (x)", kMeanSpeedup,
-       sum / static_cast<double>(result.networks.size()), ""},
-      "as Figs. 17 to 19");
+       sum / static_cast<double>(result.networks.size())},
+      {Reason::kComputed, "as Figs. 17 to 19"});
 }
 
 struct PublishedRun {
@@ -145,44 +141,44 @@ void compare_run(const PaperOptions& paper, PaperResult& result, const std::stri
   }
   const Study study = make_study(options_for(paper, model, input, "ws"));
   const Details details = detail(study, 0);
-  const std::string cycles_note = core::cat(
-      "epochs, batch size, sequence length or image size and vector passes of the published run "
-      "are not stated; ours is ",
-      study.points[0].run.epochs, study.points[0].run.epochs == 1 ? " epoch of " : " epochs of ",
-      study.points[0].run.batches_per_epoch, " batches of ", paper.batch);
+  const accel::Run& run = study.points[0].run;
+  const Note cycles_note{
+      Reason::kNotStated,
+      core::cat("epochs, batch size, sequence length or image size and vector passes of the "
+                "published run are not stated; ours is ",
+                run.epochs, run.epochs == 1 ? " epoch of " : " epochs of ", run.batches_per_epoch,
+                " batches of ", paper.batch)};
   add(result,
       {place, model + ", ws: baseline (cycles)", published_baseline,
-       static_cast<double>(details.training.baseline.cycles.total()), ""},
+       static_cast<double>(details.training.baseline.cycles.total())},
       cycles_note);
   const double r = accel::backward_over_forward(details.layers);
   for (const auto& [design, cycles, speedup] : published) {
     const accel::DesignResult& ours = result_of(details, *design);
     add(result,
         {place, core::cat(model, ", ws: ", design->name, " (cycles)"), cycles,
-         static_cast<double>(ours.cycles.total()), ""},
+         static_cast<double>(ours.cycles.total())},
         cycles_note);
     add(result,
-        {place, core::cat(model, ", ws: ", design->name, ": speed-up (x)"), speedup, ours.speedup,
-         ""},
-        core::cat(
-            "the schedule puts ",
-            core::fixed(study.points[0].run.schedule.predicted_share(
-                            study.points[0].run.epochs, study.points[0].run.batches_per_epoch),
-                        3),
-            " of the batches into GP and BW/FW is ", core::fixed(r, 2), "; ",
-            core::fixed(speedup, 2), " with a free predictor belongs to a share of ",
-            core::fixed((1 + r) * (1 - 1 / speedup) / r, 2),
-            ", which the published schedule has after 13 to 17 epochs"));
+        {place, core::cat(model, ", ws: ", design->name, ": speed-up (x)"), speedup, ours.speedup},
+        {Reason::kComputed,
+         core::cat("the schedule puts ",
+                   core::fixed(run.schedule.predicted_share(run.epochs, run.batches_per_epoch), 3),
+                   " of the batches into GP and BW/FW is ", core::fixed(r, 2), "; ",
+                   core::fixed(speedup, 2), " with a free predictor belongs to a share of ",
+                   core::fixed((1 + r) * (1 - 1 / speedup) / r, 2),
+                   ", which the published schedule has after 13 to 17 epochs")});
   }
 }
 
 // The notes above say how much GP spares; without a GP batch there is one reason for everything.
 void explain_without_gp(const PaperOptions& paper, PaperResult& result) {
   for (Comparison& one : result.comparisons) {
-    if (one.note.empty()) continue;
-    one.note = core::cat("all batches of ", paper.epochs, paper.epochs == 1 ? " epoch" : " epochs",
-                         " are warm-up: nothing is predicted and nothing spared; the published "
-                         "runs have 90 epochs");
+    if (one.note.reason == Reason::kNone) continue;
+    one.note = {Reason::kComputed,
+                core::cat("all batches of ", paper.epochs, paper.epochs == 1 ? " epoch" : " epochs",
+                          " are warm-up: nothing is predicted and nothing spared; the published "
+                          "runs have 90 epochs")};
   }
 }
 
@@ -228,30 +224,6 @@ double mean(const std::vector<const NetworkResult*>& networks, double NetworkRes
   double sum = 0;
   for (const NetworkResult* one : networks) sum += one->*field;
   return sum / static_cast<double>(networks.size());
-}
-
-void add(PaperResult& result, Comparison comparison, const std::string& note) {
-  if (apart(comparison)) comparison.note = note;
-  result.comparisons.push_back(std::move(comparison));
-}
-
-std::optional<double> Comparison::ratio() const {
-  if (!published || !ours || *published == 0) return std::nullopt;
-  return *ours / *published;
-}
-
-PaperCount count(const PaperResult& result) {
-  PaperCount out;
-  for (const Comparison& one : result.comparisons) {
-    if (!one.published || one.again) continue;
-    ++out.published;
-    if (one.ours) {
-      ++out.with_ours;
-    } else if (!one.note.empty()) {
-      ++out.explained;
-    }
-  }
-  return out;
 }
 
 PaperResult compare_with_paper(const PaperOptions& options,

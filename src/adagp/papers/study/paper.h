@@ -39,11 +39,31 @@ struct PipelineResult {
   double low = 0, efficient = 0, max = 0;
 };
 
+// Why there is no number of ours, or another one.
+enum class Reason {
+  kNone,         // within 3 %: nothing to explain
+  kNoData,       // we have no copy of the data set
+  kNeedsRun,     // the note's command makes the number; nobody has run it to its end
+  kNotStated,    // the paper does not print what the number depends on
+  kUnlike,       // the two numbers are of different quantities
+  kComputed,     // the note computes where the difference comes from
+  kNotModelled,  // our simulators and our RTL have no such quantity
+};
+const char* reason_name(Reason reason);  // "no data"
+
+struct Note {
+  Reason reason = Reason::kNone;
+  std::string text{};
+  std::string command{};  // of kNeedsRun
+
+  bool operator==(const Note&) const = default;
+};
+
 struct Comparison {
   std::string place;  // "Fig. 17"
   std::string what;   // with its unit
   std::optional<double> published, ours;
-  std::string note;    // without ours, or more than 3 % apart: why
+  Note note{};         // without ours, or more than 3 % apart
   bool again = false;  // the published number has a row already, in another reading
 
   std::optional<double> ratio() const;  // ours / published
@@ -66,7 +86,7 @@ struct PaperResult {
 // How complete the comparison is. Each published number counts once.
 struct PaperCount {
   size_t published = 0, with_ours = 0;
-  size_t explained = 0;  // without ours, and the note says why
+  size_t explained = 0;  // without ours, and with a reason
 };
 PaperCount count(const PaperResult& result);
 

@@ -42,11 +42,11 @@ void compare_layers(const PaperOptions& paper, PaperResult& result) {
   }
   if (most == 0) return;
   add(result,
-      {"Fig. 16", "VGG13, ws: largest layer (cycles), paper: end of the axis", kLayerAxis, most,
-       ""},
-      core::cat("the end of an axis, not a value, and the only number of the figure, which does "
-                "not name its data set; all layers of ours on ImageNet together take ",
-                figure_text(imagenet)));
+      {"Fig. 16", "VGG13, ws: largest layer (cycles), paper: end of the axis", kLayerAxis, most},
+      {Reason::kUnlike,
+       core::cat("the end of an axis, not a value, and the only number of the figure, which does "
+                 "not name its data set; all layers of ours on ImageNet together take ",
+                 figure_text(imagenet))});
 }
 
 }  // namespace adagp::study

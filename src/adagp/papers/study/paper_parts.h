@@ -19,7 +19,7 @@ std::vector<const NetworkResult*> chosen(const std::vector<NetworkResult>& netwo
 double mean(const std::vector<const NetworkResult*>& networks, double NetworkResult::*field);
 
 // `note` stays where ours is missing or more than 3 % away.
-void add(PaperResult& result, Comparison comparison, const std::string& note);
+void add(PaperResult& result, Comparison comparison, const Note& note);
 
 // Whether there is a layer table of the model for the input.
 bool known(const std::string& model, const std::string& input);

@@ -38,21 +38,21 @@ PipelineResult with_cycles(const PaperOptions& paper, const std::string& network
 void compare_steps(const PaperOptions& paper, const PipelineFigure& figure, PaperResult& result) {
   PipelineOptions options = pipeline_options(paper, figure);
   const auto add_row = [&](const std::string& what, double published, double ours,
-                           const std::string& note) {
-    add(result, {"Fig. 20", core::cat(figure.name, ", ", what), published, ours, ""}, note);
+                           const Note& note) {
+    add(result, {"Fig. 20", core::cat(figure.name, ", ", what), published, ours}, note);
   };
   const auto steps = [&](const char* phases) {
     options.phases = phases;
     return run_pipelines(options).runs[0].result.makespan;
   };
-  add_row("one BP batch (steps)", figure.one_batch, steps("bp"), "");
-  add_row("a GP batch, then a BP batch (steps)", figure.gp_then_bp, steps("gp-bp"), "");
+  add_row("one BP batch (steps)", figure.one_batch, steps("bp"), {});
+  add_row("a GP batch, then a BP batch (steps)", figure.gp_then_bp, steps("gp-bp"), {});
   const PipelineRun run = run_pipelines(options).runs[0];
   add_row(core::cat(paper.epochs, " epochs: mean, ours in steps (x)"), figure.mean,
           run.training.speedup(),
-          core::cat("ours is the schedule over ", paper.epochs,
-                    " epochs; the published run's is not stated"));
-  add_row("1:1 without end: largest, ours in steps (x)", figure.largest, run.steady_limit(), "");
+          {Reason::kNotStated, core::cat("ours is the schedule over ", paper.epochs,
+                                         " epochs; the published run's is not stated")});
+  add_row("1:1 without end: largest, ours in steps (x)", figure.largest, run.steady_limit(), {});
 }
 
 }  // namespace
@@ -62,8 +62,8 @@ void compare_pipelines(const PaperOptions& paper, PaperResult& result) {
   const PipelineRun run = run_pipelines(pipeline_options(paper, kPipelines[0])).runs[0];
   add(result,
       {"Fig. 20", "GPipe, a GP batch in a stream of them (steps)", kStreamingSteps,
-       pipeline::steady_time(run.layout, run.costs.costs, {pipeline::Phase::kPredict}), ""},
-      "");
+       pipeline::steady_time(run.layout, run.costs.costs, {pipeline::Phase::kPredict})},
+      {});
   result.remarks.push_back(
       "Fig. 20 counts steps (forward 1, backward 2, four equal stages). That leaves out unequal "
       "stages, messages, the predictor's own work (four calls a batch when every micro-batch is "

@@ -6,9 +6,11 @@
 namespace adagp::study {
 namespace {
 
-const std::string kNoPower =
-    "our RTL has no power: it needs the activity of every wire (docs/hardware.md, Energy)";
-const std::string kNoLayout = "our RTL has no layout, and so no wires and no buffers between them";
+const Note kNoPower{Reason::kNotModelled,
+                    "our RTL has no power: it needs the activity of every wire (docs/hardware.md, "
+                    "Energy)"};
+const Note kNoLayout{Reason::kNotModelled,
+                     "our RTL has no layout, and so no wires and no buffers between them"};
 
 const std::array<double, 4>* measured(const PublishedResource& resource) {
   for (const MeasuredResource& one : kMeasuredResources) {
@@ -20,10 +22,11 @@ const std::array<double, 4>* measured(const PublishedResource& resource) {
 }  // namespace
 
 void compare_resources(PaperResult& result) {
-  const std::string rtl = core::cat(
-      "counts of Yosys for our RTL in fixed point, ", kRtlPage,
-      ": cell library, number format and sizes of the memories of the published circuits are not "
-      "stated, so only increments compare (docs/hardware.md)");
+  const Note rtl{Reason::kNotStated,
+                 core::cat("counts of Yosys for our RTL in fixed point, ", kRtlPage,
+                           ": cell library, number format and sizes of the memories of the "
+                           "published circuits are not stated, so only increments compare "
+                           "(docs/hardware.md)")};
   for (const PublishedResource& resource : kResources) {
     const auto* ours = measured(resource);
     const bool power = std::string_view(resource.what).starts_with("power");
@@ -31,16 +34,15 @@ void compare_resources(PaperResult& result) {
       Comparison row{resource.place,
                      core::cat(resource.what, ", ", kResourceDesigns[i]),
                      resource.values[i],
-                     {},
-                     ""};
+                     {}};
       if (ours != nullptr) row.ours = (*ours)[i];
       add(result, std::move(row), ours != nullptr ? rtl : power ? kNoPower : kNoLayout);
     }
   }
   for (size_t i = 0; i < kPowerIncrease.size(); ++i) {
     const std::string over = core::cat(" over the baseline, ", kResourceDesigns[i + 1], " (%)");
-    add(result, {"text", "FPGA power" + over, kPowerIncrease[i], {}, ""}, kNoPower);
-    add(result, {"text", "ASIC area" + over, kAreaIncrease[i], {}, ""}, kNoLayout);
+    add(result, {"text", "FPGA power" + over, kPowerIncrease[i], {}}, kNoPower);
+    add(result, {"text", "ASIC area" + over, kAreaIncrease[i], {}}, kNoLayout);
   }
 }
 

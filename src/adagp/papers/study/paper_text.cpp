@@ -29,10 +29,10 @@ std::string comparison_table(const PaperResult& result) {
                        {"ours"},
                        {"ours/paper"},
                        {"note"}});
-  std::vector<std::string> notes;
+  std::vector<Note> notes;
   for (const Comparison& one : result.comparisons) {
     std::string mark;
-    if (!one.note.empty()) {
+    if (one.note.reason != Reason::kNone) {
       size_t at = 0;
       while (at < notes.size() && notes[at] != one.note) ++at;
       if (at == notes.size()) notes.push_back(one.note);
@@ -44,7 +44,11 @@ std::string comparison_table(const PaperResult& result) {
                    mark});
   }
   std::string text = table.console() + "\n";
-  for (size_t i = 0; i < notes.size(); ++i) text += core::cat("[", i + 1, "] ", notes[i], "\n");
+  for (size_t i = 0; i < notes.size(); ++i) {
+    const Note& note = notes[i];
+    text += core::cat("[", i + 1, "] ", reason_name(note.reason), ": ", note.text,
+                      note.command.empty() ? "" : ": " + note.command, "\n");
+  }
   return text;
 }
 
@@ -147,7 +151,11 @@ std::string paper_json(const PaperResult& result) {
     row["ours"] = one.ours ? ordered_json(*one.ours) : ordered_json(nullptr);
     const auto ratio = one.ratio();
     row["ratio"] = ratio ? ordered_json(*ratio) : ordered_json(nullptr);
-    if (!one.note.empty()) row["note"] = one.note;
+    if (one.note.reason != Reason::kNone) {
+      row["reason"] = reason_name(one.note.reason);
+      row["note"] = one.note.text;
+    }
+    if (!one.note.command.empty()) row["command"] = one.note.command;
     if (one.again) row["again"] = true;
     out["comparisons"].push_back(std::move(row));
   }

@@ -86,48 +86,70 @@ const std::vector<Question>& trained_questions() {
   static const std::vector<Question> questions{
       {"E1",
        "Does ADA-GP reach the accuracy of backprop (Table 1), and does dropping the batch too?",
-       "adagp reproduce paper-table1", "paper-table1/table1.json", table1_in},
+       "adagp reproduce paper-table1 --data-dir DIR", "paper-table1/table1.json", table1_in},
+      {"Table 2", "Does the Transformer reach the published rows by the stated SGD and plateau?",
+       "adagp compare configs/recipes/multi30k-transformer-paper.toml --data-dir DIR "
+       "--methods bp,adagp,skip --seeds 3 -o runs/reproduce/transformer",
+       "transformer/compare.json", verdict_in},
+      {"Table 3", "What does YOLO-v3 reach by the stated SGD and plateau, on generated shapes?",
+       "adagp compare configs/recipes/synthetic-detection-yolov3-paper.toml "
+       "--methods bp,adagp,skip --seeds 3 -o runs/reproduce/yolov3",
+       "yolov3/compare.json", verdict_in},
       {"Q1", "How good are the predictions beside DNI and feedback alignment?",
-       "adagp compare --budget RECIPE --methods \"bp@8/15/30,adagp,adagp[predictor.kind=dni],"
+       "adagp compare --budget RECIPE --methods \"bp@4/8/15,adagp,adagp[predictor.kind=dni],"
        "adagp[predictor.kind=dfa],adagp[predictor.kind=dfa-random],adagp[predictor.kind=vt]\" "
-       "--budget-epochs 30 --seeds 3 -o runs/reproduce/predictors",
+       "--budget-epochs 15 --seeds 3 -o runs/reproduce/predictors",
        "predictors/budget.json", verdict_in},
       {"Q2, C2",
        "Which schedule of BP and GP is best, and does the published one beat a fixed one?",
-       "adagp sweep RECIPE --study schedules --seeds 3 -o runs/reproduce/schedules",
+       "adagp sweep RECIPE --study schedules --epochs 15 --seeds 3 -o runs/reproduce/schedules",
        "schedules/sweep.json", front_in},
+      {"Q2, again", "Is it so on a second network?",
+       "adagp sweep configs/recipes/cifar10/mobilenet_v2.toml --data-dir DIR --study schedules "
+       "--epochs 15 --seeds 3 -o runs/reproduce/schedules-mobilenet_v2",
+       "schedules-mobilenet_v2/sweep.json", front_in},
       {"L1", "How large must the predictor be?",
        "adagp sweep RECIPE --over \"predictor.channels=4..64*2|predictor.pooled=2,4,8\" "
-       "--seeds 3 -o runs/reproduce/predictor-sizes",
+       "--epochs 15 --seeds 3 -o runs/reproduce/predictor-sizes",
        "predictor-sizes/sweep.json", front_in},
+      {"Figs. 5b, 6",
+       "Does it matter that the predictor takes one joint step, and pools after its convolution?",
+       "adagp compare --budget configs/recipes/cifar10/vgg13_bn.toml --data-dir DIR --methods "
+       "\"bp@4/8/15,adagp,adagp[predictor.steps=per-layer],adagp[predictor.order=pool-conv],skip\" "
+       "--budget-epochs 15 --seeds 3 -o runs/reproduce/decisions",
+       "decisions/budget.json", verdict_in},
       {"L2", "Does the input of the predictor carry anything?",
-       "adagp compare RECIPE --methods bp,adagp,wrong-input,skip,zero --seeds 3 "
+       "adagp compare RECIPE --methods bp,adagp,wrong-input,skip,zero,ema --epochs 15 --seeds 3 "
        "-o runs/reproduce/wrong-input",
        "wrong-input/compare.json", verdict_in},
       {"L2, inputs",
        "Does it matter what the predictor sees: zeros, noise or labels for activations?",
-       "adagp compare RECIPE --methods \"bp,adagp,adagp[predictor.input=zeros],"
-       "adagp[predictor.input=noise],adagp[predictor.input=labels],skip\" --seeds 3 "
-       "-o runs/reproduce/predictor-inputs",
-       "predictor-inputs/compare.json", verdict_in},
+       "adagp compare --budget RECIPE --methods \"bp@4/8/15,adagp,adagp[predictor.input=zeros],"
+       "adagp[predictor.input=noise],adagp[predictor.input=labels],skip\" --budget-epochs 15 "
+       "--seeds 3 -o runs/reproduce/predictor-inputs",
+       "predictor-inputs/budget.json", verdict_in},
       {"C1", "Is a plain MLP enough as the predictor?",
-       "adagp compare RECIPE --methods \"bp,adagp,adagp[predictor.kind=mlp],skip\" --seeds 3 "
-       "-o runs/reproduce/mlp",
-       "mlp/compare.json", verdict_in},
-      {"rivals", "How does it compare with its rivals (DGL, DDG, FDG, features replay, critics)?",
-       "adagp compare --budget RECIPE --methods \"bp@15/30,progressive+stored-loss,adagp,skip,"
+       "adagp compare --budget RECIPE --methods \"bp@4/8/15,adagp,adagp[predictor.kind=mlp],skip\" "
+       "--budget-epochs 15 --seeds 3 -o runs/reproduce/mlp",
+       "mlp/budget.json", verdict_in},
+      {"rivals",
+       "How does it compare with its rivals (DGL, DDG, FDG, features replay, critics, DNI, DFA)?",
+       "adagp compare --budget RECIPE --methods \"bp@4/8/15,progressive+stored-loss@30,adagp,skip,"
        "modules[modules.signal=delayed],modules[modules.unlocked=true;modules.shrink=0.5],"
        "modules[modules.signal=replay],modules[modules.signal=auxiliary],"
-       "modules[modules.signal=critic]\" --budget-epochs 30 --seeds 3 -o runs/reproduce/rivals",
+       "modules[modules.signal=critic],modules[modules.signal=synthetic],"
+       "modules[modules.signal=feedback],noise\" --budget-epochs 15 --seeds 3 "
+       "-o runs/reproduce/rivals",
        "rivals/budget.json", verdict_in},
       {"L3", "Which thresholds should an adaptive schedule have?",
-       "adagp compare --budget RECIPE --methods \"bp@8/15/30,auto\" --budget-epochs 30 --seeds 3 "
+       "adagp compare --budget RECIPE --methods \"bp@4/8/15,auto\" --budget-epochs 15 --seeds 3 "
        "-o runs/reproduce/auto",
        "auto/budget.json", verdict_in},
       {"Fig. 15", "What does the falling error of the predictor say?",
-       "adagp reproduce paper-figures", "paper-figures/fig15-vgg13_bn.json", figure15_in},
-      {"term project", "Do the student project's figures hold?", "adagp reproduce term-project",
-       "term-project/term-project.json", term_in},
+       "adagp reproduce paper-figures --data-dir DIR", "paper-figures/fig15-vgg13_bn.json",
+       figure15_in},
+      {"term project", "Do the student project's figures hold?",
+       "adagp reproduce term-project --data-dir DIR", "term-project/term-project.json", term_in},
   };
   return questions;
 }

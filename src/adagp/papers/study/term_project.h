@@ -4,9 +4,11 @@
 
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "adagp/papers/study/published_accuracy.h"
+#include "adagp/results/report/chart.h"
 #include "adagp/results/report/compare.h"
 
 namespace adagp::study {
@@ -55,5 +57,7 @@ double term_formula(double epoch, double bp_epoch, double gp_epoch, int64_t bp_e
 std::string term_text(const TermProject& project, bool markdown);
 std::string term_json(const TermProject& project);
 std::string term_csv(const TermProject& project);
+// "fig8-MODEL.svg": accuracy against the size of the predictor's output. None if all runs diverged.
+std::vector<std::pair<std::string, report::LineChart>> term_charts(const TermProject& project);
 
 }  // namespace adagp::study
