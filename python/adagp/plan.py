@@ -19,7 +19,7 @@ from . import _core
 from ._impl.arguments import text, whole
 from ._impl.batch_tensors import map_images, norms_kept, shrunk, to_device
 from ._impl.index_lists import IndexLists
-from ._impl.plan_input import check_read, examples_of, side_of
+from ._impl.plan_input import check_policy_read, check_read, examples_of, side_of
 from ._impl.rates import Rates
 from ._impl.stored_losses import StoredLosses
 from ._impl.toml import settings_pairs
@@ -363,8 +363,10 @@ class Plan:
         (``peak=0.3``). Without ``base`` each parameter group's first rate is its base."""
         if policy == "plateau":
             raise UsageError("policy: 'plateau' follows test losses; set_rate takes the others")
-        keys = {"policy.name": policy, **{f"policy.{key}": v for key, v in options.items()}}
-        self._rates.set(optimizer, base, settings_pairs(keys), self.progress, self.rate_factor)
+        keys = {f"policy.{key}": v for key, v in options.items()}
+        check_policy_read(policy, keys)
+        pairs = settings_pairs({"policy.name": policy, **keys})
+        self._rates.set(optimizer, base, pairs, self.progress, self.rate_factor)
 
     # ------------------------------------------------------------ before the run
 

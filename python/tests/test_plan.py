@@ -191,6 +191,14 @@ def test_rates_are_the_engines_policies():
     assert plan.finished
 
 
+def test_an_option_of_another_policy_is_refused():
+    plan = adagp.Plan("bp", 64, batch_size=8, epochs=4)
+    optimizer = torch.optim.SGD([torch.nn.Parameter(torch.zeros(1))], lr=0.5)
+    plan.begin_batch()
+    with pytest.raises(adagp.UsageError, match="'one-cycle' does not read policy.patience"):
+        plan.set_rate(optimizer, patience=3)
+
+
 def test_a_rate_of_every_group_has_its_own_base():
     plan = adagp.Plan("bp", 64, batch_size=8, epochs=4)
     groups = [{"params": [torch.nn.Parameter(torch.zeros(1))], "lr": lr} for lr in (0.1, 0.4)]
@@ -279,6 +287,7 @@ def test_a_forgotten_loss_is_refused_when_the_last_epoch_is_over(workers):
         pytest.raises(adagp.UsageError, match=r"epoch 0 is over, and plan.loss\(\) was not called"),
     ):
         list(plan.batches(loader))
+    assert not found  # it is said once
 
 
 def test_a_loop_without_helpers_is_looked_at_when_the_last_epoch_is_over():
@@ -287,7 +296,6 @@ def test_a_loop_without_helpers_is_looked_at_when_the_last_epoch_is_over():
         for x, _, _ in DataLoader(images(), batch_sampler=plan):
             plan.shrink(x)
     assert plan.finished
-    assert not found  # it is said once
 
 
 def loop(plan, workers, *, images_smaller, losses, most=None):
