@@ -179,7 +179,10 @@ def _metric(s: _core.Summary) -> _core.Metric:
 
 
 class Comparison:
-    """Methods over seeds: `print` or Jupyter show the verdict and the table, `details()` the rest."""
+    """Methods over seeds.
+
+    `print` shows the verdict and the table, Jupyter the picture too, `details()` the rest.
+    """
 
     def __init__(self, table: _core.Comparison, compared: Runs) -> None:
         self._table = table
@@ -223,6 +226,10 @@ class Comparison:
         frame: pandas.DataFrame = pd.DataFrame(
             [{"method": method, **row} for method, row in rows.items()])
         return frame
+
+    def to_svg(self) -> str:
+        """The paired differences with their 95 % intervals, as SVG."""
+        return self._table.to_svg()
 
     def pairs(self) -> pandas.DataFrame:
         """A row for each method and control: the paired difference with its 95 % interval."""
@@ -271,7 +278,9 @@ class Comparison:
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
-        return page(self.verdict, self._head(), self._table.rows_html("methods over their seeds"))
+        drawn = any(isfinite(pair.points.mean) for pair in self._table.pairs)
+        return page(self.verdict, self._head(), self._table.rows_html("methods over their seeds"),
+                    self.to_svg() if drawn else "", "differences in score, with their intervals")
 
 
 class Budget:

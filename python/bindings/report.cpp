@@ -8,6 +8,7 @@
 
 #include "adagp/base/core/error.h"
 #include "adagp/results/report/compare.h"
+#include "adagp/results/report/compare_chart.h"
 #include "adagp/results/report/stats.h"
 #include "adagp/results/report/summary.h"
 #include "bindings.h"
@@ -154,7 +155,8 @@ void bind_comparison(nb::module_& module) {
       .def("to_json", [](const Comparison& self) { return report::to_json(self); })
       .def("to_markdown", [](const Comparison& self) { return report::to_markdown(self); })
       .def("to_console", [](const Comparison& self) { return report::to_console(self); })
-      .def("to_csv", [](const Comparison& self) { return report::to_csv(self); });
+      .def("to_csv", [](const Comparison& self) { return report::to_csv(self); })
+      .def("to_svg", [](const Comparison& self) { return report::to_svg(self); });
   module.def(
       "compare_runs",
       [](const std::vector<RunRecord>& runs, const Metric& metric, const std::string& about,

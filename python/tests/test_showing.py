@@ -76,8 +76,19 @@ def test_a_comparison_is_shown_the_same_way(tmp_path: Path) -> None:
     assert " ".join(first.split()) == result.verdict.split("\n\n")[0]
     assert "rate 0.1" in str(result)
     page = result._repr_html_()
+    picture = re.search(r'src="data:image/svg\+xml;base64,([^"]+)"', page)
+    assert picture
+    drawn = base64.b64decode(picture[1]).decode()
+    assert drawn == result.to_svg()
+    assert "a&lt;b&gt; − bp: +2.00" in drawn and "top-1" in drawn
     assert page.count("<table>") == 1 and "a&lt;b&gt;" in page and "<b>" not in page
     assert [name for name in dir(result) if name.startswith("_repr_")] == ["_repr_html_"]
+
+
+def test_a_comparison_of_one_method_has_no_picture(tmp_path: Path) -> None:
+    write_run(tmp_path / "bp", figures={"top1": 50.0})
+    page = runs(tmp_path).compare()._repr_html_()
+    assert page.count("<table>") == 1 and "<img" not in page
 
 
 def test_a_summary_says_what_it_is(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "adagp/base/core/error.h"
+#include "adagp/results/report/compare_chart.h"
 
 namespace adagp::report {
 namespace {
@@ -30,6 +31,16 @@ const std::vector<RunRecord>& two_seeds() {
       {"adagp", 2, 87.5, 30, 500, 500, {}},
   };
   return runs;
+}
+
+TEST(Compare, ThePictureHasARowForEveryPairThatWasMeasured) {
+  const IntervalChart chart = to_chart(compare(two_seeds()));
+  ASSERT_EQ(chart.rows.size(), 1u);
+  EXPECT_EQ(chart.rows[0].label, "adagp − bp");
+  EXPECT_DOUBLE_EQ(chart.rows[0].value, -1.75);  // of -2 and -1.5
+  EXPECT_LT(chart.rows[0].low, -2);
+  EXPECT_GT(chart.rows[0].high, -1.5);
+  EXPECT_THROW(to_svg(compare({two_seeds()[0]})), Error) << "one method";
 }
 
 TEST(Compare, RowsByHand) {
