@@ -117,7 +117,8 @@ class Runs(Sequence[Run]):
         epochs = "epoch" if s.epochs == 1 else "epochs"
         about = f"{_about(s)}, {s.epochs} {epochs} of batch {s.batch}"
         records = [_core.RunRecord(s.method, s.seed, s.score, s.train_seconds, s.bp_batches,
-                                   s.gp_batches, s.cosine) for _, s in of]
+                                   s.gp_batches, s.cosine, _processor_seconds(run))
+                   for run, s in of]
         table = _core.compare_runs(records, _metric(s), about, s.conditions)
         return Comparison(table, Runs([run for run, _ in of], order))
 
@@ -167,6 +168,13 @@ class Runs(Sequence[Run]):
                                  f"is of {s.conditions.text()}, not of {first.conditions.text()}; "
                                  "choose runs with .where()")
         return done
+
+
+def _processor_seconds(run: Run) -> float | None:
+    """Of training, where the run's last epoch tells them: those of adagp.compare do."""
+    told = [r.get("processor_seconds") for r in run.records if r["kind"] == "epoch"]
+    last = told[-1] if told else None
+    return float(last) if isinstance(last, (int, float)) and isfinite(last) else None
 
 
 def _about(s: _core.Summary) -> str:
@@ -219,6 +227,10 @@ class Comparison:
         """The text of compare.md: conditions, table, verdict."""
         return self._table.to_markdown()
 
+    def to_svg(self) -> str:
+        """The paired differences with their 95 % intervals, as SVG."""
+        return self._table.to_svg()
+
     def to_pandas(self) -> pandas.DataFrame:
         """A row for each method, unrounded."""
         pd = need("pandas", "Comparison.to_pandas")
@@ -226,10 +238,6 @@ class Comparison:
         frame: pandas.DataFrame = pd.DataFrame(
             [{"method": method, **row} for method, row in rows.items()])
         return frame
-
-    def to_svg(self) -> str:
-        """The paired differences with their 95 % intervals, as SVG."""
-        return self._table.to_svg()
 
     def pairs(self) -> pandas.DataFrame:
         """A row for each method and control: the paired difference with its 95 % interval."""
