@@ -10,6 +10,7 @@ import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from functools import partial
+from os import getpid
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,7 +18,8 @@ import numpy as np
 from . import _core
 from ._impl.arguments import text, whole
 from ._impl.batch_tensors import map_images, norms_kept, shrunk, to_device
-from ._impl.plan_input import check_read, examples_of, side_of
+from ._impl.index_lists import IndexLists
+from ._impl.plan_input import check_policy_read, check_read, examples_of, side_of
 from ._impl.rates import Rates
 from ._impl.stored_losses import StoredLosses
 from ._impl.toml import settings_pairs
@@ -79,6 +81,7 @@ class Plan:
         self._shrunk = self._counted = False  # what was done with it
         self._losses_given = self._sides_asked = False  # of any batch of this epoch
         self._given_out = False  # the sampler gave out all batches of this epoch
+        self._looked_at = False  # a whole epoch was: what its loop does, that of the last one does
         self._warn_of_one_batch()
 
     @staticmethod
@@ -126,29 +129,48 @@ class Plan:
             self._check_epoch()
         self._lay_out(epoch, self._losses.collected() if self._losses else None)
 
-    def _check_epoch(self) -> None:
-        """The loop did in this epoch what the plan relies on; else it trains something else."""
-        if self.taken == self._start and not (self._given_out and self._start < len(self._counts)):
-            return
+    def _forgotten(self) -> str:
+        """What the loop did not do in this epoch and the plan relies on; empty: nothing."""
         if self.by_loss and not self._losses_given:
-            raise UsageError(
-                f"epoch {self._epoch} is over, and plan.loss() was not called: the plan "
-                f"{self.method!r} chooses examples by their losses, and without them at random; "
+            return (
+                f"plan.loss() was not called: the plan {self.method!r} chooses examples by their "
+                "losses, and without them at random; "
                 'give each batch to plan.loss(cross_entropy(..., reduction="none"))'
             )
         sides = {self._plan.shape(self._epoch, i)[0] for i in range(len(self._counts))} - {0}
         if sides and not self._sides_asked:
-            raise UsageError(
-                f"epoch {self._epoch} is over, and its images were not made smaller: the plan "
-                f"{self.method!r} has images of side {', '.join(map(str, sorted(sides)))} there, in "
-                "larger batches; iterate over plan.batches(loader), or call plan.shrink(images)"
+            return (
+                f"its images were not made smaller: the plan {self.method!r} has images of side "
+                f"{', '.join(map(str, sorted(sides)))} there, in larger batches; "
+                "iterate over plan.batches(loader), or call plan.shrink(images)"
             )
+        return ""
+
+    def _check_epoch(self) -> None:
+        """The loop did in this epoch what the plan relies on; else it trains something else."""
+        if self.taken == self._start and not (self._given_out and self._start < len(self._counts)):
+            return
+        self._looked_at = True
+        if forgotten := self._forgotten():
+            raise UsageError(f"epoch {self._epoch} is over, and {forgotten}")
 
     def _check_end(self) -> None:
         """Of the last epoch, after which none begins. Workers take all index lists of an epoch before
         its last batches are trained: then `batches` alone can tell."""
         if self.finished:
             self._check_epoch()
+
+    def _look_back(self, begun: list[int], process: int) -> None:
+        """When a loop has let go of the index lists of an epoch. The beginning of the next epoch
+        refuses what was forgotten; after the last one nobody would say it."""
+        last = begun == [self._epoch] == [self.epochs - 1]
+        if not last or not self._given_out or self._looked_at or process != getpid():
+            return
+        broken_off = self._start < self.taken < len(self._counts)
+        if not broken_off and self._start < len(self._counts):
+            if forgotten := self._forgotten():
+                message = f"epoch {self._epoch}, the last one, was given out, and {forgotten}"
+                warnings.warn(message, stacklevel=2)
 
     def _lay_out(self, epoch: int, losses: Any) -> None:
         known = np.empty(0, np.float32) if losses is None else losses
@@ -203,9 +225,14 @@ class Plan:
     def __iter__(self) -> Iterator[list[int]]:
         """The index lists of one epoch; this process's part of each batch. An epoch of which a
         batch was taken is over: iterating again begins the next one."""
+        begun: list[int] = []  # the epoch, from the first list on
+        return IndexLists(self._index_lists(begun), partial(self._look_back, begun, getpid()))
+
+    def _index_lists(self, begun: list[int]) -> Iterator[list[int]]:
         if self.auto_advance or self._epoch < 0:
             self.next_epoch()
         epoch = self._epoch
+        begun.append(epoch)
         for position in range(self.taken, len(self._counts)):
             begin, end = self._mine(position)
             self._given_out = position + 1 == len(self._counts)
@@ -320,6 +347,7 @@ class Plan:
         ``batch_sampler``."""
         if getattr(loader, "batch_sampler", None) is not self:
             raise UsageError("batches: the loader must be made with batch_sampler=plan")
+        self._looked_at = True  # below, after the last batch
         while not self.finished:
             self.next_epoch()
             for batch in loader:
@@ -335,8 +363,10 @@ class Plan:
         (``peak=0.3``). Without ``base`` each parameter group's first rate is its base."""
         if policy == "plateau":
             raise UsageError("policy: 'plateau' follows test losses; set_rate takes the others")
-        keys = {"policy.name": policy, **{f"policy.{key}": v for key, v in options.items()}}
-        self._rates.set(optimizer, base, settings_pairs(keys), self.progress, self.rate_factor)
+        keys = {f"policy.{key}": v for key, v in options.items()}
+        check_policy_read(policy, keys)
+        pairs = settings_pairs({"policy.name": policy, **keys})
+        self._rates.set(optimizer, base, pairs, self.progress, self.rate_factor)
 
     # ------------------------------------------------------------ before the run
 

@@ -117,7 +117,8 @@ class Runs(Sequence[Run]):
         epochs = "epoch" if s.epochs == 1 else "epochs"
         about = f"{_about(s)}, {s.epochs} {epochs} of batch {s.batch}"
         records = [_core.RunRecord(s.method, s.seed, s.score, s.train_seconds, s.bp_batches,
-                                   s.gp_batches, s.cosine) for _, s in of]
+                                   s.gp_batches, s.cosine, _processor_seconds(run))
+                   for run, s in of]
         table = _core.compare_runs(records, _metric(s), about, s.conditions)
         return Comparison(table, Runs([run for run, _ in of], order))
 
@@ -169,6 +170,13 @@ class Runs(Sequence[Run]):
         return done
 
 
+def _processor_seconds(run: Run) -> float | None:
+    """Of training, where the run's last epoch tells them: those of adagp.compare do."""
+    told = [r.get("processor_seconds") for r in run.records if r["kind"] == "epoch"]
+    last = told[-1] if told else None
+    return float(last) if isinstance(last, (int, float)) and isfinite(last) else None
+
+
 def _about(s: _core.Summary) -> str:
     return f"{s.model} on {s.data}, {s.device}, {s.precision}"
 
@@ -179,7 +187,10 @@ def _metric(s: _core.Summary) -> _core.Metric:
 
 
 class Comparison:
-    """Methods over seeds: `print` or Jupyter show the verdict and the table, `details()` the rest."""
+    """Methods over seeds.
+
+    `print` shows the verdict and the table, Jupyter the picture too, `details()` the rest.
+    """
 
     def __init__(self, table: _core.Comparison, compared: Runs) -> None:
         self._table = table
@@ -215,6 +226,10 @@ class Comparison:
     def to_markdown(self) -> str:
         """The text of compare.md: conditions, table, verdict."""
         return self._table.to_markdown()
+
+    def to_svg(self) -> str:
+        """The paired differences with their 95 % intervals, as SVG."""
+        return self._table.to_svg()
 
     def to_pandas(self) -> pandas.DataFrame:
         """A row for each method, unrounded."""
@@ -271,7 +286,9 @@ class Comparison:
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
-        return page(self.verdict, self._head(), self._table.rows_html("methods over their seeds"))
+        drawn = any(isfinite(pair.points.mean) for pair in self._table.pairs)
+        return page(self.verdict, self._head(), self._table.rows_html("methods over their seeds"),
+                    self.to_svg() if drawn else "", "differences in score, with their intervals")
 
 
 class Budget:

@@ -23,6 +23,22 @@ template <typename T>
 using Column = nb::ndarray<nb::numpy, T, nb::ndim<1>>;
 using Losses = nb::ndarray<const float, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 
+std::vector<std::pair<std::string, std::vector<std::string>>> policy_keys() {
+  core::Binding binding;
+  config::RunConfig config;
+  config::bind(binding, config);
+  std::vector<std::pair<std::string, std::vector<std::string>>> out;
+  for (const auto& field : binding.fields()) {
+    if (!field.key.starts_with("policy.")) continue;
+    std::vector<std::string> readers;
+    for (const auto& [by, values] : field.conditions) {
+      if (by == "policy.name") readers = values;
+    }
+    out.emplace_back(field.key, readers);
+  }
+  return out;
+}
+
 // A vector as an array that owns it.
 template <typename T>
 Column<T> column(std::vector<T> values) {
@@ -165,6 +181,7 @@ void bind_plan(nb::module_& module) {
         return schedule::make_policy(config_of(settings).policy, base, total, per_epoch).release();
       },
       "settings"_a, "base"_a, "total"_a, "per_epoch"_a, nb::rv_policy::take_ownership);
+  module.def("policy_keys", &policy_keys, "(key, policies that read it); of all policies: none");
 }
 
 }  // namespace adagp::python

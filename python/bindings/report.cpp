@@ -8,6 +8,7 @@
 
 #include "adagp/base/core/error.h"
 #include "adagp/results/report/compare.h"
+#include "adagp/results/report/compare_chart.h"
 #include "adagp/results/report/stats.h"
 #include "adagp/results/report/summary.h"
 #include "bindings.h"
@@ -104,12 +105,13 @@ void bind_comparison(nb::module_& module) {
       .def(
           "__init__",
           [](RunRecord* self, std::string method, int64_t seed, double score, double seconds,
-             int64_t bp_batches, int64_t gp_batches, std::optional<double> cosine) {
-            new (self)
-                RunRecord{std::move(method), seed, score, seconds, bp_batches, gp_batches, cosine};
+             int64_t bp_batches, int64_t gp_batches, std::optional<double> cosine,
+             std::optional<double> processor_seconds) {
+            new (self) RunRecord{std::move(method), seed,       score,  seconds,
+                                 bp_batches,        gp_batches, cosine, processor_seconds};
           },
           "method"_a, "seed"_a, "score"_a, "seconds"_a, "bp_batches"_a = 0, "gp_batches"_a = 0,
-          "cosine"_a = nb::none());
+          "cosine"_a = nb::none(), "processor_seconds"_a = nb::none());
   nb::class_<Metric>(module, "Metric", "What a score is.")
       .def(
           "__init__",
@@ -129,7 +131,8 @@ void bind_comparison(nb::module_& module) {
       .def_ro("speedup", &MethodRow::speedup)
       .def_ro("bp_batches", &MethodRow::bp_batches)
       .def_ro("gp_batches", &MethodRow::gp_batches)
-      .def_ro("cosine_mean", &MethodRow::cosine_mean);
+      .def_ro("cosine_mean", &MethodRow::cosine_mean)
+      .def_ro("processor_seconds_mean", &MethodRow::processor_seconds_mean);
   nb::class_<PairedRow>(module, "PairedRow", "A method minus another one, over common seeds.")
       .def_ro("method", &PairedRow::method)
       .def_ro("against", &PairedRow::against)
@@ -154,7 +157,8 @@ void bind_comparison(nb::module_& module) {
       .def("to_json", [](const Comparison& self) { return report::to_json(self); })
       .def("to_markdown", [](const Comparison& self) { return report::to_markdown(self); })
       .def("to_console", [](const Comparison& self) { return report::to_console(self); })
-      .def("to_csv", [](const Comparison& self) { return report::to_csv(self); });
+      .def("to_csv", [](const Comparison& self) { return report::to_csv(self); })
+      .def("to_svg", [](const Comparison& self) { return report::to_svg(self); });
   module.def(
       "compare_runs",
       [](const std::vector<RunRecord>& runs, const Metric& metric, const std::string& about,

@@ -250,6 +250,11 @@ def nan_loss(outputs, targets):
         ({"policy": "cosin"}, "cosine"),
         ({"policy": "plateau"}, "plateau"),
         ({"settings": {"policy.peek": 0.2}}, "policy.peak"),
+        ({"settings": {"policy.patience": 3}}, "'triangle' does not read policy.patience.*plateau; it "
+         "reads policy.peak"),
+        ({"settings": {"policy.watch": "train"}}, "'triangle' does not read policy.watch"),
+        ({"policy": "cosine", "settings": {"policy.peak": 0.2}}, "triangle, one-cycle; it reads "
+         "policy.floor, policy.warmup"),
         ({"settings": {"optim.lr": 0.5}}, "no plan reads optim.lr"),
         ({"methods": "stored-los"}, "'stored-loss'"),
         ({"precision": "fp16"}, "precision"),
@@ -282,6 +287,16 @@ def test_another_setting_in_the_same_folder_is_refused(tmp_path):
     other = DataLoader(data(100, 1), batch_size=20)
     with pytest.raises(adagp.UsageError, match="train_examples"):
         adagp.compare(network, other, TEST, epochs=4, seeds=1, methods=[], folder=tmp_path)
+
+
+def test_a_constant_rate_may_have_a_warm_up(tmp_path):
+    options = {"methods": [], "seeds": 1, "policy": "constant", "equal": "epochs"}
+    rates = []
+    for settings in ({}, {"policy.warmup": "2ep"}):
+        result = compare(tmp_path / str(len(rates)), settings=settings, **options)
+        rates.append([r["lr"] for r in result.runs[0].records if r["kind"] == "train"])
+    base, warmed = rates
+    assert len(set(base)) == 1 and warmed[0] < warmed[-1] == base[0]
 
 
 def test_jobs_take_turns_over_the_seeds():

@@ -3,7 +3,9 @@
 import json
 import os
 import pickle
+import re
 import subprocess
+import warnings
 
 import numpy as np
 import pytest
@@ -189,6 +191,14 @@ def test_rates_are_the_engines_policies():
     assert plan.finished
 
 
+def test_an_option_of_another_policy_is_refused():
+    plan = adagp.Plan("bp", 64, batch_size=8, epochs=4)
+    optimizer = torch.optim.SGD([torch.nn.Parameter(torch.zeros(1))], lr=0.5)
+    plan.begin_batch()
+    with pytest.raises(adagp.UsageError, match="'one-cycle' does not read policy.patience"):
+        plan.set_rate(optimizer, patience=3)
+
+
 def test_a_rate_of_every_group_has_its_own_base():
     plan = adagp.Plan("bp", 64, batch_size=8, epochs=4)
     groups = [{"params": [torch.nn.Parameter(torch.zeros(1))], "lr": lr} for lr in (0.1, 0.4)]
@@ -272,8 +282,12 @@ def test_forgotten_small_images_are_refused_when_the_first_epoch_is_over():
 def test_a_forgotten_loss_is_refused_when_the_last_epoch_is_over(workers):
     plan = plan_of("stored-loss", epochs=1)
     loader = DataLoader(images(), batch_sampler=plan, num_workers=workers)
-    with pytest.raises(adagp.UsageError, match=r"epoch 0 is over, and plan.loss\(\) was not called"):
+    with (
+        warnings.catch_warnings(record=True) as found,
+        pytest.raises(adagp.UsageError, match=r"epoch 0 is over, and plan.loss\(\) was not called"),
+    ):
         list(plan.batches(loader))
+    assert not found  # it is said once
 
 
 def test_a_loop_without_helpers_is_looked_at_when_the_last_epoch_is_over():
@@ -282,6 +296,64 @@ def test_a_loop_without_helpers_is_looked_at_when_the_last_epoch_is_over():
         for x, _, _ in DataLoader(images(), batch_sampler=plan):
             plan.shrink(x)
     assert plan.finished
+
+
+def loop(plan, workers, *, images_smaller, losses, most=None):
+    """A loop of one epoch without `batches`."""
+    for i, (x, _, numbers) in enumerate(
+        DataLoader(images(), batch_sampler=plan, num_workers=workers)
+    ):
+        if i == most:
+            return
+        if images_smaller:
+            plan.shrink(x)
+        if losses:
+            plan.loss(losses_of(numbers))
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+@pytest.mark.parametrize(
+    ("method", "images_smaller", "losses", "text"),
+    [
+        ("stored-loss", False, False, r"plan.loss\(\) was not called"),
+        ("progressive+stored-loss", True, False, r"plan.loss\(\) was not called"),
+        ("low-res", False, False, "images were not made smaller"),
+        ("low-res+stored-loss", False, True, "images were not made smaller"),
+    ],
+)
+def test_what_a_loop_of_one_epoch_forgets_is_said(method, images_smaller, losses, text, workers):
+    """An error where the loop's end can be told, else a warning."""
+    plan = plan_of(method, epochs=1, schedule="1:1")
+    said = warnings.catch_warnings(record=True)
+    refused = ""
+    with said as found:
+        warnings.simplefilter("always")
+        try:
+            loop(plan, workers, images_smaller=images_smaller, losses=losses)
+        except adagp.UsageError as error:
+            refused = str(error)
+    told = [str(w.message) for w in found if "the last one, was given out" in str(w.message)]
+    assert bool(refused) + len(told) == 1  # once, in one way
+    assert re.search(text, refused or told[0])
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+@pytest.mark.parametrize(
+    ("method", "images_smaller", "losses", "most"),
+    [
+        ("bp", False, False, None),
+        ("stored-loss", False, True, None),
+        ("low-res", True, False, None),
+        ("low-res+stored-loss", True, True, None),
+        ("stored-loss", True, False, 10),  # broken off
+    ],
+)
+def test_nothing_is_said_where_nothing_is_forgotten(method, images_smaller, losses, most, workers):
+    plan = plan_of(method, epochs=1, schedule="1:1")
+    with warnings.catch_warnings(record=True) as found:
+        warnings.simplefilter("always")
+        loop(plan, workers, images_smaller=images_smaller, losses=losses, most=most)
+    assert not [w for w in found if "given out" in str(w.message)]
 
 
 def test_nothing_is_refused_after_a_restart_between_epochs():

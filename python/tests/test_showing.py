@@ -76,8 +76,40 @@ def test_a_comparison_is_shown_the_same_way(tmp_path: Path) -> None:
     assert " ".join(first.split()) == result.verdict.split("\n\n")[0]
     assert "rate 0.1" in str(result)
     page = result._repr_html_()
+    picture = re.search(r'src="data:image/svg\+xml;base64,([^"]+)"', page)
+    assert picture
+    drawn = base64.b64decode(picture[1]).decode()
+    assert drawn == result.to_svg()
+    assert "a&lt;b&gt; − bp: +2.00" in drawn and "top-1" in drawn
     assert page.count("<table>") == 1 and "a&lt;b&gt;" in page and "<b>" not in page
     assert [name for name in dir(result) if name.startswith("_repr_")] == ["_repr_html_"]
+
+
+def test_a_comparison_of_one_method_has_no_picture(tmp_path: Path) -> None:
+    write_run(tmp_path / "bp", figures={"top1": 50.0})
+    page = runs(tmp_path).compare()._repr_html_()
+    assert page.count("<table>") == 1 and "<img" not in page
+
+
+def test_processor_seconds_stand_beside_those_of_the_clock(tmp_path: Path) -> None:
+    """Where runs tell them: those of adagp.compare do, those of the program do not."""
+    for seed, processor in enumerate((6.0, 8.0)):
+        with RunWriter(tmp_path / f"bp{seed}", {"method": "bp"}) as writer:
+            for epoch in (1, 2):
+                writer.record("epoch", epoch=epoch - 1, step=epoch, train_seconds=9.0 * epoch,
+                              processor_seconds=processor * epoch / 2)
+            fields = {**SUMMARY, "train_seconds": 18.0, "cost_epochs": 2.0}
+            writer.finish(**{**fields, "seed": seed})
+    write_run(tmp_path / "skip0", method="skip")
+    result = runs(tmp_path).compare()
+    bp, skip = result.table.methods
+    assert (bp.seconds_mean, bp.processor_seconds_mean) == (18.0, 7.0)
+    assert skip.processor_seconds_mean != skip.processor_seconds_mean
+    pytest.importorskip("pandas")
+    assert result.to_pandas()["processor_seconds_mean"][0] == 7.0
+    assert "processor s" in str(result) and "processor_seconds_mean" in result.to_csv()
+    of_the_program = result.runs.where(lambda run: run.summary.method == "skip").compare()
+    assert "processor" not in str(of_the_program)
 
 
 def test_a_summary_says_what_it_is(tmp_path: Path) -> None:

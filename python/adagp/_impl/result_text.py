@@ -53,13 +53,15 @@ def short_text(verdict: str, head: str, table: str) -> str:
     return "\n\n".join([*paragraphs, f"{head}\n\n{table.rstrip()}".lstrip()])
 
 
-def page(verdict: str, head: str, table: str, picture: str = "") -> str:
+def page(
+    verdict: str, head: str, table: str, picture: str = "", about: str = "score against seconds"
+) -> str:
     """What a notebook shows. The picture is an image of its own: a notebook that is not trusted
     drops SVG elements, and the names in two pictures would be mixed up."""
     paragraphs = [f"<p>{escape(part)}</p>" for part in verdict.split("\n\n")]
     image = ""
     if picture:
         data = base64.b64encode(picture.encode()).decode()
-        image = f'<img alt="score against seconds" src="data:image/svg+xml;base64,{data}">'
+        image = f'<img alt="{escape(about)}" src="data:image/svg+xml;base64,{data}">'
     lines = escape(head).replace("\n", "<br>")
     return "".join([image, f"<p>{lines}</p>", table, *paragraphs])

@@ -115,7 +115,8 @@ TEST(Launch, AKilledProcessIsNamed) {
 
 TEST(Launch, AFailureOfAMemberIsTheResult) {
   if (backends().empty()) GTEST_SKIP() << "built without gloo's headers";
-  Process parent({"launch", "2", "0", "diverge"}, {});
+  // Rank 1 must come to say it before it is killed.
+  Process parent({"launch", "2", "0", "diverge"}, {{"MEMBER_GRACE", "600"}});
   EXPECT_EQ(parent.wait(), 4) << parent.errors();
   EXPECT_TRUE(has(parent.errors(), "said: loss is nan in batch 3")) << parent.errors();
 }

@@ -5,9 +5,12 @@
 
 #include <condition_variable>
 #include <mutex>
+#include <thread>
 
 #include <gtest/gtest.h>
 #include <torch/csrc/distributed/c10d/HashStore.hpp>
+
+#include "unit/patience.h"
 
 namespace adagp::comm {
 namespace {
@@ -79,6 +82,24 @@ class TwoOfThree : public c10d::HashStore {
     return c10d::HashStore::compareSet(key, expected, value);
   }
 };
+
+// On a machine that has no time for it.
+class SlowStore : public c10d::HashStore {
+ public:
+  void set(const std::string& key, const std::vector<uint8_t>& value) override {
+    if (key.starts_with("failed/")) std::this_thread::sleep_for(std::chrono::milliseconds(1300));
+    c10d::HashStore::set(key, value);
+  }
+};
+
+TEST(Peers, AMessageIsWaitedForAsTheTimeoutAllows) {
+  const auto store = c10::make_intrusive<SlowStore>();
+  RankInfo info;
+  info.world = 1;
+  const Peers peers(store, info, this_process(), testing::kPatience);
+  peers.tell("loss is nan");
+  EXPECT_TRUE(store->check({"failed/0"})) << "the process would have ended before it was told";
+}
 
 TEST(Peers, AnotherNumberOfProcessesIsNamed) {
   RankInfo info;

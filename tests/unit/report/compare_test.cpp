@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "adagp/base/core/error.h"
+#include "adagp/results/report/compare_chart.h"
 
 namespace adagp::report {
 namespace {
@@ -30,6 +31,34 @@ const std::vector<RunRecord>& two_seeds() {
       {"adagp", 2, 87.5, 30, 500, 500, {}},
   };
   return runs;
+}
+
+TEST(Compare, ProcessorSecondsHaveAColumnWhereARunHasThem) {
+  auto runs = two_seeds();
+  for (const auto& text :
+       {to_csv(compare(runs)), to_json(compare(runs)), to_markdown(compare(runs))}) {
+    EXPECT_FALSE(says(text, "processor"));
+  }
+  runs[1].processor_seconds = 40;
+  runs[3].processor_seconds = 60;
+  const Comparison c = compare(runs);
+  EXPECT_TRUE(std::isnan(c.methods[0].processor_seconds_mean));
+  EXPECT_DOUBLE_EQ(c.methods[1].processor_seconds_mean, 50) << "the third run tells none";
+  EXPECT_TRUE(says(to_markdown(c), "| seconds | processor s |"));
+  EXPECT_TRUE(says(to_csv(c), ",test_examples,processor_seconds_mean\n"));
+  const auto methods = nlohmann::json::parse(to_json(c)).at("methods");
+  EXPECT_TRUE(methods.at("bp").at("processor_seconds_mean").is_null());
+  EXPECT_EQ(methods.at("adagp").at("processor_seconds_mean"), 50);
+}
+
+TEST(Compare, ThePictureHasARowForEveryPairThatWasMeasured) {
+  const IntervalChart chart = to_chart(compare(two_seeds()));
+  ASSERT_EQ(chart.rows.size(), 1u);
+  EXPECT_EQ(chart.rows[0].label, "adagp − bp");
+  EXPECT_DOUBLE_EQ(chart.rows[0].value, -1.75);  // of -2 and -1.5
+  EXPECT_LT(chart.rows[0].low, -2);
+  EXPECT_GT(chart.rows[0].high, -1.5);
+  EXPECT_THROW(to_svg(compare({two_seeds()[0]})), Error) << "one method";
 }
 
 TEST(Compare, RowsByHand) {

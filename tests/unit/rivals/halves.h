@@ -4,6 +4,7 @@
 #include <set>
 
 #include "adagp/engine/layers/stages.h"
+#include "adagp/rivals/options/options.h"
 #include "unit/train/small.h"
 
 namespace adagp::small {

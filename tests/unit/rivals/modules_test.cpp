@@ -4,6 +4,7 @@
 #include <torch/csrc/autograd/autograd.h>
 
 #include "adagp/base/core/error.h"
+#include "adagp/engine/nn/tap.h"
 #include "unit/method/matrices.h"
 #include "unit/rivals/halves.h"
 #include "unit/with_rivals.h"
@@ -166,6 +167,34 @@ TEST(ModulesDelayed, ParametersStayInTheirMemory) {
   const auto method = find_method("modules").make(s);
   for (int i = 0; i < 3; ++i) method->full_step(s, small::batch(c, i));
   EXPECT_EQ(addresses(), before);
+}
+
+// In the forward pass its weight becomes one that takes no other data, and then something fails.
+class Breaks : public nn::TapSink {
+ public:
+  explicit Breaks(at::Tensor weight) : weight_(std::move(weight)) {}
+  void on_output(const nn::WeightLayer&, const at::Tensor&, const at::Tensor&) override {
+    weight_.unsafeGetTensorImpl()->_change_backend_component_keys(at::kMeta);
+    throw DataError("image 7 is broken");
+  }
+
+ private:
+  at::Tensor weight_;
+};
+
+TEST(ModulesDelayed, WeightsThatCannotBePutBackEndTheTraining) {
+  step::Session s = small::matrices_session(small::modules_config("delayed", 3));
+  const auto method = find_method("modules").make(s);
+  const auto batches = small::made_up_batches(2);
+  {
+    Breaks sink(s.net->parameters().at(0));
+    const nn::TapScope taps(sink);
+    EXPECT_THROW(method->full_step(s, batches[0]), DataError) << "the first error is the one told";
+  }
+  EXPECT_NE(s.broken.find("the weights after a pass with older ones could not be put back"),
+            std::string::npos)
+      << s.broken;
+  EXPECT_THROW(method->full_step(s, batches[1]), Error);
 }
 
 TEST(ModulesReplay, MovesTheStatisticsOfNormsOnce) {

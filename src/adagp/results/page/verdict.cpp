@@ -1,12 +1,13 @@
 // The table of a comparison, its verdict, and the differences with their intervals.
 
-#include <cmath>
 #include <set>
+#include <utility>
 
 #include "adagp/base/core/error.h"
 #include "adagp/base/core/text.h"
 #include "adagp/results/page/sections.h"
 #include "adagp/results/report/compare.h"
+#include "adagp/results/report/compare_chart.h"
 
 namespace adagp::page {
 namespace {
@@ -31,17 +32,6 @@ std::vector<report::RunRecord> records_of(const Group& group, const std::string&
     }
   }
   return twice ? by_label : by_method;
-}
-
-report::IntervalChart intervals(const report::Comparison& comparison) {
-  report::IntervalChart chart;
-  chart.x_title = "points of " + comparison.metric.label + ", with 95 % t interval over the seeds";
-  for (const report::PairedRow& pair : comparison.pairs) {
-    if (!std::isfinite(pair.points.mean)) continue;
-    chart.rows.push_back(
-        {pair.method + " − " + pair.against, pair.points.mean, pair.points.low, pair.points.high});
-  }
-  return chart;
 }
 
 report::Table pairs_table(const report::Comparison& comparison) {
@@ -109,11 +99,11 @@ void add_verdict(Page& page, const Group& group, const std::string& id) {
                paragraphs(report::in_plain_words(comparison)) + "</div>\n";
   page.add_table(report::to_table(comparison).html("Methods, mean ± standard deviation over seeds"),
                  "Methods");
-  const report::IntervalChart chart = intervals(comparison);
+  report::IntervalChart chart = report::to_chart(comparison);
   if (chart.rows.empty()) return;
   Figure figure;
   figure.id = id + "-differences";
-  figure.title = "Differences in " + metric.label;
+  figure.title = std::exchange(chart.title, "");
   figure.about =
       "Dot: mean difference of runs with equal seeds. Bar: its 95 % t interval; where it crosses 0 "
       "these runs cannot tell the two apart. No bar: a single seed.";

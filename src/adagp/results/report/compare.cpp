@@ -48,6 +48,15 @@ std::vector<double> collect(const SeedRuns& runs, Read read) {
   return out;
 }
 
+// The mean over the runs that have the number.
+double mean_of_known(const SeedRuns& runs, std::optional<double> RunRecord::*number) {
+  std::vector<double> known;
+  for (const auto& [seed, run] : runs) {
+    if (run.*number) known.push_back(*(run.*number));
+  }
+  return mean(known);
+}
+
 double speedup_over(const SeedRuns& reference, const SeedRuns& runs) {
   double theirs = 0, ours = 0;
   for (const auto& [seed, run] : runs) {
@@ -61,10 +70,6 @@ double speedup_over(const SeedRuns& reference, const SeedRuns& runs) {
 
 MethodRow summarise(const MethodRuns& group, const MethodRuns* bp) {
   const auto scores = collect(group.runs, [](const auto& r) { return r.score; });
-  std::vector<double> cosines;
-  for (const auto& entry : group.runs) {
-    if (entry.second.cosine) cosines.push_back(*entry.second.cosine);
-  }
   MethodRow row;
   row.method = group.method;
   row.score_mean = mean(scores);
@@ -77,7 +82,8 @@ MethodRow summarise(const MethodRuns& group, const MethodRuns* bp) {
       std::llround(mean(collect(group.runs, [](const auto& r) { return r.bp_batches; })));
   row.gp_batches =
       std::llround(mean(collect(group.runs, [](const auto& r) { return r.gp_batches; })));
-  row.cosine_mean = mean(cosines);
+  row.cosine_mean = mean_of_known(group.runs, &RunRecord::cosine);
+  row.processor_seconds_mean = mean_of_known(group.runs, &RunRecord::processor_seconds);
   return row;
 }
 
@@ -90,11 +96,20 @@ Difference paired_scores(const SeedRuns& runs, const SeedRuns& reference) {
   return paired_difference(differences);
 }
 
+bool has_processor_seconds(const Comparison& comparison) {
+  return std::any_of(
+      comparison.methods.begin(), comparison.methods.end(),
+      [](const MethodRow& row) { return std::isfinite(row.processor_seconds_mean); });
+}
+
 std::string words_below(const Comparison& comparison) {
   const std::string plain = in_plain_words(comparison);
-  return "\nmean ± standard deviation of n seeds; speed-up: bp's seconds over this method's; "
-         "cosine: of predicted and true gradients\n\n" +
-         verdict(comparison) + "\n" + (plain.empty() ? "" : "\n" + plain + "\n");
+  const char* processor =
+      has_processor_seconds(comparison) ? "; processor s: of all threads together" : "";
+  return core::cat(
+      "\nmean ± standard deviation of n seeds; speed-up: bp's seconds over this method's; "
+      "cosine: of predicted and true gradients",
+      processor, "\n\n", verdict(comparison), "\n", plain.empty() ? "" : "\n" + plain + "\n");
 }
 
 // The most that the seconds of one seed differ by, as a share of the reference's.
@@ -111,13 +126,19 @@ double uneven_seconds(const SeedRuns& runs, const SeedRuns& reference) {
 }  // namespace
 
 Table to_table(const Comparison& comparison) {
-  Table table(titled({"<method", comparison.metric.label + (comparison.metric.percent ? " %" : ""),
-                      "n", "seconds", "speed-up", "BP batches", "GP batches", "cosine"}));
+  const bool processor = has_processor_seconds(comparison);
+  std::vector<std::string> head = {
+      "<method", comparison.metric.label + (comparison.metric.percent ? " %" : ""), "n", "seconds"};
+  if (processor) head.emplace_back("processor s");
+  head.insert(head.end(), {"speed-up", "BP batches", "GP batches", "cosine"});
+  Table table(titled(head));
   for (const MethodRow& row : comparison.methods) {
-    table.add_row({row.method, with_spread(row.score_mean, row.score_sd), core::cat(row.n),
-                   number_or_dash(row.seconds_mean, 1), number_or_dash(row.speedup, 2, "x"),
-                   core::cat(row.bp_batches), core::cat(row.gp_batches),
-                   number_or_dash(row.cosine_mean, 3)});
+    std::vector<std::string> cells = {row.method, with_spread(row.score_mean, row.score_sd),
+                                      core::cat(row.n), number_or_dash(row.seconds_mean, 1)};
+    if (processor) cells.push_back(number_or_dash(row.processor_seconds_mean, 1));
+    cells.insert(cells.end(), {number_or_dash(row.speedup, 2, "x"), core::cat(row.bp_batches),
+                               core::cat(row.gp_batches), number_or_dash(row.cosine_mean, 3)});
+    table.add_row(std::move(cells));
   }
   return table;
 }
@@ -154,6 +175,7 @@ Comparison compare(const std::vector<RunRecord>& runs, const Metric& metric) {
 }
 
 std::string to_json(const Comparison& comparison) {
+  const bool processor = has_processor_seconds(comparison);
   // nlohmann writes NaN as null.
   nlohmann::ordered_json methods = nlohmann::ordered_json::object();
   for (const MethodRow& row : comparison.methods) {
@@ -165,6 +187,7 @@ std::string to_json(const Comparison& comparison) {
                            {"bp_batches", row.bp_batches},
                            {"gp_batches", row.gp_batches},
                            {"cosine_mean", row.cosine_mean}};
+    if (processor) methods[row.method]["processor_seconds_mean"] = row.processor_seconds_mean;
   }
   nlohmann::ordered_json pairs = nlohmann::ordered_json::array();
   for (const PairedRow& pair : comparison.pairs) {
@@ -208,16 +231,27 @@ std::string to_console(const Comparison& comparison) {
 }
 
 std::string to_csv(const Comparison& comparison) {
+  const bool processor = has_processor_seconds(comparison);
   const std::string& metric = comparison.metric.name;
-  Table table(
-      titled({"method", metric + "_mean", metric + "_sd", "n", "seconds_mean", "speedup",
-              "bp_batches", "gp_batches", "cosine_mean", "train_examples", "test_examples"}));
+  std::vector<std::string> head = {"method",       metric + "_mean", metric + "_sd", "n",
+                                   "seconds_mean", "speedup",        "bp_batches",   "gp_batches",
+                                   "cosine_mean",  "train_examples", "test_examples"};
+  if (processor) head.emplace_back("processor_seconds_mean");
+  Table table(titled(head));
   for (const MethodRow& row : comparison.methods) {
-    table.add_row({row.method, exact_number(row.score_mean), exact_number(row.score_sd),
-                   core::cat(row.n), exact_number(row.seconds_mean), exact_number(row.speedup),
-                   core::cat(row.bp_batches), core::cat(row.gp_batches),
-                   exact_number(row.cosine_mean), core::cat(comparison.conditions.train_examples),
-                   core::cat(comparison.conditions.test_examples)});
+    std::vector<std::string> cells = {row.method,
+                                      exact_number(row.score_mean),
+                                      exact_number(row.score_sd),
+                                      core::cat(row.n),
+                                      exact_number(row.seconds_mean),
+                                      exact_number(row.speedup),
+                                      core::cat(row.bp_batches),
+                                      core::cat(row.gp_batches),
+                                      exact_number(row.cosine_mean),
+                                      core::cat(comparison.conditions.train_examples),
+                                      core::cat(comparison.conditions.test_examples)};
+    if (processor) cells.push_back(exact_number(row.processor_seconds_mean));
+    table.add_row(std::move(cells));
   }
   return table.csv();
 }

@@ -23,6 +23,7 @@ struct RunRecord {
   int64_t bp_batches = 0;
   int64_t gp_batches = 0;
   std::optional<double> cosine{};  // of predicted with true gradients, where something is predicted
+  std::optional<double> processor_seconds{};  // of training, where it was measured
 };
 
 // One method over its seeds. NaN where a number does not exist.
@@ -37,7 +38,8 @@ struct MethodRow {
   double speedup = 0;
   int64_t bp_batches = 0;  // mean over the seeds, rounded
   int64_t gp_batches = 0;
-  double cosine_mean = 0;  // over the runs that have one
+  double cosine_mean = 0;             // over the runs that have one
+  double processor_seconds_mean = 0;  // the same
 };
 
 // Score of `method` minus score of `against`, paired over their common seeds.
@@ -81,6 +83,7 @@ Table to_table(const Comparison& comparison);  // a row for each method, for peo
 // {"about", "conditions": {...}, "metric", "methods": {name: {"<metric>_mean", "<metric>_sd", "n",
 // "seconds_mean", "speedup", "bp_batches", "gp_batches", "cosine_mean"}}, "pairs": [{"method",
 // "against", "n", "mean", "low", "high"}], "verdict": text}; a number that does not exist is null.
+// As in the table and in CSV, "processor_seconds_mean" is there where a run has it.
 std::string to_json(const Comparison& comparison);
 // About, conditions, table, verdict, plain words.
 std::string to_markdown(const Comparison& comparison);

@@ -62,6 +62,7 @@ size_t Ticks::delay(size_t module) const {
 }
 
 step::StepResult Ticks::exact_step(step::Session& s, const data::Batch& batch, Probes*) {
+  s.check_intact();
   if (loaded_) rebuild_all(s);
   if (here(0)) inbox_[0] = batch.inputs;
   if (here(count() - 1)) {

@@ -27,45 +27,20 @@ bool is_channels_last(const at::Tensor& tensor) {
   return tensor.suggest_memory_format() == at::MemoryFormat::ChannelsLast;
 }
 
-// A peer of another version, or somebody else, may have written the header: nothing is allocated
-// by its numbers before they are known to be possible.
-[[noreturn]] void refuse(const Route& route, const std::string& what) {
-  throw PeerError(core::cat(route.doing, ": rank ", route.peer, " announced ", what,
-                            "; check that all processes run the same version of this program"));
-}
-
 constexpr int64_t kMostBytes = int64_t{1} << 36;  // of a tensor between two processes: 64 GiB
 
-int64_t element_bytes(const Route& route, int64_t type) {
-  const bool known = type >= 0 && type < static_cast<int64_t>(at::ScalarType::NumOptions) &&
-                     type != static_cast<int64_t>(at::ScalarType::Undefined);
-  if (!known) refuse(route, core::cat("a tensor of type ", type, ", which is none"));
-  return static_cast<int64_t>(c10::elementSize(static_cast<at::ScalarType>(type)));
-}
-
-void check_bytes(const Route& route, int64_t element, const std::vector<int64_t>& sizes) {
-  const auto shape = [&] { return core::cat("a tensor of sizes ", at::IntArrayRef(sizes)); };
-  if (std::any_of(sizes.begin(), sizes.end(), [](int64_t size) { return size < 0; })) {
-    refuse(route, core::cat(shape(), ", where none may be below 0"));
-  }
-  // As if sizes of 0 were 1: LibTorch computes strides of empty tensors like this.
-  int64_t bytes = element;
-  for (const int64_t size : sizes) {
-    if (std::max<int64_t>(size, 1) > kMostBytes / bytes) {
-      refuse(route, core::cat(shape(), ", more than ",
-                              core::human_bytes(static_cast<double>(kMostBytes))));
-    }
-    bytes *= std::max<int64_t>(size, 1);
-  }
+[[noreturn]] void refuse(const Route& route, const std::string& what) {
+  refuse_announced(route.doing, route.peer, what);
 }
 
 TensorSpec checked_spec(const Route& route, const int64_t* h) {
-  const int64_t element = element_bytes(route, h[0]), axes = h[3];
+  const int64_t axes = h[3];
   if (axes < 0 || axes > kDims) {
     refuse(route, core::cat("a tensor of ", axes, " axes, expected 0 to ", kDims));
   }
-  TensorSpec spec{static_cast<at::ScalarType>(h[0]), h[1] != 0, h[2] != 0, {h + 4, h + 4 + axes}};
-  check_bytes(route, element, spec.sizes);
+  const std::vector<int64_t> sizes(h + 4, h + 4 + axes);
+  check_announced(route.doing, route.peer, h[0], sizes);
+  const TensorSpec spec{static_cast<at::ScalarType>(h[0]), h[1] != 0, h[2] != 0, sizes};
   if (spec.channels_last && axes != 4) {
     refuse(route, core::cat("a tensor of ", axes, " axes in channels-last, which has 4"));
   }
@@ -76,6 +51,34 @@ TensorSpec checked_spec(const Route& route, const int64_t* h) {
 }
 
 }  // namespace
+
+void refuse_announced(const std::string& doing, int peer, const std::string& what) {
+  throw PeerError(core::cat(doing, ": rank ", peer, " announced ", what,
+                            "; check that all processes run the same version of this program"));
+}
+
+void check_announced(const std::string& doing, int peer, int64_t type,
+                     const std::vector<int64_t>& sizes) {
+  const bool known = type >= 0 && type < static_cast<int64_t>(at::ScalarType::NumOptions) &&
+                     type != static_cast<int64_t>(at::ScalarType::Undefined);
+  if (!known) {
+    refuse_announced(doing, peer, core::cat("a tensor of type ", type, ", which is none"));
+  }
+  const auto shape = [&] { return core::cat("a tensor of sizes ", at::IntArrayRef(sizes)); };
+  if (std::any_of(sizes.begin(), sizes.end(), [](int64_t size) { return size < 0; })) {
+    refuse_announced(doing, peer, core::cat(shape(), ", where none may be below 0"));
+  }
+  // As if sizes of 0 were 1: LibTorch computes strides of empty tensors like this.
+  auto bytes = static_cast<int64_t>(c10::elementSize(static_cast<at::ScalarType>(type)));
+  for (const int64_t size : sizes) {
+    if (std::max<int64_t>(size, 1) > kMostBytes / bytes) {
+      refuse_announced(
+          doing, peer,
+          core::cat(shape(), ", more than ", core::human_bytes(static_cast<double>(kMostBytes))));
+    }
+    bytes *= std::max<int64_t>(size, 1);
+  }
+}
 
 TensorSpecs specs_of(const models::Tensors& tensors) {
   TensorSpecs specs;

@@ -31,6 +31,12 @@ struct Route {
   std::string doing;
 };
 
+// A peer of another version, or somebody else, may have written what comes from it: nothing is
+// allocated by its numbers before they are known to be possible. Both throw PeerError.
+[[noreturn]] void refuse_announced(const std::string& doing, int peer, const std::string& what);
+void check_announced(const std::string& doing, int peer, int64_t type,
+                     const std::vector<int64_t>& sizes);
+
 using Transfers = std::vector<std::unique_ptr<Transfer>>;
 void send_specs(const Route& route, const TensorSpecs& specs, Transfers& transfers);
 // Throws PeerError for a form that no message has, before anything of its size is allocated.

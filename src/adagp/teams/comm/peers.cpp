@@ -16,8 +16,15 @@ namespace {
 using std::chrono::milliseconds;
 using Clock = std::chrono::steady_clock;
 
-constexpr milliseconds kStoreLimit{1000};  // for one question to the store
-constexpr milliseconds kLookLimit{1500};   // for the fault to show: processes die in steps
+// For one question to the store. A machine that has no time for a process needs longer than a
+// second, and a run that waits long for its processes may wait for the reason of a failure, too. A
+// store that did not answer once is not waited for as long again.
+constexpr milliseconds kStoreLimit{1000}, kMostForStore{60000};
+constexpr milliseconds kLookLimit{1500};  // for the fault to show: processes die in steps
+
+milliseconds store_limit(milliseconds timeout) {
+  return std::clamp(timeout / 4, kStoreLimit, kMostForStore);
+}
 
 std::string seconds_text(milliseconds time) {
   return core::shortest(std::chrono::duration<double>(time).count());
@@ -53,9 +60,10 @@ std::string text_of(const std::vector<uint8_t>& bytes) {
 
 // The ranks whose keys are not there; empty when the store does not tell of all. Asked in a thread:
 // the store itself may have gone away, and the thread may go on after the limit.
-std::vector<int> missing_of(const StorePtr& store, const std::vector<std::string>& keys) {
+std::vector<int> missing_of(const StorePtr& store, const std::vector<std::string>& keys,
+                            milliseconds timeout) {
   auto found = std::make_shared<std::optional<std::vector<int>>>();
-  const bool answered = within(kStoreLimit, [found, keys, store] {
+  const bool answered = within(store_limit(timeout), [found, keys, store] {
     std::vector<int> missing;
     for (size_t rank = 0; rank < keys.size(); ++rank) {
       if (!store->check({keys[rank]})) missing.push_back(static_cast<int>(rank));
@@ -114,7 +122,7 @@ Peers::Peers(StorePtr store, const RankInfo& info, Peer self, milliseconds timeo
   } catch (const std::exception& error) {
     reason = reason_of(error);
   }
-  const std::vector<int> missing = missing_of(store_, keys);
+  const std::vector<int> missing = missing_of(store_, keys, timeout_);
   const std::string who = missing.empty() ? core::cat("not all of them came (", reason, ")")
                                           : core::cat(world_ - static_cast<int>(missing.size()),
                                                       " came, ", list(missing), " did not");
@@ -137,9 +145,16 @@ bool Peers::beside(int rank) const {
   return all_[rank].host == all_[rank_].host && all_[rank].space == all_[rank_].space;
 }
 
+bool Peers::ask(std::function<void()> work) const {
+  const bool answered =
+      within(store_silent_ ? kStoreLimit : store_limit(timeout_), std::move(work));
+  store_silent_ = !answered;
+  return answered;
+}
+
 void Peers::tell(const std::string& message) const noexcept {
   try {
-    within(kStoreLimit, [store = store_, key = failed_key(rank_), message] {
+    ask([store = store_, key = failed_key(rank_), message] {
       store->set(key, message);
       store->check({key});  // it is there, not only on its way
     });
@@ -149,7 +164,7 @@ void Peers::tell(const std::string& message) const noexcept {
 
 std::map<int, std::string> Peers::read_messages() const {
   auto found = std::make_shared<std::map<int, std::string>>();
-  const bool answered = within(kStoreLimit, [found, store = store_, world = world_, own = rank_] {
+  const bool answered = ask([found, store = store_, world = world_, own = rank_] {
     for (int rank = 0; rank < world; ++rank) {
       if (rank == own || !store->check({failed_key(rank)})) continue;
       (*found)[rank] = text_of(store->get(failed_key(rank)));

@@ -1,7 +1,9 @@
 #pragma once
 // Who the other processes are, and what became of them when something fails.
 
+#include <atomic>
 #include <chrono>
+#include <functional>
 #include <map>
 #include <set>
 #include <string>
@@ -43,7 +45,8 @@ class Peers {
     const Findings found = look();
     return found.at_fault.contains(rank) || found.said.contains(rank);
   }
-  // What the others quote in their errors. Best effort, within a second.
+  // What the others quote in their errors. Best effort: within a quarter of the timeout, and a
+  // minute at most.
   void tell(const std::string& message) const noexcept;
 
  private:
@@ -52,6 +55,8 @@ class Peers {
     std::map<int, std::string> said;      // rank -> its own error, when that was of this kind too
     std::vector<int> silent;              // alive, or elsewhere, and without a word
   };
+  // Asks the store in a thread. False: it did not answer in time.
+  bool ask(std::function<void()> work) const;
   Findings look() const;
   std::map<int, std::string> read_messages() const;
   std::string name(int rank) const;
@@ -62,6 +67,7 @@ class Peers {
   int rank_, world_;
   std::chrono::milliseconds timeout_;
   std::vector<Peer> all_;
+  mutable std::atomic<bool> store_silent_ = false;  // when it was asked last
 };
 
 // This process, but for what the caller knows better (gpu, wants, offers).

@@ -12,7 +12,9 @@
 #include "adagp/engine/models/values_elsewhere.h"
 #include "adagp/engine/run/weights.h"
 #include "adagp/gpu/device/pieces.h"
+#include "adagp/teams/comm/message.h"
 #include "adagp/teams/parallel/process_team.h"
+#include "adagp/teams/parallel/tensor_list.h"
 
 namespace adagp::parallel {
 namespace {
@@ -22,17 +24,8 @@ using nlohmann::json;
 
 constexpr int kFirstTag = 1 << 28;  // beyond those of the batches
 
-json describe_tensors(const io::TensorMap& tensors) {
-  json list = json::array();
-  for (const auto& [name, tensor] : tensors) {
-    list.push_back({name, static_cast<int>(tensor.scalar_type()), tensor.sizes().vec()});
-  }
-  return list;
-}
-
-at::Tensor like(const json& entry) {
-  return at::empty(entry.at(2).get<std::vector<int64_t>>(),
-                   static_cast<at::ScalarType>(entry.at(1).get<int>()));
+at::Tensor like(const TensorNote& note) {
+  return at::empty(note.sizes, note.type);
 }
 
 // What must be the same everywhere, a line each.
@@ -197,24 +190,27 @@ void ProcessTeam::merge(run::Snapshot& snapshot) {
   for (const auto& [name, tensor] : snapshot.tensors) {
     if (!name.starts_with("net.")) own.emplace(name, tensor.detach());
   }
-  const auto texts = world_->gather(describe_tensors(own).dump(), "state for the checkpoint");
-  std::vector<json> lists;
-  for (const auto& text : texts) lists.push_back(json::parse(text));
+  const std::string doing = "state for the checkpoint";
+  const auto texts = world_->gather(tensor_list(own).dump(), doing);
+  std::vector<std::vector<TensorNote>> lists;
+  for (const auto& text : texts) {
+    const Teller teller{static_cast<int>(lists.size()), cat(doing, ", its list")};
+    lists.push_back(told_tensors(teller, told_json(teller, text)));
+  }
   std::set<std::string> known;
-  for (const auto& entry : lists[0]) known.insert(entry.at(0).get<std::string>());
+  for (const TensorNote& note : lists[0]) known.insert(note.name);
   int tag = kFirstTag;
   for (int r = 1; r < world_->size(); ++r) {
-    for (const auto& entry : lists[static_cast<size_t>(r)]) {
-      const auto name = entry.at(0).get<std::string>();
-      if (!known.insert(name).second) continue;
+    for (const TensorNote& note : lists[static_cast<size_t>(r)]) {
+      if (!known.insert(note.name).second) continue;
       ++tag;
       if (world_->rank() == r) {
         // One by one: only one copy in the order of the indices exists at a time.
-        world_->send(own.at(name).cpu().contiguous(), 0, tag, "state for the checkpoint")->wait();
+        world_->send(own.at(note.name).cpu().contiguous(), 0, tag, doing)->wait();
       } else if (leads()) {
-        at::Tensor here = like(entry);
-        world_->receive(here, r, tag, "state for the checkpoint")->wait();
-        snapshot.tensors[name] = here;
+        at::Tensor here = like(note);
+        world_->receive(here, r, tag, doing)->wait();
+        snapshot.tensors[note.name] = here;
       }
     }
   }
@@ -225,19 +221,23 @@ void ProcessTeam::spread(std::optional<run::Snapshot>& snapshot) {
   if (snapshot) {
     head = {{"step", snapshot->step},
             {"state", snapshot->state},
-            {"tensors", describe_tensors(snapshot->tensors)}};
+            {"tensors", tensor_list(snapshot->tensors)}};
   }
-  head = json::parse(spread(head.dump()));
+  const Teller leader{0, "the checkpoint"};
+  head = told_json(leader, spread(head.dump()));
   if (head.is_null()) return;
+  for (const char* key : {"step", "state", "tensors"}) {
+    if (!head.contains(key)) comm::refuse_announced(leader.doing, 0, cat("no '", key, "'"));
+  }
   if (!leads()) {
     snapshot.emplace();
-    snapshot->step = head.at("step").get<int64_t>();
-    snapshot->state = head.at("state");
+    snapshot->step = told_number(leader, head["step"]);
+    snapshot->state = head["state"];
   }
-  for (const auto& entry : head.at("tensors")) {
-    const auto name = entry.at(0).get<std::string>();
-    at::Tensor tensor = leads() ? snapshot->tensors.at(name).cpu().contiguous() : like(entry);
-    world_->broadcast(tensor, 0, "the checkpoint");
+  for (const TensorNote& note : told_tensors(leader, head["tensors"])) {
+    const std::string& name = note.name;
+    at::Tensor tensor = leads() ? snapshot->tensors.at(name).cpu().contiguous() : like(note);
+    world_->broadcast(tensor, 0, leader.doing);
     if (!wants(name)) {
       if (name.starts_with("optimizer.")) {
         snapshot->tensors.erase(name);
@@ -251,12 +251,14 @@ void ProcessTeam::spread(std::optional<run::Snapshot>& snapshot) {
 
 std::string ProcessTeam::spread(const std::string& text) {
   at::Tensor size = at::full({1}, static_cast<int64_t>(text.size()), at::kLong);
-  world_->broadcast(size, 0, "a message of the leader");
-  at::Tensor bytes = at::zeros({std::max<int64_t>(1, size.item<int64_t>())}, at::kByte);
+  const std::string doing = "a message of the leader";
+  world_->broadcast(size, 0, doing);
+  const auto length = size.item<int64_t>();
+  comm::check_announced(doing, 0, static_cast<int64_t>(at::kByte), {length});
+  at::Tensor bytes = at::zeros({std::max<int64_t>(1, length)}, at::kByte);
   if (leads()) std::memcpy(bytes.mutable_data_ptr(), text.data(), text.size());
-  world_->broadcast(bytes, 0, "a message of the leader");
-  return {static_cast<const char*>(bytes.const_data_ptr()),
-          static_cast<size_t>(size.item<int64_t>())};
+  world_->broadcast(bytes, 0, doing);
+  return {static_cast<const char*>(bytes.const_data_ptr()), static_cast<size_t>(length)};
 }
 
 }  // namespace adagp::parallel
