@@ -32,9 +32,7 @@ function(adagp_folder path)
   if(ARG_COLD)
     adagp_cold(adagp_${name})
   endif()
-  if(ARG_TORCH AND ARG_COLD)
-    adagp_precompile(adagp_${name} COLD)
-  elseif(ARG_TORCH)
+  if(ARG_TORCH AND NOT ARG_COLD)
     adagp_precompile(adagp_${name})
   endif()
   # Torch-free folders are small enough for one parse of the standard and JSON headers.
@@ -52,24 +50,27 @@ function(adagp_cold target)
   target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-O1>)
 endfunction()
 
-# adagp_precompile(TARGET [COLD]): the target gets LibTorch's headers, 10 of the 16 seconds of a typical file with them,
-# from a precompiled header. There is one for each level of optimization, because the options must be the same. A build
-# with one object per file does without: clang-tidy reads its commands and no g++ header.
+# adagp_precompile(TARGET [PROGRAM]): the target gets LibTorch's headers, 10 of the 16 seconds of a typical file with
+# them, from a precompiled header. There are two, because the options must be the same: one for libraries, and one for
+# programs, which are cold and compiled with -fPIE. A build with one object per file does without: clang-tidy reads its
+# commands and no header of g++.
 function(adagp_precompile target)
   if(NOT CMAKE_UNITY_BUILD)
     return()
   endif()
   set(_from adagp_precompiled)
-  if("COLD" IN_LIST ARGN)
-    set(_from adagp_precompiled_cold)
+  if("PROGRAM" IN_LIST ARGN)
+    set(_from adagp_precompiled_for_programs)
   endif()
   if(NOT TARGET ${_from})
     file(CONFIGURE OUTPUT ${CMAKE_BINARY_DIR}/generated/empty.cpp CONTENT "")
     add_library(${_from} OBJECT ${CMAKE_BINARY_DIR}/generated/empty.cpp)
     target_link_libraries(${_from} PRIVATE adagp_options adagp_headers adagp_torch)
     target_precompile_headers(${_from} PRIVATE <torch/types.h>)
-    if("COLD" IN_LIST ARGN)
+    if("PROGRAM" IN_LIST ARGN)
       adagp_cold(${_from})
+      set_target_properties(${_from} PROPERTIES POSITION_INDEPENDENT_CODE OFF)
+      target_compile_options(${_from} PRIVATE -fPIE)
     endif()
   endif()
   target_precompile_headers(${target} REUSE_FROM ${_from})
