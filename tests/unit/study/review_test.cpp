@@ -93,7 +93,7 @@ TEST_F(Review, AMissingResultIsNamedWithItsFile) {
 
 TEST_F(Review, AFileOfAnotherCommandIsRefused) {
   core::make_folder(folder_ / "mlp");
-  core::write_file(folder_ / "mlp" / "compare.json", "[]");
+  core::write_file(folder_ / "mlp" / "budget.json", "[]");
   EXPECT_THROW(answer_review(folder_, {}), DataError);
 }
 
