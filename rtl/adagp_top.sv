@@ -10,6 +10,8 @@ module adagp_top #(
   parameter int LW = adagp_pkg::W_ADDRESS_BITS,
   parameter int LP = adagp_pkg::PREDICTOR_ADDRESS_BITS,
   parameter int LD = adagp_pkg::DESCRIPTOR_ADDRESS_BITS,
+  parameter int LS = adagp_pkg::STRETCH_ADDRESS_BITS,
+  parameter int STRETCH = adagp_pkg::EPOCH_BITS + 2 * adagp_pkg::RATIO_BITS + 1,
   parameter int WIDE = ROWS > COLS ? ROWS : COLS,
   parameter int PWIDE = PROWS > PCOLS ? PROWS : PCOLS,
   parameter int LANES = WIDE > PWIDE ? WIDE : PWIDE) (
@@ -20,10 +22,12 @@ module adagp_top #(
   input  logic [255:0]        program_wd,
   input  logic                start,
   input  logic [31:0]         n_batches,
-  input  logic [31:0]         n_warm,
-  input  logic [7:0]          ratio_k,
-  input  logic [7:0]          ratio_m,
+  input  logic [31:0]         epoch_batches,
+  input  logic                stretch_we,
+  input  logic [LS-1:0]       stretch_wa,
+  input  logic [STRETCH-1:0]  stretch_wd,
   output logic                running,
+  output logic                batch_done,  // one cycle at the end of each batch
   output logic                error,
   output logic                clash,
   output logic [2:0]          seq_state,
@@ -56,9 +60,10 @@ module adagp_top #(
     .clk(clk), .rst(rst), .start(start), .idle_engines(seq_idle), .phase(seq_phase),
     .last_batch(last_batch), .d(d), .pc(seq_pc), .fetch(fetch), .issue(issue), .issued(issued),
     .skipped(skipped), .batch_end(batch_end), .running(running), .error(error), .state(seq_state));
-  phase_control #(.HAS_PRED(HAS_PRED)) phases (
-    .clk(clk), .start(start), .next(batch_end), .n_batches(n_batches), .n_warm(n_warm),
-    .k(ratio_k), .m(ratio_m), .phase(seq_phase), .last(last_batch));
+  phase_control #(.HAS_PRED(HAS_PRED), .LS(LS), .STRETCH(STRETCH)) phases (
+    .clk(clk), .we(stretch_we), .wa(stretch_wa), .wd(stretch_wd), .start(start), .next(batch_end),
+    .n_batches(n_batches), .epoch_batches(epoch_batches), .phase(seq_phase), .last(last_batch));
+  assign batch_done = batch_end;
 
   // ---- DMA
   logic dma_stall, load_beat, store_beat, dma_re;
@@ -308,6 +313,9 @@ module adagp_top #(
     events[adagp_pkg::EVENT_WARM_BATCHES] = batch_end && seq_phase[adagp_pkg::PHASE_WARM];
     events[adagp_pkg::EVENT_BP_BATCHES] = batch_end && seq_phase[adagp_pkg::PHASE_BP];
     events[adagp_pkg::EVENT_GP_BATCHES] = batch_end && seq_phase[adagp_pkg::PHASE_GP];
+    events[adagp_pkg::EVENT_WARM_CYCLES] = running && seq_phase[adagp_pkg::PHASE_WARM];
+    events[adagp_pkg::EVENT_BP_CYCLES] = running && seq_phase[adagp_pkg::PHASE_BP];
+    events[adagp_pkg::EVENT_GP_CYCLES] = running && seq_phase[adagp_pkg::PHASE_GP];
   end
   counters events_seen (
     .clk(clk), .clear(rst || (start && !running)), .events(events), .counts(counts));

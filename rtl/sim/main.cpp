@@ -99,10 +99,14 @@ void run(const Arguments& arguments) {
   }
   const Counts seen = model.run(file.program, file.schedule, arguments.run);
   const Counts expected = predict(file.machine, file.program, file.schedule);
+  bool in_order = model.phases().size() == static_cast<std::size_t>(file.schedule.batches());
+  for (std::size_t b = 0; in_order && b < model.phases().size(); ++b)
+    in_order = model.phases()[b] == file.schedule.at(file.machine, static_cast<std::int64_t>(b));
   std::printf("{\n  \"cycles\": %llu,\n", static_cast<unsigned long long>(seen.cycles));
   print("events", seen, ",");
   print("simulator", expected, ",");
-  std::printf("  \"equal\": %s\n}\n", seen == expected ? "true" : "false");
+  std::printf("  \"phases_in_order\": %s,\n", in_order ? "true" : "false");
+  std::printf("  \"equal\": %s\n}\n", seen == expected && in_order ? "true" : "false");
   if (!arguments.dump.empty())
     core::write_file(arguments.dump, {reinterpret_cast<const char*>(model.outside().data()),
                                       model.outside().size() * 4});

@@ -37,6 +37,8 @@ class Model {
   Counts run(const Program& program, const Schedule& schedule, const RunOptions& options);
 
   std::vector<std::uint32_t>& outside() { return outside_; }
+  // Of the last run: the phase of each batch, as seen when the machine said that it was done.
+  const std::vector<Phase>& phases() const { return phases_; }
   bool clash_allowed = false;
 
  private:
@@ -50,6 +52,7 @@ class Model {
   std::unique_ptr<VerilatedVcdC> trace_;
   std::size_t lanes_;
   std::vector<std::uint32_t> outside_;
+  std::vector<Phase> phases_;
   std::mt19937 random_;
   std::uint32_t stall_below_ = 0;  // of 2^32
   std::uint64_t beat_ = 0, left_ = 0;

@@ -45,7 +45,7 @@ std::uint32_t& Golden::at(Buffer b, std::uint64_t row, int lane) {
 }
 
 void Golden::run(const Program& program, const Schedule& schedule) {
-  for (std::uint32_t batch = 0; batch < schedule.batches; ++batch)
+  for (std::int64_t batch = 0; batch < schedule.batches(); ++batch)
     run_batch(program, schedule.at(machine_, batch));
 }
 

@@ -159,7 +159,7 @@ TEST(NetworkProgram, APredictorThatDoesNotFitIsLoadedInParts) {
     for (std::uint32_t& word : first.outside()) word = random() & 0xff;
     second.outside() = first.outside();
     const auto before = updated(few, in_parts.program, first);
-    const Schedule schedule{3, 1, 1, 1};  // warm-up, GP, BP
+    const Schedule schedule = schedule_of("1ep bp, 1ep gp, bp", 3, 1);  // warm-up, GP, BP
     first.run(in_parts.program, schedule);
     second.run(whole.program, schedule);
     const auto after = updated(few, in_parts.program, first);

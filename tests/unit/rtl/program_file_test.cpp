@@ -98,7 +98,9 @@ TEST(ProgramFile, SaysWhatIsWrong) {
   expect_error(with("descriptors 2", "descriptors 4000000000"), 3, "at most 1048576");
   expect_error(with("descriptors 2", "descriptors 3"), 3, "expected 64 hex digits");
   expect_error(with("adagp-rtl", "other-rtl"), 3, "line 1");
-  expect_error(with("batches 1", "batches 0"), 3, "p.hex: a schedule of 0 batches");
+  expect_error(with("epochs 1", "epochs 0"), 3, "p.hex: a schedule of 0 epochs");
+  expect_error(with("schedule 1:1", "schedule 0:0"), 3, "p.hex: schedule: '0:0'");
+  expect_error(with("schedule 1:1", "schedule 300:1"), 3, "p.hex: a ratio of 300:1");
   expect_error([] { read_program("/nonexistent/p.hex"); }, 3, "p.hex");
 }
 

@@ -153,6 +153,7 @@ Counts predict_batch(const Machine& machine, std::span<const Descriptor> program
   }
   c.cycles = now;
   (phase == Phase::kGp ? c.gp_batches : phase == Phase::kBp ? c.bp_batches : c.warm_batches) = 1;
+  (phase == Phase::kGp ? c.gp_cycles : phase == Phase::kBp ? c.bp_cycles : c.warm_cycles) = now;
   return c;
 }
 

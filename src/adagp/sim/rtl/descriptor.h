@@ -24,6 +24,7 @@
 #include <vector>
 
 #include "adagp/sim/rtl/machine.h"
+#include "adagp/sim/rtl/phases.h"
 
 namespace adagp::rtl {
 
