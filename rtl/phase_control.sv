@@ -23,20 +23,23 @@ module phase_control #(
   end
   generate
     if (HAS_PRED != 0) begin : g_table
-      logic [STRETCH-1:0] stretches [0:(1<<LS)-1];
       logic [STRETCH-1:0] now;
-      logic [LS-1:0] at;
+      logic [LS-1:0] at, next_at;
       logic [31:0] in_epoch;
       logic [EPOCH-1:0] epoch, epochs;  // of the stretch
       logic [RATIO:0] turn, k, m;
-      logic warm, epoch_end;
-      always_ff @(posedge clk) if (we) stretches[wa] <= wd;
-      assign now = stretches[at];
+      logic warm, epoch_end, stretch_end;
+      // The next batch's row is read at the end of a batch, and is there when it begins.
+      bank #(.BITS(STRETCH), .ADDRESS_BITS(LS), .BLOCK(0)) stretches (
+        .clk(clk), .we(we), .wa(wa), .wd(wd), .re(start || next),
+        .ra(start ? {LS{1'b0}} : next_at), .rd(now));
       assign epochs = now[EPOCH-1:0];
       assign k = {1'b0, now[EPOCH +: RATIO]};
       assign m = {1'b0, now[EPOCH+RATIO +: RATIO]};
       assign warm = now[EPOCH+2*RATIO];
       assign epoch_end = in_epoch + 32'd1 == epoch_batches;
+      assign stretch_end = epoch_end && epochs != {EPOCH{1'b0}} && epoch + 1'b1 == epochs;
+      assign next_at = stretch_end ? at + 1'b1 : at;
       assign phase = warm ? 3'(1 << adagp_pkg::PHASE_WARM) :
                      turn < k ? 3'(1 << adagp_pkg::PHASE_GP) : 3'(1 << adagp_pkg::PHASE_BP);
       always_ff @(posedge clk) begin
@@ -48,12 +51,8 @@ module phase_control #(
         end else if (next) begin
           in_epoch <= epoch_end ? 32'd0 : in_epoch + 32'd1;
           turn <= (epoch_end || turn + 1'b1 == k + m) ? {RATIO+1{1'b0}} : turn + 1'b1;
-          if (epoch_end && epochs != {EPOCH{1'b0}}) begin
-            if (epoch + 1'b1 == epochs) begin
-              epoch <= {EPOCH{1'b0}};
-              at <= at + 1'b1;
-            end else epoch <= epoch + 1'b1;
-          end
+          if (epoch_end) epoch <= stretch_end ? {EPOCH{1'b0}} : epoch + 1'b1;
+          at <= next_at;
         end
       end
     end else begin : g_no_table

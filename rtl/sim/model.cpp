@@ -175,6 +175,12 @@ std::string Model::state() const {
          std::to_string(counts().cycles);
 }
 
+void Model::note_activity(std::uint64_t cycle, std::uint64_t every) {
+  if (cycle % every == 0) activity_.emplace_back();
+  for (int e = 0; e < kEngineCount; ++e) activity_.back().busy[e] += !(top_->seq_idle >> e & 1);
+  for (int p = 0; p < kPhaseCount; ++p) activity_.back().phases[p] += top_->seq_phase >> p & 1;
+}
+
 Counts Model::run(const Program& program, const Schedule& schedule, const RunOptions& options) {
   if (!(options.stalls >= 0 && options.stalls <= 0.99))
     throw UsageError("rtl: a stall probability must be 0 to 0.99");
@@ -209,7 +215,9 @@ Counts Model::run(const Program& program, const Schedule& schedule, const RunOpt
   const auto limit =
       static_cast<std::uint64_t>(static_cast<double>(expected.cycles) * stretch) + options.slack;
   std::uint64_t cycles = 0;
+  activity_.clear();
   while (top_->running && ++cycles < limit) {
+    if (options.every) note_activity(cycles - 1, options.every);
     cycle();
     if (top_->batch_done) phases_.push_back(static_cast<Phase>(std::countr_zero(top_->seq_phase)));
   }

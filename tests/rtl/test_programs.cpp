@@ -35,9 +35,12 @@ bool same(const Counts& seen, const Counts& expected, const char* what, int inde
   return equal;
 }
 
-// Mostly ordinary numbers, a few of any kind.
+// Mostly ordinary numbers of all sizes, a few of any kind.
 std::uint32_t random_word(RandomProgram& random, Format format, int bits) {
   const std::uint32_t any = random.below(0xffffffffu) ^ random.below(65536) << 16;
+  if (format == Format::kFixed && bits == 32 && random.one_in(2))
+    return static_cast<std::uint32_t>(static_cast<std::int32_t>(any) >>
+                                      static_cast<int>(random.below(32)));
   if (format == Format::kFixed || random.one_in(50)) return bits == 16 ? any & 0xffff : any;
   const std::uint32_t value = (any & 0x807fffffu) | (118 + random.below(16)) << 23;
   return bits == 16 ? value >> 16 : value;

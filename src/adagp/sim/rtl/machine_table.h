@@ -79,21 +79,21 @@ enum class VecKind {
   kAct = 0,
   kBack = 1,
   kOut = 2,
-  kFeature = 3,
-  kSgd = 4,
-  kSgdPred = 5,
-  kGradient = 6,
-  kClear = 7,
+  kSgd = 3,
+  kSgdPred = 4,
+  kGradient = 5,
+  kClear = 6,
 };
-inline constexpr const char* kVecNames[] = {"act", "back", "out", "feature", "sgd", "sgd_pred", "gradient", "clear"};
-inline constexpr int kVecCount = 8;
+inline constexpr const char* kVecNames[] = {"act", "back", "out", "sgd", "sgd_pred", "gradient", "clear"};
+inline constexpr int kVecCount = 7;
 
 enum class ReorgKind {
   kYToW = 0,
   kGToO = 1,
+  kPyToPw = 2,
 };
-inline constexpr const char* kReorgNames[] = {"y_to_w", "g_to_o"};
-inline constexpr int kReorgCount = 2;
+inline constexpr const char* kReorgNames[] = {"y_to_w", "g_to_o", "py_to_pw"};
+inline constexpr int kReorgCount = 3;
 
 enum class Op {
   kBarrier = 0,
