@@ -190,6 +190,10 @@ TEST(NetworkProgram, SaysWhatDoesNotFit) {
   Machine forgetful = large_machine(Design::kMax);
   forgetful.predictor_bits = 10;
   has(refusal([&] { make_program(forgetful, network()); }), "1024 rows is too small");
+  Network wide = network();
+  wide.layers[1].n = 2000;
+  has(refusal([&] { make_program(large_machine(Design::kMax), wide); }),
+      "the maps of its channels need 23436 rows");
   Machine few = large_machine(Design::kBaseline);
   few.descriptor_bits = 6;
   has(refusal([&] { make_program(few, network()); }), "holds 64");

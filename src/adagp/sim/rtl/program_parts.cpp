@@ -103,9 +103,10 @@ void Memories::load_constants(Program& out) const {
 std::int64_t Memories::pooled(const std::string& layer, std::int64_t channel_tile,
                               std::int64_t tiles, bool odd) const {
   if (tiles * cell_rows > pooled_half) {
-    throw UsageError(
-        core::cat("layer '", layer, "': the maps of its channels need ", tiles * cell_rows,
-                  " rows of the predictor array's memory, which has ", pooled_half, " for them"));
+    throw UsageError(core::cat("layer '", layer, "': the maps of its channels need ",
+                               tiles * cell_rows,
+                               " rows of the predictor array's memory, which has ", pooled_half,
+                               " for them (rtl.w_bits, up to 16)"));
   }
   return (odd ? pooled_half : 0) + channel_tile * cell_rows;
 }
