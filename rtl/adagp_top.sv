@@ -140,9 +140,9 @@ module adagp_top #(
                .HAS_ARRAY(HAS_ARRAY)) reorg (
     .clk(clk), .rst(rst), .issue(issue[adagp_pkg::ENGINE_REORG]), .d(d),
     .idle(seq_idle[adagp_pkg::ENGINE_REORG]), .beat(reorg_beat), .from_g(reorg_from_g),
-    .from_pred(reorg_from_pred), .addr(reorg_addr), .y_rd(y_rd), .py_rd(py_rd), .g_rd(g_rd), .write(reorg_write), .to_pred(reorg_to_pred),
-    .wa(reorg_wa), .wb(reorg_wb), .w_data(reorg_w), .o_data(reorg_o), .pw_data(reorg_pw),
-    .pw_valid(reorg_pw_valid), .pw_wrap(reorg_pw_wrap));
+    .from_pred(reorg_from_pred), .addr(reorg_addr), .y_rd(y_rd), .py_rd(py_rd), .g_rd(g_rd),
+    .write(reorg_write), .to_pred(reorg_to_pred), .wa(reorg_wa), .wb(reorg_wb), .w_data(reorg_w),
+    .o_data(reorg_o), .pw_data(reorg_pw), .pw_valid(reorg_pw_valid), .pw_wrap(reorg_pw_wrap));
 
   // ---- who reads and writes the main memories: vector unit, reorganisation unit, then DMA
   logic vec_reads_y, reorg_reads_y, reorg_writes_w, vec_writes_o, reorg_writes_o;

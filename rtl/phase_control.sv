@@ -1,7 +1,8 @@
-// Which phase the batch has, by a table of stretches that the host writes before the start. A stretch
-// lasts some epochs, the last one (0 epochs) until the end. In each of its epochs k predicted (GP)
-// and m exact (BP) batches take turns; every epoch begins with the first GP batch again. Batches of
-// a stretch with the bit `warm` are warm-up. The baseline has no table and knows BP alone.
+// Which phase the batch has, by a table of stretches that the host writes before the start. A
+// stretch lasts some epochs, the last one (0 epochs) until the end. In each of its epochs k
+// predicted (GP) and m exact (BP) batches take turns; every epoch begins with the first GP batch
+// again. Batches of a stretch with the bit `warm` are warm-up. The baseline has no table and knows
+// BP alone.
 module phase_control #(
   parameter int HAS_PRED = 0, parameter int LS = 4, parameter int STRETCH = 33) (
   input  logic               clk,

@@ -52,7 +52,8 @@ module vec_unit #(
   logic [47:0] counts, strides;
   logic [4:0] shift_a, shift_b;
   logic [7:0] rot;
-  logic relu, bias, psrc, clear, drain, measured, bias_now, last, last_inner, last_outer, first_inner, is_sgd, sgd_pred;
+  logic relu, bias, last, last_inner, last_outer, first_inner, is_sgd, sgd_pred;
+  logic psrc, clear, drain, measured, bias_now;
   logic [COLS*16-1:0] masked;
 
   loop_counter #(.LEVELS(4), .INNER(3)) loops (
@@ -145,7 +146,7 @@ module vec_unit #(
   generate
     for (k = 0; k < ROWS; k = k + 1) begin : g_row
       logic [31:0] biased, sum, unused_wide, decay, kept, unused_update;
-      logic [31:0] unscaled, gradient, velocity, move, weight, unused_weight;
+      logic [31:0] unscaled, scaled, gradient, velocity, move, weight, unused_weight;
       logic [15:0] unused_decay, unused_move, unused_gradient;
       // bias, ReLU, rounding
       add32 #(.FORMAT(FORMAT)) add_bias (
@@ -156,7 +157,8 @@ module vec_unit #(
       // v = v - v / 2^shift_a + gradient; p = p - v / 2^shift_b; w = p / 2^rot
       assign unscaled = sgd_pred ? y_rd[k*32 +: 32] : o_rd[k*32 +: 32];
       round #(.FORMAT(FORMAT)) of_gradient (
-        .x(unscaled), .shift(gradient_shift), .wide(gradient), .narrow(unused_gradient));
+        .x(unscaled), .shift(gradient_shift), .wide(scaled), .narrow(unused_gradient));
+      assign gradient = HAS_PRED == 0 ? unscaled : scaled;
       round #(.FORMAT(FORMAT)) of_velocity (
         .x(v_rd[k*32 +: 32]), .shift(shift_a), .wide(decay), .narrow(unused_decay));
       add32 #(.FORMAT(FORMAT)) keep (
