@@ -10,6 +10,8 @@ module adagp_top #(
   parameter int LW = adagp_pkg::W_ADDRESS_BITS,
   parameter int LP = adagp_pkg::PREDICTOR_ADDRESS_BITS,
   parameter int LD = adagp_pkg::DESCRIPTOR_ADDRESS_BITS,
+  parameter int LS = adagp_pkg::STRETCH_ADDRESS_BITS,
+  parameter int STRETCH = adagp_pkg::EPOCH_BITS + 2 * adagp_pkg::RATIO_BITS + 1,
   parameter int WIDE = ROWS > COLS ? ROWS : COLS,
   parameter int PWIDE = PROWS > PCOLS ? PROWS : PCOLS,
   parameter int LANES = WIDE > PWIDE ? WIDE : PWIDE) (
@@ -20,10 +22,12 @@ module adagp_top #(
   input  logic [255:0]        program_wd,
   input  logic                start,
   input  logic [31:0]         n_batches,
-  input  logic [31:0]         n_warm,
-  input  logic [7:0]          ratio_k,
-  input  logic [7:0]          ratio_m,
+  input  logic [31:0]         epoch_batches,
+  input  logic                stretch_we,
+  input  logic [LS-1:0]       stretch_wa,
+  input  logic [STRETCH-1:0]  stretch_wd,
   output logic                running,
+  output logic                batch_done,  // one cycle at the end of each batch
   output logic                error,
   output logic                clash,
   output logic [2:0]          seq_state,
@@ -56,9 +60,10 @@ module adagp_top #(
     .clk(clk), .rst(rst), .start(start), .idle_engines(seq_idle), .phase(seq_phase),
     .last_batch(last_batch), .d(d), .pc(seq_pc), .fetch(fetch), .issue(issue), .issued(issued),
     .skipped(skipped), .batch_end(batch_end), .running(running), .error(error), .state(seq_state));
-  phase_control #(.HAS_PRED(HAS_PRED)) phases (
-    .clk(clk), .start(start), .next(batch_end), .n_batches(n_batches), .n_warm(n_warm),
-    .k(ratio_k), .m(ratio_m), .phase(seq_phase), .last(last_batch));
+  phase_control #(.HAS_PRED(HAS_PRED), .LS(LS), .STRETCH(STRETCH)) phases (
+    .clk(clk), .we(stretch_we), .wa(stretch_wa), .wd(stretch_wd), .start(start), .next(batch_end),
+    .n_batches(n_batches), .epoch_batches(epoch_batches), .phase(seq_phase), .last(last_batch));
+  assign batch_done = batch_end;
 
   // ---- DMA
   logic dma_stall, load_beat, store_beat, dma_re;
@@ -91,15 +96,15 @@ module adagp_top #(
   assign in_pr32 = load_data[PROWS*32-1:0];
 
   // ---- vector unit
-  logic vec_beat, vec_update, vec_read, vec_read_bias, vec_psrc, vec_write;
+  logic vec_beat, vec_update, vec_read, vec_read_bias, vec_write, vec_writes_scale;
   logic [3:0] vec_kind;
   logic [15:0] vec_plain, vec_looped, vec_bias_row, vec_wa, vec_wb;
-  logic vec_act, vec_back, vec_out, vec_feature, vec_sgd, vec_sgd_pred, vec_gradient, vec_clear;
+  logic vec_act, vec_back, vec_out, vec_sgd, vec_sgd_pred, vec_gradient, vec_clear;
   logic [COLS*16-1:0] act_data, x_rd, px_rd;
   logic [COLS-1:0] act_valid, act_wrap;
   logic [ROWS*16-1:0] back_data, row_data, new_w, g_rd, w_rd;
   logic [ROWS-1:0] back_valid, back_wrap, grad_valid, grad_wrap;
-  logic [PROWS*16-1:0] pred_data, pw_rd;
+  logic [PROWS*16-1:0] pw_rd;
   logic [ROWS*32-1:0] grad_data, new_v, new_p, y_rd, o_rd, v_rd, p_rd;
   logic [COLS*32-1:0] d_rd;
   logic [PROWS*32-1:0] py_rd;
@@ -109,23 +114,23 @@ module adagp_top #(
     .clk(clk), .rst(rst), .issue(issue[adagp_pkg::ENGINE_VEC]), .d(d),
     .idle(seq_idle[adagp_pkg::ENGINE_VEC]), .beat(vec_beat), .update(vec_update), .kind(vec_kind),
     .plain(vec_plain), .looped(vec_looped), .read(vec_read), .read_bias(vec_read_bias),
-    .bias_row(vec_bias_row), .psrc(vec_psrc), .write(vec_write), .wa(vec_wa), .wb(vec_wb),
+    .bias_row(vec_bias_row), .write(vec_write), .write_scale(vec_writes_scale), .wa(vec_wa),
+    .wb(vec_wb),
     .y_rd(y_rd), .d_rd(d_rd), .x_rd(x_rd), .o_rd(o_rd), .v_rd(v_rd), .p_rd(p_rd), .py_rd(py_rd),
     .act_data(act_data), .act_valid(act_valid), .act_wrap(act_wrap), .back_data(back_data),
-    .back_valid(back_valid), .back_wrap(back_wrap), .row_data(row_data), .pred_data(pred_data),
+    .back_valid(back_valid), .back_wrap(back_wrap), .row_data(row_data),
     .grad_data(grad_data), .grad_valid(grad_valid), .grad_wrap(grad_wrap), .new_w(new_w),
     .new_v(new_v), .new_p(new_p));
   assign vec_act = vec_kind == 4'(adagp_pkg::VEC_ACT);
   assign vec_back = vec_kind == 4'(adagp_pkg::VEC_BACK);
   assign vec_out = vec_kind == 4'(adagp_pkg::VEC_OUT);
-  assign vec_feature = HAS_PRED != 0 && vec_kind == 4'(adagp_pkg::VEC_FEATURE);
   assign vec_sgd_pred = HAS_PRED != 0 && vec_kind == 4'(adagp_pkg::VEC_SGD_PRED);
   assign vec_sgd = vec_kind == 4'(adagp_pkg::VEC_SGD) || vec_sgd_pred;
   assign vec_gradient = HAS_ARRAY != 0 && vec_kind == 4'(adagp_pkg::VEC_GRADIENT);
   assign vec_clear = vec_kind == 4'(adagp_pkg::VEC_CLEAR);
 
   // ---- reorganisation unit
-  logic reorg_beat, reorg_from_g, reorg_write, reorg_to_pred;
+  logic reorg_beat, reorg_from_g, reorg_from_pred, reorg_write, reorg_to_pred;
   logic [15:0] reorg_addr, reorg_wa, reorg_wb;
   logic [ROWS*16-1:0] reorg_w;
   logic [ROWS*32-1:0] reorg_o;
@@ -135,23 +140,23 @@ module adagp_top #(
                .HAS_ARRAY(HAS_ARRAY)) reorg (
     .clk(clk), .rst(rst), .issue(issue[adagp_pkg::ENGINE_REORG]), .d(d),
     .idle(seq_idle[adagp_pkg::ENGINE_REORG]), .beat(reorg_beat), .from_g(reorg_from_g),
-    .addr(reorg_addr), .y_rd(y_rd), .g_rd(g_rd), .write(reorg_write), .to_pred(reorg_to_pred),
-    .wa(reorg_wa), .wb(reorg_wb), .w_data(reorg_w), .o_data(reorg_o), .pw_data(reorg_pw),
-    .pw_valid(reorg_pw_valid), .pw_wrap(reorg_pw_wrap));
+    .from_pred(reorg_from_pred), .addr(reorg_addr), .y_rd(y_rd), .py_rd(py_rd), .g_rd(g_rd),
+    .write(reorg_write), .to_pred(reorg_to_pred), .wa(reorg_wa), .wb(reorg_wb), .w_data(reorg_w),
+    .o_data(reorg_o), .pw_data(reorg_pw), .pw_valid(reorg_pw_valid), .pw_wrap(reorg_pw_wrap));
 
   // ---- who reads and writes the main memories: vector unit, reorganisation unit, then DMA
-  logic vec_reads_y, reorg_reads_y, vec_writes_w, reorg_writes_w, vec_writes_o, reorg_writes_o;
-  logic vec_writes_x, vec_writes_g, vec_back_read, vec_writes_d, sgd_read, sgd_write;
+  logic vec_reads_y, reorg_reads_y, reorg_writes_w, vec_writes_o, reorg_writes_o;
+  logic vec_writes_x, vec_writes_g, vec_back_read, vec_writes_d, sgd_read, sgd_write, p_write;
   logic main_loading, main_streaming, main_draining, main_clash;
   assign vec_reads_y =
-    vec_read && (vec_act || vec_out || (vec_feature && !vec_psrc) || vec_sgd_pred);
-  assign reorg_reads_y = reorg_beat && !reorg_from_g;
+    vec_read && (vec_act || vec_out || vec_sgd_pred);
+  assign reorg_reads_y = reorg_beat && !reorg_from_g && !reorg_from_pred;
   assign vec_back_read = vec_read && vec_back;
   assign sgd_read = vec_read && vec_sgd;
   assign sgd_write = vec_write && vec_sgd;
+  assign p_write = sgd_write || vec_writes_scale;
   assign vec_writes_x = vec_write && vec_act;
   assign vec_writes_g = vec_write && (vec_back || vec_out);
-  assign vec_writes_w = sgd_write || (vec_write && vec_feature && !vec_psrc);
   assign vec_writes_o = vec_write && vec_gradient;
   assign vec_writes_d = vec_write && vec_clear;
   assign reorg_writes_w = reorg_write && !reorg_from_g && !reorg_to_pred;
@@ -180,9 +185,9 @@ module adagp_top #(
     .d_we(vec_writes_d || in[adagp_pkg::BUFFER_D]), .d_wa(vec_writes_d ? vec_wa : dma_addr),
     .d_wd(vec_writes_d ? {COLS*32{1'b0}} : in_c32), .d_rd(d_rd),
     .w_re(out[adagp_pkg::BUFFER_W]), .w_ra(dma_addr),
-    .w_we({ROWS{vec_writes_w || reorg_writes_w || in[adagp_pkg::BUFFER_W]}}), .w_wsel({ROWS{1'b0}}),
-    .w_wa(vec_writes_w ? vec_wa : reorg_writes_w ? reorg_wa : dma_addr), .w_wb(16'd0),
-    .w_wd(sgd_write ? new_w : vec_writes_w ? row_data : reorg_writes_w ? reorg_w : in_r16),
+    .w_we({ROWS{sgd_write || reorg_writes_w || in[adagp_pkg::BUFFER_W]}}), .w_wsel({ROWS{1'b0}}),
+    .w_wa(sgd_write ? vec_wa : reorg_writes_w ? reorg_wa : dma_addr), .w_wb(16'd0),
+    .w_wd(sgd_write ? new_w : reorg_writes_w ? reorg_w : in_r16),
     .w_rd(w_rd),
     .o_re((sgd_read && !vec_sgd_pred) || out[adagp_pkg::BUFFER_O]),
     .o_ra(sgd_read ? vec_looped : dma_addr),
@@ -204,18 +209,18 @@ module adagp_top #(
     .a_wa({ROWS*16{1'b0}}), .a_wd({ROWS*32{1'b0}}),
     .re(sgd_read || vec_read_bias || out[adagp_pkg::BUFFER_P]),
     .ra(sgd_read ? vec_looped : vec_read_bias ? vec_bias_row : dma_addr),
-    .we({ROWS{sgd_write || in[adagp_pkg::BUFFER_P]}}), .wsel({ROWS{1'b0}}),
-    .wa(sgd_write ? vec_wa : dma_addr), .wb(16'd0), .wd(sgd_write ? new_p : in_r32), .rd(p_rd),
+    .we({ROWS{p_write || in[adagp_pkg::BUFFER_P]}}), .wsel({ROWS{1'b0}}),
+    .wa(vec_writes_scale ? vec_bias_row : sgd_write ? vec_wa : dma_addr), .wb(16'd0),
+    .wd(p_write ? new_p : in_r32), .rd(p_rd),
     .clash(clash_p));
 
   // ---- the predictor's array
   logic pred_loading, pred_streaming, pred_draining, pred_clash;
   generate
     if (HAS_ARRAY != 0) begin : g_pred
-      logic feature_read, feature_write, gradient_read;
-      assign feature_read = vec_read && vec_feature && vec_psrc;
+      logic reorg_read, gradient_read;
+      assign reorg_read = reorg_beat && reorg_from_pred;
       assign gradient_read = vec_read && vec_gradient;
-      assign feature_write = vec_write && vec_feature && vec_psrc;
       logic [PCOLS*16-1:0] unused_px;
       logic [PROWS*16-1:0] unused_g;
       logic [PCOLS*32-1:0] unused_d;
@@ -229,8 +234,8 @@ module adagp_top #(
         .x_wsel({PCOLS{1'b0}}), .x_wa(dma_addr), .x_wb(16'd0), .x_wd(in_pc16), .x_rd(ppx_rd),
         .px_we(1'b0), .px_wa(16'd0), .px_wd({PCOLS*16{1'b0}}), .px_re(1'b0), .px_ra(16'd0),
         .px_rd(unused_px),
-        .y_re(feature_read || gradient_read || out[adagp_pkg::BUFFER_PY]),
-        .y_ra((feature_read || gradient_read) ? vec_plain : dma_addr),
+        .y_re(reorg_read || gradient_read || out[adagp_pkg::BUFFER_PY]),
+        .y_ra(gradient_read ? vec_plain : reorg_read ? reorg_addr : dma_addr),
         .y_we(in[adagp_pkg::BUFFER_PY]), .y_wa(dma_addr), .y_wd(in_pr32), .y_rd(py_rd),
         .g_re(1'b0), .g_ra(16'd0), .g_we({PROWS{1'b0}}), .g_wsel({PROWS{1'b0}}), .g_wa(16'd0),
         .g_wb(16'd0), .g_wd({PROWS*16{1'b0}}), .g_rd(unused_g),
@@ -238,11 +243,11 @@ module adagp_top #(
         .d_rd(unused_d),
         .w_re(out[adagp_pkg::BUFFER_PW]), .w_ra(dma_addr),
         .w_we((reorg_write && reorg_to_pred) ? reorg_pw_valid
-              : {PROWS{feature_write || in[adagp_pkg::BUFFER_PW]}}),
+              : {PROWS{in[adagp_pkg::BUFFER_PW]}}),
         .w_wsel((reorg_write && reorg_to_pred) ? reorg_pw_wrap : {PROWS{1'b0}}),
-        .w_wa((reorg_write && reorg_to_pred) ? reorg_wa : feature_write ? vec_wa : dma_addr),
+        .w_wa((reorg_write && reorg_to_pred) ? reorg_wa : dma_addr),
         .w_wb(reorg_wb),
-        .w_wd((reorg_write && reorg_to_pred) ? reorg_pw : feature_write ? pred_data : in_pr16),
+        .w_wd((reorg_write && reorg_to_pred) ? reorg_pw : in_pr16),
         .w_rd(pw_rd),
         .o_re(1'b0), .o_ra(16'd0), .o_we({PROWS{1'b0}}), .o_wsel({PROWS{1'b0}}), .o_wa(16'd0),
         .o_wb(16'd0), .o_wd({PROWS*32{1'b0}}), .o_rd(unused_o));
@@ -308,6 +313,9 @@ module adagp_top #(
     events[adagp_pkg::EVENT_WARM_BATCHES] = batch_end && seq_phase[adagp_pkg::PHASE_WARM];
     events[adagp_pkg::EVENT_BP_BATCHES] = batch_end && seq_phase[adagp_pkg::PHASE_BP];
     events[adagp_pkg::EVENT_GP_BATCHES] = batch_end && seq_phase[adagp_pkg::PHASE_GP];
+    events[adagp_pkg::EVENT_WARM_CYCLES] = running && seq_phase[adagp_pkg::PHASE_WARM];
+    events[adagp_pkg::EVENT_BP_CYCLES] = running && seq_phase[adagp_pkg::PHASE_BP];
+    events[adagp_pkg::EVENT_GP_CYCLES] = running && seq_phase[adagp_pkg::PHASE_GP];
   end
   counters events_seen (
     .clk(clk), .clear(rst || (start && !running)), .events(events), .counts(counts));
@@ -317,9 +325,9 @@ module adagp_top #(
   assign dma_clash =
     (in[adagp_pkg::BUFFER_X] && vec_writes_x) || (in[adagp_pkg::BUFFER_G] && vec_writes_g)
     || (in[adagp_pkg::BUFFER_D] && vec_writes_d)
-    || (in[adagp_pkg::BUFFER_W] && (vec_writes_w || reorg_writes_w))
+    || (in[adagp_pkg::BUFFER_W] && (sgd_write || reorg_writes_w))
     || (in[adagp_pkg::BUFFER_O] && (vec_writes_o || reorg_writes_o))
-    || ((in[adagp_pkg::BUFFER_V] || in[adagp_pkg::BUFFER_P]) && sgd_write)
+    || ((in[adagp_pkg::BUFFER_V] || in[adagp_pkg::BUFFER_P]) && p_write)
     || (out[adagp_pkg::BUFFER_Y] && (vec_reads_y || reorg_reads_y))
     || ((out[adagp_pkg::BUFFER_X] || out[adagp_pkg::BUFFER_D]) && vec_back_read)
     || (out[adagp_pkg::BUFFER_G] && reorg_beat && reorg_from_g)
@@ -331,7 +339,7 @@ module adagp_top #(
   always_ff @(posedge clk) begin
     if (rst) clash <= 1'b0;
     else if (main_clash || pred_clash || clash_v || clash_p
-             || (vec_reads_y && reorg_reads_y) || (vec_writes_w && reorg_writes_w)
+             || (vec_reads_y && reorg_reads_y) || (sgd_write && reorg_writes_w)
              || (vec_writes_o && reorg_writes_o) || dma_clash) clash <= 1'b1;
   end
 endmodule

@@ -1,7 +1,8 @@
 // Row-wise work outside the array, one row (or one chunk of a regrouped row) per cycle: [read the
 // bias row] , read a row , compute and write it one cycle later. Cycles: [1 if bias] + n0*n1*n2 *
-// chunks + 1. One side of each kind walks plain rows from `yb`, the other the nested loops from
-// `xb`; rows of several chunks are walked once per chunk.
+// chunks + 1 + [1 if a scale is written]. One side of each kind walks plain rows from `yb`, the
+// other the nested loops from `xb`; rows of several chunks are walked once per chunk. An update
+// with `bias` finds the predictor's scale of the layer in the bias row (see scale_unit).
 module vec_unit #(
   parameter int ROWS = 4, parameter int COLS = 5, parameter int PROWS = 2, parameter int FORMAT = 0,
   parameter int HAS_PRED = 0, parameter int HAS_ARRAY = 0) (
@@ -18,8 +19,8 @@ module vec_unit #(
   output logic                read,        // a row is read in this cycle
   output logic                read_bias,
   output logic [15:0]         bias_row,
-  output logic                psrc,
   output logic                write,       // the results below are written in this cycle
+  output logic                write_scale, // new_p goes to the bias row
   output logic [15:0]         wa,
   output logic [15:0]         wb,
   input  logic [ROWS*32-1:0]  y_rd,
@@ -35,24 +36,24 @@ module vec_unit #(
   output logic [ROWS*16-1:0]  back_data,
   output logic [ROWS-1:0]     back_valid,
   output logic [ROWS-1:0]     back_wrap,
-  output logic [ROWS*16-1:0]  row_data,    // out, feature
-  output logic [PROWS*16-1:0] pred_data,   // feature of the predictor array
+  output logic [ROWS*16-1:0]  row_data,    // out
   output logic [ROWS*32-1:0]  grad_data,
   output logic [ROWS-1:0]     grad_valid,
   output logic [ROWS-1:0]     grad_wrap,
   output logic [ROWS*16-1:0]  new_w,
   output logic [ROWS*32-1:0]  new_v,
   output logic [ROWS*32-1:0]  new_p);
-  localparam logic [1:0] IDLE = 0, BIAS = 1, RUN = 2, LAST = 3;
+  localparam logic [2:0] IDLE = 0, BIAS = 1, RUN = 2, LAST = 3, SCALE = 4;
   localparam int ACT_CHUNKS = (ROWS + COLS - 1) / COLS;
   localparam int BACK_CHUNKS = (COLS + ROWS - 1) / ROWS;
   localparam int GRAD_CHUNKS = (PROWS + ROWS - 1) / ROWS;
-  logic [1:0] state;
+  logic [2:0] state;
   logic [15:0] yb, gs, row, chunk, chunk_now, offset, chunks, walk;
   logic [47:0] counts, strides;
   logic [4:0] shift_a, shift_b;
   logic [7:0] rot;
   logic relu, bias, last, last_inner, last_outer, first_inner, is_sgd, sgd_pred;
+  logic psrc, clear, drain, measured, bias_now;
   logic [COLS*16-1:0] masked;
 
   loop_counter #(.LEVELS(4), .INNER(3)) loops (
@@ -69,6 +70,8 @@ module vec_unit #(
   assign sgd_pred = HAS_PRED != 0 && kind == 4'(adagp_pkg::VEC_SGD_PRED);
   assign is_sgd = kind == 4'(adagp_pkg::VEC_SGD) || sgd_pred;
   assign update = write && is_sgd;
+  assign write_scale = HAS_PRED != 0 && state == SCALE;
+  assign measured = HAS_PRED != 0 && bias && !psrc && kind == 4'(adagp_pkg::VEC_SGD);
 
   always_ff @(posedge clk) begin
     write <= beat && !rst;
@@ -91,6 +94,9 @@ module vec_unit #(
         relu <= d[adagp_pkg::F_RELU];
         bias <= d[adagp_pkg::F_BIAS];
         psrc <= d[adagp_pkg::F_PSRC];
+        clear <= d[adagp_pkg::F_CLEAR];
+        drain <= d[adagp_pkg::F_DRAIN];
+        count <= d[adagp_pkg::F_ADDR +: 32];
         row <= 16'd0;
         chunk <= 16'd0;
         offset <= 16'd0;
@@ -111,16 +117,37 @@ module vec_unit #(
         end
         if (last) state <= LAST;
       end
+      LAST: state <= (measured && drain) ? SCALE : IDLE;
       default: state <= IDLE;
     endcase
   end
+
+  // The layer's scale: an update with the true gradient measures it, one with a predicted gradient
+  // multiplies by it.
+  logic [4:0] scale, next_scale, gradient_shift;
+  logic [31:0] count;
+  generate
+    if (HAS_PRED != 0) begin : g_scale
+      always_ff @(posedge clk) begin
+        bias_now <= read_bias;
+        if (bias_now) scale <= p_rd[4:0];
+      end
+      scale_unit #(.ROWS(ROWS), .FORMAT(FORMAT)) measure (
+        .clk(clk), .clear(read_bias && measured && clear), .beat(write && measured), .row(o_rd),
+        .scale(scale), .count(count), .next(next_scale));
+      assign gradient_shift = (bias && (sgd_pred || psrc)) ? scale : 5'd0;
+    end else begin : g_no_scale
+      assign {scale, next_scale, gradient_shift} = 15'd0;
+      assign bias_now = 1'b0;
+    end
+  endgenerate
 
   genvar k;
   generate
     for (k = 0; k < ROWS; k = k + 1) begin : g_row
       logic [31:0] biased, sum, unused_wide, decay, kept, unused_update;
-      logic [31:0] gradient, velocity, move, weight, unused_weight;
-      logic [15:0] unused_decay, unused_move;
+      logic [31:0] unscaled, scaled, gradient, velocity, move, weight, unused_weight;
+      logic [15:0] unused_decay, unused_move, unused_gradient;
       // bias, ReLU, rounding
       add32 #(.FORMAT(FORMAT)) add_bias (
         .a(y_rd[k*32 +: 32]), .b(bias ? p_rd[k*32 +: 32] : 32'd0), .y(biased));
@@ -128,7 +155,10 @@ module vec_unit #(
       round #(.FORMAT(FORMAT)) to_data (
         .x(sum), .shift(shift_a), .wide(unused_wide), .narrow(row_data[k*16 +: 16]));
       // v = v - v / 2^shift_a + gradient; p = p - v / 2^shift_b; w = p / 2^rot
-      assign gradient = sgd_pred ? y_rd[k*32 +: 32] : o_rd[k*32 +: 32];
+      assign unscaled = sgd_pred ? y_rd[k*32 +: 32] : o_rd[k*32 +: 32];
+      round #(.FORMAT(FORMAT)) of_gradient (
+        .x(unscaled), .shift(gradient_shift), .wide(scaled), .narrow(unused_gradient));
+      assign gradient = HAS_PRED == 0 ? unscaled : scaled;
       round #(.FORMAT(FORMAT)) of_velocity (
         .x(v_rd[k*32 +: 32]), .shift(shift_a), .wide(decay), .narrow(unused_decay));
       add32 #(.FORMAT(FORMAT)) keep (
@@ -141,7 +171,7 @@ module vec_unit #(
       round #(.FORMAT(FORMAT)) to_weight (
         .x(weight), .shift(rot[4:0]), .wide(unused_weight), .narrow(new_w[k*16 +: 16]));
       assign new_v[k*32 +: 32] = velocity;
-      assign new_p[k*32 +: 32] = weight;
+      assign new_p[k*32 +: 32] = write_scale ? {27'd0, next_scale} : weight;
     end
     for (k = 0; k < COLS; k = k + 1) begin : g_col
       logic [31:0] unused_wide;
@@ -153,17 +183,10 @@ module vec_unit #(
         (relu && (x_rd[k*16+15] || x_rd[k*16 +: 16] == 16'd0)) ? 16'd0 : rounded;
     end
     if (HAS_ARRAY != 0) begin : g_pred
-      for (k = 0; k < PROWS; k = k + 1) begin : g_lane
-        logic [31:0] unused_wide, sum;
-        assign sum = (relu && py_rd[k*32 + 31]) ? 32'd0 : py_rd[k*32 +: 32];
-        round #(.FORMAT(FORMAT)) to_data (
-          .x(sum), .shift(shift_a), .wide(unused_wide), .narrow(pred_data[k*16 +: 16]));
-      end
       regroup #(.SRC(PROWS), .DST(ROWS), .BITS(32)) grad (
         .row(py_rd), .chunk(chunk_now), .rot(rot), .data(grad_data), .valid(grad_valid),
         .wrap(grad_wrap));
     end else begin : g_no_pred
-      assign pred_data = {PROWS*16{1'b0}};
       assign grad_data = {ROWS*32{1'b0}};
       assign {grad_valid, grad_wrap} = {2*ROWS{1'b0}};
     end

@@ -35,7 +35,7 @@ one() {
       make sim-only
       for design in baseline low efficient max; do
         build/sim-only/bin/adagp rtl program --model vgg13 --input cifar --design "$design" \
-          --set rtl.descriptor_bits=20 --batches 2 --warm 0 -o "$logs/vgg13-$design.hex"
+          --set rtl.descriptor_bits=20 --schedule 1:1 --epochs 1 -o "$logs/vgg13-$design.hex"
         build/sim-only/bin/adagp rtl run "$logs/vgg13-$design.hex"
       done ;;
   esac

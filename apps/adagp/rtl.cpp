@@ -1,6 +1,5 @@
 // adagp rtl program, rtl layers: programs for the machine in rtl/ and their cycles.
 
-#include <charconv>
 #include <memory>
 
 #include <nlohmann/json.hpp>
@@ -19,8 +18,7 @@ namespace {
 
 struct RtlArgs {
   study::Options options;
-  std::string design = "baseline", format = "fixed", ratio = "1:1", output;
-  uint32_t batches = 3, warm = 1;
+  std::string design = "baseline", format = "fixed", output;
   bool json = false;
 };
 
@@ -38,8 +36,8 @@ Made make(const RtlArgs& args) {
   }
   rtl::design_named(args.design);  // or the four names are listed
   options.designs = args.design;
+  options.examples = options.examples.value_or(1);  // of `layers`, which runs nothing
   if (options.batches.empty()) options.batches = "1";
-  options.examples = options.examples.value_or(1);  // no run is simulated here
   out.study = study::make_study(options);
   if (out.study.cases.size() != 1) {
     throw UsageError(core::cat("rtl: one network, batch size and array at a time, got ",
@@ -56,28 +54,14 @@ Made make(const RtlArgs& args) {
   return out;
 }
 
-rtl::Schedule schedule_of(const RtlArgs& args) {
-  rtl::Schedule out;
-  out.batches = args.batches;
-  out.warm = args.warm;
-  const auto colon = args.ratio.find(':');
-  const auto number = [&](size_t from, size_t to, int& value) {
-    const char* end = args.ratio.data() + to;
-    const auto read = std::from_chars(args.ratio.data() + from, end, value);
-    return from < to && read.ec == std::errc() && read.ptr == end;
-  };
-  if (colon == std::string::npos || !number(0, colon, out.k) ||
-      !number(colon + 1, args.ratio.size(), out.m)) {
-    throw UsageError(core::cat("--ratio ", args.ratio, ": expected GP:BP, as 1:1 or 4:1"));
-  }
-  out.check();
-  return out;
-}
-
 int run_program(const RtlArgs& args) {
   const Made made = make(args);
   const rtl::Program& program = made.program.program;
-  rtl::write_program(args.output, {made.machine, schedule_of(args), program});
+  accel::Run run = made.study.points[0].run;
+  if (!args.options.examples) run.batches_per_epoch = 2;
+  const rtl::Schedule schedule{run.schedule, run.epochs, run.batches_per_epoch};
+  schedule.check();
+  rtl::write_program(args.output, {made.machine, schedule, program});
   const auto cycles = [&](rtl::Phase phase) {
     return static_cast<int64_t>(rtl::predict_batch(made.machine, program, phase).cycles);
   };
@@ -87,6 +71,9 @@ int run_program(const RtlArgs& args) {
                               {"outside_rows", made.program.outside_beats},
                               {"bp_cycles", cycles(rtl::Phase::kBp)}};
   if (made.machine.has_predictor()) data["gp_cycles"] = cycles(rtl::Phase::kGp);
+  data["schedule"] = run.schedule.str();
+  data["batches"] = schedule.batches();
+  data["run_cycles"] = rtl::predict(made.machine, program, schedule).cycles;
   if (args.json) {
     core::print_data(data.dump(2) + "\n");
     return 0;
@@ -98,6 +85,9 @@ int run_program(const RtlArgs& args) {
   if (data.contains("gp_cycles")) {
     text += core::cat(", a GP batch ", core::grouped(data["gp_cycles"].get<int64_t>()));
   }
+  text += core::cat("\n", run.epochs, run.epochs == 1 ? " epoch of " : " epochs of ",
+                    core::grouped(run.batches_per_epoch), " batches, ", run.schedule.str(), ": ",
+                    core::grouped(data["run_cycles"].get<int64_t>()), " cycles");
   core::print(text + "\n");
   return 0;
 }
@@ -191,11 +181,15 @@ void add_rtl(CLI::App& app, Action& action) {
   add_network(*program, *args);
   program->add_option("--format", args->format, "Number format: fixed or bf16")
       ->capture_default_str();
-  add_number(*program, "--batches", args->batches, "Batches to run", 1)->capture_default_str();
-  add_number(*program, "--warm", args->warm, "Batches of warm-up among them", 0)
+  study::Options& run = args->options;
+  run.epochs = 2;
+  run.schedule = "1ep bp, 1:1";
+  program->add_option("--schedule", run.schedule, "BP and GP batches: auto, paper, bp or stretches")
       ->capture_default_str();
-  program->add_option("--ratio", args->ratio, "GP:BP batches after the warm-up")
+  add_number(*program, "--epochs", run.epochs, "Epochs of the run", 1, study::kMostEpochs)
       ->capture_default_str();
+  add_number(*program, "--examples", run.examples, "Of an epoch (default: two batches)", 1,
+             study::kMostExamples);
   program->add_option("-o,--output", args->output, "Program file")->required();
   program->callback([args, &action] { action = [args] { return run_program(*args); }; });
 

@@ -103,11 +103,14 @@ bool within_stalls(const nlohmann::json& seen) {
     return from.value(name, int64_t{0});
   };
   for (const auto& [name, value] : events.items()) {
-    const bool slowed = name == "cycles" || name == "dma_stalls" || name == "busy_dma";
+    const bool slowed = name.ends_with("cycles") || name == "dma_stalls" || name == "busy_dma";
     if (!slowed && value != model.value(name, nlohmann::json())) return false;
   }
   const int64_t least = at(model, "cycles"), cycles = at(events, "cycles");
-  return cycles >= least && cycles <= least + at(events, "dma_stalls");
+  const int64_t phases =
+      at(events, "warm_cycles") + at(events, "bp_cycles") + at(events, "gp_cycles");
+  return seen.value("phases_in_order", false) && phases == cycles && cycles >= least &&
+         cycles <= least + at(events, "dma_stalls");
 }
 
 int run_run(const RunArgs& args) {

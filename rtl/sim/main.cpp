@@ -41,6 +41,8 @@ Arguments parse(int count, char** values) {
       out.dump = value;
     else if (option == "--vcd")
       out.vcd = value;
+    else if (option == "--activity")
+      out.run.every = static_cast<std::uint64_t>(number(value, option));
     else if (option == "--stalls")
       out.run.stalls = number(value, option);
     else if (option == "--seed")
@@ -50,7 +52,8 @@ Arguments parse(int count, char** values) {
   }
   if (out.program.empty())
     throw UsageError(
-        "usage: PROGRAM.hex [--memory IMAGE] [--dump FILE] [--stalls P] [--seed S] [--vcd FILE]");
+        "usage: PROGRAM.hex [--memory IMAGE] [--dump FILE] [--stalls P] [--seed S] [--vcd FILE] "
+        "[--activity CYCLES]");
   return out;
 }
 
@@ -85,6 +88,20 @@ void print(const char* name, const Counts& c, const char* after) {
   std::printf("}%s\n", after);
 }
 
+// One line for each part of the run: cycles in which each engine was busy, cycles of each phase.
+void print(const std::vector<Activity>& activity) {
+  std::printf("  \"activity\": [");
+  for (std::size_t i = 0; i < activity.size(); ++i) {
+    std::printf("%s\n    [", i ? "," : "");
+    for (const std::uint64_t busy : activity[i].busy)
+      std::printf("%llu, ", static_cast<unsigned long long>(busy));
+    for (int p = 0; p < kPhaseCount; ++p)
+      std::printf("%llu%s", static_cast<unsigned long long>(activity[i].phases[p]),
+                  p + 1 < kPhaseCount ? ", " : "]");
+  }
+  std::printf("],\n");
+}
+
 void run(const Arguments& arguments) {
   const ProgramFile file = read_program(arguments.program);
   require_same(built_machine(), file.machine);
@@ -99,10 +116,15 @@ void run(const Arguments& arguments) {
   }
   const Counts seen = model.run(file.program, file.schedule, arguments.run);
   const Counts expected = predict(file.machine, file.program, file.schedule);
+  bool in_order = model.phases().size() == static_cast<std::size_t>(file.schedule.batches());
+  for (std::size_t b = 0; in_order && b < model.phases().size(); ++b)
+    in_order = model.phases()[b] == file.schedule.at(file.machine, static_cast<std::int64_t>(b));
   std::printf("{\n  \"cycles\": %llu,\n", static_cast<unsigned long long>(seen.cycles));
   print("events", seen, ",");
   print("simulator", expected, ",");
-  std::printf("  \"equal\": %s\n}\n", seen == expected ? "true" : "false");
+  if (arguments.run.every) print(model.activity());
+  std::printf("  \"phases_in_order\": %s,\n", in_order ? "true" : "false");
+  std::printf("  \"equal\": %s\n}\n", seen == expected && in_order ? "true" : "false");
   if (!arguments.dump.empty())
     core::write_file(arguments.dump, {reinterpret_cast<const char*>(model.outside().data()),
                                       model.outside().size() * 4});

@@ -1,6 +1,7 @@
 #include "model.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 
 #include "Vadagp_top.h"
@@ -174,6 +175,12 @@ std::string Model::state() const {
          std::to_string(counts().cycles);
 }
 
+void Model::note_activity(std::uint64_t cycle, std::uint64_t every) {
+  if (cycle % every == 0) activity_.emplace_back();
+  for (int e = 0; e < kEngineCount; ++e) activity_.back().busy[e] += !(top_->seq_idle >> e & 1);
+  for (int p = 0; p < kPhaseCount; ++p) activity_.back().phases[p] += top_->seq_phase >> p & 1;
+}
+
 Counts Model::run(const Program& program, const Schedule& schedule, const RunOptions& options) {
   if (!(options.stalls >= 0 && options.stalls <= 0.99))
     throw UsageError("rtl: a stall probability must be 0 to 0.99");
@@ -188,10 +195,17 @@ Counts Model::run(const Program& program, const Schedule& schedule, const RunOpt
     cycle();
   }
   top_->program_we = 0;
-  top_->n_batches = schedule.batches;
-  top_->n_warm = schedule.warm;
-  top_->ratio_k = static_cast<std::uint8_t>(schedule.k);
-  top_->ratio_m = static_cast<std::uint8_t>(schedule.m);
+  std::uint8_t row = 0;
+  for (const Stretch& stretch : schedule.table()) {
+    top_->stretch_we = 1;
+    top_->stretch_wa = row++;
+    top_->stretch_wd = encode(stretch);
+    cycle();
+  }
+  top_->stretch_we = 0;
+  top_->n_batches = static_cast<std::uint32_t>(schedule.batches());
+  top_->epoch_batches = static_cast<std::uint32_t>(schedule.epoch_batches);
+  phases_.clear();
   top_->start = 1;
   cycle();
   top_->start = 0;
@@ -201,7 +215,12 @@ Counts Model::run(const Program& program, const Schedule& schedule, const RunOpt
   const auto limit =
       static_cast<std::uint64_t>(static_cast<double>(expected.cycles) * stretch) + options.slack;
   std::uint64_t cycles = 0;
-  while (top_->running && ++cycles < limit) cycle();
+  activity_.clear();
+  while (top_->running && ++cycles < limit) {
+    if (options.every) note_activity(cycles - 1, options.every);
+    cycle();
+    if (top_->batch_done) phases_.push_back(static_cast<Phase>(std::countr_zero(top_->seq_phase)));
+  }
   stall_below_ = 0;
   if (top_->error) throw Error("rtl: the machine stopped: " + state());
   if (top_->running)

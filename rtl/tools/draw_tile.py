@@ -50,9 +50,10 @@ def program():
     checksum = 2166136261  # FNV-1a
     for letter in "".join(lines).encode():
         checksum = (checksum ^ letter) * 16777619 & 0xFFFFFFFF
-    head = ["adagp-rtl program 1", "design baseline", "format fixed", "array 2x2", "predictor_array 1x1",
+    head = ["adagp-rtl program 2", "design baseline", "format fixed", "array 2x2", "predictor_array 1x1",
             "predictor_modes 1", "x_bits 4", "y_bits 4", "w_bits 4", "predictor_bits 4",
-            f"descriptor_bits {table['address_bits']['descriptor']}", "batches 1", "warm 0", "k 1", "m 1",
+            f"descriptor_bits {table['address_bits']['descriptor']}", "epochs 1", "epoch_batches 1",
+            "schedule bp",
             f"descriptors {len(lines)}"]
     return "\n".join([*head, *lines, f"checksum {checksum:08x}", ""])
 

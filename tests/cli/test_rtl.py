@@ -19,11 +19,13 @@ def cycles(text):
 
 @pytest.mark.parametrize("design", DESIGNS)
 def test_the_accelerator_has_the_cycles_of_the_program(design, tmp_path):
-    out = adagp("rtl", "program", "--model", "vgg8s", "--design", design, "-o", tmp_path / "p.hex")
+    length = ("--epochs", "2", "--examples", "10", "--schedule", "1ep bp, 1:1")
+    out = adagp("rtl", "program", "--model", "vgg8s", "--design", design, *length, "-o", tmp_path / "p.hex")
     run = run_json("--model", "vgg8s", "--input", "cifar", "--batch", "1", "--accelerator", "rtl-180",
-                   "--designs", design, "--epochs", "2", "--examples", "10", "--schedule", "1ep bp, 1:1")
+                   "--designs", design, *length)
     found = run["designs"][design]
     printed = cycles(out.stdout)
+    assert out.stdout.splitlines()[1].endswith(f": {found['total_cycles']:,} cycles".replace(",", " "))
     if design == "baseline":
         assert found["total_cycles"] == 20 * printed[0]
     else:
@@ -40,6 +42,9 @@ def test_json_has_the_numbers_of_the_text(tmp_path):
     made = json.loads(adagp("rtl", "program", *network, "--json", "-o", tmp_path / "p.hex").stdout)
     text = adagp("rtl", "program", *network, "-o", tmp_path / "p.hex").stdout
     assert (made["bp_cycles"], made["gp_cycles"]) == cycles(text)
+    # Two batches of warm-up, then one of each phase.
+    assert (made["batches"], made["schedule"]) == (4, "1ep bp, 1:1")
+    assert made["run_cycles"] == 3 * made["bp_cycles"] + made["gp_cycles"]
     lines = (tmp_path / "p.hex").read_text().splitlines()
     assert made["descriptors"] == sum(len(line) == 64 for line in lines)
     layers = json.loads(adagp("rtl", "layers", *network, "--json").stdout)["layers"]
@@ -53,8 +58,12 @@ def test_json_has_the_numbers_of_the_text(tmp_path):
     (["program", "--model", "vgg8s", "--batch", "1,2"], 2, ["one network"]),
     (["program", "--model", "vgg8s", "--batch", "64", "--design", "low"], 2, ["smaller batch"]),
     (["program", "--model", "vgg13_bn", "--design", "max"], 2, ["program memory", "rtl.descriptor_bits"]),
-    (["program", "--model", "vgg8s", "--ratio", "1"], 2, ["--ratio"]),
-    (["program", "--model", "vgg8s", "--ratio", "4294967297:1"], 2, ["--ratio"]),
+    (["program", "--model", "vgg8s", "--schedule", "0:0"], 2, ["0:0", "no batches"]),
+    (["program", "--model", "vgg8s", "--schedule", "256:1"], 2, ["256:1", "255"]),
+    (["program", "--model", "vgg8s", "--schedule", "70000ep bp, 1:1"], 2, ["70000", "65535"]),
+    (["program", "--model", "vgg8s", "--schedule", "1ep 1:1, " * 16 + "bp"], 2, ["17 stretches", "16"]),
+    (["program", "--model", "vgg8s", "--epochs", "0"], 2, ["--epochs"]),
+    (["program", "--model", "vgg8s", "--epochs", "65536", "--examples", "65536"], 2, ["65536", "4294967295"]),
     (["program"], 2, ["--model"]),
     (["program", "--model", "vgg8s", "--accelerator", "adagp-180"], 2, ["machine"]),
     (["program", "--model", "transformer", "--input", "multi30k"], 2, ["activations"]),

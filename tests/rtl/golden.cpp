@@ -1,5 +1,8 @@
 #include "golden.h"
 
+#include <algorithm>
+#include <bit>
+
 #include "adagp/base/core/error.h"
 #include "arithmetic.h"
 
@@ -45,7 +48,7 @@ std::uint32_t& Golden::at(Buffer b, std::uint64_t row, int lane) {
 }
 
 void Golden::run(const Program& program, const Schedule& schedule) {
-  for (std::uint32_t batch = 0; batch < schedule.batches; ++batch)
+  for (std::int64_t batch = 0; batch < schedule.batches(); ++batch)
     run_batch(program, schedule.at(machine_, batch));
 }
 
@@ -161,6 +164,8 @@ void Golden::vector_op(const Descriptor& d) {
     if (d.relu && is_negative(sum)) sum = 0;
     return narrowed(f, sum, static_cast<int>(d.shift_a));
   };
+  scale_ = d.bias ? at(Buffer::kP, d.wb, 0) & 31 : 0;  // before an update reaches this row
+  if (d.clear) squares_ = 0;
   std::uint64_t plain = d.yb;
   for (const std::uint64_t row : looped_rows(d, d.xb)) {
     std::vector<std::uint32_t> out;
@@ -181,13 +186,8 @@ void Golden::vector_op(const Descriptor& d) {
         for (int r = 0; r < machine_.rows; ++r)
           at(Buffer::kG, row, r) = activated(Buffer::kY, plain, r);
         break;
-      case VecKind::kFeature: {
-        const Buffer from = d.psrc ? Buffer::kPy : Buffer::kY,
-                     to = d.psrc ? Buffer::kPw : Buffer::kW;
-        for (int r = 0; r < machine_.lanes_of(to); ++r) at(to, row, r) = activated(from, plain, r);
-        break;
-      }
       case VecKind::kSgd:
+        if (d.bias && !d.psrc) measure(row);
         update(d, row, row, Buffer::kO);
         break;
       case VecKind::kSgdPred:
@@ -203,16 +203,45 @@ void Golden::vector_op(const Descriptor& d) {
     }
     ++plain;
   }
+  if (!d.drain) return;
+  // Means of squares, against 1 and 1/4, in 2^-16.
+  const auto elements = static_cast<std::uint64_t>(d.addr);
+  if (squares_ >= elements << 16) {
+    if (scale_ > 0) --scale_;
+  } else if (squares_ < elements << 14) {
+    if (scale_ < 31) ++scale_;
+  }
+  for (int r = 0; r < machine_.rows; ++r) at(Buffer::kP, d.wb, r) = scale_;
+}
+
+// The square of each gradient's power of two, in units of the scale.
+void Golden::measure(std::uint64_t row) {
+  for (int r = 0; r < machine_.rows; ++r) {
+    const std::uint32_t g = at(Buffer::kO, row, r);
+    int log = 0;
+    if (machine_.format == Format::kFixed) {
+      const auto value = static_cast<std::int64_t>(static_cast<std::int32_t>(g));
+      if (value == 0) continue;
+      log = std::bit_width(static_cast<std::uint64_t>(value < 0 ? -value : value)) - 1 - 16;
+    } else {
+      if ((g >> 23 & 0xff) == 0) continue;
+      log = static_cast<int>(g >> 23 & 0xff) - 127;
+    }
+    const int d2 = 2 * std::min(log + static_cast<int>(scale_), 7);
+    if (d2 >= -16) squares_ += static_cast<std::uint64_t>(1) << (d2 + 16);
+  }
 }
 
 void Golden::update(const Descriptor& d, std::uint64_t row, std::uint64_t gradient_row,
                     Buffer gradient) {
   const Format f = machine_.format;
+  const bool predicted = gradient == Buffer::kY || d.psrc;
   for (int r = 0; r < machine_.rows; ++r) {
     std::uint32_t& v = at(Buffer::kV, row, r);
     std::uint32_t& p = at(Buffer::kP, row, r);
     const std::uint32_t kept = add(f, v, negated(f, scaled(f, v, static_cast<int>(d.shift_a))));
-    v = add(f, kept, at(gradient, gradient_row, r));
+    v = add(f, kept,
+            scaled(f, at(gradient, gradient_row, r), predicted ? static_cast<int>(scale_) : 0));
     p = add(f, p, negated(f, scaled(f, v, static_cast<int>(d.shift_b))));
     at(Buffer::kW, row, r) = narrowed(f, p, static_cast<int>(d.rot));
   }
@@ -220,20 +249,22 @@ void Golden::update(const Descriptor& d, std::uint64_t row, std::uint64_t gradie
 
 void Golden::reorganise(const Descriptor& d) {
   const Format f = machine_.format;
-  const bool from_g = static_cast<ReorgKind>(d.kind) == ReorgKind::kGToO;
+  const auto kind = static_cast<ReorgKind>(d.kind);
+  const bool from_g = kind == ReorgKind::kGToO, from_pred = kind == ReorgKind::kPyToPw;
+  const Buffer from = from_pred ? Buffer::kPy : Buffer::kY;
   const std::uint32_t c0 = d.addr & 0xffff, c1 = d.addr >> 16;
   std::uint64_t to = d.wb;
   for (std::uint32_t i1 = 0; i1 < c1; ++i1)
     for (std::uint32_t i0 = 0; i0 < c0; ++i0, ++to) {
       std::vector<std::uint32_t> sums;
-      for (int r = 0; r < machine_.rows; ++r) {
+      for (int r = 0; r < (from_pred ? machine_.pred_rows : machine_.rows); ++r) {
         std::uint32_t sum = 0;
         bool first = true;
         for (const std::uint64_t row :
              looped_rows(d, d.yb + std::uint64_t{i0} * d.xb + std::uint64_t{i1} * d.s3)) {
-          const std::uint32_t x =
-              from_g ? widened(f, static_cast<std::uint16_t>(at(Buffer::kG, row, r)))
-                     : at(Buffer::kY, row, r);
+          std::uint32_t x = from_g ? widened(f, static_cast<std::uint16_t>(at(Buffer::kG, row, r)))
+                                   : at(from, row, r);
+          if (d.relu && is_negative(x)) x = 0;
           sum = first ? x : add(f, sum, x);
           first = false;
         }
@@ -243,8 +274,8 @@ void Golden::reorganise(const Descriptor& d) {
       if (d.psrc) {
         regroup(sums, Buffer::kPw, to, d.gs, d.rot);
       } else {
-        for (int r = 0; r < machine_.rows; ++r)
-          at(from_g ? Buffer::kO : Buffer::kW, to, r) = sums[r];
+        const Buffer out = from_g ? Buffer::kO : from_pred ? Buffer::kPw : Buffer::kW;
+        for (std::size_t r = 0; r < sums.size(); ++r) at(out, to, static_cast<int>(r)) = sums[r];
       }
     }
 }

@@ -38,6 +38,7 @@ class Golden {
   void vector_op(const Descriptor& d);
   void update(const Descriptor& d, std::uint64_t row, std::uint64_t gradient_row, Buffer gradient);
   void reorganise(const Descriptor& d);
+  void measure(std::uint64_t row);
   void regroup(const std::vector<std::uint32_t>& row, Buffer to, std::uint64_t first,
                std::uint32_t gs, std::uint32_t rot);
 
@@ -45,6 +46,8 @@ class Golden {
   std::array<std::vector<std::uint32_t>, kBufferCount> memory_;
   std::vector<std::uint32_t> outside_;
   Cells main_, pred_;
+  std::uint32_t scale_ = 0;    // the predictor's of the layer at hand
+  std::uint64_t squares_ = 0;  // of the gradients that are being measured
 };
 
 }  // namespace adagp::rtl

@@ -126,6 +126,11 @@ class RandomProgram {
       d.shift_a = below(machine_.format == Format::kFixed ? 20 : 4);
       d.shift_b = below(machine_.format == Format::kFixed ? 20 : 4);
       const auto kind = static_cast<VecKind>(d.kind);
+      if (kind == VecKind::kSgd && d.bias && !d.psrc) {
+        d.clear = below(2);
+        d.drain = below(2);
+        d.addr = 1 + below(1 << below(20));
+      }
       const bool sgd = kind == VecKind::kSgd || kind == VecKind::kSgdPred;
       d.rot = below(sgd ? 16 : kind == VecKind::kAct ? machine_.cols : machine_.rows);
       // Groups that do not overlap.
@@ -137,6 +142,7 @@ class RandomProgram {
       d.s3 = below(8);
       const std::uint32_t c0 = 1 + below(4), c1 = 1 + below(3);
       d.addr = c0 | c1 << 16;
+      d.relu = below(2);
       if (machine_.has_predictor_array()) d.psrc = below(2);
       d.rot = below(machine_.pred_rows);
       d.gs = c0 * c1 + below(3);

@@ -75,7 +75,7 @@ configuration() {
 networks() {
   local count=$1 model
   shift
-  model=$(rtl/tools/model.sh "${@:1:3}" --bits 12,12,13,14 --descriptor-bits 16 "${@:4}" \
+  model=$(rtl/tools/model.sh "${@:1:3}" --bits 12,12,14,14 --descriptor-bits 16 "${@:4}" \
     --main "tests/rtl/test_networks.cpp tests/rtl/golden.cpp")
   "$model" "$count"
 }
@@ -119,8 +119,8 @@ step "programs of networks"
 {
   for design in baseline low efficient max; do echo "60 $design 4x5 fixed --predictor 3x5"; done
   # Predictor memories that hold a part of the weights.
-  echo "30 efficient 4x5 fixed --bits 12,12,13,12"
-  echo "30 max 4x5 fixed --predictor 3x5 --bits 12,12,13,13"
+  echo "30 efficient 4x5 fixed --bits 12,12,14,12"
+  echo "30 max 4x5 fixed --predictor 3x5 --bits 12,12,14,13"
 } |
   xargs -d '\n' -P "$jobs" -I{} "${BASH_SOURCE[0]}" --networks {} || die "the program of a network fails"
 step "harness"

@@ -67,6 +67,7 @@ class SmallNet {
   void update(Program& p, int l) const;
   // In small_net_predict.cpp.
   Descriptor pool(int l, int t) const;
+  Descriptor hidden(ReorgKind kind, int from, int to) const;
   void predict_on_main(Program& p, int l) const;
   Program predict_beside(int l) const;
 

@@ -32,6 +32,19 @@ Descriptor SmallNet::pool(int l, int t) const {
   return d;
 }
 
+// The hidden layer's ReLU: windows of one row.
+Descriptor SmallNet::hidden(ReorgKind kind, int from, int to) const {
+  Descriptor d = op(Op::kReorg, kPredicted, kAll);
+  d.kind = static_cast<std::uint32_t>(kind);
+  d.relu = 1;
+  d.xb = 1;
+  d.addr = static_cast<std::uint32_t>(feature_rows()) | 1 << 16;
+  d.yb = from;
+  d.wb = to;
+  d.shift_a = data_shift;
+  return d;
+}
+
 // low, efficient: pool -> hidden layer with ReLU -> gradient, tile by tile on the main array.
 void SmallNet::predict_on_main(Program& p, int l) const {
   const LayerPlace& at = places_[l];
@@ -54,16 +67,19 @@ void SmallNet::predict_on_main(Program& p, int l) const {
       tile.yb = pred_y_;
       tile.wb = last ? hidden_features_ : features_;
       p.push_back(tile);
+      if (!last) {
+        p.push_back(hidden(ReorgKind::kYToW, pred_y_, hidden_features_));
+        continue;
+      }
       Descriptor v = op(Op::kVec, kPredicted, kAll);
       v.n0 = tile.n0;
       v.s0 = 1;
       v.yb = pred_y_;
-      v.kind = static_cast<std::uint32_t>(last ? VecKind::kSgdPred : VecKind::kFeature);
-      v.relu = !last;
-      v.xb = last ? at.w + t * at.tile_rows : hidden_features_;
-      v.shift_a = last ? momentum_shift : data_shift;
-      v.shift_b = last ? predicted_step_shift : 0;
-      v.rot = last ? weight_shift : 0;
+      v.kind = static_cast<std::uint32_t>(VecKind::kSgdPred);
+      v.xb = at.w + t * at.tile_rows;
+      v.shift_a = momentum_shift;
+      v.shift_b = predicted_step_shift;
+      v.rot = weight_shift;
       p.push_back(v);
     }
   }
@@ -93,16 +109,18 @@ Program SmallNet::predict_beside(int l) const {
       tile.xb = last ? feature_rows() : 0;
       tile.wb = (last ? hidden_features_ : features_) + q * feature_rows();
       p.push_back(tile);
+      if (!last) {
+        p.push_back(hidden(ReorgKind::kPyToPw, 0, hidden_features_ + q * feature_rows()));
+        p.back().wait = other;
+        continue;
+      }
       Descriptor v = op(Op::kVec, kPredicted, other);
       v.n0 = tile.n0;
       v.s0 = 1;
       const int channel = q * machine_.pred_rows;
-      v.kind = static_cast<std::uint32_t>(last ? VecKind::kGradient : VecKind::kFeature);
-      v.psrc = v.relu = !last;
-      v.xb = last ? at.w + channel / machine_.rows * at.tile_rows
-                  : hidden_features_ + q * feature_rows();
-      v.shift_a = last ? 0 : data_shift;
-      v.rot = last ? channel % machine_.rows : 0;
+      v.kind = static_cast<std::uint32_t>(VecKind::kGradient);
+      v.xb = at.w + channel / machine_.rows * at.tile_rows;
+      v.rot = channel % machine_.rows;
       v.gs = at.tile_rows;
       p.push_back(v);
     }

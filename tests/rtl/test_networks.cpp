@@ -70,7 +70,7 @@ bool test(std::uint32_t seed) {
   const NetworkProgram made = make_program(machine, network);
   const Program program = with_setup(machine, made.program);
   const std::size_t beats = static_cast<std::size_t>(made.outside_beats) + 65536;
-  const Schedule schedule{3, 1, 1, 1};  // warm-up, GP, BP
+  const Schedule schedule = schedule_of("1ep bp, 1ep gp, bp", 3, 1);  // warm-up, GP, BP
   Golden golden(machine, beats);
   Model model(beats);
   for (std::uint32_t& word : model.outside()) {

@@ -6,6 +6,7 @@
 // Usage: test_programs [PROGRAMS] [SEED]
 #include <cstdio>
 #include <cstdlib>
+#include <string>
 
 #include "golden.h"
 #include "model.h"
@@ -34,9 +35,12 @@ bool same(const Counts& seen, const Counts& expected, const char* what, int inde
   return equal;
 }
 
-// Mostly ordinary numbers, a few of any kind.
+// Mostly ordinary numbers of all sizes, a few of any kind.
 std::uint32_t random_word(RandomProgram& random, Format format, int bits) {
   const std::uint32_t any = random.below(0xffffffffu) ^ random.below(65536) << 16;
+  if (format == Format::kFixed && bits == 32 && random.one_in(2))
+    return static_cast<std::uint32_t>(static_cast<std::int32_t>(any) >>
+                                      static_cast<int>(random.below(32)));
   if (format == Format::kFixed || random.one_in(50)) return bits == 16 ? any & 0xffff : any;
   const std::uint32_t value = (any & 0x807fffffu) | (118 + random.below(16)) << 23;
   return bits == 16 ? value >> 16 : value;
@@ -82,7 +86,7 @@ class Test {
     for (int i = 0; i < 25; ++i) program.push_back(random_.one(random_.operation()));
     random_.transfer_all(program, true);
     program.push_back(random_.start(Op::kEnd));
-    const Schedule schedule{1, 0, 1, 1};
+    const Schedule schedule;
     RunOptions options;
     if (index % 4 == 3) options.stalls = 0.3;  // stalls must not change data
     options.seed = index;
@@ -103,13 +107,12 @@ class Test {
       program.push_back(d);
     }
     program.push_back(random_.start(Op::kEnd));
-    const Schedule schedule{1 + random_.below(9), random_.below(3),
-                            static_cast<int>(random_.below(4)),
-                            1 + static_cast<int>(random_.below(3))};
+    const Schedule schedule = random_schedule();
     // These programs do not keep their data apart.
     model_.clash_allowed = true;
     const Counts expected = predict(machine_, program, schedule);
     same(model_.run(program, schedule, {}), expected, "timing program", index);
+    in_order(schedule, index);
     RunOptions slow;
     slow.stalls = 0.05 + 0.1 * random_.below(8);
     slow.seed = index;
@@ -122,11 +125,45 @@ class Test {
                   static_cast<unsigned long long>(stalled.dma_stalls));
     }
     stalls_ += stalled.dma_stalls;
-    stalled.cycles = expected.cycles;
+    if (stalled.warm_cycles + stalled.bp_cycles + stalled.gp_cycles != stalled.cycles) {
+      ++failures;
+      std::printf("program %d with stalls: the phases' cycles are not all cycles\n", index);
+    }
+    for (const auto member :
+         {&Counts::cycles, &Counts::warm_cycles, &Counts::bp_cycles, &Counts::gp_cycles})
+      stalled.*member = expected.*member;
     stalled.busy_dma -= stalled.dma_stalls;
     stalled.dma_stalls = 0;
     same(stalled, expected, "program with stalls", index);
     model_.clash_allowed = false;
+  }
+
+  // The published schedule without the host: 90 epochs of 7 batches of a program of two tiles. The
+  // numbers of batches are counted by hand: with 7 batches an epoch has 6 GP batches at 4:1 and at
+  // 3:1, 5 at 2:1 and 4 at 1:1.
+  void published() {
+    Program program;
+    for (const Phase phase : {Phase::kGp, Phase::kBp}) {
+      program.push_back(random_.start(Op::kTile));
+      program.back().mask = bit(phase);
+      program.back().n0 = phase == Phase::kGp ? 5 : 9;
+      program.back().n1 = program.back().n2 = 1;
+    }
+    program.push_back(random_.start(Op::kEnd));
+    const Schedule schedule = schedule_of("10ep bp, 4ep 4:1, 4ep 3:1, 4ep 2:1, 1:1", 90, 7);
+    const Counts seen = model_.run(program, schedule, {});
+    same(seen, predict(machine_, program, schedule), "published schedule", 0);
+    in_order(schedule, 0);
+    const bool predicts = machine_.has_predictor();
+    const std::uint64_t warm = predicts ? 70 : 0, gp = predicts ? 4 * (6 + 6 + 5) + 68 * 4 : 0;
+    if (seen.warm_batches == warm && seen.gp_batches == gp && seen.bp_batches == 630 - warm - gp &&
+        seen.main_rows == 5 * gp + 9 * seen.bp_batches)
+      return;
+    ++failures;
+    std::printf("published schedule: %llu warm-up, %llu BP and %llu GP batches\n",
+                static_cast<unsigned long long>(seen.warm_batches),
+                static_cast<unsigned long long>(seen.bp_batches),
+                static_cast<unsigned long long>(seen.gp_batches));
   }
 
   std::uint64_t words() const { return words_; }
@@ -162,6 +199,33 @@ class Test {
     failures += !equal;
   }
 
+  // Up to four stretches, a run that ends before, in or behind the last of them.
+  Schedule random_schedule() {
+    std::string text;
+    for (std::uint32_t left = random_.below(4); left > 0; --left) {
+      text += std::to_string(1 + random_.below(2)) + "ep ";
+      text += random_.one_in(3) ? "bp, " : ratio() + ", ";
+    }
+    return schedule_of(text + (random_.one_in(4) ? "bp" : ratio()), 1 + random_.below(5),
+                       1 + random_.below(4));
+  }
+
+  std::string ratio() {
+    return std::to_string(random_.below(4)) + ":" + std::to_string(1 + random_.below(3));
+  }
+
+  // The phase of every batch is that of base/schedule.
+  void in_order(const Schedule& schedule, int index) {
+    const auto& seen = model_.phases();
+    bool equal = static_cast<std::int64_t>(seen.size()) == schedule.batches();
+    for (std::size_t b = 0; equal && b < seen.size(); ++b)
+      equal = seen[b] == schedule.at(machine_, static_cast<std::int64_t>(b));
+    if (equal) return;
+    ++failures;
+    std::printf("program %d: %zu batches, or their phases, are not those of the schedule '%s'\n",
+                index, seen.size(), schedule.stretches.str().c_str());
+  }
+
   Machine machine_;
   RandomProgram random_;
   Model model_;
@@ -178,6 +242,7 @@ int main(int count, char** values) {
     const Machine m = built_machine();
     Test test(seed);
     for (int i = 0; i < programs; ++i) test.data(i);
+    test.published();
     for (int i = 0; i < programs; ++i) test.timing(i);
     std::printf(
         "%s %dx%d %s: %d data programs (%llu words), %d timing programs, each also with stalls "

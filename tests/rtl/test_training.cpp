@@ -121,7 +121,9 @@ void run(int steps, std::uint32_t seed) {
   std::uint64_t gp_cycles = 0, bp_cycles = 0;
   for (int step = 0; step < steps; ++step) {
     const bool predicted = m.has_predictor() && step % 5 == 4;
-    const Schedule schedule{1, step == 0 ? 1u : 0u, predicted ? 1 : 0, predicted ? 0 : 1};
+    const Schedule schedule = one_batch(step == 0   ? Phase::kWarm
+                                        : predicted ? Phase::kGp
+                                                    : Phase::kBp);
     const std::string name =
         std::string("step ") + std::to_string(step) + (predicted ? " (GP)" : " (BP)");
     const std::clock_t begin = std::clock();
@@ -166,7 +168,8 @@ void write(const std::string& folder) {
   for (Descriptor& d : program) d.mask = bit(m.has_predictor() ? Phase::kWarm : Phase::kBp);
   const Program batch = net.batch(true);
   program.insert(program.end(), batch.begin(), batch.end());
-  const Schedule schedule{m.has_predictor() ? 6u : 1u, 1, 1, 1};
+  const Schedule schedule =
+      schedule_of("1ep bp, 1ep gp, 1ep bp, 1ep gp, 1ep bp, 1ep gp", m.has_predictor() ? 6 : 1, 1);
   write_program(folder + "/program.hex", {m, schedule, program});
   const auto save = [&](const char* name, const std::vector<std::uint32_t>& words) {
     core::write_file(folder + name,

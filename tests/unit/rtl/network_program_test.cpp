@@ -159,7 +159,7 @@ TEST(NetworkProgram, APredictorThatDoesNotFitIsLoadedInParts) {
     for (std::uint32_t& word : first.outside()) word = random() & 0xff;
     second.outside() = first.outside();
     const auto before = updated(few, in_parts.program, first);
-    const Schedule schedule{3, 1, 1, 1};  // warm-up, GP, BP
+    const Schedule schedule = schedule_of("1ep bp, 1ep gp, bp", 3, 1);  // warm-up, GP, BP
     first.run(in_parts.program, schedule);
     second.run(whole.program, schedule);
     const auto after = updated(few, in_parts.program, first);
@@ -190,6 +190,10 @@ TEST(NetworkProgram, SaysWhatDoesNotFit) {
   Machine forgetful = large_machine(Design::kMax);
   forgetful.predictor_bits = 10;
   has(refusal([&] { make_program(forgetful, network()); }), "1024 rows is too small");
+  Network wide = network();
+  wide.layers[1].n = 2000;
+  has(refusal([&] { make_program(large_machine(Design::kMax), wide); }),
+      "the maps of its channels need 23436 rows");
   Machine few = large_machine(Design::kBaseline);
   few.descriptor_bits = 6;
   has(refusal([&] { make_program(few, network()); }), "holds 64");

@@ -98,7 +98,9 @@ TEST(ProgramFile, SaysWhatIsWrong) {
   expect_error(with("descriptors 2", "descriptors 4000000000"), 3, "at most 1048576");
   expect_error(with("descriptors 2", "descriptors 3"), 3, "expected 64 hex digits");
   expect_error(with("adagp-rtl", "other-rtl"), 3, "line 1");
-  expect_error(with("batches 1", "batches 0"), 3, "p.hex: a schedule of 0 batches");
+  expect_error(with("epochs 1", "epochs 0"), 3, "p.hex: a schedule of 0 epochs");
+  expect_error(with("schedule 1:1", "schedule 0:0"), 3, "p.hex: schedule: '0:0'");
+  expect_error(with("schedule 1:1", "schedule 300:1"), 3, "p.hex: a ratio of 300:1");
   expect_error([] { read_program("/nonexistent/p.hex"); }, 3, "p.hex");
 }
 
@@ -123,6 +125,31 @@ TEST(ProgramCheck, NamesTheDescriptorAndTheLimit) {
   fails(
       [](ProgramFile& f) { f.program[0].op = static_cast<int>(Op::kPtile), f.program[0].mode = 2; },
       "know `forward` alone", Design::kMax);
+  const auto update = [](ProgramFile& f) -> Descriptor& {
+    f.program[0] = descriptor_of(Op::kVec);
+    f.program[0].kind = static_cast<std::uint32_t>(VecKind::kSgd);
+    f.program[0].n0 = f.program[0].n1 = f.program[0].n2 = f.program[0].bias = 1;
+    return f.program[0];
+  };
+  fails([&](ProgramFile& f) { update(f).wb = 4096; }, "row 4096 of memory p");
+  fails([&](ProgramFile& f) { update(f).drain = 1; }, "a scale of 0 gradients");
+  fails(
+      [&](ProgramFile& f) {
+        Descriptor& d = update(f);
+        d.drain = d.psrc = d.addr = 1;
+      },
+      "drain and clear belong");
+  fails([&](ProgramFile& f) { update(f).psrc = 1, f.program[0].bias = 0; }, "psrc belongs to sgd");
+  fails([&](ProgramFile& f) { update(f); }, "needs a design with a predictor", Design::kBaseline);
+  const auto pool = [](ProgramFile& f) -> Descriptor& {
+    f.program[0] = descriptor_of(Op::kReorg);
+    f.program[0].kind = static_cast<std::uint32_t>(ReorgKind::kPyToPw);
+    f.program[0].n0 = f.program[0].n1 = f.program[0].n2 = 1;
+    f.program[0].addr = 1 | 1 << 16;
+    return f.program[0];
+  };
+  fails([&](ProgramFile& f) { pool(f); }, "this design has no memory py");
+  fails([&](ProgramFile& f) { pool(f).psrc = 1; }, "psrc belongs to y_to_w", Design::kMax);
   fails([](ProgramFile& f) { f.program.pop_back(); }, "the last descriptor must be `end`");
   fails([](ProgramFile& f) { f.program[1].mask = 3; }, "the last descriptor must be `end`");
   fails([](ProgramFile& f) { f.program.resize(5000, f.program[1]); }, "program memory has 4096");

@@ -132,6 +132,15 @@ Phase Schedule::at(int64_t epoch, int64_t batch) const {
   return batch % (now.predicted + now.exact) < now.predicted ? Phase::kPredict : Phase::kBackprop;
 }
 
+int64_t Schedule::warm_up_epochs(int64_t epochs) const {
+  int64_t out = 0;
+  for (size_t i = 0; i < stretches_.size() && stretches_[i].predicted == 0; ++i) {
+    const bool last = i + 1 == stretches_.size();
+    out = last ? epochs : std::min(epochs, out + stretches_[i].epochs);
+  }
+  return out;
+}
+
 int64_t Schedule::predicted_batches(int64_t epochs, int64_t batches_per_epoch) const {
   int64_t total = 0;
   for (size_t i = 0; i < stretches_.size() && epochs > 0; ++i) {

@@ -32,6 +32,8 @@ class Schedule {
   Phase at(int64_t epoch, int64_t batch) const;
   // Whether the first `epochs` are the same in both.
   bool begins_like(const Schedule& other, int64_t epochs) const;
+  // Epochs before the first stretch with GP batches.
+  int64_t warm_up_epochs(int64_t epochs) const;
   int64_t predicted_batches(int64_t epochs, int64_t batches_per_epoch) const;
   double predicted_share(int64_t epochs, int64_t batches_per_epoch) const;
   std::string str() const;  // written out as stretches

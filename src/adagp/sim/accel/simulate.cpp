@@ -36,15 +36,9 @@ PhaseBatches count_batches(const Run& run) {
                                " batches: both must be at least 1"));
   }
   const int64_t all = mul(run.epochs, run.batches_per_epoch);
-  const auto& stretches = run.schedule.stretches();
-  int64_t warm_up = 0;  // epochs
-  for (size_t i = 0; i < stretches.size() && stretches[i].predicted == 0; ++i) {
-    const bool last = i + 1 == stretches.size();
-    warm_up = last ? run.epochs : std::min(run.epochs, add(warm_up, stretches[i].epochs));
-  }
   PhaseBatches out;
   out.predict = run.schedule.predicted_batches(run.epochs, run.batches_per_epoch);
-  out.warm_up = mul(warm_up, run.batches_per_epoch);
+  out.warm_up = mul(run.schedule.warm_up_epochs(run.epochs), run.batches_per_epoch);
   out.backprop = all - out.predict - out.warm_up;
   return out;
 }

@@ -55,6 +55,12 @@ int engine_of(Op op) {
   }
 }
 
+// An update that measures the gradient and writes the layer's scale at its end.
+bool writes_scale(const Machine& machine, const Descriptor& d) {
+  return machine.has_predictor() && d.drain && d.bias && !d.psrc &&
+         static_cast<VecKind>(d.kind) == VecKind::kSgd;
+}
+
 bool is_update(const Machine& machine, const Descriptor& d) {
   const auto kind = static_cast<VecKind>(d.kind);
   return kind == VecKind::kSgd || (kind == VecKind::kSgdPred && machine.has_predictor());
@@ -119,7 +125,7 @@ std::uint64_t busy_cycles(const Machine& machine, const Descriptor& d) {
     case Op::kDma:
       return 1 + (d.store ? 1 : 0) + d.n0;  // request, [first read], beats
     case Op::kVec:
-      return (d.bias ? 1 : 0) + beats(machine, d) + 1;
+      return (d.bias ? 1 : 0) + beats(machine, d) + 1 + (writes_scale(machine, d) ? 1 : 0);
     case Op::kReorg:
       return beats(machine, d) + 1;
     default:
@@ -153,6 +159,7 @@ Counts predict_batch(const Machine& machine, std::span<const Descriptor> program
   }
   c.cycles = now;
   (phase == Phase::kGp ? c.gp_batches : phase == Phase::kBp ? c.bp_batches : c.warm_batches) = 1;
+  (phase == Phase::kGp ? c.gp_cycles : phase == Phase::kBp ? c.bp_cycles : c.warm_cycles) = now;
   return c;
 }
 

@@ -13,9 +13,13 @@
 //   ptile      the same on the predictor array: x from PX, W is PW, Y is PY
 //   dma        kind (buffer), store, n0 rows from row xb, addr (outside memory, in beats)
 //   vec        kind (VecKind), loops from xb, plain rows from yb, relu, bias (row wb of P), shift_a,
-//              gs and rot (regrouped lanes); sgd: shift_a momentum, shift_b step size, rot to weights
+//              gs and rot (regrouped lanes); sgd: shift_a momentum, shift_b step size, rot to weights.
+//              sgd, sgd_pred with bias: row wb of P has the layer's scale, a shift. A predicted
+//              gradient (sgd_pred, sgd with psrc) is divided by 2^scale; another one is measured:
+//              clear (a new sum), drain (over addr elements the scale is moved and written)
 //   reorg      kind (ReorgKind), window loops n,s from yb; cells addr = c0 + 65536 c1 with strides
-//              xb and s3; results in rows from wb; shift_a; psrc (max: into PW, with rot and gs)
+//              xb and s3; results in rows from wb; shift_a; relu; y_to_w: psrc (max: into PW, with
+//              rot and gs)
 // clang-format on
 
 #include <array>
@@ -24,6 +28,7 @@
 #include <vector>
 
 #include "adagp/sim/rtl/machine.h"
+#include "adagp/sim/rtl/phases.h"
 
 namespace adagp::rtl {
 

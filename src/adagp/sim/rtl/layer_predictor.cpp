@@ -1,9 +1,25 @@
-// What GP batches do for one layer: pooling, the predictor and its updates.
+// What GP batches do for one layer: summary, the predictor and its updates.
+#include <array>
 #include <bit>
 
 #include "adagp/sim/rtl/layer_program.h"
 
 namespace adagp::rtl {
+namespace {
+
+// Pixels along a side whose mean is one cell.
+struct Window {
+  std::int64_t first, size;
+};
+
+std::array<Window, kSide> windows(std::int64_t side) {
+  std::array<Window, kSide> out{};
+  for (std::int64_t i = 0; i < kSide; ++i)
+    out[i] = side < kSide ? Window{i * side / kSide, 1} : Window{i * (side / kSide), side / kSide};
+  return out;
+}
+
+}  // namespace
 
 Program LayerProgram::beside() {
   Program out;
@@ -15,71 +31,123 @@ Program LayerProgram::beside() {
   return out;
 }
 
-void LayerProgram::pool(Program& out, std::int64_t n_tile, std::int64_t y) {
-  const std::int64_t high = cells_high(), wide = cells_wide();
+void LayerProgram::summary(Program& out, std::int64_t n_tile, std::int64_t y) {
+  const auto high = windows(layer_.height), wide = windows(layer_.width);
   Descriptor d = descriptor(Op::kReorg, kPredictedPhase, kAllEngines);
   d.kind = static_cast<std::uint32_t>(ReorgKind::kYToW);
-  d.n0 = narrow(layer_.width / wide);
-  d.n1 = narrow(layer_.height / high);
+  d.n0 = narrow(wide[0].size);
+  d.n1 = narrow(high[0].size);
   d.n2 = narrow(network_.batch);
   d.s0 = 1;
   d.s1 = narrow(layer_.width);
   d.s2 = narrow(layer_.width * layer_.height);
-  d.xb = narrow(layer_.width / wide);
-  d.s3 = narrow(layer_.height / high * layer_.width);
-  d.addr = narrow(wide) | narrow(high) << 16;
   d.shift_a = narrow(std::bit_width(d.rows()) - 1);
-  d.yb = narrow(y);
+  std::int64_t cells = at_.features;
   if (machine_.has_predictor_array()) {
     const std::int64_t channel = (group_ * n_tiles_ + n_tile) * machine_.rows;
+    cells = at_.pooled(layer_.name, channel / machine_.pred_rows,
+                       Memories::channel_tiles(machine_, layer_), odd_);
     d.psrc = 1;
-    d.wb = narrow(at_.pooled(layer_.name, channel / machine_.pred_rows, channel_tiles(), odd_));
     d.rot = narrow(channel % machine_.pred_rows);
     d.gs = narrow(at_.cell_rows);
-  } else {
-    d.wb = narrow(at_.features);
   }
-  out.push_back(d);
+  // A row of cells is one descriptor, with steps of a window, or with each pixel several times in
+  // turn; where neither fits, each cell is one.
+  const bool steps = layer_.width >= kSide, repeats = kSide % layer_.width == 0;
+  const std::int64_t pieces_of_row = steps || repeats ? 1 : kSide;
+  d.addr = 1 | 1 << 16;
+  if (steps) {
+    d.addr = narrow(kSide) | 1 << 16;
+    d.xb = narrow(wide[0].size);
+  } else if (repeats) {
+    d.addr = narrow(kSide / layer_.width) | narrow(layer_.width) << 16;
+    d.s3 = 1;
+  }
+  for (std::int64_t row = 0; row < kSide; ++row) {
+    for (std::int64_t column = 0; column < pieces_of_row; ++column) {
+      d.yb = narrow(y + high[row].first * layer_.width + wide[column].first);
+      d.wb = narrow(cells + (row + 1) * kMapRow + column);
+      out.push_back(d);
+    }
+  }
+}
+
+template <typename Add>
+void LayerProgram::convolution(const Add& add) const {
+  for (std::int64_t row = 0; row < kSide; ++row) {
+    for (std::int64_t kt = 0; kt < at_.conv.tiles; ++kt) {
+      Descriptor d = tile(kPredictedPhase, Mode::kForward, kConvRows);
+      d.load_w = 1;
+      d.acc_in = kt > 0;
+      d.yb = narrow(row * kConvRows);
+      d.wb = narrow(row * kMapRow);
+      add(d, kt);
+    }
+  }
+}
+
+Descriptor LayerProgram::pool(ReorgKind kind, std::int64_t from, std::int64_t to) const {
+  Descriptor d = descriptor(Op::kReorg, kPredictedPhase, kAllEngines);
+  d.kind = static_cast<std::uint32_t>(kind);
+  d.relu = 1;
+  d.n0 = d.n1 = 2;
+  d.n2 = d.s0 = 1;
+  d.s1 = narrow(kConvRows);
+  // Along a row of windows, the columns of one map lie before those of the next.
+  d.addr = narrow(kConvRows / 2) | narrow(kSide / 2) << 16;
+  d.xb = 2;
+  d.s3 = narrow(2 * kConvRows);
+  d.shift_a = 2;
+  d.yb = narrow(from);
+  d.wb = narrow(to);
+  return d;
 }
 
 std::int64_t LayerProgram::predicted_at_once(std::int64_t j, std::int64_t most) const {
-  const std::int64_t rows = std::min(most, layer_.k - j), kept = at_.gradient.kept;
+  const std::int64_t rows = std::min(most, layer_.k - j), kept = at_.dense.kept;
   return j < kept ? std::min(rows, kept - j) : rows;
 }
 
 void LayerProgram::predict_tile(Program& out, std::int64_t n_tile) {
-  predictor_product(out, cells(), kFeatures, 0, at_.features, at_.hidden);
-  Descriptor d = vec(kPredictedPhase, VecKind::kFeature, kFeatures, kAllEngines);
-  d.relu = 1;
-  d.yb = narrow(at_.y_rows - kPredictedRows);
-  d.xb = narrow(at_.features + at_.cell_rows);
-  out.push_back(d);
+  const std::int64_t y = at_.y_rows - kPredictedRows;
+  Stage stage;
+  for (std::int64_t kt = 0; kt < at_.conv.tiles && !machine_.has_predictor_memory(); ++kt)
+    stage.loads.push_back(
+        load(kPredictedPhase, Buffer::kX, kt * kConvRows, kConvRows, at_.conv.beat(kt, 0)));
+  convolution([&](Descriptor d, std::int64_t kt) {
+    d.psrc = machine_.has_predictor_memory();
+    d.xb = narrow(d.psrc ? at_.conv.in_memory(kt, 0) : kt * kConvRows);
+    d.yb += narrow(y);
+    d.wb += narrow(at_.features + kt * machine_.cols);
+    stage.tiles.push_back(d);
+  });
+  std::vector<Stage> stages{std::move(stage)};
+  emit(out, stages);
+  out.push_back(pool(ReorgKind::kYToW, y, at_.features + at_.cell_rows));
   for (std::int64_t j = 0, count = 0; j < layer_.k; j += count) {
     count = predicted_at_once(j, kPredictedRows);
-    predictor_product(out, kFeatures, count, j, at_.features + at_.cell_rows, at_.gradient);
+    dense_product(out, count, j);
     update(out, kPredictedPhase, VecKind::kSgdPred, count, weight_row(n_tile, 0) + j);
   }
 }
 
-void LayerProgram::predictor_product(Program& out, std::int64_t inputs, std::int64_t outputs,
-                                     std::int64_t first, std::int64_t features,
-                                     const PredictorWeights& weights) {
-  const bool kept = machine_.has_predictor_memory() && weights.holds(first, outputs);
+void LayerProgram::dense_product(Program& out, std::int64_t outputs, std::int64_t first) {
+  const bool kept = machine_.has_predictor_memory() && at_.dense.holds(first, outputs);
   std::vector<Stage> stages;
-  for (std::int64_t kt = 0; kt < pieces(inputs, machine_.cols); ++kt) {
+  for (std::int64_t kt = 0; kt < at_.dense.tiles; ++kt) {
     Stage stage;
     Descriptor d = tile(kPredictedPhase, Mode::kForward, outputs);
     d.load_w = 1;
     d.acc_in = kt > 0;
     d.yb = narrow(at_.y_rows - kPredictedRows);
-    d.wb = narrow(features + kt * machine_.cols);
+    d.wb = narrow(at_.features + at_.cell_rows + kt * machine_.cols);
     if (kept) {
       d.psrc = 1;
-      d.xb = narrow(weights.in_memory(kt, first));
+      d.xb = narrow(at_.dense.in_memory(kt, first));
     } else {
       d.xb = narrow(kt % 2 * at_.x_half);
-      stage.loads.push_back(
-          load(kPredictedPhase, Buffer::kX, kt % 2 * at_.x_half, outputs, weights.beat(kt, first)));
+      stage.loads.push_back(load(kPredictedPhase, Buffer::kX, kt % 2 * at_.x_half, outputs,
+                                 at_.dense.beat(kt, first)));
     }
     stage.tiles.push_back(d);
     stages.push_back(std::move(stage));
@@ -91,20 +159,15 @@ void LayerProgram::predict_block(Program& out, std::int64_t first, std::int64_t 
   const std::int64_t tiles = pieces(count, machine_.pred_rows),
                      groups = pieces(count, machine_.rows);
   for (std::int64_t q = 0; q < tiles; ++q) {
-    const std::int64_t pooled =
-        at_.pooled(layer_.name, first / machine_.pred_rows + q, channel_tiles(), odd_);
-    beside_product(out, cells(), kFeatures, 0, pooled, at_.hidden);
-    Descriptor d = vec(kPredictedPhase, VecKind::kFeature, kFeatures, kAllEngines);
-    d.psrc = d.relu = 1;
-    d.xb = narrow(at_.hidden_features + q * at_.feature_rows);
-    out.push_back(d);
+    beside_convolution(out, at_.pooled(layer_.name, first / machine_.pred_rows + q,
+                                       Memories::channel_tiles(machine_, layer_), odd_));
+    out.push_back(pool(ReorgKind::kPyToPw, 0, at_.hidden_features + q * at_.feature_rows));
   }
   const std::int64_t most = std::min<std::int64_t>(kPredictedRows, at_.update_rows / (groups + 1));
   for (std::int64_t j = 0, rows = 0; j < layer_.k; j += rows) {
     rows = predicted_at_once(j, most);
     for (std::int64_t q = 0; q < tiles; ++q) {
-      beside_product(out, kFeatures, rows, j, at_.hidden_features + q * at_.feature_rows,
-                     at_.gradient);
+      beside_product(out, rows, j, at_.hidden_features + q * at_.feature_rows);
       const std::int64_t channel = q * machine_.pred_rows;
       Descriptor d = vec(kPredictedPhase, VecKind::kGradient, rows, kAllEngines);
       d.xb = narrow(at_.update_first + channel / machine_.rows * rows);
@@ -120,25 +183,34 @@ void LayerProgram::predict_block(Program& out, std::int64_t first, std::int64_t 
   }
 }
 
-void LayerProgram::beside_product(Program& out, std::int64_t inputs, std::int64_t outputs,
-                                  std::int64_t first, std::int64_t features,
-                                  const PredictorWeights& weights) {
-  const bool kept = weights.holds(first, outputs);
-  for (std::int64_t kt = 0; kt < pieces(inputs, machine_.pred_cols); ++kt) {
-    Descriptor d = tile(kPredictedPhase, Mode::kForward, outputs);
+void LayerProgram::beside_convolution(Program& out, std::int64_t cells) {
+  convolution([&](Descriptor d, std::int64_t kt) {
     d.op = static_cast<std::uint32_t>(Op::kPtile);
     // The main array and the DMA go on with the next layer.
+    d.wait = kAllEngines & ~bit(Engine::kMain) & ~bit(Engine::kDma);
+    d.xb = narrow(at_.conv.in_memory(kt, 0));
+    d.wb += narrow(cells + kt * machine_.pred_cols);
+    out.push_back(d);
+  });
+}
+
+void LayerProgram::beside_product(Program& out, std::int64_t outputs, std::int64_t first,
+                                  std::int64_t features) {
+  const bool kept = at_.dense.holds(first, outputs);
+  for (std::int64_t kt = 0; kt < at_.dense.tiles; ++kt) {
+    Descriptor d = tile(kPredictedPhase, Mode::kForward, outputs);
+    d.op = static_cast<std::uint32_t>(Op::kPtile);
     d.wait = kAllEngines & ~bit(Engine::kMain) & ~bit(Engine::kDma);
     d.load_w = 1;
     d.acc_in = kt > 0;
     d.wb = narrow(features + kt * machine_.pred_cols);
     if (kept) {
-      d.xb = narrow(weights.in_memory(kt, first));
+      d.xb = narrow(at_.dense.in_memory(kt, first));
     } else {
       // The half's last reader is the tile before the one that runs now; in front of the first tile
       // of a product a unit has waited for all engines.
       const std::int64_t half = at_.streamed + kt % 2 * kPredictedRows;
-      out.push_back(load(kPredictedPhase, Buffer::kPx, half, outputs, weights.beat(kt, first)));
+      out.push_back(load(kPredictedPhase, Buffer::kPx, half, outputs, at_.dense.beat(kt, first)));
       d.xb = narrow(half);
       d.wait |= bit(Engine::kDma);
     }

@@ -31,6 +31,7 @@ LayerProgram::LayerProgram(const Machine& machine, const Memories& memories, con
   gradients_ = outside.take(layer.groups * n_tiles_ * layer.m);
   const std::int64_t weights = layer.groups * n_tiles_ * k_tiles_ * machine.cols;
   for (std::int64_t* place : {&weights_, &precise_, &velocities_}) *place = outside.take(weights);
+  if (machine.has_predictor()) scale_ = outside.take(1);
 }
 
 Program LayerProgram::forward() {
@@ -114,7 +115,7 @@ void LayerProgram::forward_group(Program& out, std::int64_t first, std::int64_t 
   store_all(out, kEveryPhase, Buffer::kX, stored, outside_.take(stored));
   if (!machine_.has_predictor()) return;
   for (std::int64_t t = 0; t < count; ++t) {
-    pool(out, first + t, t * rows_);
+    summary(out, first + t, t * rows_);
     if (!machine_.has_predictor_array()) predict_tile(out, first + t);
   }
 }
@@ -207,6 +208,10 @@ void LayerProgram::weight_gradient(Program& out, std::int64_t n_tile) {
 void LayerProgram::update(Program& out, std::uint32_t mask, VecKind kind, std::int64_t rows,
                           std::int64_t from, std::int64_t offset) {
   const std::int64_t at = at_.update_first + offset;
+  const bool scaled = machine_.has_predictor(), exact = mask == kExactPhases;
+  const std::int64_t all = layer_.groups * n_tiles_ * k_tiles_ * machine_.cols;
+  const bool last = from + rows == all;
+  if (scaled && from == 0) out.push_back(load(mask, Buffer::kP, at_.scale_row, 1, scale_));
   out.push_back(load(mask, Buffer::kP, at, rows, precise_ + from));
   out.push_back(load(mask, Buffer::kV, at, rows, velocities_ + from));
   Descriptor d = vec(mask, kind, rows, kAllEngines);
@@ -214,7 +219,16 @@ void LayerProgram::update(Program& out, std::uint32_t mask, VecKind kind, std::i
   d.yb = narrow(kind == VecKind::kSgdPred ? at_.y_rows - kPredictedRows : 0);
   d.shift_a = 3;
   d.shift_b = 6;
+  if (scaled) {
+    d.bias = 1;
+    d.wb = narrow(at_.scale_row);
+    d.psrc = !exact && kind == VecKind::kSgd;
+    d.clear = exact && from == 0;
+    d.drain = exact && last;
+    if (d.drain) d.addr = narrow(layer_.groups * layer_.n * layer_.k);
+  }
   out.push_back(d);
+  if (d.drain) out.push_back(store(mask, Buffer::kP, at_.scale_row, 1, scale_));
   out.push_back(store(mask, Buffer::kP, at, rows, precise_ + from));
   out.push_back(store(mask, Buffer::kV, at, rows, velocities_ + from));
   out.push_back(store(mask, Buffer::kW, at, rows, weights_ + from));

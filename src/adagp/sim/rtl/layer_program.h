@@ -47,15 +47,6 @@ class LayerProgram {
     return groups_reached(first, count, machine_.cols, machine_.rows);
   }
 
-  // Sides of the pooled output: at most 8, and a window of at least one pixel.
-  std::int64_t cells_high() const { return std::min<std::int64_t>(8, layer_.height); }
-  std::int64_t cells_wide() const { return std::min<std::int64_t>(8, layer_.width); }
-  std::int64_t cells() const { return cells_high() * cells_wide(); }
-
-  std::int64_t channel_tiles() const {
-    return pieces(layer_.groups * n_tiles_ * machine_.rows, machine_.pred_rows) + 1;
-  }
-
   // Adds to a stage one product of `rows_now()` rows with a tile of weights, and the transfer of
   // these weights; `turn` 0 begins the sums, later ones add to them. The caller sets where the
   // rows are.
@@ -75,26 +66,32 @@ class LayerProgram {
   // One tile of outputs: gradients of as many tiles of inputs as O holds, then their update.
   void weight_gradient(Program& out, std::int64_t n_tile);
   // Weights in full precision and velocities come in, move, and go out with the rounded weights.
+  // The layer's scale comes before the first update and is stored behind the last exact one.
   void update(Program& out, std::uint32_t mask, VecKind kind, std::int64_t rows, std::int64_t from,
               std::int64_t offset = 0);
 
   // The predictor; in layer_predictor.cpp.
 
-  // The mean of the output over the batch and over windows, one number for each cell and channel.
-  // Pixels that fill no whole window are left out; the divisor is the next lower power of two.
-  void pool(Program& out, std::int64_t n_tile, std::int64_t y);
+  // The mean of the output over the batch and over windows: kSide x kSide cells of each channel.
+  // Pixels that fill no whole window are left out; the divisor is the next lower power of two. A
+  // smaller side's pixels stand in several cells.
+  void summary(Program& out, std::int64_t n_tile, std::int64_t y);
+  // The tiles of the convolution, a row of the map after the other.
+  template <typename Add>
+  void convolution(const Add& add) const;
+  // ReLU and means of 2x2.
+  Descriptor pool(ReorgKind kind, std::int64_t from, std::int64_t to) const;
   // Outputs from j on, at most `most`: all of them in the predictor's memory, or none.
   std::int64_t predicted_at_once(std::int64_t j, std::int64_t most) const;
-  // low, efficient: hidden layer, gradient and update of one tile of channels, on the main array.
+  // low, efficient: convolution, gradient and update of one tile of channels, on the main array.
   void predict_tile(Program& out, std::int64_t n_tile);
-  // Y[outputs] = predictor weights * features, tile by tile, for the outputs from `first` on.
-  void predictor_product(Program& out, std::int64_t inputs, std::int64_t outputs,
-                         std::int64_t first, std::int64_t features,
-                         const PredictorWeights& weights);
+  // Y[outputs] = dense weights * features, tile by tile, for the outputs from `first` on.
+  void dense_product(Program& out, std::int64_t outputs, std::int64_t first);
   // `count` channels from `first`, a whole number of tiles of both arrays.
   void predict_block(Program& out, std::int64_t first, std::int64_t count);
-  void beside_product(Program& out, std::int64_t inputs, std::int64_t outputs, std::int64_t first,
-                      std::int64_t features, const PredictorWeights& weights);
+  void beside_convolution(Program& out, std::int64_t cells);
+  void beside_product(Program& out, std::int64_t outputs, std::int64_t first,
+                      std::int64_t features);
 
   const Machine& machine_;
   const Memories& at_;
@@ -104,7 +101,7 @@ class LayerProgram {
   Outside& outside_;
   std::int64_t k_tiles_, n_tiles_, rows_, chunks_;
   // Places outside, in beats.
-  std::int64_t inputs_, gradients_, weights_ = 0, precise_ = 0, velocities_ = 0;
+  std::int64_t inputs_, gradients_, weights_ = 0, precise_ = 0, velocities_ = 0, scale_ = 0;
   std::int64_t group_ = 0, chunk_ = 0;  // at hand
 };
 

@@ -63,31 +63,6 @@ void check(const Machine& machine) {
                      " address bits: 1 to " + std::to_string(kMaxDescriptorBits) + " are possible");
 }
 
-void Schedule::check() const {
-  if (batches < 1) throw UsageError("rtl: a schedule of 0 batches: give at least 1");
-  if (k < 0 || m < 0 || k > 255 || m > 255 || k + m < 1)
-    throw UsageError("rtl: a schedule of k:m = " + std::to_string(k) + ":" + std::to_string(m) +
-                     ": each must be 0 to 255 and one of them at least 1");
-}
-
-Phase Schedule::at(const Machine& machine, std::uint32_t batch) const {
-  if (!machine.has_predictor()) return Phase::kBp;
-  if (batch < warm) return Phase::kWarm;
-  return (batch - warm) % static_cast<std::uint32_t>(k + m) < static_cast<std::uint32_t>(k)
-             ? Phase::kGp
-             : Phase::kBp;
-}
-
-std::uint64_t Schedule::count(const Machine& machine, Phase phase) const {
-  if (!machine.has_predictor()) return phase == Phase::kBp ? batches : 0;
-  const std::uint64_t warm_batches = std::min(warm, batches);
-  if (phase == Phase::kWarm) return warm_batches;
-  const std::uint64_t rest = batches - warm_batches;
-  const std::uint64_t turn = static_cast<std::uint64_t>(k) + m;
-  const std::uint64_t gp = rest / turn * k + std::min<std::uint64_t>(rest % turn, k);
-  return phase == Phase::kGp ? gp : rest - gp;
-}
-
 namespace {
 
 template <typename Enum, std::size_t N>

@@ -1,5 +1,5 @@
 #pragma once
-// One configuration of the machine in rtl/, and which phase each batch has. Torch-free.
+// One configuration of the machine in rtl/. Torch-free.
 
 #include <cstdint>
 #include <string>
@@ -38,21 +38,6 @@ struct Machine {
 // Throws UsageError for an array of 0, more than 255 lanes (`rot` has 8 bits) or address bits that
 // the descriptors cannot hold.
 void check(const Machine& machine);
-
-// `warm` batches of warm-up, then `k` predicted (GP) and `m` exact (BP) batches in turn. The
-// baseline treats every batch as BP.
-struct Schedule {
-  std::uint32_t batches = 1;
-  std::uint32_t warm = 0;
-  int k = 1;
-  int m = 1;
-
-  // Throws UsageError unless there is a batch, k and m are 0 to 255 and k + m is at least 1.
-  void check() const;
-  Phase at(const Machine& machine, std::uint32_t batch) const;
-  // Number of batches of this phase in the whole schedule.
-  std::uint64_t count(const Machine& machine, Phase phase) const;
-};
 
 Design design_named(const std::string& name);  // throws UsageError with the list of names
 Format format_named(const std::string& name);

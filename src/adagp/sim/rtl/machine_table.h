@@ -8,11 +8,14 @@ inline constexpr int kDescriptorBits = 256;
 inline constexpr int kCounterBits = 40;
 inline constexpr int kDataBits = 16;
 inline constexpr int kSumBits = 32;
+inline constexpr int kEpochBits = 16;
+inline constexpr int kRatioBits = 8;
 inline constexpr int kXAddressBits = 12;
 inline constexpr int kYAddressBits = 12;
 inline constexpr int kWAddressBits = 12;
 inline constexpr int kPredictorAddressBits = 13;
 inline constexpr int kDescriptorAddressBits = 12;
+inline constexpr int kStretchAddressBits = 4;
 
 enum class Design {
   kBaseline = 0,
@@ -76,21 +79,21 @@ enum class VecKind {
   kAct = 0,
   kBack = 1,
   kOut = 2,
-  kFeature = 3,
-  kSgd = 4,
-  kSgdPred = 5,
-  kGradient = 6,
-  kClear = 7,
+  kSgd = 3,
+  kSgdPred = 4,
+  kGradient = 5,
+  kClear = 6,
 };
-inline constexpr const char* kVecNames[] = {"act", "back", "out", "feature", "sgd", "sgd_pred", "gradient", "clear"};
-inline constexpr int kVecCount = 8;
+inline constexpr const char* kVecNames[] = {"act", "back", "out", "sgd", "sgd_pred", "gradient", "clear"};
+inline constexpr int kVecCount = 7;
 
 enum class ReorgKind {
   kYToW = 0,
   kGToO = 1,
+  kPyToPw = 2,
 };
-inline constexpr const char* kReorgNames[] = {"y_to_w", "g_to_o"};
-inline constexpr int kReorgCount = 2;
+inline constexpr const char* kReorgNames[] = {"y_to_w", "g_to_o", "py_to_pw"};
+inline constexpr int kReorgCount = 3;
 
 enum class Op {
   kBarrier = 0,
@@ -160,7 +163,10 @@ inline constexpr int kBufferBits[] = {16, 32, 16, 32, 16, 32, 32, 32, 16, 32, 16
   X(skipped) \
   X(warm_batches) \
   X(bp_batches) \
-  X(gp_batches)
-inline constexpr int kEventCount = 23;
+  X(gp_batches) \
+  X(warm_cycles) \
+  X(bp_cycles) \
+  X(gp_cycles)
+inline constexpr int kEventCount = 26;
 
 }  // namespace adagp::rtl

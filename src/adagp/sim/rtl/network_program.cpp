@@ -57,6 +57,7 @@ NetworkProgram make_program(const Machine& machine, const Network& network) {
     out.insert(out.end(), part.begin(), part.end());
     made.backward_end[l] = out.size();
   }
+  if (machine.has_predictor()) memories.load_constants(out);
   // What the predictor learned outside comes back to its memory.
   if (machine.has_predictor_memory()) memories.load_predictor(out);
   out.push_back(descriptor(Op::kEnd, kEveryPhase, 0));

@@ -4,8 +4,10 @@
 // A layer is a matrix product Y[m, n] = X[m, k] W[k, n] (a convolution after im2col, of which the
 // outside memory holds X). A BP batch runs, layer by layer, the forward product with its
 // activation, then backward the input gradient, the weight gradient and the update. A GP batch runs
-// the forward product and, for every layer, the predictor: pooling of Y, a hidden layer, the
-// gradient and the update. The predictor does not learn on the machine (its Adam stays outside).
+// the forward product and, for every layer, the predictor: a summary of Y, a convolution with ReLU
+// and pooling, a dense layer to the gradient, and the update. An exact update measures the layer's
+// gradient, whose size scales predicted ones. The predictor does not learn on the machine (its Adam
+// stays outside).
 //
 // What it is for: the cycles and the transfers of a training step. Not in the program: batch norm,
 // max pooling and the loss, for which the machine has no unit; biases; and what the outside memory
@@ -20,10 +22,16 @@
 
 namespace adagp::rtl {
 
-// The machine's predictor: `kCells` pooled numbers of a channel -> `kFeatures` with ReLU -> a
-// gradient.
-inline constexpr std::int64_t kCells = 64;
-inline constexpr std::int64_t kFeatures = 256;
+// The engine's predictor (docs/method.md) for each channel: a map of kSide x kSide means, a 3x3
+// convolution to kMaps maps, ReLU, means of 2x2, and a dense layer from kFeatures.
+inline constexpr std::int64_t kSide = 8, kMaps = 16, kFeatures = kMaps * kSide * kSide / 4;
+// How it lies in the memories. A row of the map is kSide cells and a 1, by which the convolution's
+// bias is multiplied; there is a row of zeros above the map and one below. Three rows are the
+// inputs of one row of outputs: the weights are a matrix with a row for each map and column. The
+// features have a 1 behind them for the dense layer's bias. The order of features: row, map,
+// column.
+inline constexpr std::int64_t kMapRow = kSide + 1, kConvInputs = 3 * kMapRow,
+                              kConvRows = kMaps * kSide, kDenseInputs = kFeatures + 1;
 
 struct LayerProduct {
   std::string name;

@@ -93,8 +93,16 @@ class Checker {
     const std::uint64_t looped = d_.xb + span();
     const std::uint64_t plain = d_.yb + d_.rows() - 1;
     if (d_.bias) within(Buffer::kP, d_.wb);
-    if (d_.bias && kind != VecKind::kAct && kind != VecKind::kOut && kind != VecKind::kFeature)
-      fail("bias belongs to act, out and feature");
+    const bool update = kind == VecKind::kSgd || kind == VecKind::kSgdPred;
+    if (d_.bias && kind != VecKind::kAct && kind != VecKind::kOut && !update)
+      fail("bias belongs to act, out, sgd and sgd_pred");
+    if (d_.bias && update && !machine_.has_predictor())
+      fail("the scale of a gradient needs a design with a predictor");
+    if (d_.psrc && (kind != VecKind::kSgd || !d_.bias))
+      fail("psrc belongs to sgd with a scale: its gradient is a predicted one");
+    if ((d_.clear || d_.drain) && (kind != VecKind::kSgd || !d_.bias || d_.psrc))
+      fail("drain and clear belong to sgd that measures its gradient");
+    if (d_.drain && !d_.addr) fail("a scale of 0 gradients");
     switch (kind) {
       case VecKind::kAct:
         within(Buffer::kY, plain);
@@ -105,11 +113,6 @@ class Checker {
       case VecKind::kOut:
         within(Buffer::kY, plain);
         return within(Buffer::kG, looped);
-      case VecKind::kFeature:
-        if (!machine_.has_predictor()) fail("feature needs a design with a predictor");
-        if (d_.psrc && d_.bias) fail("the predictor array has no biases");
-        within(d_.psrc ? Buffer::kPy : Buffer::kY, plain);
-        return within(d_.psrc ? Buffer::kPw : Buffer::kW, looped);
       case VecKind::kSgdPred:
         if (!machine_.has_predictor()) fail("sgd_pred needs a design with a predictor");
         within(Buffer::kY, plain);
@@ -130,12 +133,17 @@ class Checker {
     loops();
     const std::uint64_t c0 = d_.addr & 0xffff, c1 = d_.addr >> 16;
     if (!c0 || !c1) fail("a reorganisation of 0 cells");
-    const bool from_g = static_cast<ReorgKind>(d_.kind) == ReorgKind::kGToO;
+    const auto kind = static_cast<ReorgKind>(d_.kind);
+    const bool from_g = kind == ReorgKind::kGToO, from_pred = kind == ReorgKind::kPyToPw;
     if (!from_g && !machine_.has_predictor()) fail("y_to_w needs a design with a predictor");
-    within(from_g ? Buffer::kG : Buffer::kY, d_.yb + span() + (c0 - 1) * d_.xb + (c1 - 1) * d_.s3);
+    if (d_.relu && from_g) fail("relu belongs to y_to_w and py_to_pw");
+    within(from_g      ? Buffer::kG
+           : from_pred ? Buffer::kPy
+                       : Buffer::kY,
+           d_.yb + span() + (c0 - 1) * d_.xb + (c1 - 1) * d_.s3);
     const std::uint64_t last = d_.wb + c0 * c1 - 1;
-    if (!d_.psrc) return within(from_g ? Buffer::kO : Buffer::kW, last);
-    if (from_g) fail("psrc belongs to y_to_w");
+    if (!d_.psrc) return within(from_g ? Buffer::kO : from_pred ? Buffer::kPw : Buffer::kW, last);
+    if (kind != ReorgKind::kYToW) fail("psrc belongs to y_to_w");
     regrouped(Buffer::kPw, last, machine_.pred_rows);
   }
 

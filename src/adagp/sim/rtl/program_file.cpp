@@ -11,7 +11,7 @@
 namespace adagp::rtl {
 namespace {
 
-constexpr const char* kTitle = "adagp-rtl program 1";
+constexpr const char* kTitle = "adagp-rtl program 2";
 constexpr std::size_t kDigits = kDescriptorBits / 4;
 constexpr std::uint32_t kMaxDescriptors = 1u << kMaxDescriptorBits;
 
@@ -127,8 +127,8 @@ std::string program_text(const ProgramFile& file) {
       << "\npredictor_array " << m.pred_rows << 'x' << m.pred_cols << "\npredictor_modes "
       << (m.pred_three_modes ? 3 : 1) << "\nx_bits " << m.x_bits << "\ny_bits " << m.y_bits
       << "\nw_bits " << m.w_bits << "\npredictor_bits " << m.predictor_bits << "\ndescriptor_bits "
-      << m.descriptor_bits << "\nbatches " << s.batches << "\nwarm " << s.warm << "\nk " << s.k
-      << "\nm " << s.m << "\ndescriptors " << file.program.size() << '\n';
+      << m.descriptor_bits << "\nepochs " << s.epochs << "\nepoch_batches " << s.epoch_batches
+      << "\nschedule " << s.stretches.str() << "\ndescriptors " << file.program.size() << '\n';
   std::uint32_t sum = checksum("");
   for (const Descriptor& d : file.program) {
     const std::string line = hex_line(d);
@@ -156,10 +156,9 @@ ProgramFile parse_program(const std::string& text, const std::string& name) {
   m.w_bits = static_cast<int>(in.number(in.value("w_bits"), 16));
   m.predictor_bits = static_cast<int>(in.number(in.value("predictor_bits"), 16));
   m.descriptor_bits = static_cast<int>(in.number(in.value("descriptor_bits"), kMaxDescriptorBits));
-  file.schedule.batches = in.number("batches");
-  file.schedule.warm = in.number("warm");
-  file.schedule.k = static_cast<int>(in.number(in.value("k"), 255));
-  file.schedule.m = static_cast<int>(in.number(in.value("m"), 255));
+  const std::uint32_t epochs = in.number("epochs"), epoch_batches = in.number("epoch_batches");
+  const std::string stretches = in.value("schedule");
+  file.schedule = in.checked([&] { return schedule_of(stretches, epochs, epoch_batches); });
   const std::uint32_t count = in.number(in.value("descriptors"), kMaxDescriptors);
   for (std::uint32_t i = 0; i < count; ++i) file.program.push_back(in.descriptor());
   char expected[16];

@@ -11,10 +11,11 @@ Memories::Memories(const Machine& machine, const Network& network, Outside& outs
   y_rows = size(machine.y_bits), g_half = y_rows / 2;
   const bool own = machine.has_predictor_array();
   const std::int64_t cols = own ? machine.pred_cols : machine.cols;
-  cell_rows = pieces(kCells, cols) * cols;
-  feature_rows = pieces(kFeatures, cols) * cols;
+  cell_rows = (kSide - 1) * kMapRow + pieces(kConvInputs, cols) * cols;
+  feature_rows = pieces(kDenseInputs, cols) * cols;
   const std::int64_t w_rows = size(machine.w_bits);
   std::int64_t usable = w_rows;
+  if (machine.has_predictor()) scale_row = --usable;
   if (machine.has_predictor() && !own) {
     usable -= cell_rows + feature_rows;
     features = usable;
@@ -25,32 +26,41 @@ Memories::Memories(const Machine& machine, const Network& network, Outside& outs
   update_first = own ? feeding : 0;
   update_rows = usable - update_first;
   if (w_half < machine.cols || update_rows < std::int64_t{2} * machine.cols ||
-      (machine.has_predictor() && y_rows <= kPredictedRows)) {
-    throw UsageError(core::cat("rtl: memories of ", w_rows, " rows W and ", y_rows,
-                               " rows Y are too small for the programs of networks"));
+      (machine.has_predictor() &&
+       (y_rows <= kPredictedRows || x_rows < pieces(kConvInputs, cols) * kConvRows))) {
+    throw UsageError(core::cat("rtl: memories of ", x_rows, " rows X, ", w_rows, " rows W and ",
+                               y_rows, " rows Y are too small for the programs of networks"));
   }
   if (!machine.has_predictor()) return;
   std::int64_t widest = 0;
   for (const LayerProduct& layer : network.layers) widest = std::max(widest, layer.k);
-  hidden = {pieces(kCells, cols), kFeatures, 0, 0, 0};
-  gradient = {pieces(kFeatures, cols), widest, 0, 0, 0};
-  hidden.outside = outside.take(hidden.tiles * hidden.outputs);
-  gradient.outside = outside.take(gradient.tiles * gradient.outputs);
+  conv = {pieces(kConvInputs, cols), kConvRows, 0, 0, 0};
+  dense = {pieces(kDenseInputs, cols), widest, 0, 0, 0};
+  conv.outside = outside.take(conv.tiles * conv.outputs);
+  dense.outside = outside.take(dense.tiles * dense.outputs);
+  constants = outside.take(cell_rows + 1);
   if (machine.has_predictor_memory()) keep(machine);
-  if (own)
-    hidden_features =
-        w_rows -
-        pieces(std::lcm(machine.rows, machine.pred_rows), machine.pred_rows) * feature_rows;
+  if (!own) return;
+  block_tiles = std::lcm(machine.rows, machine.pred_rows) / machine.pred_rows;
+  hidden_features = w_rows - block_tiles * feature_rows;
+  pooled_half = hidden_features / 2;
+  for (const LayerProduct& layer : network.layers)
+    pooled_tiles = std::max(pooled_tiles, channel_tiles(machine, layer));
+}
+
+std::int64_t Memories::channel_tiles(const Machine& machine, const LayerProduct& layer) {
+  const std::int64_t channels = layer.groups * pieces(layer.n, machine.rows) * machine.rows;
+  return pieces(channels, machine.pred_rows) + 1;
 }
 
 // Rows that PX does not hold are loaded each time: into X (efficient), or into two halves of PX
 // (max), whose array reads from nowhere else.
 void Memories::keep(const Machine& machine) {
   const std::int64_t room = std::int64_t{1} << machine.predictor_bits;
-  hidden.kept = hidden.outputs;
-  gradient.first = hidden.tiles * hidden.outputs;
-  std::int64_t left = room - gradient.first;
-  const bool all = gradient.tiles * gradient.outputs <= left;
+  conv.kept = conv.outputs;
+  dense.first = conv.tiles * conv.outputs;
+  std::int64_t left = room - dense.first;
+  const bool all = dense.tiles * dense.outputs <= left;
   if (machine.has_predictor_array() && !all) {
     streamed = room - 2 * kPredictedRows;
     left -= 2 * kPredictedRows;
@@ -61,29 +71,44 @@ void Memories::keep(const Machine& machine) {
                                " are needed (rtl.predictor_bits, up to 16); design 'low' needs no "
                                "such memory"));
   }
-  gradient.kept = all ? gradient.outputs : left / gradient.tiles;
+  dense.kept = all ? dense.outputs : left / dense.tiles;
 }
 
 void Memories::load_predictor(Program& out) const {
   // The two products lie one behind the other on both sides.
-  const bool all = gradient.kept == gradient.outputs;
-  load_all(out, kExactPhases, Buffer::kPx, 0,
-           gradient.first + (all ? gradient.tiles * gradient.kept : 0), hidden.outside);
-  for (std::int64_t tile = 0; !all && tile < gradient.tiles; ++tile) {
-    load_all(out, kExactPhases, Buffer::kPx, gradient.in_memory(tile, 0), gradient.kept,
-             gradient.beat(tile, 0));
+  const bool all = dense.kept == dense.outputs;
+  load_all(out, kExactPhases, Buffer::kPx, 0, dense.first + (all ? dense.tiles * dense.kept : 0),
+           conv.outside);
+  for (std::int64_t tile = 0; !all && tile < dense.tiles; ++tile) {
+    load_all(out, kExactPhases, Buffer::kPx, dense.in_memory(tile, 0), dense.kept,
+             dense.beat(tile, 0));
   }
+}
+
+void Memories::load_constants(Program& out) const {
+  if (pooled_tiles == 0) {
+    load_all(out, kExactPhases, Buffer::kW, features, cell_rows, constants);
+    out.push_back(
+        load(kExactPhases, Buffer::kW, features + cell_rows + kFeatures, 1, constants + cell_rows));
+    return;
+  }
+  for (const std::int64_t half : {std::int64_t{0}, pooled_half})
+    for (std::int64_t t = 0; t < pooled_tiles && (t + 1) * cell_rows <= pooled_half; ++t)
+      load_all(out, kExactPhases, Buffer::kPw, half + t * cell_rows, cell_rows, constants);
+  for (std::int64_t q = 0; q < block_tiles; ++q)
+    out.push_back(load(kExactPhases, Buffer::kPw, hidden_features + q * feature_rows + kFeatures, 1,
+                       constants + cell_rows));
 }
 
 std::int64_t Memories::pooled(const std::string& layer, std::int64_t channel_tile,
                               std::int64_t tiles, bool odd) const {
-  const std::int64_t half = hidden_features / 2;
-  if (tiles * cell_rows > half) {
-    throw UsageError(core::cat(
-        "layer '", layer, "': the pooled outputs of its channels need ", tiles * cell_rows,
-        " rows of the predictor array's memory, which has ", half, " for them"));
+  if (tiles * cell_rows > pooled_half) {
+    throw UsageError(core::cat("layer '", layer, "': the maps of its channels need ",
+                               tiles * cell_rows,
+                               " rows of the predictor array's memory, which has ", pooled_half,
+                               " for them (rtl.w_bits, up to 16)"));
   }
-  return (odd ? half : 0) + channel_tile * cell_rows;
+  return (odd ? pooled_half : 0) + channel_tile * cell_rows;
 }
 
 }  // namespace adagp::rtl

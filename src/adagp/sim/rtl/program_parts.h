@@ -18,6 +18,7 @@ inline constexpr std::uint32_t kNotPredictor = kAllEngines & ~bit(Engine::kPred)
 inline constexpr std::uint32_t kExactPhases = bit(Phase::kBp) | bit(Phase::kWarm);
 inline constexpr std::uint32_t kPredictedPhase = bit(Phase::kGp);
 inline constexpr std::int64_t kPredictedRows = 1024;  // of Y or PY: gradients predicted at once
+static_assert(kConvRows * kSide <= kPredictedRows);
 inline constexpr std::int64_t kLargestTransfer = 65535;
 
 // How many pieces of b cover a.
@@ -163,20 +164,29 @@ struct Memories {
 
   // Fills the predictor's memory with what it keeps.
   void load_predictor(Program& out) const;
+  // The zeros and ones around maps and features, which nothing overwrites.
+  void load_constants(Program& out) const;
 
   // Where the pooled cells of a tile of PROWS channels lie in PW (design max). Throws UsageError
   // when the layer has more of them than fit.
   std::int64_t pooled(const std::string& layer, std::int64_t channel_tile, std::int64_t tiles,
                       bool odd) const;
 
+  // max: tiles of PROWS channels that the regrouped maps of a layer reach.
+  static std::int64_t channel_tiles(const Machine& machine, const LayerProduct& layer);
+
   std::int64_t x_rows, x_half, y_rows, g_half;
   std::int64_t w_half;                     // of the rows of W that feed the main array
   std::int64_t update_first, update_rows;  // of W, O, P and V
-  std::int64_t cell_rows, feature_rows;    // whole tiles of cells and of features
+  std::int64_t cell_rows, feature_rows;    // a map and the features, with whole tiles at their ends
+  std::int64_t scale_row = 0;              // of P: the scale of the layer at hand
   std::int64_t features = 0;               // low, efficient: cells and features in W
   std::int64_t hidden_features = 0;        // max: features in PW
-  PredictorWeights hidden, gradient;       // the predictor's two products
-  std::int64_t streamed = 0;               // max: two halves of PX for weights that are not kept
+  std::int64_t block_tiles = 0;            // max: of channels whose features are in PW together
+  std::int64_t pooled_tiles = 0, pooled_half = 0;  // max: maps in PW, of two layers in turn
+  PredictorWeights conv, dense;                    // the predictor's two products
+  std::int64_t constants = 0;  // outside: a map without cells, and a row of ones
+  std::int64_t streamed = 0;   // max: two halves of PX for weights that are not kept
 
  private:
   void keep(const Machine& machine);
