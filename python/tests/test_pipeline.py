@@ -130,6 +130,15 @@ def test_costs_in_memory_equal_a_file(tmp_path):
         assert {**run, "unit": ""} == {**from_file, "unit": ""}
 
 
+def test_measured_times_have_few_digits_for_people():
+    costs = [{"name": f"b{i}", "forward": 0.01 / 3, "backward": 0.02 / 3} for i in range(4)]
+    pipes = pipeline(costs=costs, stages=2, micro_batches=4)
+    exact = pipes[0]["makespan"]
+    assert f"{exact:.6g} " in repr(pipes) and repr(exact) not in repr(pipes)
+    assert f": {exact:.6g} " in pipes.gantt()._repr_svg_()
+    assert repr(exact) in pipes.json()
+
+
 def test_a_table_equals_the_name():
     by_name = pipeline("resnet18", input="cifar", batch=64, stages=4)[0]
     by_table = pipeline(layers("resnet18", "cifar"), batch=64, stages=4)[0]

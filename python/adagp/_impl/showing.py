@@ -30,5 +30,5 @@ def finish_axes(axes: Axes, title: str, x: str, y: str, legend: bool = True) -> 
     axes.grid(True, which="both", alpha=0.3)
     axes.set_axisbelow(True)
     if legend:
-        axes.legend()
+        axes.legend(fontsize="small", framealpha=0.5)  # bars behind it stay visible
     return axes

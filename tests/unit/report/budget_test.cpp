@@ -66,6 +66,19 @@ TEST(Budget, AClockThatContradictsTheCostsIsTold) {
   EXPECT_TRUE(noted(report_of(runs)));
 }
 
+// Seeds run one after the other, and so all lengths of one seed are slow: the means hide it.
+TEST(Budget, ASeedOfABusyMachineIsToldInTheVerdict) {
+  auto runs = control();
+  add_runs(runs, "m", 256, 24, 16, 32, {88.3, 88.6});
+  EXPECT_EQ(verdict(report_of(runs)).find("do not trust"), std::string::npos);
+  for (BudgetRun& run : runs) run.seconds *= run.seed == 0 ? 1.2 : 0.8;
+  const std::string said = verdict(report_of(runs));
+  EXPECT_NE(said.find("\n\nbp, batch size 256: an epoch takes 1.60 to 2.40 s."), std::string::npos)
+      << said;
+  const std::string text = to_markdown(report_of(runs));
+  EXPECT_EQ(text.find("do not trust"), text.rfind("do not trust")) << "once";
+}
+
 TEST(Budget, ARunWithoutAScoreHasDashesAndWhatWasComparedStandsAbove) {
   auto runs = control();
   add_runs(runs, "m", 256, 24, kMissing, kMissing, {kMissing});

@@ -1,6 +1,8 @@
 // Results of `adagp pipeline` as text, CSV, JSON and a picture.
 
 #include <algorithm>
+#include <cmath>
+#include <sstream>
 
 #include <nlohmann/json.hpp>
 
@@ -23,6 +25,15 @@ constexpr int64_t kMostBoxes = 20'000;  // of a picture
 
 std::string count_of(int64_t number, const std::string& what) {
   return core::cat(number, " ", what, number == 1 ? "" : "es");
+}
+
+// For people: measured times have no more digits than these. JSON and CSV have all.
+std::string time_text(double time) {
+  if (time == std::floor(time)) return core::shortest(time);
+  if (time >= 1e5) return core::fixed(time, 1);
+  std::ostringstream out;
+  out << time;  // six digits
+  return out.str();
 }
 
 double mean_utilisation(const pipeline::Result& result) {
@@ -52,8 +63,8 @@ std::string heading(const PipelineStudy& study, const PipelineRun& run) {
                    layout.chunks() > 1 ? core::cat(" of ", layout.chunks(), " chunks") : "", ", ",
                    layout.micro_batches, " micro-batches; ",
                    pipeline::phases_text(run.sequence.cycle), ", ",
-                   count_of(run.sequence.batches, "batch"), ": ",
-                   core::shortest(run.result.makespan), " ", study.unit, "\n");
+                   count_of(run.sequence.batches, "batch"), ": ", time_text(run.result.makespan),
+                   " ", study.unit, "\n");
 }
 
 std::string device_table(const PipelineRun& run) {
@@ -66,7 +77,7 @@ std::string device_table(const PipelineRun& run) {
   for (size_t d = 0; d < run.result.busy.size(); ++d) {
     const double used = run.result.utilisation[d];
     std::vector<std::string> cells{
-        std::to_string(d), core::shortest(run.result.busy[d]), core::fixed(100 * used, 1) + " %",
+        std::to_string(d), time_text(run.result.busy[d]), core::fixed(100 * used, 1) + " %",
         core::fixed(100 * (1 - used), 1) + " %", std::to_string(run.result.peak_stash[d])};
     if (named) {
       const PipelineStage& stage = run.costs.stages[d];

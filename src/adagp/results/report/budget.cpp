@@ -10,7 +10,6 @@
 #include "adagp/base/core/error.h"
 #include "adagp/base/core/text.h"
 #include "adagp/results/report/budget_targets.h"
-#include "adagp/results/report/clock_note.h"
 
 namespace adagp::report {
 namespace {
@@ -171,22 +170,6 @@ void note_controls(BudgetReport& report) {
   }
 }
 
-void note_clock(BudgetReport& report) {
-  std::map<int64_t, std::pair<double, double>> range;  // of bp's seconds for an epoch
-  for (const BudgetRow& row : report.rows) {
-    if (row.method != "bp" || !std::isfinite(row.seconds_mean)) continue;
-    const double pace = row.seconds_mean / row.cost_mean;
-    auto& [least, most] = range.emplace(row.batch, std::pair(pace, pace)).first->second;
-    least = std::min(least, pace);
-    most = std::max(most, pace);
-  }
-  for (const auto& [batch, paces] : range) {
-    const std::string what = core::cat("bp, batch size ", batch, ": an epoch");
-    const std::string note = clock_note(what, paces.first, paces.second);
-    if (!note.empty()) report.notes.push_back(note);
-  }
-}
-
 }  // namespace
 
 BudgetReport budget_report(std::vector<BudgetRun> runs, const Metric& metric, int64_t batch,
@@ -210,7 +193,6 @@ BudgetReport budget_report(std::vector<BudgetRun> runs, const Metric& metric, in
     report.rows.push_back(row);
   }
   note_controls(report);
-  note_clock(report);
   report.targets = time_to_targets(report.rows, batch, target_epochs, report.notes);
   return report;
 }

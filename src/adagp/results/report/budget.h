@@ -78,7 +78,8 @@ BudgetReport budget_report(std::vector<BudgetRun> runs, const Metric& metric, in
                            const std::vector<int64_t>& target_epochs);
 
 // Which rows are above backprop of its best batch size at equal seconds by more than two standard
-// errors, which below, which cannot be told; and that several are asked at once.
+// errors, which below, which cannot be told; and that several are asked at once. A paragraph more
+// where bp's runs say that the seconds cannot be trusted.
 std::string verdict(const BudgetReport& report);
 
 // {"about", "conditions", "metric", "rows": [{"method", "batch", "epochs", "n", "<metric>_mean",

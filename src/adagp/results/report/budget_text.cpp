@@ -1,10 +1,13 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <map>
 #include <optional>
+#include <utility>
 
 #include "adagp/base/core/text.h"
 #include "adagp/results/report/budget.h"
+#include "adagp/results/report/clock_note.h"
 #include "adagp/results/report/table.h"
 
 namespace adagp::report {
@@ -116,6 +119,26 @@ void say(std::vector<std::string>& sentences, const std::string& what,
   if (!rows.empty()) sentences.push_back(what + ": " + core::join(rows, "; ") + ".");
 }
 
+// Of single runs of bp, not of their means over the seeds: a machine that was busy for a while
+// slows all lengths of a seed alike, and the means agree. Each begins a paragraph.
+std::string clock_notes(const BudgetReport& report) {
+  std::map<int64_t, std::pair<double, double>> range;  // of bp's seconds for an epoch
+  for (const BudgetRun& run : report.runs) {
+    const double pace = run.seconds / run.cost;
+    if (run.method != "bp" || !std::isfinite(pace)) continue;
+    auto& [least, most] = range.emplace(run.batch, std::pair(pace, pace)).first->second;
+    least = std::min(least, pace);
+    most = std::max(most, pace);
+  }
+  std::string out;
+  for (const auto& [batch, paces] : range) {
+    const std::string what = core::cat("bp, batch size ", batch, ": an epoch");
+    const std::string note = clock_note(what, paces.first, paces.second);
+    if (!note.empty()) out += "\n\n" + note;
+  }
+  return out;
+}
+
 }  // namespace
 
 std::string verdict(const BudgetReport& report) {
@@ -127,7 +150,7 @@ std::string verdict(const BudgetReport& report) {
   say(out, "Not judged, because single runs give no standard error", rows.unknown);
   say(out, "Not judged, because backprop was not run for that many seconds", rows.unmeasured);
   say(out, "Not judged, because a run has no score", rows.failed);
-  if (out.empty()) return "Only bp runs: nothing to compare.";
+  if (out.empty()) return "Only bp runs: nothing to compare." + clock_notes(report);
   if (!report.targets.empty()) {
     out.push_back("Seconds to a score are read between mean scores and have no standard error.");
   }
@@ -144,7 +167,7 @@ std::string verdict(const BudgetReport& report) {
     out.push_back(several + " still be called above or below once in twenty times" + few + ".");
   }
   return "Compared at equal seconds with plain backprop of its best batch size. " +
-         core::join(out, " ");
+         core::join(out, " ") + clock_notes(report);
 }
 
 std::string to_markdown(const BudgetReport& report) {
