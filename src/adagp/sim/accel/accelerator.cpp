@@ -48,7 +48,7 @@ void bind_energy(core::Binding& keys, EnergyTable& e) {
   energy("dram_standby_mw", e.dram_standby_mw, "standby power of the DRAM, mW");
 }
 
-// What only the machines of adagp/machine read.
+// What only the machines of sim/arrays read.
 void bind_machines(core::Binding& keys, Accelerator& a) {
   TensorDashSizes& t = a.tensordash;
   keys.bind("tensordash.rows", &t.rows, "rows of PEs of a tile, which advance together")

@@ -55,7 +55,7 @@ PassCost product_cost(const Work& work, const Array& array, const Dataflow& data
 PassCost vector_cost(int64_t elements, const Accelerator& accelerator);
 PassCost vector_cost(int64_t elements, const Accelerator& accelerator, int64_t lanes);
 
-// What the products of a plan cost. An array knows their shapes alone; machines (adagp/machine) see
+// What the products of a plan cost. An array knows their shapes alone; machines (sim/arrays) see
 // the operands of each layer, too.
 class Products {
  public:

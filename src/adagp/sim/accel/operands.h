@@ -1,6 +1,6 @@
 #pragma once
 // What the two operands of a product are made of, beside their shapes. An array needs none of it;
-// machines that skip zeros or multiply few bits do (adagp/machine).
+// machines that skip zeros or multiply few bits do (sim/arrays).
 
 #include <array>
 #include <cstdint>
