@@ -131,7 +131,7 @@ def test_costs_in_memory_equal_a_file(tmp_path):
 
 
 def test_measured_times_have_few_digits_for_people():
-    costs = [{"name": f"b{i}", "forward": 0.01 / 3, "backward": 0.02 / 3} for i in range(4)]
+    costs = [{"name": f"b{i}", "forward": 2**0.5 / 100, "backward": 3**0.5 / 100} for i in range(4)]
     pipes = pipeline(costs=costs, stages=2, micro_batches=4)
     exact = pipes[0]["makespan"]
     assert f"{exact:.6g} " in repr(pipes) and repr(exact) not in repr(pipes)
