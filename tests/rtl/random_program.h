@@ -87,6 +87,26 @@ class RandomProgram {
     }
   }
 
+  // An update of some of the first 64 rows. With a scale, in one of 8 rows from `scales` on, it
+  // measures its gradient against up to 2^15 elements, or has a predicted one.
+  Descriptor update(std::uint32_t scales) {
+    Descriptor d = start(Op::kVec);
+    d.kind = static_cast<std::uint32_t>(one_in(5) ? VecKind::kSgdPred : VecKind::kSgd);
+    d.n0 = 1 + below(6);
+    d.n1 = d.n2 = d.s0 = 1;
+    d.xb = below(64);
+    d.yb = below(64);
+    d.shift_a = d.shift_b = 3;
+    if (one_in(4)) return d;
+    d.bias = 1;
+    d.wb = scales + below(8);
+    if (static_cast<VecKind>(d.kind) == VecKind::kSgdPred) return d;
+    d.clear = below(2);
+    d.drain = !one_in(4);
+    d.addr = (1 + below(64)) << below(10);
+    return d;
+  }
+
  private:
   void fill(Descriptor& d) {
     const auto op = static_cast<Op>(d.op);

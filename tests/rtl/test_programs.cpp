@@ -1,5 +1,6 @@
 // Random programs on one configuration:
 //   data    every memory's bits equal the golden model's, and every counter the cycle model's;
+//   scales  the same for updates that measure gradients and move scales;
 //   timing  engines overlap, batches have phases: every counter equals the cycle model's;
 //   stalls  the same program with a slow outside memory: cycles lie between the cycle model and the
 //           cycle model plus the stalled cycles; the other counters stay equal.
@@ -94,6 +95,37 @@ class Test {
     if (options.stalls == 0)
       same(seen, predict(machine_, program, schedule), "data program", index);
     golden_.run(program, schedule);
+    compare(index, program);
+  }
+
+  // Gradients near the scale of their layer and counts near the borders of its moves, for updates
+  // that measure, in turn with others.
+  void scales(int index) {
+    if (!machine_.has_predictor()) return;
+    constexpr std::uint32_t kFirst = 100;  // rows of P with scales, beyond those of the updates
+    for (int b = 0, beat = 0; b < kBufferCount; ++b) {
+      const auto buffer = static_cast<Buffer>(b);
+      const int rows = static_cast<int>(random_.rows_of(buffer));
+      for (int i = 0; i < rows * machine_.lanes(); ++i) {
+        std::uint32_t& word = model_.outside()[beat * machine_.lanes() + i];
+        const std::uint32_t power = random_.below(13), mantissa = random_.below(1 << 23);
+        if (buffer == Buffer::kP)
+          word = 4 + random_.below(4);
+        else if (machine_.format == Format::kBf16)
+          word = random_.below(2) << 31 | (114 + power) << 23 | mantissa;  // 2^-13 to 2^-1
+        else
+          word = ((1u << 23 | mantissa) >> (20 - power)) * (random_.one_in(2) ? 1u : ~0u);
+      }
+      beat += rows;
+    }
+    golden_.outside() = model_.outside();
+    Program program;
+    random_.transfer_all(program, false);
+    for (int i = 0; i < 30; ++i) program.push_back(random_.update(kFirst));
+    random_.transfer_all(program, true);
+    program.push_back(random_.start(Op::kEnd));
+    same(model_.run(program, {}, {}), predict(machine_, program, {}), "scales", index);
+    golden_.run(program, {});
     compare(index, program);
   }
 
@@ -242,6 +274,7 @@ int main(int count, char** values) {
     const Machine m = built_machine();
     Test test(seed);
     for (int i = 0; i < programs; ++i) test.data(i);
+    for (int i = 0; i < programs; ++i) test.scales(i);
     test.published();
     for (int i = 0; i < programs; ++i) test.timing(i);
     std::printf(
