@@ -52,8 +52,8 @@ endfunction()
 
 # adagp_precompile(TARGET [PROGRAM]): the target gets LibTorch's headers, 10 of the 16 seconds of a typical file with
 # them, from a precompiled header. There are two, because the options must be the same: one for libraries, and one for
-# programs, which are cold and compiled with -fPIE. A build with one object per file does without: clang-tidy reads its
-# commands and no header of g++.
+# programs, which are cold and compiled with -fPIE. A build with one object per file has none: clang-tidy uses its
+# commands and cannot read what g++ precompiled.
 function(adagp_precompile target)
   if(NOT CMAKE_UNITY_BUILD)
     return()

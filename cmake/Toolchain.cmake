@@ -17,8 +17,11 @@ if(ADAGP_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
     message(STATUS "ccache: ${ADAGP_CCACHE} does not work with ${CMAKE_CXX_COMPILER}, not used")
   else()
     # What ccache asks for where a header is precompiled; without it, it would keep nothing.
-    set(CMAKE_CXX_COMPILER_LAUNCHER
-      ${CMAKE_COMMAND} -E env CCACHE_SLOPPINESS=pch_defines,time_macros ${ADAGP_CCACHE})
+    set(_sloppiness pch_defines,time_macros)
+    if(DEFINED ENV{CCACHE_SLOPPINESS})
+      string(APPEND _sloppiness ",$ENV{CCACHE_SLOPPINESS}")
+    endif()
+    set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env CCACHE_SLOPPINESS=${_sloppiness} ${ADAGP_CCACHE})
     add_compile_options($<$<COMPILE_LANG_AND_ID:CXX,GNU>:-fpch-preprocess>)
   endif()
 endif()

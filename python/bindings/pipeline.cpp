@@ -71,7 +71,7 @@ Columns ops(const PipelineStudy& study, size_t run) {
   std::vector<DeviceOp> all;
   {
     const nb::gil_scoped_release unlocked;
-    const pipeline::OpLists plan = study::pipeline_plan(run_at(study, run));
+    const pipeline::OpLists plan = study::pipeline_op_lists(run_at(study, run));
     for (size_t d = 0; d < plan.devices.size(); ++d) {
       for (const pipeline::Op& op : plan.devices[d]) all.push_back({static_cast<int>(d), op});
     }

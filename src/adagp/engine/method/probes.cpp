@@ -141,7 +141,7 @@ void Probes::see(const std::vector<at::Tensor>& gradients, const Emit& emit) {
     for (size_t l = 0; l < layers_; ++l) {
       at::Tensor& total = totals_[l];
       if (total.defined()) {
-        total = total.to(device);  // as before_
+        total = total.to(device);  // a restored one is on the CPU, too
         continue;
       }
       const bool precise = gradients[l].scalar_type() == at::kDouble;

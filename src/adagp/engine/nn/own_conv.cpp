@@ -2,6 +2,7 @@
 
 #include <torch/csrc/autograd/custom_function.h>
 
+#include "adagp/base/core/error.h"
 #include "adagp/engine/nn/gradient_queue.h"
 #include "adagp/gpu/device/kernels.h"
 
@@ -41,7 +42,10 @@ struct OwnConvFunction : torch::autograd::Function<OwnConvFunction> {
     const at::Tensor dy = as_map(gradients[0]);
     const QueuePtr queue = ctx->needs_input_grad(1) ? more.queue.started() : nullptr;
     at::Tensor of_x, of_weight;
-    if (ctx->needs_input_grad(0)) of_x = own.input_gradient(dy, weight, x, stride);
+    if (ctx->needs_input_grad(0)) {
+      if (own.input_gradient == nullptr) throw Error("convolution: no gradient of this input");
+      of_x = own.input_gradient(dy, weight, x, stride);
+    }
     if (ctx->needs_input_grad(1)) {
       of_weight = weight_gradient(queue, weight, dy, x, [&own, dy, x, weight, stride] {
         return own.weight_gradient(dy, x, weight, stride);

@@ -9,7 +9,7 @@ namespace adagp::nn {
 // bytes.
 struct OwnConv {
   at::Tensor (*forward)(const at::Tensor& x, const at::Tensor& weight, int64_t stride);
-  // Null: nobody wants it.
+  // Null: this convolution takes no x that needs a gradient.
   at::Tensor (*input_gradient)(const at::Tensor& dy, const at::Tensor& weight, const at::Tensor& x,
                                int64_t stride);
   at::Tensor (*weight_gradient)(const at::Tensor& dy, const at::Tensor& x, const at::Tensor& weight,

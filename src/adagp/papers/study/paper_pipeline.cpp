@@ -62,7 +62,7 @@ void compare_pipelines(const PaperOptions& paper, PaperResult& result) {
   const PipelineRun run = run_pipelines(pipeline_options(paper, kPipelines[0])).runs[0];
   add(result,
       {"Fig. 20", "GPipe, a GP batch in a stream of them (steps)", kStreamingSteps,
-       pipeline::steady_time(run.layout, run.costs.costs, {pipeline::Phase::kPredict})},
+       pipeline::steady_time(run.placement, run.costs.costs, {pipeline::Phase::kPredict})},
       {});
   result.remarks.push_back(
       "Fig. 20 counts steps (forward 1, backward 2, four equal stages). That leaves out unequal "

@@ -89,18 +89,18 @@ std::vector<PipelineItem> items_for(const PipelineOptions& options, int64_t batc
 }
 
 // Of a pipeline whose batch has `batch` examples.
-PipelineCosts costs_for(const PipelineOptions& options, const pipeline::Placement& layout,
+PipelineCosts costs_for(const PipelineOptions& options, const pipeline::Placement& placement,
                         int64_t batch) {
   PipelineCosts out;
-  const auto items = items_for(options, batch, layout.micro_batches);
+  const auto items = items_for(options, batch, placement.micro_batches);
   if (items.empty()) {
     pipeline::StageCost cost = options.rest;
     cost.forward = options.forward;
     cost.backward = options.backward;
     cost.input_gradient = cost.weight_gradient = options.backward / 2;
-    out.costs = pipeline::uniform_costs(layout, cost);
+    out.costs = pipeline::uniform_costs(placement, cost);
   } else {
-    out = cut(items, layout, options.memory_limit);
+    out = cut(items, placement, options.memory_limit);
   }
   out.costs.latency = options.latency;
   out.costs.bandwidth = options.bandwidth;
@@ -119,18 +119,18 @@ int64_t share_of(const PipelineOptions& options, const PipelinePoint& point) {
   return point.batch / point.copies;
 }
 
-SteadyTimes steady_times(const PipelineOptions& options, const pipeline::Placement& layout,
+SteadyTimes steady_times(const PipelineOptions& options, const pipeline::Placement& placement,
                          const pipeline::Costs& costs) {
   using pipeline::Phase;
   const pipeline::Costs plain = pipeline::plain_costs(costs);
   const auto exact = [&](const pipeline::Placement& where) {
     return pipeline::steady_time(where, plain, {Phase::kBackprop}, options.overlap);
   };
-  pipeline::Placement twice = layout;
+  pipeline::Placement twice = placement;
   twice.micro_batches *= 2;
   const double both =
-      pipeline::steady_time(layout, costs, {Phase::kPredict, Phase::kBackprop}, options.overlap);
-  return {exact(layout), both / 2, exact(twice) / 2};
+      pipeline::steady_time(placement, costs, {Phase::kPredict, Phase::kBackprop}, options.overlap);
+  return {exact(placement), both / 2, exact(twice) / 2};
 }
 
 std::vector<std::string> schedule_names(const std::string& text) {
@@ -140,17 +140,17 @@ std::vector<std::string> schedule_names(const std::string& text) {
 PipelineRun run_one(const PipelineOptions& options, const PipelinePoint& point,
                     const schedule::Schedule& training, int64_t batches_per_epoch) {
   PipelineRun run;
-  run.layout = pipeline::make_placement(point.request);
+  run.placement = pipeline::make_placement(point.request);
   run.copies = point.copies;
   run.batch = options.split_batch ? point.batch : point.batch * point.copies;
   run.shared_batch = options.split_batch;
   run.batches_per_epoch = batches_per_epoch;
-  run.costs = costs_for(options, run.layout, share_of(options, point));
+  run.costs = costs_for(options, run.placement, share_of(options, point));
   pipeline::Costs& costs = run.costs.costs;
   const pipeline::Costs alone = pipeline::plain_costs(
-      options.split_batch ? costs_for(options, run.layout, point.batch).costs : costs);
+      options.split_batch ? costs_for(options, run.placement, point.batch).costs : costs);
   run.ideal =
-      pipeline::steady_time(run.layout, alone, {pipeline::Phase::kBackprop}, options.overlap);
+      pipeline::steady_time(run.placement, alone, {pipeline::Phase::kBackprop}, options.overlap);
   if (options.split_batch) run.ideal /= point.copies;
   costs.copies.count = point.copies;
   run.sequence = pipeline::parse_phases(options.phases);
@@ -158,9 +158,9 @@ PipelineRun run_one(const PipelineOptions& options, const PipelinePoint& point,
   run.overlap = options.overlap;
   pipeline::SimulateOptions how;
   how.overlap = options.overlap;
-  run.result = simulate(run.layout, sequence_costs(run), run.sequence, how);
-  run.steady = steady_times(options, run.layout, costs);
-  run.training = training_time(run.layout, costs, training, options.epochs, batches_per_epoch,
+  run.result = simulate(run.placement, sequence_costs(run), run.sequence, how);
+  run.steady = steady_times(options, run.placement, costs);
+  run.training = training_time(run.placement, costs, training, options.epochs, batches_per_epoch,
                                options.overlap);
   return run;
 }

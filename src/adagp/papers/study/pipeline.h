@@ -56,7 +56,7 @@ struct SteadyTimes {
 };
 
 struct PipelineRun {
-  pipeline::Placement layout;
+  pipeline::Placement placement;
   int copies = 1;
   int64_t batch = 0;          // examples of all copies; 0: not known
   bool shared_batch = false;  // as PipelineOptions::split_batch
@@ -102,6 +102,6 @@ bool several_copies(const PipelineStudy& study);  // in some run
 report::LineChart scaling_chart(const PipelineStudy& study);
 // What ran when, and the op lists behind it. UsageError for more than a picture can hold.
 std::vector<pipeline::Event> pipeline_events(const PipelineRun& run);
-pipeline::OpLists pipeline_plan(const PipelineRun& run);
+pipeline::OpLists pipeline_op_lists(const PipelineRun& run);
 
 }  // namespace adagp::study

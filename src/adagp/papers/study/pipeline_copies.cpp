@@ -30,8 +30,8 @@ Speeds speeds_of(const PipelineRun& run) {
 }
 
 std::string group_of(const PipelineRun& run) {
-  std::string text =
-      core::cat(run.layout.schedule, " ", run.layout.devices, " x ", run.layout.micro_batches);
+  std::string text = core::cat(run.placement.schedule, " ", run.placement.devices, " x ",
+                               run.placement.micro_batches);
   if (run.batch == 0) return text;
   if (run.shared_batch) return text + core::cat(", batch ", run.batch);
   return text + core::cat(", batch ", run.batch / run.copies, " a copy");

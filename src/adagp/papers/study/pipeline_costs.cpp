@@ -223,19 +223,19 @@ std::vector<PipelineItem> parse_items(const std::string& bytes, const std::strin
   return items;
 }
 
-PipelineCosts cut(const std::vector<PipelineItem>& items, const pipeline::Placement& layout,
+PipelineCosts cut(const std::vector<PipelineItem>& items, const pipeline::Placement& placement,
                   double limit) {
   int stash = 0;
-  const pipeline::Schedule& schedule = pipeline::find_schedule(layout.schedule);
-  for (int d = 0; d < layout.devices; ++d) {
-    stash = std::max(stash, schedule.stash_bound(layout, d));
+  const pipeline::Schedule& schedule = pipeline::find_schedule(placement.schedule);
+  for (int d = 0; d < placement.devices; ++d) {
+    stash = std::max(stash, schedule.stash_bound(placement, d));
   }
   std::vector<pipeline::Item> parts;
   for (const PipelineItem& item : items) {
     parts.push_back({item.name, item.cost.forward + item.cost.backward,
                      2 * item.cost.weight_bytes + stash * item.kept_bytes});
   }
-  const pipeline::Partition partition = pipeline::partition(parts, layout.stages, limit);
+  const pipeline::Partition partition = pipeline::partition(parts, placement.stages, limit);
   PipelineCosts out;
   for (size_t s = 0; s < partition.first.size(); ++s) {
     const size_t begin = partition.first[s];

@@ -49,7 +49,7 @@ std::vector<PipelineItem> parse_items(const std::string& text, const std::string
 
 // Items into stages by forward + backward; memory: weights and their gradients, and the activations
 // of as many micro-batches as the schedule keeps. `limit` in bytes, 0: none.
-PipelineCosts cut(const std::vector<PipelineItem>& items, const pipeline::Placement& layout,
+PipelineCosts cut(const std::vector<PipelineItem>& items, const pipeline::Placement& placement,
                   double limit);
 
 }  // namespace adagp::study

@@ -48,27 +48,29 @@ int most_stash(const pipeline::Result& result) {
 
 // Throws UsageError where a picture would have too many boxes.
 void check_boxes(const PipelineRun& run) {
-  const int64_t boxes = run.sequence.batches * run.layout.micro_batches * run.layout.stages * 3;
+  const int64_t boxes =
+      run.sequence.batches * run.placement.micro_batches * run.placement.stages * 3;
   if (boxes > kMostBoxes) {
     throw UsageError(core::cat("pipeline: a picture of ", count_of(run.sequence.batches, "batch"),
-                               ", ", run.layout.micro_batches, " micro-batches and ",
-                               run.layout.stages, " stages would have up to ", boxes,
+                               ", ", run.placement.micro_batches, " micro-batches and ",
+                               run.placement.stages, " stages would have up to ", boxes,
                                " boxes, expected at most ", kMostBoxes, "; use fewer batches"));
   }
 }
 
 std::string heading(const PipelineStudy& study, const PipelineRun& run) {
-  const pipeline::Placement& layout = run.layout;
-  return core::cat(layout.schedule, ", ", layout.devices, " stages",
-                   layout.chunks() > 1 ? core::cat(" of ", layout.chunks(), " chunks") : "", ", ",
-                   layout.micro_batches, " micro-batches; ",
+  const pipeline::Placement& placement = run.placement;
+  return core::cat(placement.schedule, ", ", placement.devices, " stages",
+                   placement.chunks() > 1 ? core::cat(" of ", placement.chunks(), " chunks") : "",
+                   ", ", placement.micro_batches, " micro-batches; ",
                    pipeline::phases_text(run.sequence.cycle), ", ",
                    count_of(run.sequence.batches, "batch"), ": ", time_text(run.result.makespan),
                    " ", study.unit, "\n");
 }
 
 std::string device_table(const PipelineRun& run) {
-  const bool named = !run.costs.stages.empty() && run.layout.replicas * run.layout.chunks() == 1;
+  const bool named =
+      !run.costs.stages.empty() && run.placement.replicas * run.placement.chunks() == 1;
   std::vector<report::Column> columns{
       {"device"}, {"busy"}, {"utilisation"}, {"bubbles"}, {"peak stash"}};
   if (named)
@@ -92,7 +94,7 @@ std::string one_text(const PipelineStudy& study, bool gantt) {
   const PipelineRun& run = study.runs[0];
   std::string text = heading(study, run) + study.missing_lines + "\n";
   if (gantt) {
-    text += gantt_text(pipeline_events(run), run.layout.devices) +
+    text += gantt_text(pipeline_events(run), run.placement.devices) +
             "\nF forward, G forward of a GP batch, B backward (I input, W weight gradient), "
             "P predict-update,\nO optimizer, with the number of the micro-batch\n\n";
   }
@@ -130,9 +132,9 @@ report::Table runs_table(const PipelineStudy& study, bool exact) {
     return exact ? core::shortest(value) : core::fixed(value, digits);
   };
   for (const PipelineRun& run : study.runs) {
-    std::vector<std::string> cells{run.layout.schedule,
-                                   std::to_string(run.layout.devices),
-                                   std::to_string(run.layout.micro_batches),
+    std::vector<std::string> cells{run.placement.schedule,
+                                   std::to_string(run.placement.devices),
+                                   std::to_string(run.placement.micro_batches),
                                    pipeline::phases_text(run.sequence.cycle),
                                    std::to_string(run.sequence.batches),
                                    core::shortest(run.result.makespan),
@@ -156,9 +158,9 @@ report::Table runs_table(const PipelineStudy& study, bool exact) {
 
 ordered_json run_json(const PipelineStudy& study, const PipelineRun& run) {
   ordered_json out;
-  out["schedule"] = run.layout.schedule;
-  out["stages"] = run.layout.devices;
-  out["micro_batches"] = run.layout.micro_batches;
+  out["schedule"] = run.placement.schedule;
+  out["stages"] = run.placement.devices;
+  out["micro_batches"] = run.placement.micro_batches;
   out["phases"] = pipeline::phases_text(run.sequence.cycle);
   out["makespan"] = run.result.makespan;
   out["utilisation"] = run.result.utilisation;
@@ -166,7 +168,7 @@ ordered_json run_json(const PipelineStudy& study, const PipelineRun& run) {
   out["synchronisations"] = run.result.synchronisations;
   out["unit"] = study.unit;
   out["batches"] = run.sequence.batches;
-  out["chunks"] = run.layout.chunks();
+  out["chunks"] = run.placement.chunks();
   out["busy"] = run.result.busy;
   out["messages"] = run.result.messages;
   out["missing"] = layers::missing_json(study.missing);
@@ -214,17 +216,17 @@ std::vector<pipeline::Event> pipeline_events(const PipelineRun& run) {
   pipeline::SimulateOptions options;
   options.overlap = run.overlap;
   options.on_event = [&](const pipeline::Event& event) { events.push_back(event); };
-  simulate(run.layout, sequence_costs(run), run.sequence, options);
+  simulate(run.placement, sequence_costs(run), run.sequence, options);
   return events;
 }
 
-pipeline::OpLists pipeline_plan(const PipelineRun& run) {
+pipeline::OpLists pipeline_op_lists(const PipelineRun& run) {
   check_boxes(run);
   pipeline::Request request;
-  request.schedule = run.layout.schedule;
-  request.devices = run.layout.devices;
-  request.micro_batches = run.layout.micro_batches;
-  request.chunks = run.layout.chunks();
+  request.schedule = run.placement.schedule;
+  request.devices = run.placement.devices;
+  request.micro_batches = run.placement.micro_batches;
+  request.chunks = run.placement.chunks();
   request.overlap = run.overlap;
   request.phases.clear();
   for (int64_t i = 0; i < run.sequence.batches; ++i) {
@@ -286,7 +288,7 @@ report::GanttChart pipeline_chart(const PipelineStudy& study, const PipelineRun&
   title.pop_back();
   chart.title = title;
   chart.x_title = study.unit;
-  for (int d = 0; d < run.layout.devices; ++d) chart.lanes.push_back(core::cat("device ", d));
+  for (int d = 0; d < run.placement.devices; ++d) chart.lanes.push_back(core::cat("device ", d));
   for (const pipeline::Event& event : pipeline_events(run)) {
     if (event.end <= event.start) continue;
     chart.boxes.push_back({static_cast<size_t>(event.device), event.start, event.end,

@@ -48,7 +48,7 @@ Table1 make_table1(const std::vector<Table1Runs>& networks, std::optional<size_t
 // Mean over the networks that have both; NaN for none.
 struct Table1Means {
   double published = 0;  // ADA-GP - backprop as printed
-  double ours = 0;       // likewise, our runs
+  double ours = 0;       // the same of our runs
   double over_skip = 0;  // ADA-GP - skip, our runs
   int64_t networks = 0;  // with our runs of both
 };

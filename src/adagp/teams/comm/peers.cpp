@@ -16,9 +16,9 @@ namespace {
 using std::chrono::milliseconds;
 using Clock = std::chrono::steady_clock;
 
-// For one question to the store. A machine that has no time for a process needs longer than a
-// second, and a run that waits long for its processes may wait for the reason of a failure, too. A
-// store that did not answer once is not waited for as long again.
+// The limit for one question to the store: a quarter of the timeout, from a second to a minute. On
+// a busy machine an answer can take longer than a second. `ask` waits only a second again for a
+// store that did not answer.
 constexpr milliseconds kStoreLimit{1000}, kMostForStore{60000};
 constexpr milliseconds kLookLimit{1500};  // for the fault to show: processes die in steps
 

@@ -34,8 +34,8 @@ class NoBatches : public data::BatchSource {
   std::unique_ptr<data::BatchSource> counted_;
 };
 
-pipeline::Placement layout_for(const Spec& spec, const Shape& shape,
-                               const config::RunConfig& config) {
+pipeline::Placement placement_for(const Spec& spec, const Shape& shape,
+                                  const config::RunConfig& config) {
   pipeline::Request request;
   request.schedule = spec.pipeline.empty() ? "dapple" : spec.pipeline;
   request.devices = shape.stages;
@@ -67,7 +67,7 @@ ProcessTeam::ProcessTeam(std::unique_ptr<comm::Group> world, const Spec& spec,
     : spec_(spec), shape_(shape_of(spec, world->size())), world_(std::move(world)) {
   shake_hands(config, task, net);
   check_together(spec_, shape_, config);
-  placement_ = layout_for(spec_, shape_, config);
+  placement_ = placement_for(spec_, shape_, config);
   if (placement_.stages > 1 && models::has_frozen_blocks(net)) {
     throw UsageError(cat("--parallel: ", config.model.name,
                          " has frozen blocks, and a stage of them alone has nothing to train; use "
