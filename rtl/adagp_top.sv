@@ -147,10 +147,13 @@ module adagp_top #(
   // ---- who reads and writes the main memories: vector unit, reorganisation unit, then DMA
   logic vec_reads_y, reorg_reads_y, reorg_writes_w, vec_writes_o, reorg_writes_o;
   logic vec_writes_x, vec_writes_g, vec_back_read, vec_writes_d, sgd_read, sgd_write, p_write;
+  logic vec_reads_py, reorg_reads_py;
   logic main_loading, main_streaming, main_draining, main_clash;
   assign vec_reads_y =
     vec_read && (vec_act || vec_out || vec_sgd_pred);
   assign reorg_reads_y = reorg_beat && !reorg_from_g && !reorg_from_pred;
+  assign vec_reads_py = vec_read && vec_gradient;
+  assign reorg_reads_py = reorg_beat && reorg_from_pred;
   assign vec_back_read = vec_read && vec_back;
   assign sgd_read = vec_read && vec_sgd;
   assign sgd_write = vec_write && vec_sgd;
@@ -218,9 +221,6 @@ module adagp_top #(
   logic pred_loading, pred_streaming, pred_draining, pred_clash;
   generate
     if (HAS_ARRAY != 0) begin : g_pred
-      logic reorg_read, gradient_read;
-      assign reorg_read = reorg_beat && reorg_from_pred;
-      assign gradient_read = vec_read && vec_gradient;
       logic [PCOLS*16-1:0] unused_px;
       logic [PROWS*16-1:0] unused_g;
       logic [PCOLS*32-1:0] unused_d;
@@ -234,8 +234,8 @@ module adagp_top #(
         .x_wsel({PCOLS{1'b0}}), .x_wa(dma_addr), .x_wb(16'd0), .x_wd(in_pc16), .x_rd(ppx_rd),
         .px_we(1'b0), .px_wa(16'd0), .px_wd({PCOLS*16{1'b0}}), .px_re(1'b0), .px_ra(16'd0),
         .px_rd(unused_px),
-        .y_re(reorg_read || gradient_read || out[adagp_pkg::BUFFER_PY]),
-        .y_ra(gradient_read ? vec_plain : reorg_read ? reorg_addr : dma_addr),
+        .y_re(vec_reads_py || reorg_reads_py || out[adagp_pkg::BUFFER_PY]),
+        .y_ra(vec_reads_py ? vec_plain : reorg_reads_py ? reorg_addr : dma_addr),
         .y_we(in[adagp_pkg::BUFFER_PY]), .y_wa(dma_addr), .y_wd(in_pr32), .y_rd(py_rd),
         .g_re(1'b0), .g_ra(16'd0), .g_we({PROWS{1'b0}}), .g_wsel({PROWS{1'b0}}), .g_wa(16'd0),
         .g_wb(16'd0), .g_wd({PROWS*16{1'b0}}), .g_rd(unused_g),
@@ -333,13 +333,16 @@ module adagp_top #(
     || (out[adagp_pkg::BUFFER_G] && reorg_beat && reorg_from_g)
     || ((out[adagp_pkg::BUFFER_V] || out[adagp_pkg::BUFFER_P]) && sgd_read)
     || (out[adagp_pkg::BUFFER_P] && vec_read_bias)
-    || (out[adagp_pkg::BUFFER_O] && sgd_read && !vec_sgd_pred);
+    || (out[adagp_pkg::BUFFER_O] && sgd_read && !vec_sgd_pred)
+    || (in[adagp_pkg::BUFFER_PW] && reorg_write && reorg_to_pred)
+    || (out[adagp_pkg::BUFFER_PY] && (vec_reads_py || reorg_reads_py));
 
   // A sticky flag for tests: a unit and the array, or two units, used one port in the same cycle.
   always_ff @(posedge clk) begin
     if (rst) clash <= 1'b0;
     else if (main_clash || pred_clash || clash_v || clash_p
-             || (vec_reads_y && reorg_reads_y) || (sgd_write && reorg_writes_w)
-             || (vec_writes_o && reorg_writes_o) || dma_clash) clash <= 1'b1;
+             || (vec_reads_y && reorg_reads_y) || (vec_reads_py && reorg_reads_py)
+             || (sgd_write && reorg_writes_w) || (vec_writes_o && reorg_writes_o) || dma_clash)
+      clash <= 1'b1;
   end
 endmodule

@@ -1,4 +1,5 @@
-// ROWS x COLS cells. Row r takes `left` lane r and gives `right` lane r; column c likewise upwards.
+// ROWS x COLS cells. Row r takes `left` lane r and gives `right` lane r; column c does the
+// same upwards.
 module pe_array #(
   parameter int ROWS = 4, parameter int COLS = 5, parameter int FORMAT = 0,
   parameter int MODES = 1) (

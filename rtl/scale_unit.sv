@@ -11,7 +11,7 @@ module scale_unit #(parameter int ROWS = 4, parameter int FORMAT = 0) (
   input  logic [4:0]         scale,
   input  logic [31:0]        count,
   output logic [4:0]         next);
-  localparam int BITS = 56;
+  localparam int BITS = 64;  // 2^32 elements of at most 2^30
   logic [BITS-1:0] sum, added;
   logic [ROWS*31-1:0] squares;
   genvar k;
@@ -42,8 +42,8 @@ module scale_unit #(parameter int ROWS = 4, parameter int FORMAT = 0) (
   always_comb begin
     added = sum;
     for (int i = 0; i < ROWS; i = i + 1) added = added + {{BITS-31{1'b0}}, squares[i*31 +: 31]};
-    next = sum >= {8'd0, count, 16'd0} ? (scale == 5'd0 ? 5'd0 : scale - 5'd1) :
-           sum < {10'd0, count, 14'd0} ? (scale == 5'd31 ? 5'd31 : scale + 5'd1) : scale;
+    next = sum >= {16'd0, count, 16'd0} ? (scale == 5'd0 ? 5'd0 : scale - 5'd1) :
+           sum < {18'd0, count, 14'd0} ? (scale == 5'd31 ? 5'd31 : scale + 5'd1) : scale;
   end
   always_ff @(posedge clk) begin
     if (clear) sum <= {BITS{1'b0}};

@@ -35,7 +35,8 @@ one() {
       make sim-only
       for design in baseline low efficient max; do
         build/sim-only/bin/adagp rtl program --model vgg13 --input cifar --design "$design" \
-          --set rtl.descriptor_bits=20 --schedule 1:1 --epochs 1 -o "$logs/vgg13-$design.hex"
+          --set rtl.descriptor_bits=20 --schedule "1ep bp, gp" --epochs 2 --examples 1 \
+          -o "$logs/vgg13-$design.hex"
         build/sim-only/bin/adagp rtl run "$logs/vgg13-$design.hex"
       done ;;
   esac

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "adagp/base/core/error.h"
+#include "adagp/base/core/log.h"
 #include "adagp/base/core/output.h"
 #include "adagp/base/core/text.h"
 #include "adagp/papers/study/study.h"
@@ -61,6 +62,11 @@ int run_program(const RtlArgs& args) {
   if (!args.options.examples) run.batches_per_epoch = 2;
   const rtl::Schedule schedule{run.schedule, run.epochs, run.batches_per_epoch};
   schedule.check();
+  if (schedule.at(made.machine, 0) == rtl::Phase::kGp) {
+    core::log_warning(
+        "the run begins with a GP batch: its first predictions are wrong, since the predictor's "
+        "constants and weights come with a BP batch (its cycles are right)");
+  }
   rtl::write_program(args.output, {made.machine, schedule, program});
   const auto cycles = [&](rtl::Phase phase) {
     return static_cast<int64_t>(rtl::predict_batch(made.machine, program, phase).cycles);

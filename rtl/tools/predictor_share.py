@@ -3,20 +3,20 @@
 
     rtl/tools/predictor_share.py ADAGP [--networks vgg13,resnet50] [--inputs cifar] [--dataflows ws]
 
-For each network, R is the array's cycles of the predictor's forward pass on the RTL (12 x 15; the tile
-law of docs/hardware.md, without transfers) over those of `adagp simulate`. The predictor's cycles in a
-run of 90 epochs at batch 128 are then multiplied by R; those of its backward pass, which the RTL does not
-have, too. Printed are means over the networks.
+The simulator's predictor is replaced layer by layer: its forward pass by the array's cycles on the RTL (the
+tile law of docs/hardware.md, without transfers), of an array of 12 x 15 for design efficient and of 8 x 10 for
+the second array of max. Its backward pass, which the RTL does not have, takes as many times its formula as the
+layer's forward pass. Runs are those of `adagp paper`: products alone, batch 128, 90 epochs of the published
+schedule, but with a memory that holds all of the predictor's weights. R is the forward pass's cycles over those
+of the simulator, of a whole network; speed-ups are means over the networks. As a check, the same sums with the
+simulator's own predictor must give the simulator's totals.
 """
 
 import argparse
-import csv
 import json
 import subprocess
-from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[2]
-ROWS, COLS = 12, 15
+MAIN, SECOND = (12, 15), (8, 10)
 NETWORKS = ("resnet50,resnet101,resnet152,inception_v4,inception_v3,vgg13,vgg16,vgg19,densenet121,densenet161,"
             "densenet169,densenet201,mobilenet_v2")
 
@@ -25,28 +25,59 @@ def pieces(a, b):
     return -(-a // b)
 
 
-def tile(rows):
-    return COLS + rows + (ROWS + COLS + 1) + 1
+def array_cycles(layer, array):
+    """Of the predictor's tiles for a layer: the convolution, then the dense layer, 1024 rows at most."""
+    rows, cols = array
+    outputs, weights = layer["n"], layer["k"]
+
+    def tile(streamed):
+        return cols + streamed + (rows + cols + 1) + 1
+
+    dense = sum(tile(min(1024, weights - first)) for first in range(0, weights, 1024))
+    channels = layer["groups"] * pieces(outputs, rows)
+    return channels * (8 * pieces(27, cols) * tile(128) + pieces(257, cols) * dense)
 
 
-def array_cycles(model, size):
-    """Of the predictor's tiles in a GP batch: the convolution, then the dense layer, 1024 rows at most."""
-    cycles = 0
-    for row in csv.DictReader((ROOT / f"configs/layers/{model}-{size}.csv").open()):
-        if row["op"] not in ("conv2d", "linear"):
-            continue
-        groups, outputs = int(row["groups"]), int(row["out_c"])
-        weights = int(row["in_c"]) // groups * int(row["kernel_h"]) * int(row["kernel_w"])
-        dense = sum(tile(min(1024, weights - first)) for first in range(0, weights, 1024))
-        channels = groups * pieces(outputs // groups, ROWS)
-        cycles += channels * (8 * pieces(27, COLS) * tile(128) + pieces(257, COLS) * dense)
-    return cycles
-
-
-def designs(program, model, size, dataflow, *run):
+def simulate(program, model, size, dataflow, array):
+    """The result of `adagp simulate`, and of it the layers that have a prediction."""
     words = [program, "simulate", "--model", model, "--input", size, "--batch", "128", "--accelerator", "adagp-180",
-             "--array", f"{ROWS}x{COLS}", "--dataflow", dataflow, "--designs", "baseline,efficient,max", "--json", *run]
-    return json.loads(subprocess.run(words, capture_output=True, text=True, check=True).stdout)["designs"]
+             "--array", "{}x{}".format(*array), "--dataflow", dataflow, "--designs", "baseline,efficient,max",
+             "--epochs", "90", "--schedule", "paper", "--products-only", "--set", "predictor.memory_bytes=0",
+             "--per-layer", "--json"]
+    run = json.loads(subprocess.run(words, capture_output=True, text=True, check=True).stdout)
+    return run, [layer for layer in run["layers"] if layer["predictor_forward_cycles"]]
+
+
+def efficient_pass(layers, predictor):
+    return sum(layers) + sum(predictor)
+
+
+def max_pass(layers, predictor):
+    """The predictor of a layer runs beside the next one, the last alone."""
+    return layers[0] + sum(max(pair) for pair in zip(layers[1:] + [0], predictor, strict=True))
+
+
+def run_cycles(run, design, one_pass, layers, forward, backward):
+    """Of all batches, with these cycles of the predictor for each layer."""
+    own_forward = [layer["forward_cycles"] for layer in layers]
+    own_backward = [layer["input_gradient_cycles"] + layer["weight_gradient_cycles"] for layer in layers]
+    gp = one_pass(own_forward, forward)
+    bp = gp + one_pass(own_backward[::-1], backward[::-1])
+    batches = {name: phase["batches"] for name, phase in run["designs"][design]["phases"].items()}
+    return batches["gp"] * gp + (batches["warm_up"] + batches["bp"]) * bp
+
+
+def compare(run, design, one_pass, layers, formulas, array):
+    """R, the simulator's speed-up and the one with the RTL's predictor."""
+    forward = [layer["predictor_forward_cycles"] for layer in formulas]
+    backward = [layer["predictor_backward_cycles"] for layer in formulas]
+    total = run["designs"][design]["total_cycles"]
+    assert run_cycles(run, design, one_pass, layers, forward, backward) == total, (run["model"], design)
+    rtl = [array_cycles(layer, array) for layer in layers]
+    rtl_backward = [b * r / f for b, r, f in zip(backward, rtl, forward, strict=True)]
+    baseline = run["designs"]["baseline"]["total_cycles"]
+    changed = run_cycles(run, design, one_pass, layers, rtl, rtl_backward)
+    return sum(rtl) / sum(forward), baseline / total, baseline / changed
 
 
 def main():
@@ -59,18 +90,19 @@ def main():
     networks = args.networks.split(",")
     for size in args.inputs.split(","):
         for dataflow in args.dataflows.split(","):
-            ratios, speed = [], {"efficient": [0, 0], "max": [0, 0]}
+            found = {"efficient": [], "max": []}
             for model in networks:
-                one = designs(args.program, model, size, dataflow, "--epochs", "1", "--examples", "128",
-                              "--schedule", "gp")
-                ratios.append(array_cycles(model, size) / one["efficient"]["predictor_cycles"])
-                run = designs(args.program, model, size, dataflow, "--epochs", "90", "--schedule", "paper")
-                for name, sums in speed.items():
-                    total, own = run[name]["total_cycles"], run[name]["predictor_cycles"]
-                    for i, more in enumerate((0, (ratios[-1] - 1) * own)):
-                        sums[i] += run["baseline"]["total_cycles"] / (total + more) / len(networks)
-            words = ", ".join(f"{name} {a:.3f} -> {b:.3f}" for name, (a, b) in speed.items())
-            print(f"{size} {dataflow}: R {min(ratios):.2f} to {max(ratios):.2f}; {words}", flush=True)
+                run, layers = simulate(args.program, model, size, dataflow, MAIN)
+                _, second = simulate(args.program, model, size, dataflow, SECOND)
+                found["efficient"].append(compare(run, "efficient", efficient_pass, layers, layers, MAIN))
+                found["max"].append(compare(run, "max", max_pass, layers, second, SECOND))
+            words = []
+            for design, rows in found.items():
+                ratios, old, new = zip(*rows, strict=True)
+                words.append(f"{design} R {min(ratios):.2f} to {max(ratios):.2f}, "
+                             f"{sum(old) / len(old):.3f} -> {sum(new) / len(new):.3f}")
+            print(f"{size} {dataflow}: {'; '.join(words)}", flush=True)
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -51,6 +51,15 @@ def test_json_has_the_numbers_of_the_text(tmp_path):
     assert sum(layer["forward"] + layer["backward"] for layer in layers) == made["bp_cycles"]
 
 
+@pytest.mark.parametrize("design, schedule, warned", [
+    ("max", "1:1", True), ("max", "1ep bp, 1:1", False), ("baseline", "1:1", False)])
+def test_a_run_that_begins_with_gp_is_warned_of(design, schedule, warned, tmp_path):
+    done = adagp("rtl", "program", "--model", "vgg8s", "--design", design, "--schedule", schedule, "-o",
+                 tmp_path / "p.hex")
+    assert ("begins with a GP batch" in done.stderr) == warned
+    assert len(done.stderr.splitlines()) == warned
+
+
 @pytest.mark.parametrize("args, code, words", [
     (["program", "--model", "vgg8s", "--design", "medium"], 2, ["medium", "efficient"]),
     (["program", "--model", "vgg8s", "--array", "0x15"], 2, ["0"]),
