@@ -34,7 +34,8 @@ struct OwnConvFunction : torch::autograd::Function<OwnConvFunction> {
   static torch::autograd::variable_list backward(torch::autograd::AutogradContext* ctx,
                                                  torch::autograd::variable_list gradients) {
     const auto saved = ctx->get_saved_variables();
-    const at::Tensor x = saved[0], weight = saved[1];
+    const at::Tensor& x = saved[0];
+    const at::Tensor& weight = saved[1];
     const auto capsule = ctx->saved_data["more"].toCapsule();
     const auto& more = static_cast<const OwnConvContext&>(*capsule);
     const OwnConv& own = more.own;
