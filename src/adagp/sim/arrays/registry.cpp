@@ -6,7 +6,7 @@
 namespace adagp::arrays {
 
 std::span<const Machine* const> machines() {
-#define ADAGP_ADDRESS(name) &name,
+#define ADAGP_ADDRESS(name) &(name),
   static const std::array kMachines = {ADAGP_MACHINES(ADAGP_ADDRESS)};
 #undef ADAGP_ADDRESS
   return kMachines;
