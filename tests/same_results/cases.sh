@@ -26,7 +26,7 @@ choices() { take "$1" < <(wrong train --set "$1=?" | sed -e 's/.*(one of: //' -e
 kinds() { take kinds < <(wrong list '?' | sed -e 's/.*known: //' -e 's/ (.*//'); }
 subcommands() {
   "${programs[old]}" "$@" --help |
-    awk '/^[A-Za-z]+:$/ {on = tolower($0) !~ /^(options|positionals):/; next} on && /^  [a-z]/ {print $1}'
+    awk '/^[A-Za-z]+:$/ {on = tolower($0) !~ /^(options|positionals|examples):/; next} on && /^  [a-z]/ {print $1}'
 }
 
 # The same numbers in every shell.
