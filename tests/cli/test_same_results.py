@@ -51,6 +51,22 @@ def test_one_byte_is_a_difference_and_its_command_is_named(kept, tmp_path):
     assert "basel" in told
 
 
+def test_examples_below_a_help_text_are_no_commands(tmp_path):
+    fake = program(tmp_path / "fake", """cat << END
+Usage: adagp $1
+OPTIONS:
+  -h, --help
+TRAIN:
+  train  trains
+Examples:
+  adagp train -o a
+  adagp train -o b
+END
+""")
+    said = same_results(fake, fake, "--only", "help").stdout
+    assert re.search(r"help +3 cases, 0 different", said), said
+
+
 @pytest.mark.parametrize("args, words", [
     ([], "two programs"),
     ([BIN], "two programs"),

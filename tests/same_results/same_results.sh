@@ -202,21 +202,22 @@ start() {
 
 # What differs between the two folders of a case, a name a line.
 differing() {
-  local old=$work/old/$1 new=$work/new/$1
+  local old=$work/old/$1 new=$work/new/$1 literal
   if [[ ! -f $old/.done || ! -f $new/.done ]]; then
     echo "it was not run to its end"
   else
+    literal=$(sed 's,[].[*^$+?(){}|\\!],\\&,g' <<<"$old")  # names of methods have a '+'
     { diff -rq --exclude=.done --exclude=begun "$old" "$new" || true; } |
-      sed -E -e "s!^Files $old/(.*) and .* differ\$!\1!" \
+      sed -E -e "s!^Files $literal/(.*) and .* differ\$!\1!" \
         -e "s!^Only in $work/(old|new)/[^:]*: (.*)!\2 (\1 alone)!"
   fi
 }
 
-# NEW does not go on with a run that OLD began, and says so in one sentence.
+# NEW does not go on with a run that OLD began, and says so in one sentence, perhaps below warnings.
 refused_by_new() {
   local new=$work/new/$1
   [[ ${begun_by[$1]:-} == old && -f $new/.done && $(<"$new/code") =~ ^[23]$ && $(<"$new/begun") == 143 &&
-    $(wc -l <"$new/stderr") == 1 && ! -s $new/stdout && $(<"$work/old/$1/code") == 0 ]]
+    $(grep -cv '^W ' "$new/stderr") == 1 && ! -s $new/stdout && $(<"$work/old/$1/code") == 0 ]]
 }
 
 # What is said of a case below the line of its group, with the way to see it.
@@ -241,7 +242,7 @@ compare_group() {
       refused=$((refused + 1))
       [[ $code == 2 ]] || note "$key" "both end with exit code $code: $(tail -1 "$new/stderr")"
     elif refused_by_new "$key"; then
-      note "$key" "NEW refuses what OLD began (exit code $code): $(<"$new/stderr")"
+      note "$key" "NEW refuses what OLD began (exit code $code): $(tail -1 "$new/stderr")"
     elif ! grep -qv '\.note$' <<<"$found"; then
       ran=$((ran + 1))
       note "$key" "$(paste -sd, <<<"${found//.note/}") differs"
