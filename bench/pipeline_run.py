@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """A real pipeline beside the simulator fed with the times of its own ops.
 
-Trains a few batches with `--parallel pipeline=...,local=N,trace=...` (one thread per process),
-takes the mean time of each kind of op from the trace, lets `adagp pipeline --costs` say how long a
+Trains a few batches with `--parallel pipeline=...,local=N,timings=...` (one thread per process),
+takes the mean time of each kind of op from these files, lets `adagp pipeline --costs` say how long a
 batch should take with messages that cost nothing, and prints both and their ratio: for BP batches,
 and for GP batches that stream one after another.
 """
@@ -94,7 +94,7 @@ def main():
                   "--set", f"data.synthetic_train={count * args.batch}",
                   "--set", f"data.synthetic_test={args.batch}", "--set", "log_every=1ep",
                   "--parallel", f"pipeline={args.schedule},micro-batches={args.micro_batches},"
-                  f"local={args.stages},trace={folder / 'ops'}", "-o", folder / "run"]
+                  f"local={args.stages},timings={folder / 'ops'}", "-o", folder / "run"]
         run([args.adagp, "-q", *common])
         found = events(folder)
 

@@ -35,8 +35,7 @@ void TrainFlags::declare(CLI::App& command, bool with_recipe) {
   flag(command, "--batch", "batch", "Images per batch");
   flag(command, "--device", "device", "Device: auto, cpu, cuda or cuda:N");
   flag(command, "--threads", "threads", "CPU threads; 0 = all");
-  flag(command, "--precision", "precision",
-       "Number format: fp32, bf16 (GPU) or fast (block floating point)");
+  flag(command, "--precision", "precision", "Number format: fp32, or on a GPU bf16");
   flag(command, "--seed", "seed", "Seed of everything random");
   flag(command, "--schedule", "schedule",
        "BP and GP batches: auto, paper, bp or \"10ep bp, 4ep 4:1, 1:1\"");

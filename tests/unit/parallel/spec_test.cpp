@@ -57,7 +57,7 @@ TEST(Spec, WhatDoesNotGoTogetherIsRefused) {
   EXPECT_TRUE(contains(refusal("data,copy-bandwidth=nan"), "copy-bandwidth='nan'"));
   // The time of an exchange would be no time that a clock can count.
   EXPECT_TRUE(contains(refusal("data,copy-bandwidth=1e-300"), "is no number from 1 to 1e+15"));
-  for (const char* word : {"data,stages=2", "micro-batches=2", "recompute", "trace=ops"}) {
+  for (const char* word : {"data,stages=2", "micro-batches=2", "recompute", "timings=ops"}) {
     EXPECT_TRUE(contains(refusal(std::string("pipeline=decoupled,") + word), "decoupled")) << word;
   }
 }

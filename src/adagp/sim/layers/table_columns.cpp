@@ -46,8 +46,8 @@ constexpr Column kColumns[] = {
 #undef ADAGP_COLUMN
 using Groups = std::set<Column::Group>;
 
-Layout layout(const Groups& groups, bool uncounted) {
-  Layout out;
+Header header(const Groups& groups, bool uncounted) {
+  Header out;
   for (const Column& column : kColumns) {
     if (column.group == Column::Group::kAlways || groups.contains(column.group)) {
       out.columns.push_back(&column);
@@ -59,23 +59,23 @@ Layout layout(const Groups& groups, bool uncounted) {
 
 }  // namespace
 
-Layout layout_for(const Table& table) {
+Header header_for(const Table& table) {
   Groups groups;
   for (const Row& row : table.rows) {
     if (row.dilation != decltype(row.dilation){1, 1}) groups.insert(Column::Group::kDilation);
     if (row.depth != Depth{}) groups.insert(Column::Group::kDepth);
     if (row.frozen != 0) groups.insert(Column::Group::kFrozen);
   }
-  return layout(groups, !table.uncounted.empty());
+  return header(groups, !table.uncounted.empty());
 }
 
-std::string csv_header(const Layout& layout) {
+std::string csv_header(const Header& header) {
   std::string line = "model,input,name,op";
-  for (const Column* column : layout.columns) line += std::string(",") + column->name;
-  return layout.uncounted ? line + ",times,operator" : line;
+  for (const Column* column : header.columns) line += std::string(",") + column->name;
+  return header.uncounted ? line + ",times,operator" : line;
 }
 
-bool read_header(const std::string& line, Layout& out) {
+bool read_header(const std::string& line, Header& out) {
   constexpr Column::Group kOptional[] = {Column::Group::kDilation, Column::Group::kDepth,
                                          Column::Group::kFrozen};
   for (int choice = 0; choice < 16; ++choice) {
@@ -83,7 +83,7 @@ bool read_header(const std::string& line, Layout& out) {
     for (int i = 0; i < 3; ++i) {
       if ((choice >> i & 1) != 0) groups.insert(kOptional[i]);
     }
-    out = layout(groups, (choice & 8) != 0);
+    out = header(groups, (choice & 8) != 0);
     if (line == csv_header(out)) return true;
   }
   return false;

@@ -23,16 +23,16 @@ struct Column {
 
 constexpr size_t kTextColumns = 4;
 
-struct Layout {
+struct Header {
   std::vector<const Column*> columns;
   bool uncounted = false;
 
   size_t size() const { return kTextColumns + columns.size() + (uncounted ? 2 : 0); }
 };
 
-Layout layout_for(const Table& table);
-std::string csv_header(const Layout& layout);
-// False when the line is the header of no layout.
-bool read_header(const std::string& line, Layout& layout);
+Header header_for(const Table& table);
+std::string csv_header(const Header& header);
+// False when the line is the header of no table.
+bool read_header(const std::string& line, Header& header);
 
 }  // namespace adagp::layers

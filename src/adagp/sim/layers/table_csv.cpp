@@ -47,8 +47,8 @@ std::vector<std::string> csv_fields(const std::string& line, const Complain& com
 }
 
 // "column 5 (in_c)" of the numeric column `index`.
-std::string place(const Layout& layout, size_t index) {
-  return core::cat("column ", kTextColumns + index + 1, " (", layout.columns[index]->name, ")");
+std::string place(const Header& header, size_t index) {
+  return core::cat("column ", kTextColumns + index + 1, " (", header.columns[index]->name, ")");
 }
 
 int64_t whole_number(const std::string& text, const std::string& where, int64_t least,
@@ -61,10 +61,10 @@ int64_t whole_number(const std::string& text, const std::string& where, int64_t 
   return value;
 }
 
-void check_texts(const std::vector<std::string>& fields, const Layout& layout,
+void check_texts(const std::vector<std::string>& fields, const Header& header,
                  const Complain& complain) {
-  if (fields.size() != layout.size()) {
-    throw complain(core::cat(fields.size(), " columns, expected ", layout.size()));
+  if (fields.size() != header.size()) {
+    throw complain(core::cat(fields.size(), " columns, expected ", header.size()));
   }
   for (size_t i = 0; i < kTextColumns; ++i) {
     const size_t broken = core::broken_utf8(fields[i]);
@@ -82,17 +82,17 @@ void check_texts(const std::vector<std::string>& fields, const Layout& layout,
   }
 }
 
-Row parse_row(const std::vector<std::string>& fields, const Layout& layout,
+Row parse_row(const std::vector<std::string>& fields, const Header& header,
               const Complain& complain) {
   Row row;
   row.name = fields[kNameColumn];
   row.op = fields[kOpColumn];
-  for (size_t i = 0; i < layout.columns.size(); ++i) {
-    layout.columns[i]->field(row) = whole_number(fields[kTextColumns + i], place(layout, i),
-                                                 layout.columns[i]->least, complain);
-    if (layout.columns[i]->field(row) > layout.columns[i]->most) {
-      throw complain(core::cat(place(layout, i), " is ", layout.columns[i]->field(row),
-                               ", expected at most ", layout.columns[i]->most));
+  for (size_t i = 0; i < header.columns.size(); ++i) {
+    header.columns[i]->field(row) = whole_number(fields[kTextColumns + i], place(header, i),
+                                                 header.columns[i]->least, complain);
+    if (header.columns[i]->field(row) > header.columns[i]->most) {
+      throw complain(core::cat(place(header, i), " is ", header.columns[i]->field(row),
+                               ", expected at most ", header.columns[i]->most));
     }
   }
   Row derived = row;
@@ -104,11 +104,11 @@ Row parse_row(const std::vector<std::string>& fields, const Layout& layout,
     error = beyond.what();
   }
   if (!error.empty()) throw complain(error);
-  for (size_t i = 0; i < layout.columns.size(); ++i) {
-    const int64_t got = layout.columns[i]->field(row);
-    const int64_t expected = layout.columns[i]->field(derived);
+  for (size_t i = 0; i < header.columns.size(); ++i) {
+    const int64_t got = header.columns[i]->field(row);
+    const int64_t expected = header.columns[i]->field(derived);
     if (got != expected) {
-      throw complain(core::cat(place(layout, i), " is ", got, ", but the shapes give ", expected));
+      throw complain(core::cat(place(header, i), " is ", got, ", but the shapes give ", expected));
     }
   }
   return row;
@@ -116,23 +116,23 @@ Row parse_row(const std::vector<std::string>& fields, const Layout& layout,
 
 // Of an operation without a row, the columns between op and times are empty, but for its MACs where
 // they are known.
-Uncounted parse_uncounted(const std::vector<std::string>& fields, const Layout& layout,
+Uncounted parse_uncounted(const std::vector<std::string>& fields, const Header& header,
                           const Complain& complain) {
-  if (!layout.uncounted) {
+  if (!header.uncounted) {
     throw complain("an uncounted operation needs the columns times and operator at the end");
   }
   Uncounted out;
   out.name = fields[kNameColumn];
-  for (size_t i = 0; i < layout.columns.size(); ++i) {
+  for (size_t i = 0; i < header.columns.size(); ++i) {
     const std::string& text = fields[kTextColumns + i];
     if (text.empty()) continue;
-    if (layout.columns[i]->name != std::string("macs")) {
-      throw complain(place(layout, i) + " is '" + text +
+    if (header.columns[i]->name != std::string("macs")) {
+      throw complain(place(header, i) + " is '" + text +
                      "', but an uncounted operation has no sizes");
     }
-    out.macs = whole_number(text, place(layout, i), 0, complain);
+    out.macs = whole_number(text, place(header, i), 0, complain);
   }
-  const size_t times = kTextColumns + layout.columns.size();
+  const size_t times = kTextColumns + header.columns.size();
   out.times = whole_number(fields[times], core::cat("column ", times + 1, " (times)"), 1, complain);
   out.op = fields[times + 1];
   if (core::broken_utf8(out.op) != std::string::npos) {
@@ -144,20 +144,20 @@ Uncounted parse_uncounted(const std::vector<std::string>& fields, const Layout& 
 }  // namespace
 
 std::string to_csv(const Table& table) {
-  const Layout layout = layout_for(table);
-  std::string out = csv_header(layout) + "\n";
+  const Header header = header_for(table);
+  std::string out = csv_header(header) + "\n";
   const auto start = [&](const std::string& name, const std::string& op) {
     out += core::csv_cell(table.model) + "," + core::csv_cell(table.input) + "," +
            core::csv_cell(name) + "," + core::csv_cell(op);
   };
   for (Row row : table.rows) {
     start(row.name, row.op);
-    for (const Column* column : layout.columns) out += "," + std::to_string(column->field(row));
-    out += layout.uncounted ? ",1,\n" : "\n";
+    for (const Column* column : header.columns) out += "," + std::to_string(column->field(row));
+    out += header.uncounted ? ",1,\n" : "\n";
   }
   for (const Uncounted& one : table.uncounted) {
     start(one.name, kUncounted);
-    for (const Column* column : layout.columns) {
+    for (const Column* column : header.columns) {
       const bool macs = one.macs && column->name == std::string("macs");
       out += macs ? "," + std::to_string(*one.macs) : ",";
     }
@@ -168,7 +168,7 @@ std::string to_csv(const Table& table) {
 
 Table from_csv(const std::string& text, const std::string& file_name) {
   Table table;
-  Layout layout;
+  Header header;
   std::set<std::string> names;
   std::istringstream lines{std::string(core::without_byte_order_mark(text))};
   std::string line;
@@ -178,22 +178,22 @@ Table from_csv(const std::string& text, const std::string& file_name) {
     };
     if (line.ends_with('\r')) line.pop_back();
     if (number == 1) {
-      if (read_header(line, layout)) continue;
-      throw complain("the first line must be '" + csv_header(layout_for({})) +
+      if (read_header(line, header)) continue;
+      throw complain("the first line must be '" + csv_header(header_for({})) +
                      "', and may go on with the columns that docs/layers.md names");
     }
     if (line.empty()) continue;
     const auto fields = csv_fields(line, complain);
-    check_texts(fields, layout, complain);
+    check_texts(fields, header, complain);
     if (table.rows.empty() && table.uncounted.empty()) {
       table.model = fields[0];
       table.input = fields[1];
     }
     const bool counted = fields[kOpColumn] != kUncounted;
     if (counted) {
-      table.rows.push_back(parse_row(fields, layout, complain));
+      table.rows.push_back(parse_row(fields, header, complain));
     } else {
-      table.uncounted.push_back(parse_uncounted(fields, layout, complain));
+      table.uncounted.push_back(parse_uncounted(fields, header, complain));
     }
     if (fields[0] != table.model || fields[1] != table.input) {
       throw complain("model and input are '" + fields[0] + "', '" + fields[1] +

@@ -91,7 +91,7 @@ Executor::Executor(const pipeline::Placement& placement, const layers::Stages& s
       stages_(stages),
       pipe_(pipe),
       device_(device),
-      timings_(options.trace, device) {
+      timings_(options.timings, device) {
   check_tags(placement_);
   for (int replica = 0; replica < placement_.replicas; ++replica) {
     for (int stage = 0; stage < placement_.stages; ++stage) {

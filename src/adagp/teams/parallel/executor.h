@@ -19,7 +19,7 @@ class Executor {
  public:
   struct Options {
     bool recompute = false;  // keep a stage's inputs alone, and run forward again before backward
-    std::string trace = {};  // file for the times of the ops; empty: none
+    std::string timings = {};  // file for the times of the ops; empty: none
   };
   // `pipe` may be null when there is one device.
   Executor(const pipeline::Placement& placement, const layers::Stages& stages, comm::Group* pipe,

@@ -41,9 +41,9 @@ OpTimings::~OpTimings() {
     }
     std::ofstream out(core::cat(file_, ".", device_, ".json"));
     out << nlohmann::json{{"traceEvents", list}}.dump() << "\n";
-    if (!out) core::log_warning(core::cat(file_, ": the trace could not be written"));
+    if (!out) core::log_warning(core::cat(file_, ": the times of the ops could not be written"));
   } catch (const std::exception& error) {
-    core::log_warning(core::cat(file_, ": no trace: ", error.what()));
+    core::log_warning(core::cat(file_, ": no times of the ops: ", error.what()));
   }
 }
 

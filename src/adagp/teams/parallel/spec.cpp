@@ -107,8 +107,8 @@ const std::vector<Word>& words() {
        [](Spec& spec, const std::string& text) {
          spec.copy_latency = number("copy-latency", text, 1e-9, 10);
        }},
-      {"trace", "ops", "writes when each op of a pipeline ran: ops.0.json, ..., for Perfetto",
-       [](Spec& spec, const std::string& text) { spec.trace = text; }},
+      {"timings", "ops", "writes when each op of a pipeline ran: ops.0.json, ..., for Perfetto",
+       [](Spec& spec, const std::string& text) { spec.timings = text; }},
   };
   return table;
 }
@@ -119,7 +119,7 @@ const Word& find_word(const std::string& name) {
 }
 
 void check_together(const Spec& spec, const std::set<std::string>& given) {
-  for (const char* name : {"stages", "micro-batches", "chunks", "recompute", "trace"}) {
+  for (const char* name : {"stages", "micro-batches", "chunks", "recompute", "timings"}) {
     if (given.contains(name) && spec.pipeline.empty()) {
       refuse(core::cat("'", name,
                        "' is of a pipeline: add pipeline=", pipeline::schedules().front().name));
@@ -140,7 +140,7 @@ void check_together(const Spec& spec, const std::set<std::string>& given) {
                      " goes with pipeline=interleaved, not with pipeline=", spec.pipeline));
   }
   if (spec.pipeline == kDecoupled) {
-    for (const char* name : {"data", "micro-batches", "recompute", "trace"}) {
+    for (const char* name : {"data", "micro-batches", "recompute", "timings"}) {
       if (given.contains(name)) {
         refuse(core::cat("'", name, "' cannot be used with pipeline=", kDecoupled,
                          ", whose batches run as a whole"));

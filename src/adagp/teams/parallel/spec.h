@@ -23,7 +23,7 @@ struct Spec {
   bool sync_norm = false;             // batch norm over the batches of all copies
   double copy_bandwidth = 0;          // slows the exchange between copies: bytes per second
   double copy_latency = 0;            // slows it: seconds of a message
-  std::string trace;                  // file for the times of a pipeline's ops; empty: none
+  std::string timings;                // file for the times of a pipeline's ops; empty: none
   std::string predict = "summaries";  // what copies average in GP: summaries or gradients
 
   bool any() const { return data || !pipeline.empty(); }
