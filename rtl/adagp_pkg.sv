@@ -47,6 +47,8 @@ package adagp_pkg;
   localparam int VEC_SGD_PRED = 4;
   localparam int VEC_GRADIENT = 5;
   localparam int VEC_CLEAR = 6;
+  localparam int VEC_ERROR = 7;
+  localparam int VEC_SLOPE = 8;
   localparam int REORG_Y_TO_W = 0;
   localparam int REORG_G_TO_O = 1;
   localparam int REORG_PY_TO_PW = 2;

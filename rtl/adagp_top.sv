@@ -99,7 +99,7 @@ module adagp_top #(
   logic vec_beat, vec_update, vec_read, vec_read_bias, vec_write, vec_writes_scale;
   logic [3:0] vec_kind;
   logic [15:0] vec_plain, vec_looped, vec_bias_row, vec_wa, vec_wb;
-  logic vec_act, vec_back, vec_out, vec_sgd, vec_sgd_pred, vec_gradient, vec_clear;
+  logic vec_act, vec_back, vec_out, vec_sgd, vec_sgd_pred, vec_gradient, vec_clear, vec_learns;
   logic [COLS*16-1:0] act_data, x_rd, px_rd;
   logic [COLS-1:0] act_valid, act_wrap;
   logic [ROWS*16-1:0] back_data, row_data, new_w, g_rd, w_rd;
@@ -128,6 +128,8 @@ module adagp_top #(
   assign vec_sgd = vec_kind == 4'(adagp_pkg::VEC_SGD) || vec_sgd_pred;
   assign vec_gradient = HAS_ARRAY != 0 && vec_kind == 4'(adagp_pkg::VEC_GRADIENT);
   assign vec_clear = vec_kind == 4'(adagp_pkg::VEC_CLEAR);
+  assign vec_learns = HAS_PRED != 0 && (vec_kind == 4'(adagp_pkg::VEC_ERROR)
+                                        || vec_kind == 4'(adagp_pkg::VEC_SLOPE));
 
   // ---- reorganisation unit
   logic reorg_beat, reorg_from_g, reorg_from_pred, reorg_write, reorg_to_pred;
@@ -146,11 +148,11 @@ module adagp_top #(
 
   // ---- who reads and writes the main memories: vector unit, reorganisation unit, then DMA
   logic vec_reads_y, reorg_reads_y, reorg_writes_w, vec_writes_o, reorg_writes_o;
-  logic vec_writes_x, vec_writes_g, vec_back_read, vec_writes_d, sgd_read, sgd_write, p_write;
+  logic vec_writes_x, vec_writes_g, vec_back_read, vec_writes_d, vec_reads_o, sgd_read, sgd_write, p_write;
   logic vec_reads_py, reorg_reads_py;
   logic main_loading, main_streaming, main_draining, main_clash;
   assign vec_reads_y =
-    vec_read && (vec_act || vec_out || vec_sgd_pred);
+    vec_read && (vec_act || vec_out || vec_sgd_pred || vec_learns);
   assign reorg_reads_y = reorg_beat && !reorg_from_g && !reorg_from_pred;
   assign vec_reads_py = vec_read && vec_gradient;
   assign reorg_reads_py = reorg_beat && reorg_from_pred;
@@ -159,7 +161,8 @@ module adagp_top #(
   assign sgd_write = vec_write && vec_sgd;
   assign p_write = sgd_write || vec_writes_scale;
   assign vec_writes_x = vec_write && vec_act;
-  assign vec_writes_g = vec_write && (vec_back || vec_out);
+  assign vec_writes_g = vec_write && (vec_back || vec_out || vec_learns);
+  assign vec_reads_o = vec_read && ((vec_sgd && !vec_sgd_pred) || vec_learns);
   assign vec_writes_o = vec_write && vec_gradient;
   assign vec_writes_d = vec_write && vec_clear;
   assign reorg_writes_w = reorg_write && !reorg_from_g && !reorg_to_pred;
@@ -192,8 +195,8 @@ module adagp_top #(
     .w_wa(sgd_write ? vec_wa : reorg_writes_w ? reorg_wa : dma_addr), .w_wb(16'd0),
     .w_wd(sgd_write ? new_w : reorg_writes_w ? reorg_w : in_r16),
     .w_rd(w_rd),
-    .o_re((sgd_read && !vec_sgd_pred) || out[adagp_pkg::BUFFER_O]),
-    .o_ra(sgd_read ? vec_looped : dma_addr),
+    .o_re(vec_reads_o || out[adagp_pkg::BUFFER_O]),
+    .o_ra(vec_reads_o ? vec_looped : dma_addr),
     .o_we(vec_writes_o ? grad_valid : {ROWS{reorg_writes_o || in[adagp_pkg::BUFFER_O]}}),
     .o_wsel(vec_writes_o ? grad_wrap : {ROWS{1'b0}}),
     .o_wa(vec_writes_o ? vec_wa : reorg_writes_o ? reorg_wa : dma_addr), .o_wb(vec_wb),
@@ -333,7 +336,7 @@ module adagp_top #(
     || (out[adagp_pkg::BUFFER_G] && reorg_beat && reorg_from_g)
     || ((out[adagp_pkg::BUFFER_V] || out[adagp_pkg::BUFFER_P]) && sgd_read)
     || (out[adagp_pkg::BUFFER_P] && vec_read_bias)
-    || (out[adagp_pkg::BUFFER_O] && sgd_read && !vec_sgd_pred)
+    || (out[adagp_pkg::BUFFER_O] && vec_reads_o)
     || (in[adagp_pkg::BUFFER_PW] && reorg_write && reorg_to_pred)
     || (out[adagp_pkg::BUFFER_PY] && (vec_reads_py || reorg_reads_py));
 

@@ -2,7 +2,8 @@
 // bias row] , read a row , compute and write it one cycle later. Cycles: [1 if bias] + n0*n1*n2 *
 // chunks + 1 + [1 if a scale is written]. One side of each kind walks plain rows from `yb`, the
 // other the nested loops from `xb`; rows of several chunks are walked once per chunk. An update
-// with `bias` finds the predictor's scale of the layer in the bias row (see scale_unit).
+// with `bias` finds the predictor's scale of the layer in the bias row (see scale_unit), and so does
+// `error`.
 module vec_unit #(
   parameter int ROWS = 4, parameter int COLS = 5, parameter int PROWS = 2, parameter int FORMAT = 0,
   parameter int HAS_PRED = 0, parameter int HAS_ARRAY = 0) (
@@ -36,7 +37,7 @@ module vec_unit #(
   output logic [ROWS*16-1:0]  back_data,
   output logic [ROWS-1:0]     back_valid,
   output logic [ROWS-1:0]     back_wrap,
-  output logic [ROWS*16-1:0]  row_data,    // out
+  output logic [ROWS*16-1:0]  row_data,    // out, error, slope
   output logic [ROWS*32-1:0]  grad_data,
   output logic [ROWS-1:0]     grad_valid,
   output logic [ROWS-1:0]     grad_wrap,
@@ -53,7 +54,7 @@ module vec_unit #(
   logic [4:0] shift_a, shift_b;
   logic [7:0] rot;
   logic relu, bias, last, last_inner, last_outer, first_inner, is_sgd, sgd_pred;
-  logic psrc, clear, drain, measured, bias_now;
+  logic psrc, clear, drain, measured, bias_now, is_error, is_slope, writes_plain;
   logic [COLS*16-1:0] masked;
 
   loop_counter #(.LEVELS(4), .INNER(3)) loops (
@@ -69,6 +70,9 @@ module vec_unit #(
   assign looped = walk;
   assign sgd_pred = HAS_PRED != 0 && kind == 4'(adagp_pkg::VEC_SGD_PRED);
   assign is_sgd = kind == 4'(adagp_pkg::VEC_SGD) || sgd_pred;
+  assign is_error = HAS_PRED != 0 && kind == 4'(adagp_pkg::VEC_ERROR);
+  assign is_slope = HAS_PRED != 0 && kind == 4'(adagp_pkg::VEC_SLOPE);
+  assign writes_plain = kind == 4'(adagp_pkg::VEC_BACK) || is_error || is_slope;
   assign update = write && is_sgd;
   assign write_scale = HAS_PRED != 0 && state == SCALE;
   assign measured = HAS_PRED != 0 && bias && !psrc && kind == 4'(adagp_pkg::VEC_SGD);
@@ -76,9 +80,8 @@ module vec_unit #(
   always_ff @(posedge clk) begin
     write <= beat && !rst;
     chunk_now <= chunk;
-    // Only `back` writes on the plain side.
-    wa <= (kind == 4'(adagp_pkg::VEC_BACK) ? plain : walk) + offset;
-    wb <= (kind == 4'(adagp_pkg::VEC_BACK) ? plain : walk) + offset + gs;
+    wa <= (writes_plain ? plain : walk) + offset;
+    wb <= (writes_plain ? plain : walk) + offset + gs;
     if (rst) state <= IDLE;
     else case (state)
       IDLE: if (issue) begin
@@ -145,15 +148,22 @@ module vec_unit #(
   genvar k;
   generate
     for (k = 0; k < ROWS; k = k + 1) begin : g_row
-      logic [31:0] biased, sum, unused_wide, decay, kept, unused_update;
+      logic [31:0] target, biased, sum, unused_wide, decay, kept, unused_update;
       logic [31:0] unscaled, scaled, gradient, velocity, move, weight, unused_weight;
-      logic [15:0] unused_decay, unused_move, unused_gradient;
-      // bias, ReLU, rounding
+      logic [15:0] rounded, unused_decay, unused_move, unused_gradient;
+      // bias or, for an error, the true gradient times 2^scale; ReLU, rounding
+      raise #(.FORMAT(FORMAT)) of_target (.x(o_rd[k*32 +: 32]), .shift(scale), .y(target));
       add32 #(.FORMAT(FORMAT)) add_bias (
-        .a(y_rd[k*32 +: 32]), .b(bias ? p_rd[k*32 +: 32] : 32'd0), .y(biased));
-      assign sum = (relu && biased[31]) ? 32'd0 : biased;
+        .a(y_rd[k*32 +: 32]),
+        .b(is_error ? (FORMAT == 0 ? -target : {~target[31], target[30:0]})
+           : bias ? p_rd[k*32 +: 32] : 32'd0),
+        .y(biased));
+      assign sum = is_slope ? ($signed(y_rd[k*32 +: 32]) > 32'sd0 ? o_rd[k*32 +: 32] : 32'd0)
+                 : (relu && biased[31]) ? 32'd0 : biased;
       round #(.FORMAT(FORMAT)) to_data (
-        .x(sum), .shift(shift_a), .wide(unused_wide), .narrow(row_data[k*16 +: 16]));
+        .x(sum), .shift(shift_a), .wide(unused_wide), .narrow(rounded));
+      // Lanes without a channel have no error.
+      assign row_data[k*16 +: 16] = (is_error && 8'(k) >= rot) ? 16'd0 : rounded;
       // v = v - v / 2^shift_a + gradient; p = p - v / 2^shift_b; w = p / 2^rot
       assign unscaled = sgd_pred ? y_rd[k*32 +: 32] : o_rd[k*32 +: 32];
       round #(.FORMAT(FORMAT)) of_gradient (

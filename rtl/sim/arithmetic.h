@@ -75,6 +75,20 @@ inline std::uint32_t scaled(Format f, std::uint32_t x, int shift) {
   return exponent <= static_cast<std::uint32_t>(shift) ? 0 : out;
 }
 
+// x * 2^shift, 32 bits.
+inline std::uint32_t raised(Format f, std::uint32_t x, int shift) {
+  if (f == Format::kFixed) {
+    const std::int64_t value =
+        static_cast<std::int64_t>(static_cast<std::int32_t>(x)) * (std::int64_t{1} << shift);
+    return static_cast<std::uint32_t>(value > INT32_MAX   ? INT32_MAX
+                                      : value < INT32_MIN ? INT32_MIN
+                                                          : value);
+  }
+  const std::uint32_t exponent = x >> 23 & 0xff, raise = static_cast<std::uint32_t>(shift);
+  if (exponent == 0) return 0;
+  return exponent + raise >= 255 ? (x & 0x80000000u) | 0x7f800000u : x + (raise << 23);
+}
+
 // x / 2^shift, 16 bits.
 inline std::uint16_t narrowed(Format f, std::uint32_t x, int shift) {
   const std::uint32_t wide = scaled(f, x, shift);

@@ -87,7 +87,8 @@ flock 9
 for unit in base/core/files base/core/special_files base/core/message base/core/foreign_text base/core/text base/core/interrupt \
     base/schedule/schedule sim/rtl/phases \
     sim/rtl/machine sim/rtl/descriptor sim/rtl/program_check sim/rtl/program_file sim/rtl/cycle_model \
-    sim/rtl/program_parts sim/rtl/layer_program sim/rtl/layer_predictor sim/rtl/network_program; do
+    sim/rtl/program_parts sim/rtl/layer_program sim/rtl/layer_predictor sim/rtl/layer_learning \
+    sim/rtl/predictor_step sim/rtl/network_program; do
   compile "${unit//\//-}" "$root/src/adagp/$unit.cpp" "$root"/src/adagp/sim/rtl/*.h -- "${flags[@]}"
 done
 for source in "${mains[@]}"; do

@@ -3,12 +3,13 @@
 
     rtl/tools/predictor_share.py ADAGP [--networks vgg13,resnet50] [--inputs cifar] [--dataflows ws]
 
-The simulator's predictor is replaced layer by layer: its forward pass by the array's cycles on the RTL (the
-tile law of docs/hardware.md, without transfers), of an array of 12 x 15 for design efficient and of 8 x 10 for
-the second array of max. Its backward pass, which the RTL does not have, takes as many times its formula as the
-layer's forward pass. Runs are those of `adagp paper`: products alone, batch 128, 90 epochs of the published
-schedule, but with a memory that holds all of the predictor's weights. R is the forward pass's cycles over those
-of the simulator, of a whole network; speed-ups are means over the networks. As a check, the same sums with the
+The simulator's predictor is replaced layer by layer by the array's cycles on the RTL (the tile law of
+docs/hardware.md, without transfers), of an array of 12 x 15 for design efficient and of 8 x 10 for the second
+array of max; at the end of each exact batch of efficient comes the predictor's step, with its transfers. The
+RTL's max does not learn: its backward pass here is what the second array would take for the same tiles. Runs are
+those of `adagp paper`: products alone, batch 128, 90 epochs of the published schedule, but with a memory that
+holds all of the predictor's weights. R and B are the cycles of the forward and the backward pass over those of
+the simulator, of a whole network; speed-ups are means over the networks. As a check, the same sums with the
 simulator's own predictor must give the simulator's totals.
 """
 
@@ -25,17 +26,29 @@ def pieces(a, b):
     return -(-a // b)
 
 
+def blocks(weights):
+    """Of the dense layer's outputs, 1024 at most."""
+    return [min(1024, weights - first) for first in range(0, weights, 1024)]
+
+
 def array_cycles(layer, array):
-    """Of the predictor's tiles for a layer: the convolution, then the dense layer, 1024 rows at most."""
+    """Of the predictor's tiles for a layer, forward and backward: the convolution and the dense layer. Backward,
+    the dense layer has a product for its features, drained after all blocks, and one for its weights."""
     rows, cols = array
-    outputs, weights = layer["n"], layer["k"]
+    flush = rows + cols + 2
+    channels = layer["groups"] * pieces(layer["n"], rows)
+    convolution = 8 * pieces(27, cols) * (cols + 128 + flush)
+    dense = sum(cols + block + flush for block in blocks(layer["k"]))
+    features = sum(block + flush for block in blocks(layer["k"])) + cols
+    tiles = pieces(257, cols)
+    return channels * (convolution + tiles * dense), channels * (convolution + tiles * (features + dense))
 
-    def tile(streamed):
-        return cols + streamed + (rows + cols + 1) + 1
 
-    dense = sum(tile(min(1024, weights - first)) for first in range(0, weights, 1024))
-    channels = layer["groups"] * pieces(outputs, rows)
-    return channels * (8 * pieces(27, cols) * tile(128) + pieces(257, cols) * dense)
+def step_cycles(layers, array):
+    """Of the dense layer's step, one row after the other through one unit at a time: see docs/hardware.md."""
+    rows, cols = array
+    widest, groups = max(layer["k"] for layer in layers), pieces(cols, rows)
+    return pieces(257, cols) * sum((9 * groups + 2) * block + groups + 13 for block in blocks(widest))
 
 
 def simulate(program, model, size, dataflow, array):
@@ -57,27 +70,27 @@ def max_pass(layers, predictor):
     return layers[0] + sum(max(pair) for pair in zip(layers[1:] + [0], predictor, strict=True))
 
 
-def run_cycles(run, design, one_pass, layers, forward, backward):
-    """Of all batches, with these cycles of the predictor for each layer."""
+def run_cycles(run, design, one_pass, layers, forward, backward, step=0):
+    """Of all batches, with these cycles of the predictor for each layer and for each exact batch."""
     own_forward = [layer["forward_cycles"] for layer in layers]
     own_backward = [layer["input_gradient_cycles"] + layer["weight_gradient_cycles"] for layer in layers]
     gp = one_pass(own_forward, forward)
-    bp = gp + one_pass(own_backward[::-1], backward[::-1])
+    bp = gp + one_pass(own_backward[::-1], backward[::-1]) + step
     batches = {name: phase["batches"] for name, phase in run["designs"][design]["phases"].items()}
     return batches["gp"] * gp + (batches["warm_up"] + batches["bp"]) * bp
 
 
 def compare(run, design, one_pass, layers, formulas, array):
-    """R, the simulator's speed-up and the one with the RTL's predictor."""
+    """R, B, the simulator's speed-up and the one with the RTL's predictor."""
     forward = [layer["predictor_forward_cycles"] for layer in formulas]
     backward = [layer["predictor_backward_cycles"] for layer in formulas]
     total = run["designs"][design]["total_cycles"]
     assert run_cycles(run, design, one_pass, layers, forward, backward) == total, (run["model"], design)
-    rtl = [array_cycles(layer, array) for layer in layers]
-    rtl_backward = [b * r / f for b, r, f in zip(backward, rtl, forward, strict=True)]
+    rtl, rtl_backward = zip(*(array_cycles(layer, array) for layer in layers), strict=True)
     baseline = run["designs"]["baseline"]["total_cycles"]
-    changed = run_cycles(run, design, one_pass, layers, rtl, rtl_backward)
-    return sum(rtl) / sum(forward), baseline / total, baseline / changed
+    step = step_cycles(layers, array) if design == "efficient" else 0
+    changed = run_cycles(run, design, one_pass, layers, rtl, rtl_backward, step)
+    return sum(rtl) / sum(forward), sum(rtl_backward) / sum(backward), baseline / total, baseline / changed
 
 
 def main():
@@ -98,8 +111,9 @@ def main():
                 found["max"].append(compare(run, "max", max_pass, layers, second, SECOND))
             words = []
             for design, rows in found.items():
-                ratios, old, new = zip(*rows, strict=True)
+                ratios, back, old, new = zip(*rows, strict=True)
                 words.append(f"{design} R {min(ratios):.2f} to {max(ratios):.2f}, "
+                             f"B {min(back):.2f} to {max(back):.2f}, "
                              f"{sum(old) / len(old):.3f} -> {sum(new) / len(new):.3f}")
             print(f"{size} {dataflow}: {'; '.join(words)}", flush=True)
 

@@ -197,6 +197,23 @@ void Golden::vector_op(const Descriptor& d) {
         for (int r = 0; r < machine_.pred_rows; ++r) out.push_back(at(Buffer::kPy, plain, r));
         regroup(out, Buffer::kO, row, d.gs, d.rot);
         break;
+      case VecKind::kError:
+        for (int r = 0; r < machine_.rows; ++r) {
+          const std::uint32_t target = raised(f, at(Buffer::kO, row, r), static_cast<int>(scale_));
+          std::uint32_t sum = add(f, at(Buffer::kY, plain, r), negated(f, target));
+          if (d.relu && is_negative(sum)) sum = 0;
+          at(Buffer::kG, plain, r) = static_cast<std::uint32_t>(r) < d.rot
+                                         ? narrowed(f, sum, static_cast<int>(d.shift_a))
+                                         : 0;
+        }
+        break;
+      case VecKind::kSlope:
+        for (int r = 0; r < machine_.rows; ++r) {
+          const bool passes = static_cast<std::int32_t>(at(Buffer::kY, plain, r)) > 0;
+          at(Buffer::kG, plain, r) =
+              passes ? narrowed(f, at(Buffer::kO, row, r), static_cast<int>(d.shift_a)) : 0;
+        }
+        break;
       case VecKind::kClear:
         for (int c = 0; c < machine_.cols; ++c) at(Buffer::kD, row, c) = 0;
         break;

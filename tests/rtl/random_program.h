@@ -153,6 +153,7 @@ class RandomProgram {
       }
       const bool sgd = kind == VecKind::kSgd || kind == VecKind::kSgdPred;
       d.rot = below(sgd ? 16 : kind == VecKind::kAct ? machine_.cols : machine_.rows);
+      if (kind == VecKind::kError) ++d.rot;
       // Groups that do not overlap.
       d.gs = static_cast<std::uint32_t>(d.n2 * d.s2 + below(3));
     } else if (op == Op::kReorg) {

@@ -46,10 +46,25 @@ TEST(NetworkProgram, StreamsEveryRowOfEveryProduct) {
       const std::int64_t tiles = (l.k + m.cols - 1) / m.cols * ((l.n + m.rows - 1) / m.rows);
       rows += static_cast<std::uint64_t>(l.m * tiles * (l.input_gradient ? 3 : 2));
     }
+    // Weights move once, a tile at a time.
+    std::uint64_t drained = bp.update_rows;
+    if (m.learns()) {
+      // For a tile of channels: the convolution forward and backward (27 inputs in 2 tiles, 8 rows
+      // of the map), the dense layer (257 inputs in 18 tiles) forward, for the features, for the
+      // weights. Then the filters' gradients and the new matrix: 8 columns, 30 inputs in 3 tiles.
+      std::uint64_t widest = 0;
+      for (const LayerProduct& l : network().layers) {
+        const auto tiles = static_cast<std::uint64_t>((l.n + m.rows - 1) / m.rows);
+        rows += tiles * static_cast<std::uint64_t>(2 * 8 * 2 * 128 + 3 * 18 * l.k);
+        drained += tiles * 18 * 15;
+        widest = std::max(widest, static_cast<std::uint64_t>(l.k));
+      }
+      rows += 2 * 8 * 3 * 16;
+      drained -= 2 * (16 + 18 * widest);  // 15 lanes are two rows of 12
+    }
     EXPECT_EQ(bp.main_rows, rows) << kDesignNames[static_cast<int>(design)];
     EXPECT_EQ(bp.pred_rows, 0u);
-    // Weights move once, a tile at a time.
-    EXPECT_EQ(bp.update_rows, bp.main_drain_rows);
+    EXPECT_EQ(bp.main_drain_rows, drained);
   }
 }
 
@@ -68,12 +83,14 @@ TEST(NetworkProgram, PredictsAllWeightsOfAGpBatch) {
   }
 }
 
-// Rows of the outside memory that a phase stores of the 16-bit weights.
-std::set<std::uint32_t> stored_weights(const Program& program, Phase phase) {
+// Rows of the outside memory that a phase stores of the 16-bit weights. The upper half of W has
+// what a predictor that learns keeps of a layer: cells and features.
+std::set<std::uint32_t> stored_weights(const Machine& m, const Program& program, Phase phase) {
   std::set<std::uint32_t> out;
   for (const Descriptor& d : program) {
     const bool store = static_cast<Op>(d.op) == Op::kDma && d.store != 0;
     if (!store || (d.mask & bit(phase)) == 0 || static_cast<Buffer>(d.kind) != Buffer::kW) continue;
+    if (m.learns() && d.xb >= 1u << (m.w_bits - 1)) continue;
     for (std::uint32_t i = 0; i < d.n0; ++i) {
       EXPECT_TRUE(out.insert(d.addr + i).second) << "row " << d.addr + i << " is stored twice";
     }
@@ -91,8 +108,8 @@ TEST(NetworkProgram, EveryDesignWritesEveryWeightOnce) {
       rows += static_cast<size_t>(tiles * l.k);
       padded += static_cast<size_t>(tiles * ((l.k + m.cols - 1) / m.cols) * m.cols);
     }
-    const auto predicted = stored_weights(made.program, Phase::kGp);
-    const auto exact = stored_weights(made.program, Phase::kBp);
+    const auto predicted = stored_weights(m, made.program, Phase::kGp);
+    const auto exact = stored_weights(m, made.program, Phase::kBp);
     EXPECT_EQ(predicted.size(), rows) << kDesignNames[static_cast<int>(design)];
     EXPECT_EQ(exact.size(), padded);
     EXPECT_TRUE(std::includes(exact.begin(), exact.end(), predicted.begin(), predicted.end()));
@@ -140,7 +157,7 @@ std::map<size_t, std::uint32_t> updated(const Machine& m, const Program& program
 // A memory that holds a part of the predictor's weights: the same updates, and more transfers.
 // (Unused rows of X are stored, too, and hold what was loaded before.)
 TEST(NetworkProgram, APredictorThatDoesNotFitIsLoadedInParts) {
-  Network wide{"wide", 1, {layer(8, 30, 60, true), layer(4, 1305, 60, false)}};
+  Network wide{"wide", 1, {layer(8, 30, 30, true), layer(4, 1305, 26, false)}};
   for (const Design design : {Design::kEfficient, Design::kMax}) {
     Machine few = large_machine(design), all = few;
     few.predictor_bits = 13;
@@ -193,13 +210,23 @@ TEST(NetworkProgram, SaysWhatDoesNotFit) {
   Network wide = network();
   wide.layers[1].n = 2000;
   has(refusal([&] { make_program(large_machine(Design::kMax), wide); }),
-      "the maps of its channels need 23436 rows");
+      "the maps of its 2000 filters need 23436 rows of the predictor array's memory, which has "
+      "7802 for them: 648 filters fit");
+  wide.layers[1].n = 649;
+  has(refusal([&] { make_program(large_machine(Design::kMax), wide); }), "648 filters fit");
+  wide.layers[1].n = 648;
+  EXPECT_EQ(refusal([&] { make_program(large_machine(Design::kMax), wide); }), "");
   Machine few = large_machine(Design::kBaseline);
   few.descriptor_bits = 6;
   has(refusal([&] { make_program(few, network()); }), "holds 64");
   Machine narrow = large_machine(Design::kLow);
   narrow.w_bits = 8;
-  has(refusal([&] { make_program(narrow, network()); }), "too small");
+  has(refusal([&] { make_program(narrow, network()); }),
+      "memory W of 256 rows is too small: a network's program needs 394");
+  narrow = large_machine(Design::kEfficient);
+  narrow.y_bits = 11;
+  has(refusal([&] { make_program(narrow, network()); }),
+      "memory Y of 2048 rows is too small: the predictor needs 4096");
   has(refusal([&] {
         make_program(large_machine(Design::kMax), Network{"none", 1, {}});
       }),

@@ -16,7 +16,8 @@
 //              gs and rot (regrouped lanes); sgd: shift_a momentum, shift_b step size, rot to weights.
 //              sgd, sgd_pred with bias: row wb of P has the layer's scale, a shift. A predicted
 //              gradient (sgd_pred, sgd with psrc) is divided by 2^scale; another one is measured:
-//              clear (a new sum), drain (over addr elements the scale is moved and written)
+//              clear (a new sum), drain (over addr elements the scale is moved and written).
+//              error, slope: Y and G have the plain rows, O the loops; error: bias, the scale; rot lanes
 //   reorg      kind (ReorgKind), window loops n,s from yb; cells addr = c0 + 65536 c1 with strides
 //              xb and s3; results in rows from wb; shift_a; relu; y_to_w: psrc (max: into PW, with
 //              rot and gs)

@@ -33,7 +33,8 @@ Program LayerProgram::beside() {
 
 void LayerProgram::summary(Program& out, std::int64_t n_tile, std::int64_t y) {
   const auto high = windows(layer_.height), wide = windows(layer_.width);
-  Descriptor d = descriptor(Op::kReorg, kPredictedPhase, kAllEngines);
+  Descriptor d =
+      descriptor(Op::kReorg, machine_.learns() ? kEveryPhase : kPredictedPhase, kAllEngines);
   d.kind = static_cast<std::uint32_t>(ReorgKind::kYToW);
   d.n0 = narrow(wide[0].size);
   d.n1 = narrow(high[0].size);
@@ -45,8 +46,7 @@ void LayerProgram::summary(Program& out, std::int64_t n_tile, std::int64_t y) {
   std::int64_t cells = at_.features;
   if (machine_.has_predictor_array()) {
     const std::int64_t channel = (group_ * n_tiles_ + n_tile) * machine_.rows;
-    cells = at_.pooled(layer_.name, channel / machine_.pred_rows,
-                       Memories::channel_tiles(machine_, layer_), odd_);
+    cells = at_.pooled(channel / machine_.pred_rows, odd_);
     d.psrc = 1;
     d.rot = narrow(channel % machine_.pred_rows);
     d.gs = narrow(at_.cell_rows);
@@ -73,10 +73,10 @@ void LayerProgram::summary(Program& out, std::int64_t n_tile, std::int64_t y) {
 }
 
 template <typename Add>
-void LayerProgram::convolution(const Add& add) const {
+void LayerProgram::convolution(std::uint32_t mask, const Add& add) const {
   for (std::int64_t row = 0; row < kSide; ++row) {
     for (std::int64_t kt = 0; kt < at_.conv.tiles; ++kt) {
-      Descriptor d = tile(kPredictedPhase, Mode::kForward, kConvRows);
+      Descriptor d = tile(mask, Mode::kForward, kConvRows);
       d.load_w = 1;
       d.acc_in = kt > 0;
       d.yb = narrow(row * kConvRows);
@@ -86,8 +86,9 @@ void LayerProgram::convolution(const Add& add) const {
   }
 }
 
-Descriptor LayerProgram::pool(ReorgKind kind, std::int64_t from, std::int64_t to) const {
-  Descriptor d = descriptor(Op::kReorg, kPredictedPhase, kAllEngines);
+Descriptor LayerProgram::pool(std::uint32_t mask, ReorgKind kind, std::int64_t from,
+                              std::int64_t to) const {
+  Descriptor d = descriptor(Op::kReorg, mask, kAllEngines);
   d.kind = static_cast<std::uint32_t>(kind);
   d.relu = 1;
   d.n0 = d.n1 = 2;
@@ -108,14 +109,14 @@ std::int64_t LayerProgram::predicted_at_once(std::int64_t j, std::int64_t most) 
   return j < kept ? std::min(rows, kept - j) : rows;
 }
 
-void LayerProgram::predict_tile(Program& out, std::int64_t n_tile) {
-  const std::int64_t y = at_.y_rows - kPredictedRows;
+void LayerProgram::make_features(Program& out, std::uint32_t mask, std::int64_t y) {
+  // An exact batch may be the first one, when the predictor's memory is still empty.
+  const bool own = machine_.has_predictor_memory() && mask == kPredictedPhase;
   Stage stage;
-  for (std::int64_t kt = 0; kt < at_.conv.tiles && !machine_.has_predictor_memory(); ++kt)
-    stage.loads.push_back(
-        load(kPredictedPhase, Buffer::kX, kt * kConvRows, kConvRows, at_.conv.beat(kt, 0)));
-  convolution([&](Descriptor d, std::int64_t kt) {
-    d.psrc = machine_.has_predictor_memory();
+  for (std::int64_t kt = 0; kt < at_.conv.tiles && !own; ++kt)
+    stage.loads.push_back(load(mask, Buffer::kX, kt * kConvRows, kConvRows, at_.conv.beat(kt, 0)));
+  convolution(mask, [&](Descriptor d, std::int64_t kt) {
+    d.psrc = own;
     d.xb = narrow(d.psrc ? at_.conv.in_memory(kt, 0) : kt * kConvRows);
     d.yb += narrow(y);
     d.wb += narrow(at_.features + kt * machine_.cols);
@@ -123,20 +124,26 @@ void LayerProgram::predict_tile(Program& out, std::int64_t n_tile) {
   });
   std::vector<Stage> stages{std::move(stage)};
   emit(out, stages);
-  out.push_back(pool(ReorgKind::kYToW, y, at_.features + at_.cell_rows));
+  out.push_back(pool(mask, ReorgKind::kYToW, y, at_.features + at_.cell_rows));
+}
+
+void LayerProgram::predict_tile(Program& out, std::int64_t n_tile) {
+  make_features(out, kPredictedPhase, at_.y_rows - kPredictedRows);
   for (std::int64_t j = 0, count = 0; j < layer_.k; j += count) {
     count = predicted_at_once(j, kPredictedRows);
-    dense_product(out, count, j);
+    dense_product(out, kPredictedPhase, count, j);
     update(out, kPredictedPhase, VecKind::kSgdPred, count, weight_row(n_tile, 0) + j);
   }
 }
 
-void LayerProgram::dense_product(Program& out, std::int64_t outputs, std::int64_t first) {
-  const bool kept = machine_.has_predictor_memory() && at_.dense.holds(first, outputs);
+void LayerProgram::dense_product(Program& out, std::uint32_t mask, std::int64_t outputs,
+                                 std::int64_t first) {
+  const bool kept =
+      machine_.has_predictor_memory() && mask == kPredictedPhase && at_.dense.holds(first, outputs);
   std::vector<Stage> stages;
   for (std::int64_t kt = 0; kt < at_.dense.tiles; ++kt) {
     Stage stage;
-    Descriptor d = tile(kPredictedPhase, Mode::kForward, outputs);
+    Descriptor d = tile(mask, Mode::kForward, outputs);
     d.load_w = 1;
     d.acc_in = kt > 0;
     d.yb = narrow(at_.y_rows - kPredictedRows);
@@ -146,8 +153,8 @@ void LayerProgram::dense_product(Program& out, std::int64_t outputs, std::int64_
       d.xb = narrow(at_.dense.in_memory(kt, first));
     } else {
       d.xb = narrow(kt % 2 * at_.x_half);
-      stage.loads.push_back(load(kPredictedPhase, Buffer::kX, kt % 2 * at_.x_half, outputs,
-                                 at_.dense.beat(kt, first)));
+      stage.loads.push_back(
+          load(mask, Buffer::kX, kt % 2 * at_.x_half, outputs, at_.dense.beat(kt, first)));
     }
     stage.tiles.push_back(d);
     stages.push_back(std::move(stage));
@@ -159,9 +166,9 @@ void LayerProgram::predict_block(Program& out, std::int64_t first, std::int64_t 
   const std::int64_t tiles = pieces(count, machine_.pred_rows),
                      groups = pieces(count, machine_.rows);
   for (std::int64_t q = 0; q < tiles; ++q) {
-    beside_convolution(out, at_.pooled(layer_.name, first / machine_.pred_rows + q,
-                                       Memories::channel_tiles(machine_, layer_), odd_));
-    out.push_back(pool(ReorgKind::kPyToPw, 0, at_.hidden_features + q * at_.feature_rows));
+    beside_convolution(out, at_.pooled(first / machine_.pred_rows + q, odd_));
+    out.push_back(
+        pool(kPredictedPhase, ReorgKind::kPyToPw, 0, at_.hidden_features + q * at_.feature_rows));
   }
   const std::int64_t most = std::min<std::int64_t>(kPredictedRows, at_.update_rows / (groups + 1));
   for (std::int64_t j = 0, rows = 0; j < layer_.k; j += rows) {
@@ -184,7 +191,7 @@ void LayerProgram::predict_block(Program& out, std::int64_t first, std::int64_t 
 }
 
 void LayerProgram::beside_convolution(Program& out, std::int64_t cells) {
-  convolution([&](Descriptor d, std::int64_t kt) {
+  convolution(kPredictedPhase, [&](Descriptor d, std::int64_t kt) {
     d.op = static_cast<std::uint32_t>(Op::kPtile);
     // The main array and the DMA go on with the next layer.
     d.wait = kAllEngines & ~bit(Engine::kMain) & ~bit(Engine::kDma);

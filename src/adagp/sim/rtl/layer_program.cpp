@@ -32,6 +32,11 @@ LayerProgram::LayerProgram(const Machine& machine, const Memories& memories, con
   const std::int64_t weights = layer.groups * n_tiles_ * k_tiles_ * machine.cols;
   for (std::int64_t* place : {&weights_, &precise_, &velocities_}) *place = outside.take(weights);
   if (machine.has_predictor()) scale_ = outside.take(1);
+  if (machine.learns()) {
+    cells_ = outside.take(channel_tiles() * at_.cell_rows);
+    features_ = outside.take(channel_tiles() * at_.feature_rows);
+    errors_ = outside.take(channel_tiles() * layer.k);
+  }
 }
 
 Program LayerProgram::forward() {
@@ -51,8 +56,14 @@ Program LayerProgram::backward() {
   Program out;
   for (group_ = 0; group_ < layer_.groups; ++group_) {
     for (chunk_ = 0; layer_.input_gradient && chunk_ < chunks_; ++chunk_) input_gradient(out);
-    for (std::int64_t t = 0; t < n_tiles_; ++t) weight_gradient(out, t);
   }
+  chunk_ = 0;
+  if (machine_.has_predictor())
+    out.push_back(load(kExactPhases, Buffer::kP, at_.scale_row, 1, scale_));
+  if (machine_.learns()) learn_begin(out);
+  for (group_ = 0; group_ < layer_.groups; ++group_)
+    for (std::int64_t t = 0; t < n_tiles_; ++t) weight_gradient(out, t);
+  if (machine_.learns()) learn_dense(out);
   return out;
 }
 
@@ -116,6 +127,7 @@ void LayerProgram::forward_group(Program& out, std::int64_t first, std::int64_t 
   if (!machine_.has_predictor()) return;
   for (std::int64_t t = 0; t < count; ++t) {
     summary(out, first + t, t * rows_);
+    if (machine_.learns()) keep_cells(out, first + t);
     if (!machine_.has_predictor_array()) predict_tile(out, first + t);
   }
 }
@@ -171,6 +183,7 @@ void LayerProgram::input_gradient_group(Program& out, std::int64_t first, std::i
 
 void LayerProgram::weight_gradient(Program& out, std::int64_t n_tile) {
   const std::int64_t at_once = at_.update_rows / machine_.cols;
+  if (machine_.learns()) learn_forward(out, n_tile);
   for (std::int64_t first = 0; first < k_tiles_; first += at_once) {
     const std::int64_t count = std::min(at_once, k_tiles_ - first);
     std::vector<Stage> stages;
@@ -201,7 +214,13 @@ void LayerProgram::weight_gradient(Program& out, std::int64_t n_tile) {
     }
     emit(out, stages);
     chunk_ = 0;
-    update(out, kExactPhases, VecKind::kSgd, count * machine_.cols, weight_row(n_tile, first));
+    const std::int64_t rows = count * machine_.cols;
+    if (machine_.learns()) learn_errors(out, n_tile, first * machine_.cols, rows);
+    update(out, kExactPhases, VecKind::kSgd, rows, weight_row(n_tile, first));
+  }
+  if (machine_.learns()) {
+    learn_features(out, n_tile);
+    learn_convolution(out, n_tile);
   }
 }
 
@@ -211,7 +230,8 @@ void LayerProgram::update(Program& out, std::uint32_t mask, VecKind kind, std::i
   const bool scaled = machine_.has_predictor(), exact = mask == kExactPhases;
   const std::int64_t all = layer_.groups * n_tiles_ * k_tiles_ * machine_.cols;
   const bool last = from + rows == all;
-  if (scaled && from == 0) out.push_back(load(mask, Buffer::kP, at_.scale_row, 1, scale_));
+  if (scaled && !exact && from == 0)
+    out.push_back(load(mask, Buffer::kP, at_.scale_row, 1, scale_));
   out.push_back(load(mask, Buffer::kP, at, rows, precise_ + from));
   out.push_back(load(mask, Buffer::kV, at, rows, velocities_ + from));
   Descriptor d = vec(mask, kind, rows, kAllEngines);

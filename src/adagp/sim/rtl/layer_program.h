@@ -10,12 +10,15 @@ class LayerProgram {
  public:
   LayerProgram(const Machine& machine, const Memories& memories, const Network& network,
                size_t index, Outside& outside);
-  // The forward product with its activation; the predictor's pooling where it is to follow.
+  // The forward product with its activation; the predictor's summary, and its work in GP batches.
   Program forward();
-  // The input gradient, the weight gradient and the update.
+  // The input gradient, the weight gradient and the update; what the predictor learns.
   Program backward();
   // design max: what the second array does for this layer, beside the next one.
   Program beside();
+  // The predictor's gradients have so many rows from layers whose backward part comes before (0:
+  // none, this layer begins them).
+  void learn_behind(std::int64_t rows) { begun_ = rows; }
 
  private:
   // Rows of the chunk at hand: the last one may be shorter.
@@ -70,6 +73,9 @@ class LayerProgram {
   void update(Program& out, std::uint32_t mask, VecKind kind, std::int64_t rows, std::int64_t from,
               std::int64_t offset = 0);
 
+  std::int64_t channel_tiles() const { return layer_.groups * n_tiles_; }
+  std::int64_t channel_tile(std::int64_t n_tile) const { return group_ * n_tiles_ + n_tile; }
+
   // The predictor; in layer_predictor.cpp.
 
   // The mean of the output over the batch and over windows: kSide x kSide cells of each channel.
@@ -78,20 +84,34 @@ class LayerProgram {
   void summary(Program& out, std::int64_t n_tile, std::int64_t y);
   // The tiles of the convolution, a row of the map after the other.
   template <typename Add>
-  void convolution(const Add& add) const;
+  void convolution(std::uint32_t mask, const Add& add) const;
   // ReLU and means of 2x2.
-  Descriptor pool(ReorgKind kind, std::int64_t from, std::int64_t to) const;
+  Descriptor pool(std::uint32_t mask, ReorgKind kind, std::int64_t from, std::int64_t to) const;
   // Outputs from j on, at most `most`: all of them in the predictor's memory, or none.
   std::int64_t predicted_at_once(std::int64_t j, std::int64_t most) const;
   // low, efficient: convolution, gradient and update of one tile of channels, on the main array.
   void predict_tile(Program& out, std::int64_t n_tile);
+  // The convolution of the cells in W, its sums in Y from row `y` on, and the features of it in W.
+  void make_features(Program& out, std::uint32_t mask, std::int64_t y);
   // Y[outputs] = dense weights * features, tile by tile, for the outputs from `first` on.
-  void dense_product(Program& out, std::int64_t outputs, std::int64_t first);
+  void dense_product(Program& out, std::uint32_t mask, std::int64_t outputs, std::int64_t first);
   // `count` channels from `first`, a whole number of tiles of both arrays.
   void predict_block(Program& out, std::int64_t first, std::int64_t count);
   void beside_convolution(Program& out, std::int64_t cells);
   void beside_product(Program& out, std::int64_t outputs, std::int64_t first,
                       std::int64_t features);
+
+  // low, efficient: what the predictor learns from this layer; in layer_learning.cpp. For each tile
+  // of channels: features again, from the cells that the forward pass kept; errors of the
+  // predictions against the true gradient in O; gradients of the features, and with these of the
+  // convolution. Then, for all channels together, gradients of the dense layer.
+  void keep_cells(Program& out, std::int64_t n_tile);
+  void learn_begin(Program& out);
+  void learn_forward(Program& out, std::int64_t n_tile);
+  void learn_errors(Program& out, std::int64_t n_tile, std::int64_t first, std::int64_t rows);
+  void learn_features(Program& out, std::int64_t n_tile);
+  void learn_convolution(Program& out, std::int64_t n_tile);
+  void learn_dense(Program& out);
 
   const Machine& machine_;
   const Memories& at_;
@@ -102,6 +122,8 @@ class LayerProgram {
   std::int64_t k_tiles_, n_tiles_, rows_, chunks_;
   // Places outside, in beats.
   std::int64_t inputs_, gradients_, weights_ = 0, precise_ = 0, velocities_ = 0, scale_ = 0;
+  std::int64_t cells_ = 0, features_ = 0, errors_ = 0;  // of each tile of channels
+  std::int64_t begun_ = 0;
   std::int64_t group_ = 0, chunk_ = 0;  // at hand
 };
 

@@ -29,6 +29,8 @@ struct Machine {
   bool has_predictor() const { return design != Design::kBaseline; }
   bool has_predictor_memory() const { return design >= Design::kEfficient; }
   bool has_predictor_array() const { return design == Design::kMax; }
+  // The predictor is trained on the machine: on the main array, which runs it, too.
+  bool learns() const { return design == Design::kLow || design == Design::kEfficient; }
   int lanes() const;             // words of one DMA beat: the widest row of the machine
   int lanes_of(Buffer b) const;  // words of one row
   int address_bits(Buffer b) const;

@@ -83,9 +83,11 @@ enum class VecKind {
   kSgdPred = 4,
   kGradient = 5,
   kClear = 6,
+  kError = 7,
+  kSlope = 8,
 };
-inline constexpr const char* kVecNames[] = {"act", "back", "out", "sgd", "sgd_pred", "gradient", "clear"};
-inline constexpr int kVecCount = 7;
+inline constexpr const char* kVecNames[] = {"act", "back", "out", "sgd", "sgd_pred", "gradient", "clear", "error", "slope"};
+inline constexpr int kVecCount = 9;
 
 enum class ReorgKind {
   kYToW = 0,

@@ -4,6 +4,7 @@
 #include "adagp/base/core/text.h"
 #include "adagp/sim/rtl/cycle_model.h"
 #include "adagp/sim/rtl/layer_program.h"
+#include "adagp/sim/rtl/predictor_step.h"
 
 namespace adagp::rtl {
 namespace {
@@ -39,8 +40,17 @@ NetworkProgram make_program(const Machine& machine, const Network& network) {
   for (size_t l = 0; l < network.layers.size(); ++l) {
     layers.emplace_back(machine, memories, network, l, outside);
   }
+  const Program step =
+      machine.learns() ? PredictorStep(machine, memories, outside).program() : Program{};
+  std::int64_t begun = 0;  // rows of the predictor's gradients
+  for (size_t l = layers.size(); l-- > 0;) {
+    layers[l].learn_behind(begun);
+    begun = std::max(begun, network.layers[l].k);
+  }
   NetworkProgram made;
   Program& out = made.program;
+  // A run that begins with an exact batch has them.
+  if (machine.has_predictor()) memories.load_constants(out);
   Program beside;  // the predictor's work on the layer before
   for (LayerProgram& layer : layers) {
     merge(out, layer.forward(), beside);
@@ -57,8 +67,8 @@ NetworkProgram make_program(const Machine& machine, const Network& network) {
     out.insert(out.end(), part.begin(), part.end());
     made.backward_end[l] = out.size();
   }
-  if (machine.has_predictor()) memories.load_constants(out);
-  // What the predictor learned outside comes back to its memory.
+  out.insert(out.end(), step.begin(), step.end());
+  // What the predictor learned comes back to its memory.
   if (machine.has_predictor_memory()) memories.load_predictor(out);
   out.push_back(descriptor(Op::kEnd, kEveryPhase, 0));
   made.backward_end[0] = out.size();

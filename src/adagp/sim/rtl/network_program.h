@@ -6,8 +6,8 @@
 // activation, then backward the input gradient, the weight gradient and the update. A GP batch runs
 // the forward product and, for every layer, the predictor: a summary of Y, a convolution with ReLU
 // and pooling, a dense layer to the gradient, and the update. An exact update measures the layer's
-// gradient, whose size scales predicted ones. The predictor does not learn on the machine (its Adam
-// stays outside).
+// gradient, whose size scales predicted ones. In BP batches of low and efficient the predictor
+// learns (layer_learning.cpp, predictor_step.h); that of max learns outside.
 //
 // What it is for: the cycles and the transfers of a training step. Not in the program: batch norm,
 // max pooling and the loss, for which the machine has no unit; biases; and what the outside memory

@@ -94,8 +94,16 @@ class Checker {
     const std::uint64_t plain = d_.yb + d_.rows() - 1;
     if (d_.bias) within(Buffer::kP, d_.wb);
     const bool update = kind == VecKind::kSgd || kind == VecKind::kSgdPred;
-    if (d_.bias && kind != VecKind::kAct && kind != VecKind::kOut && !update)
-      fail("bias belongs to act, out, sgd and sgd_pred");
+    const bool learns = kind == VecKind::kError || kind == VecKind::kSlope;
+    if (learns && !machine_.has_predictor()) fail("error and slope need a design with a predictor");
+    if (kind == VecKind::kError && !d_.bias) fail("error needs the scale of the gradient (bias)");
+    if (kind == VecKind::kError &&
+        (d_.rot < 1 || d_.rot > static_cast<std::uint32_t>(machine_.rows)))
+      fail("error of " + std::to_string(d_.rot) + " of " + std::to_string(machine_.rows) +
+           " lanes");
+    if (d_.bias && kind != VecKind::kAct && kind != VecKind::kOut && kind != VecKind::kError &&
+        !update)
+      fail("bias belongs to act, out, error, sgd and sgd_pred");
     if (d_.bias && update && !machine_.has_predictor())
       fail("the scale of a gradient needs a design with a predictor");
     if (d_.psrc && (kind != VecKind::kSgd || !d_.bias))
@@ -125,6 +133,10 @@ class Checker {
         return regrouped(Buffer::kO, looped, machine_.rows);
       case VecKind::kClear:
         return within(Buffer::kD, looped);
+      case VecKind::kError:
+      case VecKind::kSlope:
+        within(Buffer::kO, looped);
+        return within(Buffer::kY, plain);  // G has as many rows
     }
   }
 

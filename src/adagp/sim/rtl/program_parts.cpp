@@ -25,27 +25,51 @@ Memories::Memories(const Machine& machine, const Network& network, Outside& outs
   w_half = feeding / 2;
   update_first = own ? feeding : 0;
   update_rows = usable - update_first;
-  if (w_half < machine.cols || update_rows < std::int64_t{2} * machine.cols ||
-      (machine.has_predictor() &&
-       (y_rows <= kPredictedRows || x_rows < pieces(kConvInputs, cols) * kConvRows))) {
-    throw UsageError(core::cat("rtl: memories of ", x_rows, " rows X, ", w_rows, " rows W and ",
-                               y_rows, " rows Y are too small for the programs of networks"));
-  }
+  const bool learns = machine.learns();
+  require_rows(
+      "W", "a network's program",
+      machine.has_predictor() ? (own ? 4 : 2) * machine.cols + w_rows - usable : 2 * machine.cols,
+      w_rows, "w_bits");
   if (!machine.has_predictor()) return;
+  require_rows("X", "the predictor",
+               std::max(pieces(kConvInputs, cols) * kConvRows, learns ? 2 * kPredictedRows : 0),
+               x_rows, "x_bits");
+  require_rows("Y", "the predictor", learns ? 4 * kPredictedRows : kPredictedRows + 1, y_rows,
+               "y_bits");
   std::int64_t widest = 0;
   for (const LayerProduct& layer : network.layers) widest = std::max(widest, layer.k);
   conv = {pieces(kConvInputs, cols), kConvRows, 0, 0, 0};
   dense = {pieces(kDenseInputs, cols), widest, 0, 0, 0};
   conv.outside = outside.take(conv.tiles * conv.outputs);
   dense.outside = outside.take(dense.tiles * dense.outputs);
-  constants = outside.take(cell_rows + 1);
+  constants = outside.take(cell_rows + feature_rows - kFeatures);
+  if (machine.learns()) {
+    conv_gradients = outside.take(conv.tiles * conv.outputs);
+    dense_gradients = outside.take(dense.tiles * dense.outputs);
+  }
   if (machine.has_predictor_memory()) keep(machine);
   if (!own) return;
   block_tiles = std::lcm(machine.rows, machine.pred_rows) / machine.pred_rows;
   hidden_features = w_rows - block_tiles * feature_rows;
   pooled_half = hidden_features / 2;
-  for (const LayerProduct& layer : network.layers)
-    pooled_tiles = std::max(pooled_tiles, channel_tiles(machine, layer));
+  for (const LayerProduct& layer : network.layers) {
+    const std::int64_t tiles = channel_tiles(machine, layer), most = pooled_half / cell_rows;
+    pooled_tiles = std::max(pooled_tiles, tiles);
+    if (tiles <= most) continue;
+    const std::int64_t filters =
+        std::max<std::int64_t>(0, most - 1) * machine.pred_rows / machine.rows * machine.rows;
+    throw UsageError(core::cat("layer '", layer.name, "': the maps of its ", layer.groups * layer.n,
+                               " filters need ", tiles * cell_rows,
+                               " rows of the predictor array's memory, which has ", pooled_half,
+                               " for them: ", filters, " filters fit (rtl.w_bits, up to 16)"));
+  }
+}
+
+void require_rows(const char* memory, const char* user, std::int64_t needed, std::int64_t rows,
+                  const char* key) {
+  if (needed <= rows) return;
+  throw UsageError(core::cat("rtl: memory ", memory, " of ", rows, " rows is too small: ", user,
+                             " needs ", needed, " (rtl.", key, ", up to 16)"));
 }
 
 std::int64_t Memories::channel_tiles(const Machine& machine, const LayerProduct& layer) {
@@ -88,27 +112,16 @@ void Memories::load_predictor(Program& out) const {
 void Memories::load_constants(Program& out) const {
   if (pooled_tiles == 0) {
     load_all(out, kExactPhases, Buffer::kW, features, cell_rows, constants);
-    out.push_back(
-        load(kExactPhases, Buffer::kW, features + cell_rows + kFeatures, 1, constants + cell_rows));
+    out.push_back(load(kExactPhases, Buffer::kW, features + cell_rows + kFeatures,
+                       feature_rows - kFeatures, constants + cell_rows));
     return;
   }
   for (const std::int64_t half : {std::int64_t{0}, pooled_half})
-    for (std::int64_t t = 0; t < pooled_tiles && (t + 1) * cell_rows <= pooled_half; ++t)
+    for (std::int64_t t = 0; t < pooled_tiles; ++t)
       load_all(out, kExactPhases, Buffer::kPw, half + t * cell_rows, cell_rows, constants);
   for (std::int64_t q = 0; q < block_tiles; ++q)
-    out.push_back(load(kExactPhases, Buffer::kPw, hidden_features + q * feature_rows + kFeatures, 1,
-                       constants + cell_rows));
-}
-
-std::int64_t Memories::pooled(const std::string& layer, std::int64_t channel_tile,
-                              std::int64_t tiles, bool odd) const {
-  if (tiles * cell_rows > pooled_half) {
-    throw UsageError(core::cat("layer '", layer, "': the maps of its channels need ",
-                               tiles * cell_rows,
-                               " rows of the predictor array's memory, which has ", pooled_half,
-                               " for them (rtl.w_bits, up to 16)"));
-  }
-  return (odd ? pooled_half : 0) + channel_tile * cell_rows;
+    out.push_back(load(kExactPhases, Buffer::kPw, hidden_features + q * feature_rows + kFeatures,
+                       feature_rows - kFeatures, constants + cell_rows));
 }
 
 }  // namespace adagp::rtl

@@ -158,7 +158,12 @@ struct PredictorWeights {
   }
 };
 
-// Rows of the memories and what they are for.
+// Throws UsageError when `user` needs more rows than the memory has.
+void require_rows(const char* memory, const char* user, std::int64_t needed, std::int64_t rows,
+                  const char* key);
+
+// Rows of the memories and what they are for. The constructor throws UsageError for a memory that
+// is too small.
 struct Memories {
   Memories(const Machine& machine, const Network& network, Outside& outside);
 
@@ -167,15 +172,18 @@ struct Memories {
   // The zeros and ones around maps and features, which nothing overwrites.
   void load_constants(Program& out) const;
 
-  // Where the pooled cells of a tile of PROWS channels lie in PW (design max). Throws UsageError
-  // when the layer has more of them than fit.
-  std::int64_t pooled(const std::string& layer, std::int64_t channel_tile, std::int64_t tiles,
-                      bool odd) const;
+  // Where the pooled cells of a tile of PROWS channels lie in PW (design max).
+  std::int64_t pooled(std::int64_t channel_tile, bool odd) const {
+    return (odd ? pooled_half : 0) + channel_tile * cell_rows;
+  }
 
   // max: tiles of PROWS channels that the regrouped maps of a layer reach.
   static std::int64_t channel_tiles(const Machine& machine, const LayerProduct& layer);
 
   std::int64_t x_rows, x_half, y_rows, g_half;
+  // low, efficient, of Y and G in the backward pass: the convolution's sums and their gradients.
+  // Behind them lie predictions and errors.
+  std::int64_t hidden() const { return y_rows - 2 * kPredictedRows; }
   std::int64_t w_half;                     // of the rows of W that feed the main array
   std::int64_t update_first, update_rows;  // of W, O, P and V
   std::int64_t cell_rows, feature_rows;    // a map and the features, with whole tiles at their ends
@@ -185,8 +193,10 @@ struct Memories {
   std::int64_t block_tiles = 0;            // max: of channels whose features are in PW together
   std::int64_t pooled_tiles = 0, pooled_half = 0;  // max: maps in PW, of two layers in turn
   PredictorWeights conv, dense;                    // the predictor's two products
-  std::int64_t constants = 0;  // outside: a map without cells, and a row of ones
+  std::int64_t constants = 0;  // outside: a map without cells, a row of ones, rows of zeros
   std::int64_t streamed = 0;   // max: two halves of PX for weights that are not kept
+  // low, efficient, outside: the gradients of both products, in the layout of their weights.
+  std::int64_t conv_gradients = 0, dense_gradients = 0;
 
  private:
   void keep(const Machine& machine);
