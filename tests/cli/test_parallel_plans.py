@@ -1,6 +1,7 @@
 """Copies of a network train what one process trains, with methods that plan their epochs."""
 
 import functools
+import re
 import signal
 import tempfile
 from pathlib import Path
@@ -9,18 +10,23 @@ import numpy as np
 import pytest
 from safetensors.numpy import load_file
 
-from harness import adagp, checkpoints, interrupt, records, sets, summary
-from parting import distance
+from harness import adagp, checkpoints, interrupt, sets, summary
+from parting import distance, losses
 from test_parallel import beginnings
 
 # 110 examples in batches of 24: the last 14 are dropped, a rule leaves epochs of any length, and batches
-# on images of half the side have 96. Rates at which roundings stay small.
+# of small images have 32. Rates at which roundings stay small, and no norms: after a norm, one ReLU that a
+# rounding turns on or off moves a bias that is nearly 0 by a percent, and a run has a million of them.
+# Without norms it moves such a bias by some 1e-4. Other examples move weights by 1e-1 (tested below).
+KINK = 1e-3
 COMMON = ["--data", "synthetic", "--threads", "1", "--batch", "24", "--epochs", "4",
           *sets(data__synthetic_train=110, data__synthetic_test=40, log_every="1ba", optim__lr=0.01,
                 select__anneal=0.25, optim__decay=0.01)]
-PLAIN = [*COMMON, "--model", "vgg11", *sets(model__width_divisor=16, data__synthetic_size=32)]
-NORMS = [*COMMON, "--model", "resnet8", *sets(model__width_divisor=4, data__synthetic_size=8)]
-STAGES = sets(low_res__sizes="[4, 8]", low_res__shares="[0.5, 0.5]")
+PLAIN = [*COMMON, "--model", "vgg11",
+         *sets(model__width_divisor=16, model__form="cifar", data__synthetic_size=32)]
+SIZES = [*PLAIN, *sets(data__synthetic_size=40, low_res__sizes="[32, 40]", low_res__shares="[0.5, 0.5]")]
+NORMS = [*COMMON, "--model", "resnet8", "--method", "progressive", *sets(
+    model__width_divisor=4, data__synthetic_size=8, low_res__sizes="[4, 8]", low_res__shares="[0.5, 0.5]")]
 FROZEN = sets(freeze__blocks="[2]", freeze__at="[0.5]")
 SCHEDULE = ["--schedule", "1ep bp, 1:1"]
 RUNS = {
@@ -29,10 +35,11 @@ RUNS = {
     "freeze": [*PLAIN, *FROZEN],
     "freeze+stored-loss": [*PLAIN, *FROZEN],
     "adagp+stored-loss": [*PLAIN, *SCHEDULE],
-    "progressive": [*NORMS, *STAGES],
-    "progressive+stored-loss": [*NORMS, *STAGES],
-    "progressive+infobatch": [*NORMS, *STAGES],
-    "low-res": [*NORMS, *STAGES, *SCHEDULE],
+    # A grown batch has all 30 examples, which four processes cannot share equally.
+    "progressive": [*SIZES, *sets(data__synthetic_train=30)],
+    "progressive+stored-loss": SIZES,
+    "progressive+infobatch": SIZES,
+    "low-res": [*SIZES, *SCHEDULE],
     "partial": [*PLAIN, *SCHEDULE, *sets(partial__blocks=2)],
 }
 METHODS = [pytest.param(name, marks=pytest.mark.rivals if name == "partial" else ()) for name in RUNS]
@@ -42,9 +49,8 @@ def command(method):
     return [*RUNS[method], "--method", method]
 
 
-def copies(method, processes):
-    norms = ",sync-norm" if RUNS[method][:len(NORMS)] == NORMS else ""
-    return ["--parallel", f"data,local={processes}{norms}"]
+def copies(processes, *words):
+    return ["--parallel", ",".join(["data", f"local={processes}", *words])]
 
 
 @functools.cache
@@ -58,12 +64,8 @@ def alone(method):
     for weights, folder in zip(beginnings(RUNS[method], top), folders):
         adagp("train", *command(method), "--weights", weights, "-o", folder)
     plain = ["--weights", top / "begin/weights.safetensors"]
-    allowed = len(losses_by_batch(folders[0])) * distance(*folders)
+    allowed = max(KINK, len(losses(folders[0])) * distance(*folders))
     return plain, folders[0], allowed
-
-
-def losses_by_batch(folder):
-    return [r for r in records(folder) if r["kind"] == "train"]
 
 
 def table(folder):
@@ -90,7 +92,7 @@ def assert_alike(folder, method):
 def test_copies_are_one_process(tmp_path, method, processes):
     folder = tmp_path / "run"
     plain, _, _ = alone(method)
-    adagp("train", *command(method), *plain, *copies(method, processes), "-o", folder)
+    adagp("train", *command(method), *plain, *copies(processes), "-o", folder)
     assert_alike(folder, method)
 
 
@@ -113,7 +115,7 @@ def test_one_process_goes_on_from_four_which_went_on_from_two(tmp_path):
     run = [*command(method), *plain, *sets(checkpoint_every="1ba")]
     seen = []
     for processes, at in ((2, 2), (4, 5)):
-        code, _, err = interrupt(folder, *run, *copies(method, processes), at=at, whom="parent")
+        code, _, err = interrupt(folder, *run, *copies(processes), at=at, whom="parent")
         assert code == 128 + signal.SIGTERM, err
         seen.append((table(folder) >= 0).sum())
     assert 0 < seen[0] <= seen[1], seen
@@ -126,7 +128,7 @@ def test_one_process_goes_on_from_four_which_went_on_from_two(tmp_path):
 def test_a_killed_process_stops_the_others_and_the_run_goes_on(tmp_path, method):
     folder = tmp_path / "run"
     plain, _, _ = alone(method)
-    run = [*command(method), *plain, *copies(method, 2), *sets(checkpoint_every="1ba")]
+    run = [*command(method), *plain, *copies(2), *sets(checkpoint_every="1ba")]
     code, _, err = interrupt(folder, *run, at=5, how=signal.SIGKILL, whom="sibling")
     assert code == 1 and "rank 1" in err, err
     adagp("train", *run, "-o", folder)
@@ -147,20 +149,29 @@ def test_frozen_blocks_do_not_move(tmp_path, options):
           "data,local=2", "-o", folder)
     after = load_file(folder / "weights.safetensors")
     still = {name for name in after if (after[name] == before[name]).all()}
-    assert still == {"features.0.weight", "features.0.bias"}
+    assert still == {f"features.{layer}.{kind}" for layer in (0, 3) for kind in ("weight", "bias")}
 
 
 def test_fewer_examples_than_processes_are_refused_with_the_numbers(tmp_path):
-    run = [*PLAIN, "--method", "stored-loss", *sets(stored_loss__power=1e6)]
-    done = adagp("train", *run, "--parallel", "data,local=2", "-o", tmp_path / "run", code=2)
-    assert "a batch of epoch 2 has 1 example, and 2 processes" in done.stderr
-    adagp("train", *run, "-o", tmp_path / "run")  # one goes on
+    run = [*PLAIN, "--method", "stored-loss", *sets(stored_loss__power=100)]  # one in 101 stays
+    done = adagp("train", *run, *copies(4), "-o", tmp_path / "run", code=2)
+    assert re.search(r"a batch of epoch 2 has [123] examples?, and 4 processes", done.stderr)
+    assert "resumed" in adagp("train", *run, "-o", tmp_path / "run").stderr  # one goes on
 
 
 def test_unlike_shares_in_micro_batches_do_not_fit_shared_norms(tmp_path):
     """Three copies of batches of 40."""
-    run = [*NORMS, "--method", "progressive", *STAGES, *sets(accumulate=2, data__synthetic_train=40)]
-    spec = "data,local=3,sync-norm"
-    done = adagp("train", *run, "--parallel", spec, "-o", tmp_path / "run", code=2)
+    run = [*NORMS, *sets(accumulate=2, data__synthetic_train=40)]
+    done = adagp("train", *run, *copies(3, "sync-norm"), "-o", tmp_path / "run", code=2)
     assert "a batch of 40 examples gives 3 copies unlike shares" in done.stderr
-    adagp("train", *run, "--parallel", "data,local=3", "-o", tmp_path / "other")
+    adagp("train", *run, *copies(3), "-o", tmp_path / "other")
+
+
+def test_shared_norms_see_the_whole_of_unlike_shares(tmp_path):
+    """Norms of each process see a third of 70 examples, which leads far away."""
+    run = [*NORMS, *sets(data__synthetic_train=70)]
+    adagp("train", *run, "-o", tmp_path / "alone")
+    adagp("train", *run, *copies(3, "sync-norm"), "-o", tmp_path / "shared")
+    adagp("train", *run, *copies(3), "-o", tmp_path / "own")
+    shared, own = (distance(tmp_path / name, tmp_path / "alone") for name in ("shared", "own"))
+    assert 10 * shared < own

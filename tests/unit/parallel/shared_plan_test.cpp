@@ -153,8 +153,8 @@ INSTANTIATE_TEST_SUITE_P(Plans, EveryRule,
                          ::testing::Values("bp", "progressive", "stored-loss", "infobatch",
                                            "freeze", "progressive+stored-loss",
                                            "progressive+infobatch", "freeze+stored-loss"),
-                         [](const auto& info) {
-                           std::string name = info.param;
+                         [](const auto& one) {
+                           std::string name = one.param;
                            for (char& c : name) c = std::isalnum(c) != 0 ? c : '_';
                            return name;
                          });
