@@ -1,10 +1,7 @@
 """Copies of a network train what one process trains, with methods that plan their epochs."""
 
-import functools
 import re
 import signal
-import tempfile
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -53,19 +50,27 @@ def copies(processes, *words):
     return ["--parallel", ",".join(["data", f"local={processes}", *words])]
 
 
-@functools.cache
-def alone(method):
-    """The run of one process, and how far another order of additions may lead away from it (parting.py).
+@pytest.fixture(scope="module")
+def alone(tmp_path_factory):
+    """(method) -> the weights to begin with, the run of one process, and how far another order of additions
+    may lead away from it (parting.py). Each is made once.
 
     A loss that differs by a rounding may put an example on the other side of its draw. Of N examples, N^2
     pairs in 1e6 change places, and one in N/2 of them has a draw between: about once in 1e4 runs."""
-    top = Path(tempfile.mkdtemp(prefix="adagp-plans-"))
-    folders = [top / "a", top / "b"]
-    for weights, folder in zip(beginnings(RUNS[method], top), folders):
-        adagp("train", *command(method), "--weights", weights, "-o", folder)
-    plain = ["--weights", top / "begin/weights.safetensors"]
-    allowed = max(KINK, len(losses(folders[0])) * distance(*folders))
-    return plain, folders[0], allowed
+    made = {}
+
+    def runs(method):
+        if method not in made:
+            top = tmp_path_factory.mktemp("alone")
+            folders = [top / "a", top / "b"]
+            begin = beginnings(RUNS[method], top)
+            for weights, folder in zip(begin, folders):
+                adagp("train", *command(method), "--weights", weights, "-o", folder)
+            allowed = max(KINK, len(losses(folders[0])) * distance(*folders))
+            made[method] = ["--weights", begin[0]], folders[0], allowed
+        return made[method]
+
+    return runs
 
 
 def table(folder):
@@ -73,15 +78,15 @@ def table(folder):
     return load_file(checkpoints(folder)[-1]).get("examples.losses")
 
 
-def assert_alike(folder, method):
-    _, reference, allowed = alone(method)
+def assert_alike(folder, method, expected):
+    _, reference, allowed = expected
     assert distance(folder, reference) <= allowed
     one, two = summary(folder), summary(reference)
     assert one["cost_epochs"] == pytest.approx(two["cost_epochs"])
     assert (one["bp_batches"], one["gp_batches"]) == (two["bp_batches"], two["gp_batches"])
     ours, theirs = table(folder), table(reference)
-    assert (ours is None) == (theirs is None) == ("+" not in method and "loss" not in method
-                                                  and method != "infobatch")
+    by_losses = "stored-loss" in method or "infobatch" in method
+    assert (ours is not None) == (theirs is not None) == by_losses
     if ours is not None:
         assert (ours >= 0).all()  # each example was seen, and its process told the others
         np.testing.assert_allclose(ours, theirs, atol=allowed * theirs.max())
@@ -89,15 +94,15 @@ def assert_alike(folder, method):
 
 @pytest.mark.parametrize("processes", [2, 4])
 @pytest.mark.parametrize("method", METHODS)
-def test_copies_are_one_process(tmp_path, method, processes):
+def test_copies_are_one_process(tmp_path, alone, method, processes):
     folder = tmp_path / "run"
     plain, _, _ = alone(method)
     adagp("train", *command(method), *plain, *copies(processes), "-o", folder)
-    assert_alike(folder, method)
+    assert_alike(folder, method, alone(method))
 
 
 @pytest.mark.parametrize("method", ["stored-loss", "progressive+infobatch"])
-def test_the_bound_tells_other_examples(tmp_path, method):
+def test_the_bound_tells_other_examples(tmp_path, alone, method):
     folder = tmp_path / "run"
     plain, reference, allowed = alone(method)
     steps = sets(stored_loss__power=0.9, infobatch__prune=0.4)
@@ -108,7 +113,7 @@ def test_the_bound_tells_other_examples(tmp_path, method):
     assert apart > 10 * allowed
 
 
-def test_one_process_goes_on_from_four_which_went_on_from_two(tmp_path):
+def test_one_process_goes_on_from_four_which_went_on_from_two(tmp_path, alone):
     """Stopped in epochs of which a rule has left out examples."""
     folder, method = tmp_path / "run", "progressive+stored-loss"
     plain, _, _ = alone(method)
@@ -121,18 +126,18 @@ def test_one_process_goes_on_from_four_which_went_on_from_two(tmp_path):
     assert 0 < seen[0] <= seen[1], seen
     done = adagp("train", *run, "-o", folder)
     assert "resumed after batch" in done.stderr
-    assert_alike(folder, method)
+    assert_alike(folder, method, alone(method))
 
 
 @pytest.mark.parametrize("method", ["stored-loss", "progressive+infobatch"])
-def test_a_killed_process_stops_the_others_and_the_run_goes_on(tmp_path, method):
+def test_a_killed_process_stops_the_others_and_the_run_goes_on(tmp_path, alone, method):
     folder = tmp_path / "run"
     plain, _, _ = alone(method)
     run = [*command(method), *plain, *copies(2), *sets(checkpoint_every="1ba")]
     code, _, err = interrupt(folder, *run, at=5, how=signal.SIGKILL, whom="sibling")
     assert code == 1 and "rank 1" in err, err
     adagp("train", *run, "-o", folder)
-    assert_alike(folder, method)
+    assert_alike(folder, method, alone(method))
 
 
 @pytest.mark.parametrize("options", [
