@@ -81,9 +81,10 @@ def test_a_grown_batch_takes_a_grown_step(keys, power, tmp_path):
                                                              "expected 0 to"]),
     (["--method", "stored-loss+infobatch"], ["two rules"]),
     (["--method", "equal-time+stored-loss"], ["equal-time", "no rule"]),
-    *[(["--method", method, "--parallel", spec], ["one process", "--parallel"])
-      for method in ("stored-loss", "progressive", "freeze")
-      for spec in ("data,local=2", "pipeline=gpipe,micro-batches=2,local=2")],
+    *[(["--method", method, "--parallel", spec], [f"method {method}", "stages", "--parallel data"])
+      for method, spec in (("stored-loss", "pipeline=gpipe,micro-batches=2,local=2"),
+                           ("progressive", "pipeline=gpipe,micro-batches=2,local=2"),
+                           ("freeze+infobatch", "data,pipeline=dapple,stages=2,local=4"))],
     ([*HELD_OUT, "--parallel", "data,local=2"], ["policy.watch = held-out", "--parallel"]),
     ([*HELD_OUT, *sets(data__limit=30)], ["policy.watch = held-out", "30 training examples"]),
 ])

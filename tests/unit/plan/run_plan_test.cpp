@@ -92,6 +92,16 @@ TEST(RunPlan, ExamplesWithoutALossCountAsTheLargest) {
       std::count_if(epoch.order.begin(), epoch.order.end(), [](int64_t i) { return i < 100; }), 85);
 }
 
+// The cross-entropy of a sure answer is -0, whose bits are those of no small number.
+TEST(RunPlan, ALossOfZeroIsTheSmallestWhateverItsSign) {
+  const RunPlan plan = plan_of("stored-loss");
+  std::vector<float> losses(kExamples, 1.0F);
+  std::fill(losses.begin(), losses.begin() + 500, 0.0F);
+  const EpochPlan plus = epoch_of(plan, 3, losses);
+  std::fill(losses.begin(), losses.begin() + 500, -0.0F);
+  EXPECT_EQ(epoch_of(plan, 3, losses).order, plus.order);
+}
+
 TEST(RunPlan, ProgressRisesByTheExamplesThatAreExpected) {
   RunPlan plan = plan_of("stored-loss");
   EXPECT_EQ(plan.progress(0, 0), 0);

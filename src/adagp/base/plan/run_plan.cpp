@@ -48,7 +48,8 @@ RunPlan::Chance RunPlan::chance(int64_t epoch) const {
 std::vector<float> RunPlan::weights(const Chance& chance, std::vector<float> losses) const {
   if (!rule_) return {};
   for (float& loss : losses) {
-    if (!(loss >= 0)) loss = std::numeric_limits<float>::infinity();
+    // The cross-entropy of a sure answer is -0, and rules compare bits: 0 has another sign.
+    loss = loss >= 0 ? loss + 0.0F : std::numeric_limits<float>::infinity();
   }
   return rule_.weights(config_, {losses, chance.draws, chance.epoch, config_.epochs});
 }

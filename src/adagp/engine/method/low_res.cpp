@@ -58,7 +58,7 @@ class Smaller : public Backprop {
 
  protected:
   Smaller(const step::Session& s, const std::string& name) {
-    require_alone(s);
+    require_whole_network(s);
     const int64_t side = s.task->image_side(s.config);
     if (side == 0) {
       throw UsageError(core::cat(

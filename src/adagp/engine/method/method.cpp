@@ -27,6 +27,14 @@ void require_alone(const step::Session& s) {
   throw UsageError("method " + s.config.method + " trains in one process; leave out --parallel");
 }
 
+void require_whole_network(const step::Session& s) {
+  if (!s.team->splits_layers()) return;
+  throw UsageError("method " + s.config.method +
+                   " changes batches or frozen blocks as the run goes on, and the stages of a "
+                   "pipeline are made for batches of one kind; use --parallel data without "
+                   "pipeline=, or leave out --parallel");
+}
+
 void require_losses(const step::Session& s) {
   if (s.task->plans_epochs()) return;
   throw UsageError("method " + s.config.method + " chooses by the loss of each example, and " +
@@ -39,7 +47,7 @@ int64_t checked_blocks(const step::Session& s, int64_t blocks, const std::string
     throw UsageError("method " + s.config.method + " needs a network made of blocks, and " +
                      s.config.model.name + " is none");
   }
-  require_alone(s);
+  require_whole_network(s);
   const auto most = static_cast<int64_t>(net->blocks().size()) - 1;
   if (blocks >= 0 && blocks <= most) return blocks;
   throw UsageError(core::cat(key, ": ", blocks, ", expected 0 to ", most, ": ", s.config.model.name,

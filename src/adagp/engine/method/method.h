@@ -62,9 +62,10 @@ class Method {
   virtual void load_state(const std::map<std::string, at::Tensor>& state) { (void)state; }
 };
 
-// Throw UsageError for what the session's method cannot be used with: several processes, tasks
-// without losses by example.
+// Throw UsageError for what the session's method cannot be used with: several processes, stages of
+// a pipeline, tasks without losses by example.
 void require_alone(const step::Session& session);
+void require_whole_network(const step::Session& session);
 void require_losses(const step::Session& session);
 // How many blocks at the network's beginning may be left alone: not all of them. `key` is named.
 int64_t checked_blocks(const step::Session& session, int64_t blocks, const std::string& key);

@@ -14,6 +14,19 @@ at::Tensor over_channels(const at::Tensor& values) {
   return values.view({1, -1, 1, 1});
 }
 
+// Numbers of a channel in all processes.
+double count_of(const NormSync& sync, const at::Tensor& x) {
+  return static_cast<double>(x.numel() / x.size(1)) * static_cast<double>(sync.processes) /
+         sync.weight;
+}
+
+// Of this process's mean, that of all.
+void join_means(const NormSync& sync, at::Tensor& mean) {
+  if (sync.weight != 1) mean.mul_(sync.weight);
+  sync.sum(mean);
+  mean.div_(static_cast<double>(sync.processes));
+}
+
 struct SyncedNorm : torch::autograd::Function<SyncedNorm> {
   static at::Tensor forward(torch::autograd::AutogradContext* ctx, const at::Tensor& x,
                             const at::Tensor& weight, const at::Tensor& bias,
@@ -33,12 +46,11 @@ struct SyncedNorm : torch::autograd::Function<SyncedNorm> {
     const at::Tensor& dy = gradients[0];
     const at::Tensor normal = (x - over_channels(mean)) * over_channels(inverse);
     const at::Tensor of_bias = dy.sum({0, 2, 3}), of_weight = (dy * normal).sum({0, 2, 3});
-    // Every process's loss is the mean of its own examples, so that its sums stand for 1 /
-    // processes of the whole.
+    // Every process's loss is the mean of its own examples, with its weight, so that its sums stand
+    // for 1 / processes of the whole.
     at::Tensor both = at::stack({of_bias, of_weight});
     sync->sum(both);
-    const double count =
-        static_cast<double>(x.numel() / x.size(1)) * static_cast<double>(sync->processes);
+    const double count = count_of(*sync, x);
     const at::Tensor dx =
         (dy - over_channels(both[0]) / count - normal * over_channels(both[1]) / count) *
         over_channels(weight * inverse);
@@ -61,17 +73,14 @@ at::Tensor synced_batch_norm(const NormSync& sync, const at::Tensor& x, const at
                              const at::Tensor& bias, const at::Tensor& running_mean,
                              const at::Tensor& running_var, double momentum, double eps) {
   at::Tensor mean, variance;
-  const auto processes = static_cast<double>(sync.processes);
   {
     // The mean first, then the squares of what is left: their difference would lose digits.
     const at::NoGradGuard no_grad;
     mean = x.mean({0, 2, 3}, false, at::kFloat);
-    sync.sum(mean);
-    mean.div_(processes);
+    join_means(sync, mean);
     variance = (x - over_channels(mean)).square().mean({0, 2, 3}, false, at::kFloat);
-    sync.sum(variance);
-    variance.div_(processes);
-    const double count = static_cast<double>(x.numel() / x.size(1)) * processes;
+    join_means(sync, variance);
+    const double count = count_of(sync, x);
     running_mean.lerp_(mean, momentum);
     running_var.lerp_(variance * (count / (count - 1)), momentum);
   }

@@ -7,10 +7,11 @@
 
 namespace adagp::nn {
 
-// Adds up over the processes, in place; `processes` of them, each with as many examples.
+// Adds up over the processes, in place; `processes` of them.
 struct NormSync {
   std::function<void(at::Tensor&)> sum;
   int64_t processes = 1;
+  double weight = 1;  // this process's examples, in the mean of all processes'
 };
 
 // While one is alive, norms of this thread in training mode take their statistics from all

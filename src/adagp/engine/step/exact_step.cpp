@@ -33,18 +33,6 @@ void clip_together(Session& s) {
   for (const at::Tensor& gradient : gradients) gradient.mul_(scale.to(gradient.scalar_type()));
 }
 
-// Blocks before the session's first_block are run without a graph.
-models::Tensors run_net(Session& s, const models::Tensors& inputs) {
-  if (s.first_block == 0) return s.net->run(inputs);
-  const auto& blocks = dynamic_cast<const models::BlockNet&>(*s.net).blocks();
-  models::Tensors x = inputs;
-  for (size_t i = 0; i < blocks.size(); ++i) {
-    const at::AutoGradMode graph(static_cast<int64_t>(i) >= s.first_block);
-    x = blocks[i].run(x);
-  }
-  return x;
-}
-
 void move_weights(Session& s) {
   if (s.config.clip > 0) {
     if (s.team->splits_layers()) {
@@ -57,6 +45,18 @@ void move_weights(Session& s) {
 }
 
 }  // namespace
+
+models::Tensors run_net(Session& s, const models::Tensors& inputs) {
+  if (s.first_block == 0) return s.net->run(inputs);
+  const auto& blocks = dynamic_cast<const models::BlockNet&>(*s.net).blocks();
+  const bool graphs = at::GradMode::is_enabled();
+  models::Tensors x = inputs;
+  for (size_t i = 0; i < blocks.size(); ++i) {
+    const at::AutoGradMode graph(graphs && static_cast<int64_t>(i) >= s.first_block);
+    x = blocks[i].run(x);
+  }
+  return x;
+}
 
 void gather_bf16_gradients(Session& s) {
   const at::NoGradGuard no_grad;

@@ -11,6 +11,9 @@ namespace adagp::step {
 // summaries see the pass.
 StepResult backprop(Session& session, const data::Batch& batch, bool tapped = false);
 
+// The network's forward pass; blocks before the session's first_block have no graph.
+models::Tensors run_net(Session& session, const models::Tensors& inputs);
+
 // After the backward pass of one of several micro-batches: their gradients are added up in fp32,
 // as bf16 would lose the small ones.
 void gather_bf16_gradients(Session& session);

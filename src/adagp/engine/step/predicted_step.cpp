@@ -62,7 +62,8 @@ void exact_head(Session& s, size_t place, const at::Tensor& error) {
 
 // The gradient of the loss by each output, in fp32: a graph over the outputs alone.
 models::Tensors output_gradients(Session& s, const models::Tensors& outputs,
-                                 const data::Tensors& targets, const at::Tensor& weights) {
+                                 const data::Tensors& targets, const at::Tensor& weights,
+                                 double share = 1) {
   const at::AutoGradMode with_gradients(true);
   models::Tensors leaves;
   for (const at::Tensor& output : outputs) {
@@ -70,7 +71,7 @@ models::Tensors output_gradients(Session& s, const models::Tensors& outputs,
   }
   task::RunningMetrics unused(
       s.device, device::has_kernels(s.device));  // the step has counted this batch already
-  backward(s.task->loss(s.config, unused, leaves, targets, {}), leaves, 1, weights);
+  backward(s.task->loss(s.config, unused, leaves, targets, {}), leaves, share, weights);
   for (at::Tensor& leaf : leaves) leaf = leaf.grad();
   return leaves;
 }
@@ -128,9 +129,10 @@ StepResult predicted_step(Session& s, const data::Batch& batch, const GradientSo
   source(s, context, updates.rest());
   updates.join();
   if (s.head == Head::kExact && !s.heads.empty()) {
-    const models::Tensors errors =
-        context.errors.empty() ? output_gradients(s, result.outputs, batch.targets, batch.weights)
-                               : context.errors;
+    const models::Tensors errors = context.errors.empty()
+                                       ? output_gradients(s, result.outputs, batch.targets,
+                                                          batch.weights, s.team->weight_of(batch))
+                                       : context.errors;
     for (size_t i = 0; i < s.heads.size(); ++i) exact_head(s, s.heads[i], errors.at(i));
   }
   if (s.activations) s.activations->clear();

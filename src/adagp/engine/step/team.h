@@ -32,6 +32,12 @@ class Team {
   virtual bool splits_layers() const = 0;
   // Of the network; they share every batch.
   virtual int64_t copies() const { return 1; }
+  // What the mean over this process's examples counts in the mean over the copies: 1 where all have
+  // equally many.
+  double weight_of(const data::Batch& batch) const {
+    if (batch.empty() || batch.whole == 0) return 1;
+    return static_cast<double>(batch.size() * copies()) / static_cast<double>(batch.whole);
+  }
   // This process's part of every batch, which alone is loaded; a process that needs none gets
   // batches without tensors.
   virtual std::unique_ptr<data::BatchSource> share(std::unique_ptr<data::BatchSource> whole) = 0;
@@ -47,6 +53,8 @@ class Team {
   virtual bool averages_predictions() const = 0;
   // The mean over the copies, in place.
   virtual void average(at::Tensor& gradient) = 0;
+  // The sum over the copies, in place.
+  virtual void sum_over_copies(at::Tensor& tensor, const char* doing) = 0;
 
   // Whether every process has a stage that learns apart from the others: then the method exchanges
   // what they need.
@@ -95,6 +103,7 @@ class SoloTeam : public Team {
   void sum_over_stages(std::vector<at::Tensor>&) override {}
   bool averages_predictions() const override { return false; }
   void average(at::Tensor&) override {}
+  void sum_over_copies(at::Tensor&, const char*) override {}
   void collect(Session&) override {}
   void merge(run::Snapshot&) override {}
   void spread(std::optional<run::Snapshot>&) override {}

@@ -6,6 +6,7 @@
 
 #include "adagp/base/core/error.h"
 #include "adagp/base/core/text.h"
+#include "adagp/engine/step/team.h"
 
 namespace adagp::train {
 namespace {
@@ -36,11 +37,12 @@ EpochPlanner::EpochPlanner(step::Session& session, const method::Method& method,
       plan_(session.config, std::move(schedule), method.batch_plan(), std::move(rule),
             session.task->train_size()) {
   if (!planned()) return;
-  method::require_alone(session);
+  method::require_whole_network(session);
   method::require_losses(session);
   if (!keeps_losses()) return;
   session.stored_losses = at::full({plan_.examples()}, plan::kUnseen,
                                    at::TensorOptions(session.device).dtype(at::kFloat));
+  if (!session.team->solo()) joined_ = session.stored_losses.clone();
 }
 
 data::Planner EpochPlanner::planner() {
@@ -57,6 +59,7 @@ void EpochPlanner::lay_out(plan::RunPlan::Chance chance, const std::vector<float
   chosen_ = weights;
   const int64_t epoch = chance.epoch;
   auto plan = std::make_shared<plan::EpochPlan>(plan_.lay_out(std::move(chance), weights));
+  check_shares(epoch, *plan);
   current_ = {epoch, plan, {}, {}};
   if (!plan_.rule()) return;
   current_.order = to_device(plan->order, at::kLong, session_.device);
@@ -67,10 +70,34 @@ void EpochPlanner::lay_out(plan::RunPlan::Chance chance, const std::vector<float
   current_.weights = to_device(in_order, at::kFloat, session_.device);
 }
 
+void EpochPlanner::check_shares(int64_t epoch, const plan::EpochPlan& plan) const {
+  const int64_t copies = session_.team->copies();
+  for (const auto& part : plan.batches) {
+    if (part.count >= copies) continue;
+    throw UsageError(core::cat("method ", session_.config.method, ": a batch of epoch ", epoch + 1,
+                               " has ", part.count, part.count == 1 ? " example" : " examples",
+                               ", and ", copies, " processes need one each; go on with at most ",
+                               part.count, ", or keep more examples"));
+  }
+}
+
+// Only the process that sees an example changes its loss, so that at most one has changed bits at a
+// place. Those add up exactly; losses would not (-0 + 0 is 0), and the largest of several numbers
+// is none of them where one is NaN.
+void EpochPlanner::join_losses() {
+  if (!joined_.defined()) return;
+  at::Tensor bits = session_.stored_losses.view(at::kInt), before = joined_.view(at::kInt);
+  at::Tensor changed = at::bitwise_xor(bits, before);
+  session_.team->sum_over_copies(changed, "losses of the examples");
+  before.bitwise_xor_(changed);
+  bits.copy_(before);
+}
+
 const EpochPlanner::Current& EpochPlanner::current(int64_t epoch) {
   if (current_.epoch == epoch) return current_;
   plan::RunPlan::Chance now = ahead_.valid() ? ahead_.get() : plan_.chance(epoch);
   if (now.epoch != epoch) now = plan_.chance(epoch);
+  join_losses();
   std::vector<float> losses = keeps_losses()
                                   ? to_host(session_.stored_losses)
                                   : std::vector<float>(static_cast<size_t>(plan_.examples()));
@@ -91,7 +118,8 @@ plan::BatchContext EpochPlanner::context(int64_t epoch, int64_t position) const 
 void EpochPlanner::annotate(data::Batch& batch) {
   if (!keeps_losses() || batch.empty()) return;
   const Current& now = current(batch.epoch);
-  const auto& part = now.plan->batches.at(static_cast<size_t>(batch.position));
+  const auto part = now.plan->batches.at(static_cast<size_t>(batch.position))
+                        .share(session_.team->rank(), session_.team->copies());
   batch.examples = now.order.narrow(0, part.begin, part.count);
   if (now.weights.defined()) batch.weights = now.weights.narrow(0, part.begin, part.count);
 }
@@ -167,6 +195,7 @@ void EpochPlanner::load_state(const std::map<std::string, at::Tensor>& state) {
     return found->second;
   };
   session_.stored_losses.copy_(table("losses"));
+  if (joined_.defined()) joined_.copy_(session_.stored_losses);
   const auto epoch = state.find("epoch");
   if (epoch != state.end())
     lay_out(plan_.chance(epoch->second.item<int64_t>()), to_host(table("chosen")));

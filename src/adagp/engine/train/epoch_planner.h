@@ -34,7 +34,7 @@ class EpochPlanner {
   // The epoch's batches. A planned epoch is decided when it is first asked for.
   std::shared_ptr<const plan::EpochPlan> epoch_plan(int64_t epoch);
   plan::BatchContext context(int64_t epoch, int64_t position) const;
-  // What steps must know of this batch's examples.
+  // What steps must know of this batch's examples: those of this process.
   void annotate(data::Batch& batch);
   // Examples seen before this batch as a share of the run's, as far as can be said before it.
   double progress(int64_t epoch, int64_t position);
@@ -45,6 +45,9 @@ class EpochPlanner {
   };
   Counts foreseen(const method::Costs& costs) const;
 
+  // Every process of a team gets the losses that the others have seen. Called by all of them: when
+  // an epoch is decided, and before state().
+  void join_losses();
   // The losses, and what was chosen for the epoch in progress; nothing without a rule.
   std::map<std::string, at::Tensor> state() const;
   // Throws DataError when they are of another number of examples.
@@ -61,11 +64,13 @@ class EpochPlanner {
   };
   const Current& current(int64_t epoch);
   void lay_out(plan::RunPlan::Chance chance, const std::vector<float>& weights);
+  void check_shares(int64_t epoch, const plan::EpochPlan& plan) const;
 
   step::Session& session_;
   const method::Method& method_;
   plan::RunPlan plan_;
   int64_t per_epoch_ = 0;
+  at::Tensor joined_;          // the table of losses when all processes had the same
   std::vector<float> chosen_;  // weights of all examples in the current epoch
   Current current_;
   std::future<plan::RunPlan::Chance> ahead_;  // of the next epoch

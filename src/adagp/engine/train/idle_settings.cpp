@@ -9,7 +9,7 @@ namespace adagp::train {
 void warn_of_idle_settings(const step::Session& session, const EpochPlanner& planner,
                            const Forecast& forecast) {
   const config::RunConfig& c = session.config;
-  if (planner.leaves_nothing_out()) {
+  if (planner.leaves_nothing_out() && session.team->leads()) {
     core::log_warning(core::cat(c.method, ": leaves out no example in ", c.epochs,
                                 " epochs: the run is too short for "
                                 "select.anneal, or the rule is set to take all"));

@@ -139,8 +139,9 @@ void Trainer::one_batch() {
 
   ++(context.cheap() ? totals_.gp_batches : totals_.bp_batches);
   // Of all copies of the network together.
-  const int64_t examples =
-      batch.empty() ? session_.config.batch : batch.size() * session_.team->copies();
+  const int64_t examples = batch.empty()     ? session_.config.batch
+                           : batch.whole > 0 ? batch.whole
+                                             : batch.size() * session_.team->copies();
   totals_.examples += batch.empty() ? 0.0 : static_cast<double>(examples);
   const double macs = method_->cost(session_, *costs_, context, examples);
   if (chooser != nullptr) chooser->end(session_, macs);
@@ -288,6 +289,7 @@ void Trainer::save(run::RunFolder* folder) {
   stop_clock();
   const task::RunningMetrics::Values all = seen();
   session_.team->collect(session_);
+  planner_->join_losses();
   check_interval(all);
   probes_.collect();
   session_.check_intact();

@@ -14,6 +14,7 @@
 #include "adagp/engine/step/exact_step.h"
 #include "adagp/engine/step/generators.h"
 #include "adagp/engine/step/micro_batches.h"
+#include "adagp/engine/step/team.h"
 #include "adagp/engine/task/loss.h"
 #include "adagp/gpu/device/autocast.h"
 #include "adagp/gpu/device/kernels.h"
@@ -29,7 +30,8 @@ struct Executor::State {
   schedule::Phase phase;
   nn::TapSink* tap;  // null: none
   std::vector<data::Batch> parts;
-  double share = 1;
+  double weight = 1;  // of the loss of this pipeline's batch
+  int64_t examples = 0;
   step::StepResult result = {};
   std::map<Key, models::Tensors> arrived = {};    // activations, by the stage that wants them
   std::map<Key, models::Tensors> gradients = {};  // of a stage's outputs, as they arrived
@@ -40,6 +42,10 @@ struct Executor::State {
   bool fixed = true;                                        // all batches have the same shapes
 
   bool exact() const { return phase == schedule::Phase::kBackprop; }
+  const data::Batch& part(const Op& op) const { return parts.at(static_cast<size_t>(op.micro)); }
+  double share(const Op& op) const {
+    return static_cast<double>(part(op).size()) / static_cast<double>(examples);
+  }
   const std::shared_ptr<nn::PutOffGradients>& put_off_of(const Key& key) {
     auto& queue = put_off[key];
     if (!queue) queue = std::make_shared<nn::PutOffGradients>();
@@ -123,13 +129,19 @@ step::StepResult Executor::run(step::Session& session, const data::Batch& batch,
     timings_.add(waiting, phase, batches_, begin, OpTimings::now());
   }
   State state{session, phase, tapped ? session.summaries.get() : nullptr, {}};
-  state.share = 1.0 / placement_.micro_batches;
-  if (!batch.empty()) state.parts = step::micro_batches(batch, placement_.micro_batches);
+  if (!batch.empty()) {
+    state.parts = step::micro_batches(batch, placement_.micro_batches);
+    state.weight = session.team->weight_of(batch);
+    state.examples = batch.size();
+  }
   state.result.targets = batch.targets;
   if (tapped) session.summaries->begin(placement_.micro_batches / placement_.replicas);
   state.fixed = session.task->kind() != models::TaskKind::kTranslation;
   const pipeline::OpList& ops = ops_.at(phase);
   for (size_t i = 0; i < ops.size(); ++i) {
+    // A small batch has fewer parts.
+    const bool none = placement_.stages == 1 && ops[i].micro >= std::ssize(state.parts);
+    if (none) continue;
     if (state.fixed) expect(state, ops, i);
     const double begin = timings_.on() ? OpTimings::now() : 0;
     run_op(state, ops[i]);
@@ -171,7 +183,7 @@ void Executor::run_op(State& state, const Op& op) {
 models::Tensors Executor::run_blocks(step::Session& session, int stage,
                                      const models::Tensors& inputs) {
   const device::AutocastScope autocast(session.device, session.bf16);
-  if (placement_.stages == 1) return session.net->run(inputs);
+  if (placement_.stages == 1) return step::run_net(session, inputs);
   return dynamic_cast<models::BlockNet&>(*session.net)
       .run_part(inputs, stages_.first.at(stage), stages_.first.at(stage + 1));
 }
@@ -182,7 +194,7 @@ void Executor::forward(State& state, const Op& op) {
   const at::AutoGradMode mode(state.exact() && !again);
   Kept kept;
   if (op.stage == 0) {
-    kept.inputs = state.parts.at(op.micro).inputs;
+    kept.inputs = state.part(op).inputs;
   } else {
     kept.inputs = std::move(state.arrived.at(key));
     state.arrived.erase(key);
@@ -196,8 +208,8 @@ void Executor::forward(State& state, const Op& op) {
     kept.outputs = run_blocks(state.session, op.stage, kept.inputs);
   }
   if (last(op.stage)) {
-    kept.loss = state.session.loss(kept.outputs, state.parts.at(op.micro), state.exact() && !again);
-    state.result.add(kept.loss.value.detach(), state.share);
+    kept.loss = state.session.loss(kept.outputs, state.part(op), state.exact() && !again);
+    state.result.add(kept.loss.value.detach(), state.share(op));
     step::append(state.result.outputs, kept.outputs);
   } else if (again) {
     expect_gradients(kept.outputs);
@@ -229,8 +241,7 @@ void Executor::run_again(State& state, const Op& op, Kept& kept) {
   step::load_generator_state(*session.team, session.device, now);
   if (!last(op.stage)) return;
   task::RunningMetrics counted(session.device, device::has_kernels(session.device));
-  kept.loss = session.task->loss(session.config, counted, kept.outputs,
-                                 state.parts.at(op.micro).targets, {});
+  kept.loss = session.task->loss(session.config, counted, kept.outputs, state.part(op).targets, {});
 }
 
 void Executor::backward(State& state, const Op& op) {
@@ -239,7 +250,7 @@ void Executor::backward(State& state, const Op& op) {
   state.kept.erase(key);
   if (recompute_) run_again(state, op, kept);
   if (last(op.stage)) {
-    task::backward(kept.loss, kept.outputs, state.share);
+    task::backward(kept.loss, kept.outputs, state.share(op) * state.weight, state.part(op).weights);
   } else {
     models::Tensors gradients = std::move(state.gradients.at(key));
     state.gradients.erase(key);

@@ -159,6 +159,7 @@ std::string ProcessTeam::doing(const char* what) const {
 
 step::StepResult ProcessTeam::backprop(step::Session& session, const data::Batch& batch,
                                        bool tapped) {
+  take_shares(session, batch);
   begin_gradients(session);
   const nn::NormSyncScope norms(synced());
   step::StepResult result = executor_->run(session, batch, schedule::Phase::kBackprop, tapped);
@@ -169,91 +170,12 @@ step::StepResult ProcessTeam::backprop(step::Session& session, const data::Batch
 }
 
 step::StepResult ProcessTeam::forward(step::Session& session, const data::Batch& batch) {
+  take_shares(session, batch);
   const nn::NormSyncScope norms(synced());
   step::StepResult result = executor_->run(session, batch, schedule::Phase::kPredict, true);
   join_summaries(session, spec_.predict == "summaries");
   ++batches_;
   return result;
-}
-
-Compressor* ProcessTeam::compressor(step::Session& session) {
-  if (!compressor_ && copies_) {
-    compressor_ = make_compressor(session.config, *copies_, session.optimizer->params());
-    if (compressor_) compressor_->load_state(std::exchange(saved_compressor_, {}));
-  }
-  return compressor_.get();
-}
-
-void ProcessTeam::begin_gradients(step::Session& session) {
-  if (!copies_ || compressor(session) != nullptr) return;
-  if (!buckets_) {
-    buckets_ = std::make_unique<Buckets>(*copies_, session.optimizer->params());
-  }
-  // Gradients that wait for a partner, are put off, or are added up elsewhere first cannot leave
-  // early.
-  const bool early = !pair_ && tied_.empty() && placement_.schedule != "zero-bubble" &&
-                     (!session.bf16 || placement_.micro_batches == 1);
-  buckets_->begin(early ? placement_.micro_batches : 0, doing("gradients"));
-}
-
-void ProcessTeam::join_gradients(step::Session& session) {
-  if (pair_) {
-    std::vector<at::Tensor> gradients;
-    for (const auto& param : session.optimizer->params()) gradients.push_back(gradient_of(param));
-    pair_->sum(gradients, doing("gradients"));
-  }
-  for (const Tied& tied : tied_) {
-    if (!tied.group) continue;
-    for (const auto& param : session.optimizer->params()) {
-      if (param.name != tied.name) continue;
-      std::vector<at::Tensor> one{gradient_of(param)};
-      tied.group->sum(one, doing("gradients of a tied weight"));
-      // Each of a stage's replicas has the sum of both.
-      if (placement_.replicas > 1) one[0].div_(static_cast<double>(placement_.replicas));
-    }
-  }
-  if (!copies_) return;
-  ++gradients_.batches;
-  if (Compressor* compressed = compressor(session)) {
-    compressed->average(session.optimizer->params(), doing("gradients"));
-    gradients_.bytes = compressed->bytes();
-    return;
-  }
-  buckets_->finish();
-  for (const auto& param : session.optimizer->params()) {
-    gradients_.bytes += bytes_of_sum(static_cast<double>(param.value.numel()) * 4, shape_.copies);
-  }
-}
-
-void ProcessTeam::join_summaries(step::Session& session, bool between_copies) {
-  std::vector<at::Tensor> rows{session.summaries->rows()};
-  const auto mean = [&](comm::Group* group) {
-    if (group == nullptr) return;
-    group->sum(rows, doing("summaries"));
-    rows[0].div_(static_cast<double>(group->size()));
-  };
-  mean(pair_.get());
-  if (!between_copies) return;
-  mean(copies_.get());
-  if (!copies_) return;
-  ++summaries_.batches;
-  summaries_.bytes += bytes_of_sum(static_cast<double>(rows[0].numel()) * 4, shape_.copies);
-}
-
-void ProcessTeam::sum_over_stages(std::vector<at::Tensor>& tensors) {
-  if (!pipe_) return;
-  pipe_->sum(tensors, doing("the predictor's gradients"));
-  // Both replicas have counted their layers.
-  if (placement_.replicas > 1) {
-    for (at::Tensor& tensor : tensors) tensor.div_(static_cast<double>(placement_.replicas));
-  }
-}
-
-void ProcessTeam::average(at::Tensor& gradient) {
-  if (!copies_) return;
-  std::vector<at::Tensor> one{gradient};
-  copies_->sum(one, doing("predicted gradients"));
-  gradient.div_(static_cast<double>(shape_.copies));
 }
 
 task::RunningMetrics::Values ProcessTeam::sum(const task::RunningMetrics::Values& v) {

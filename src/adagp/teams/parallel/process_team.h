@@ -38,6 +38,7 @@ class ProcessTeam : public step::Team {
     return copies_ != nullptr && spec_.predict == "gradients";
   }
   void average(at::Tensor& gradient) override;
+  void sum_over_copies(at::Tensor& tensor, const char* doing) override;
   bool stages_apart() const override { return spec_.pipeline == kDecoupled && pipe_; }
   // The processes of this copy's pipeline; null: it has one stage.
   comm::Group* pipe() { return pipe_.get(); }
@@ -63,9 +64,12 @@ class ProcessTeam : public step::Team {
 
  private:
   void shake_hands(const config::RunConfig& config, const task::Task& task, const models::Net& net);
+  // Of the batch that begins: unlike shares weigh unlike.
+  void take_shares(const step::Session& session, const data::Batch& batch);
   // Around the backward passes of a batch.
   void begin_gradients(step::Session& session);
   void join_gradients(step::Session& session);
+  void average_gradients(step::Session& session);  // over the copies
   const nn::NormSync* synced() const { return spec_.sync_norm && copies_ ? &norms_ : nullptr; }
   void join_summaries(step::Session& session, bool between_copies);
   // Whether this process has a use for an entry of a checkpoint.
@@ -97,6 +101,7 @@ class ProcessTeam : public step::Team {
   std::unique_ptr<Buckets> buckets_;                    // of the copies; made at the first BP batch
   std::unique_ptr<Compressor> compressor_;              // made then, too
   std::map<std::string, at::Tensor> saved_compressor_;  // waits for it
+  bool equal_shares_ = true;                            // of the present batch
   nn::NormSync norms_;
   int64_t batches_ = 0;
   // Of the traffic between copies, in this process.

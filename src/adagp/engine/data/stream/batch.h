@@ -21,6 +21,8 @@ struct Batch {
   at::Tensor examples = {}, weights = {};
   std::vector<int64_t> indices = {};
   int64_t epoch = 0, position = 0;
+  // Examples of the batch that processes share, of which this is a part; 0: all parts are equal.
+  int64_t whole = 0;
 
   bool empty() const { return inputs.empty(); }
   int64_t size() const { return inputs.at(0).size(0); }
@@ -44,8 +46,8 @@ class BatchSource {
   virtual Batch next() = 0;
   // Moves on without making the batch; one that was already made ahead is dropped.
   virtual void skip() = 0;
-  // Of every batch only part `part` of `parts` equal ones is made from now on. Called before the
-  // first batch.
+  // Of every batch only part `part` of `parts` is made from now on (EpochPlan::Part::share). Called
+  // before the first batch.
   virtual void only_part(int64_t part, int64_t parts) = 0;
 };
 

@@ -70,10 +70,9 @@ const EpochPlan& BatchStream::plan_of(int64_t epoch) {
 
 std::vector<int64_t> BatchStream::indices_at(const Place& place) {
   const EpochPlan& plan = plan_of(place.first);
-  const auto& part = plan.batches.at(static_cast<size_t>(place.second));
-  const int64_t count = part.count / parts_;
-  const auto begin = plan.order.begin() + part.begin + part_ * count;
-  return {begin, begin + count};
+  const auto own = plan.batches.at(static_cast<size_t>(place.second)).share(part_, parts_);
+  const auto begin = plan.order.begin() + own.begin;
+  return {begin, begin + own.count};
 }
 
 void BatchStream::only_part(int64_t part, int64_t parts) {
@@ -134,6 +133,7 @@ Batch BatchStream::next() {
   }
   if (ahead_) look_ahead(here);
   Batch batch = deliver_(ahead_ ? ahead_->take(here) : made(here, indices_at(here)));
+  batch.whole = plan_of(here.first).batches.at(static_cast<size_t>(here.second)).count;
   at_ = after(here);
   return batch;
 }

@@ -62,7 +62,7 @@ struct Loader::Impl {
   LoaderOptions options;
   at::Tensor images;  // u8 [N, H, W, 3] on the device when batches are gathered
   mutable BatchMemory memory;
-  int64_t part = 0;  // which of a batch's equal parts is made
+  int64_t part = 0, parts = 1;  // which share of a batch is made
   StreamOptions order;
   std::unique_ptr<ResidentBatches> on_gpu;
   std::unique_ptr<BatchStream> stream;  // last: its threads use the rest
@@ -136,11 +136,12 @@ struct Loader::Impl {
     batch.inputs.resize(1);
     batch.targets.resize(1);
     const auto count = static_cast<int64_t>(indices.size());
-    const int64_t begin = options.plan
-                              ? options.plan(epoch)->batches[static_cast<size_t>(position)].begin
-                              : position * options.batch;
+    // Without a plan all shares are equal.
+    const EpochPlan::Part whole = options.plan
+                                      ? options.plan(epoch)->batches[static_cast<size_t>(position)]
+                                      : EpochPlan::Part{position * options.batch, count * parts};
     on_gpu->make(
-        epoch, begin + part * count, count,
+        epoch, whole.share(part, parts).begin, count,
         [this](int64_t wanted) {
           return options.plan ? options.plan(wanted)->order : example_order(order, wanted);
         },
@@ -198,6 +199,7 @@ void Loader::skip() {
 void Loader::only_part(int64_t part, int64_t parts) {
   impl_->stream->only_part(part, parts);
   impl_->part = part;
+  impl_->parts = parts;
 }
 
 }  // namespace adagp::data

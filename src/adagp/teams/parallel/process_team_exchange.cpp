@@ -1,0 +1,122 @@
+// What the processes of a team exchange in a batch.
+
+#include <ATen/ATen.h>
+
+#include "adagp/base/core/error.h"
+#include "adagp/base/core/text.h"
+#include "adagp/teams/parallel/process_team.h"
+
+namespace adagp::parallel {
+
+using core::cat;
+
+void ProcessTeam::take_shares(const step::Session& session, const data::Batch& batch) {
+  norms_.weight = weight_of(batch);
+  equal_shares_ = batch.whole % shape_.copies == 0;
+  if (equal_shares_ || synced() == nullptr || session.config.accumulate == 1) return;
+  throw UsageError(cat("sync-norm: a batch of ", batch.whole, " examples gives ", shape_.copies,
+                       " copies unlike shares, whose ", session.config.accumulate,
+                       " micro-batches do not fit each other; use accumulate = 1"));
+}
+
+Compressor* ProcessTeam::compressor(step::Session& session) {
+  if (!compressor_ && copies_) {
+    compressor_ = make_compressor(session.config, *copies_, session.optimizer->params());
+    if (compressor_) compressor_->load_state(std::exchange(saved_compressor_, {}));
+  }
+  return compressor_.get();
+}
+
+void ProcessTeam::begin_gradients(step::Session& session) {
+  if (!copies_ || compressor(session) != nullptr) return;
+  if (!buckets_) {
+    buckets_ = std::make_unique<Buckets>(*copies_, session.optimizer->params());
+  }
+  // Gradients that wait for a partner, are put off, or are added up elsewhere first cannot leave
+  // early.
+  const bool early = equal_shares_ && !pair_ && tied_.empty() &&
+                     placement_.schedule != "zero-bubble" &&
+                     (!session.bf16 || placement_.micro_batches == 1);
+  buckets_->begin(early ? placement_.micro_batches : 0, doing("gradients"));
+}
+
+void ProcessTeam::join_gradients(step::Session& session) {
+  if (pair_) {
+    std::vector<at::Tensor> gradients;
+    for (const auto& param : session.optimizer->params()) gradients.push_back(gradient_of(param));
+    pair_->sum(gradients, doing("gradients"));
+  }
+  for (const Tied& tied : tied_) {
+    if (!tied.group) continue;
+    for (const auto& param : session.optimizer->params()) {
+      if (param.name != tied.name) continue;
+      std::vector<at::Tensor> one{gradient_of(param)};
+      tied.group->sum(one, doing("gradients of a tied weight"));
+      // Each of a stage's replicas has the sum of both.
+      if (placement_.replicas > 1) one[0].div_(static_cast<double>(placement_.replicas));
+    }
+  }
+  if (!copies_) return;
+  // The exchange makes gradients where there are none. Decay and momentum would then move frozen
+  // blocks.
+  std::vector<at::Tensor> frozen;
+  for (size_t i = 0; session.first_block > 0 && i < session.optimizer->params().size(); ++i) {
+    if (session.optimizer->gradient(i).defined()) continue;
+    const optim::Param& param = session.optimizer->params()[i];
+    frozen.insert(frozen.end(), {param.value, param.bf16_copy});
+  }
+  average_gradients(session);
+  for (const at::Tensor& leaf : frozen) {
+    if (leaf.defined()) leaf.mutable_grad().reset();
+  }
+}
+
+void ProcessTeam::average_gradients(step::Session& session) {
+  ++gradients_.batches;
+  if (Compressor* compressed = compressor(session)) {
+    compressed->average(session.optimizer->params(), doing("gradients"));
+    gradients_.bytes = compressed->bytes();
+    return;
+  }
+  buckets_->finish();
+  for (const auto& param : session.optimizer->params()) {
+    gradients_.bytes += bytes_of_sum(static_cast<double>(param.value.numel()) * 4, shape_.copies);
+  }
+}
+
+void ProcessTeam::join_summaries(step::Session& session, bool between_copies) {
+  std::vector<at::Tensor> rows{session.summaries->rows()};
+  const auto mean = [&](comm::Group* group) {
+    if (group == nullptr) return;
+    group->sum(rows, doing("summaries"));
+    rows[0].div_(static_cast<double>(group->size()));
+  };
+  mean(pair_.get());
+  if (!between_copies || !copies_) return;
+  if (norms_.weight != 1) rows[0].mul_(norms_.weight);
+  mean(copies_.get());
+  ++summaries_.batches;
+  summaries_.bytes += bytes_of_sum(static_cast<double>(rows[0].numel()) * 4, shape_.copies);
+}
+
+void ProcessTeam::sum_over_stages(std::vector<at::Tensor>& tensors) {
+  if (!pipe_) return;
+  pipe_->sum(tensors, doing("the predictor's gradients"));
+  // Both replicas have counted their layers.
+  if (placement_.replicas > 1) {
+    for (at::Tensor& tensor : tensors) tensor.div_(static_cast<double>(placement_.replicas));
+  }
+}
+
+void ProcessTeam::average(at::Tensor& gradient) {
+  sum_over_copies(gradient, "predicted gradients");
+  if (copies_) gradient.div_(static_cast<double>(shape_.copies));
+}
+
+void ProcessTeam::sum_over_copies(at::Tensor& tensor, const char* what) {
+  if (!copies_) return;
+  std::vector<at::Tensor> one{tensor};
+  copies_->sum(one, doing(what));
+}
+
+}  // namespace adagp::parallel
