@@ -274,12 +274,15 @@ void add_simulate(CLI::App& app, Action& action) {
       "Lists (a,b) and ranges (8..64:8, 8..64*2) of models, inputs, arrays, dataflows, batches "
       "and\n"
       "predictor sizes make a sweep over all combinations. Formulas: docs/simulator.md.");
-  command->callback([args, accelerator, &action] {
+  command->callback([args, command, accelerator, &action] {
     // A machine has a preset of its own.
     if (!args->machine.machine.empty() && accelerator->count() == 0) {
       args->options.accelerators.clear();
     }
-    action = [args] { return run_simulate(*args); };
+    action = [args, command] {
+      refuse_flags(*command, args->runs);
+      return run_simulate(*args);
+    };
   });
 }
 

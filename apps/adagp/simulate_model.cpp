@@ -24,9 +24,10 @@ study::SideTable side_table(const layers::Table& full, int64_t side) {
   };
   const layers::Table same = table_of(first.input[1], first.input[2]);
   if (same.rows != full.rows) {
-    throw UsageError("simulate: the table is not that of " + full.model +
-                     " as adagp builds it, so that its blocks and its sizes with smaller images are "
-                     "not known; train it and give --run");
+    throw UsageError(
+        "simulate: the table is not that of " + full.model +
+        " as adagp builds it, so that its blocks and its sizes with smaller images are "
+        "not known; train it and give --run");
   }
   study::SideTable out{side == 0 ? same : table_of(side, side), {}};
   const std::vector<int64_t> blocks = layers::blocks_of_rows(same, *net);

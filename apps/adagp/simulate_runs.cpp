@@ -1,5 +1,6 @@
 #include "simulate_runs.h"
 
+#include "adagp/base/core/error.h"
 #include "adagp/base/core/log.h"
 #include "adagp/base/core/output.h"
 #include "adagp/base/core/special_files.h"
@@ -18,33 +19,43 @@ void warn_of_missing(const std::vector<study::TrainingRun>& runs) {
 }  // namespace
 
 void add_runs(CLI::App& command, SimulateRunsArgs& args) {
-  CLI::Option* run = command.add_option(
-      "--run", args.folders, "Folders of finished runs: the batches that they really had");
-  run->type_name("RUN");
+  command
+      .add_option("--run", args.folders,
+                  "Folders of finished runs: the batches that they really had")
+      ->type_name("RUN");
   CLI::Option* method = command.add_option(
       "--method", args.plan.methods,
       "Runs of these methods from a plan, without training: bp, skip, adagp, freeze, "
       "progressive+stored-loss, ...");
-  method->type_name("NAMES")->excludes(run);
+  method->type_name("NAMES");
   command
       .add_option("--optimizer", args.plan.optimizer,
                   "--method: words that an update moves: sgd, momentum or adam")
       ->needs(method)
       ->capture_default_str();
-  command.add_option("--seed", args.plan.seed, "--method: seed of the rules that leave out examples")
+  command
+      .add_option("--seed", args.plan.seed, "--method: seed of the rules that leave out examples")
       ->needs(method)
       ->check(CLI::NonNegativeNumber)
       ->capture_default_str();
-  for (const char* flag : {"--model", "--input", "--table", "--pt2", "--batch", "--epochs",
-                           "--examples", "--schedule", "--predictor", "--predictor-channels",
-                           "--predictor-pooled", "--predictor-summary"}) {
-    run->excludes(command.get_option(flag));
-  }
-  for (const char* flag : {"--topology", "--inference", "--machine", "--explain", "--pareto",
-                           "--per-layer"}) {
-    run->excludes(command.get_option(flag));
-    method->excludes(command.get_option(flag));
-  }
+}
+
+void refuse_flags(const CLI::App& command, const SimulateRunsArgs& args) {
+  if (!args.given()) return;
+  const auto refuse = [&](std::initializer_list<const char*> flags, const std::string& with,
+                          const char* why) {
+    for (const char* flag : flags) {
+      if (command.get_option(flag)->count() == 0) continue;
+      throw UsageError("simulate: " + std::string(flag) + " does not go with " + with + why);
+    }
+  };
+  refuse({"--topology", "--inference", "--machine", "--explain", "--pareto", "--per-layer"},
+         args.folders.empty() ? "--method" : "--run", "; leave it out");
+  if (args.folders.empty()) return;
+  refuse({"--method", "--model", "--input", "--table", "--pt2", "--batch", "--epochs", "--examples",
+          "--schedule", "--predictor", "--predictor-channels", "--predictor-pooled",
+          "--predictor-summary"},
+         "--run", ", which takes it from the run; leave it out");
 }
 
 int simulate_training_runs(const study::Options& options, const SimulateRunsArgs& args, bool json,

@@ -14,8 +14,9 @@ struct SimulateRunsArgs {
   bool given() const { return !folders.empty() || !plan.methods.empty(); }
 };
 
-// After the other flags of `command`, some of which they exclude.
 void add_runs(CLI::App& command, SimulateRunsArgs& args);
+// Throws UsageError for flags of `command` that these do not go with.
+void refuse_flags(const CLI::App& command, const SimulateRunsArgs& args);
 int simulate_training_runs(const study::Options& options, const SimulateRunsArgs& args, bool json,
                            bool csv, const std::string& plot);
 

@@ -1,5 +1,6 @@
 """What a run records of its batches, and adagp simulate's plan of the same run beside it."""
 
+import csv
 import json
 import math
 
@@ -31,6 +32,27 @@ def test_a_plan_is_what_the_run_does(tmp_path, method):
     assert run["score"] == summary(tmp_path / "run")["top1"]
     for key in ("groups", "total_cycles", "dram_bytes", "energy_j", "batches", "design"):
         assert run[key] == plan[key], key
+
+
+def test_frozen_rows_are_those_of_the_first_blocks(tmp_path):
+    adagp("train", *TRAIN, "--method", "freeze", "-o", tmp_path)
+    with open(tmp_path / "operations/full.csv", newline="") as file:
+        names = [row["name"] for row in csv.DictReader(file)]
+    assert names[0] == "conv1"
+    starts = [next(i for i, name in enumerate(names) if name.startswith(f"layer{block}."))
+              for block in (1, 2)]
+    # The first two blocks stop after a half and three quarters of the epochs.
+    assert [(g["frozen_rows"], g["batches"]) for g in summary(tmp_path)["batches"]] == [
+        (0, 40), (starts[0], 20), (starts[1], 20)]
+
+
+def test_a_run_keeps_the_table_of_each_size(tmp_path):
+    adagp("train", *TRAIN, "--method", "progressive", "-o", tmp_path)
+    for side in (8, 12, 16):
+        table = adagp("layers", "--model", "resnet8", "--input", f"{side}x{side}", "--all", "--csv").stdout
+        assert (tmp_path / f"operations/{'full' if side == 16 else side}.csv").read_text() == table
+    products = adagp("layers", "--model", "resnet8", "--input", "16x16", "--csv").stdout
+    assert (tmp_path / "layers.csv").read_text() == products
 
 
 @pytest.mark.parametrize("method", ["stored-loss", "progressive+stored-loss"])

@@ -37,7 +37,7 @@ constexpr Steps kSteps[] = {
 };
 
 constexpr std::pair<Work, const char*> kNames[] = {
-    {Work::kBackprop, "backprop"}, {Work::kLearn, "backprop and predictor"},
+    {Work::kBackprop, "backprop"},  {Work::kLearn, "backprop and predictor"},
     {Work::kPredict, "prediction"}, {Work::kUpdate, "update"},
     {Work::kNothing, "nothing"},    {Work::kOther, "other"}};
 
@@ -52,7 +52,8 @@ const Steps* steps_of(const std::string& method) {
   const Steps* steps = nullptr;
   for (const std::string& part : core::split(method, '+')) {
     if (is_rule(part)) continue;
-    const auto* found = std::ranges::find_if(kSteps, [&](const Steps& s) { return part == s.name; });
+    const auto* found =
+        std::ranges::find_if(kSteps, [&](const Steps& s) { return part == s.name; });
     if (found == std::end(kSteps) || steps != nullptr) return nullptr;
     steps = found;
   }
@@ -97,15 +98,16 @@ nlohmann::json to_json(const BatchCounts& counts) {
 
 BatchCounts batch_counts(const nlohmann::json& list) {
   constexpr int64_t kMost = int64_t{1} << 48;
-  if (!list.is_array()) throw DataError("key 'batches' is " + core::brief(list) + ", expected a list");
+  if (!list.is_array())
+    throw DataError("key 'batches' is " + core::brief(list) + ", expected a list");
   BatchCounts out;
   for (size_t i = 0; i < list.size(); ++i) {
     try {
       const auto whole = [&](const char* key, int64_t least) {
         const auto value = core::json_field<int64_t>(list[i], key);
         if (value < least || value > kMost) {
-          throw DataError(core::cat("key '", key, "' is ", value, ", expected ", least, " to ",
-                                    kMost));
+          throw DataError(
+              core::cat("key '", key, "' is ", value, ", expected ", least, " to ", kMost));
         }
         return value;
       };

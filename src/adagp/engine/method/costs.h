@@ -37,9 +37,7 @@ class Costs {
   // The tables of all operations that these are counted from, by side; empty: no account.
   const std::map<int64_t, layers::Table>& tables() const { return tables_; }
   // Rows of such a table that belong to the blocks before `block`.
-  int64_t rows_before(int64_t block) const {
-    return layers::rows_before(blocks_of_rows_, block);
-  }
+  int64_t rows_before(int64_t block) const { return layers::rows_before(blocks_of_rows_, block); }
 
  private:
   double backward_between(int64_t side, int64_t first, int64_t last) const;

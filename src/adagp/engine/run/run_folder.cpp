@@ -27,7 +27,8 @@ std::string config_text(const config::RunConfig& config) {
 // What is read or written under these names must not be a pipe or a device: they would block.
 void refuse_special_entries(const core::fs::path& folder) {
   for (const std::string& name : run_entries()) {
-    const bool is_folder = name == "tb" || name == "checkpoint" || name == "trace" || name == "operations";
+    const bool is_folder =
+        name == "tb" || name == "checkpoint" || name == "trace" || name == "operations";
     const core::fs::path path = folder / name;
     std::error_code ignored;
     if (!core::fs::exists(path, ignored)) continue;

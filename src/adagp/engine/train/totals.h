@@ -44,7 +44,7 @@ struct RunTotals {
   int64_t bp_batches = 0, gp_batches = 0;
   plan::BatchCounts batches;  // what they were; nothing where a part of them was not counted
   double macs = 0;            // of all batches so far
-  double examples = 0;  // that steps have seen; NaN: not counted
+  double examples = 0;        // that steps have seen; NaN: not counted
   double train_seconds = 0, eval_seconds = 0, trace_seconds = 0;
   PartSeconds parts;  // of train_seconds
   double test_loss = 0, best_score = -1;

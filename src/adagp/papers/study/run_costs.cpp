@@ -45,8 +45,9 @@ std::map<Shape, accel::Plan> plans_of(const TrainingRun& run, const Options& opt
     if (group.work == Work::kNothing || out.contains(shape_of(group))) continue;
     layers::Table table = run.tables.at(group.image_side);
     if (group.frozen_rows > std::ssize(table.rows)) {
-      throw DataError(core::cat(run.name, ": ", group.frozen_rows, " frozen rows, and the table of ",
-                                table.input, " has ", table.rows.size()));
+      throw DataError(core::cat(run.name, ": ", group.frozen_rows,
+                                " frozen rows, and the table of ", table.input, " has ",
+                                table.rows.size()));
     }
     for (int64_t i = 0; i < group.frozen_rows; ++i) table.rows[static_cast<size_t>(i)].frozen = 1;
     out.emplace(shape_of(group),
@@ -116,8 +117,8 @@ std::vector<RunCost> simulate_runs(const std::vector<TrainingRun>& runs, const O
           out.back().run = r;
         }
       } catch (const accel::Overflow& error) {
-        throw DataError(core::cat(run.name, ": takes more cycles than 64 bits hold (", error.what(),
-                                  ")"));
+        throw DataError(
+            core::cat(run.name, ": takes more cycles than 64 bits hold (", error.what(), ")"));
       }
     }
   }

@@ -21,7 +21,8 @@ namespace adagp::study {
 
 struct TrainingRun {
   std::string name;  // of the folder; of a plan its method
-  std::string method, model, input, precision;
+  std::string method, model, input;
+  std::string precision;  // of a finished run
   int64_t epochs = 0, seed = 0;
   std::string metric;
   std::optional<double> score;  // of a finished run

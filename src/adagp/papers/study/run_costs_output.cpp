@@ -66,8 +66,8 @@ std::string series_of(const TrainingRuns& runs, const RunCosts& costs, const Run
   return cost.design->predicts ? name + " " + cost.design->name : name;
 }
 
-report::LineChart score_chart(const TrainingRuns& runs, const RunCosts& costs, const std::string& x_title,
-                              double (*x_of)(const RunCost&)) {
+report::LineChart score_chart(const TrainingRuns& runs, const RunCosts& costs,
+                              const std::string& x_title, double (*x_of)(const RunCost&)) {
   report::LineChart chart;
   chart.title = metric_of(runs) + " against " + x_title;
   chart.x_title = x_title;
@@ -94,15 +94,18 @@ report::LineChart score_chart(const TrainingRuns& runs, const RunCosts& costs, c
 
 std::string run_cost_text(const TrainingRuns& runs, const RunCosts& costs) {
   using report::Align;
-  std::vector<report::Column> columns{{"run", Align::kLeft}, {"method", Align::kLeft}};
+  const bool named = std::ranges::any_of(runs, [](const auto& r) { return r.name != r.method; });
+  std::vector<report::Column> columns;
+  if (named) columns.push_back({"run", Align::kLeft});
+  columns.push_back({"method", Align::kLeft});
   std::vector<RunPlace> shown;
   std::vector<std::string> common;
   for (const RunPlace& place : kRunPlaces) {
     if (varies(place, runs, costs)) {
       shown.push_back(place);
       columns.push_back({place.title, Align::kLeft});
-    } else {
-      common.push_back(core::cat(place.title, " ", place.of(runs[costs[0].run], costs[0])));
+    } else if (const auto value = place.of(runs[costs[0].run], costs[0]); !value.empty()) {
+      common.push_back(core::cat(place.title, " ", value));
     }
   }
   columns.push_back({"design", Align::kLeft});
@@ -114,7 +117,8 @@ std::string run_cost_text(const TrainingRuns& runs, const RunCosts& costs) {
   report::Table table(columns);
   for (const RunCost& cost : costs) {
     const TrainingRun& run = runs[cost.run];
-    std::vector<std::string> cells{run.name, run.method};
+    std::vector<std::string> cells{run.method};
+    if (named) cells.insert(cells.begin(), run.name);
     for (const RunPlace& place : shown) cells.push_back(place.of(run, cost));
     for (const std::string& cell :
          {std::string(cost.design->name), std::to_string(run.epochs),
@@ -130,9 +134,10 @@ std::string run_cost_text(const TrainingRuns& runs, const RunCosts& costs) {
 
 std::string run_cost_csv(const TrainingRuns& runs, const RunCosts& costs) {
   report::Table table(report::titled(
-      {"run", "method", "model", "input", "precision", "accelerator", "array", "dataflow", "design",
-       "epochs", "seed", "batches", "metric", "score", "cycles", "vector_cycles", "stall_cycles",
-       "total_cycles", "time_s", "dram_bytes", "energy_j"}));
+      {"run",    "method",     "model",   "input",         "precision",    "accelerator",
+       "array",  "dataflow",   "design",  "epochs",        "seed",         "batches",
+       "metric", "score",      "cycles",  "vector_cycles", "stall_cycles", "total_cycles",
+       "time_s", "dram_bytes", "energy_j"}));
   for (const RunCost& cost : costs) {
     const TrainingRun& run = runs[cost.run];
     std::vector<std::string> cells{run.name, run.method};

@@ -22,7 +22,8 @@ report::Summary read_summary(const path& folder) {
   const path file = folder / "summary.json";
   if (core::fs::exists(file)) return report::Summary::read(file);
   if (!report::is_run_folder(folder)) {
-    throw DataError(folder.string() + ": is no run folder; expected one that 'adagp train -o' wrote");
+    throw DataError(folder.string() +
+                    ": is no run folder; expected one that 'adagp train -o' wrote");
   }
   throw DataError(folder.string() +
                   ": has no summary.json, so the run is not finished; give its command again, "
@@ -135,7 +136,6 @@ std::vector<TrainingRun> plan_training_runs(const Options& options, const RunPla
         run.name = run.method = method;
         run.model = network.model;
         run.input = network.input;
-        run.precision = "-";
         run.epochs = options.epochs;
         run.seed = plan.seed;
         run.tables[0] = *network.table;
@@ -148,8 +148,7 @@ std::vector<TrainingRun> plan_training_runs(const Options& options, const RunPla
                                      before.size() - 1, ", the blocks of ", run.model,
                                      " before the last"));
         };
-        const int64_t examples =
-            options.examples ? *options.examples : examples_of(network.input);
+        const int64_t examples = options.examples ? *options.examples : examples_of(network.input);
         run.batches = plan::planned_batches(config, {side_of(*network.table), examples}, rows_of);
         add_tables(make_table, run);
         out.push_back(std::move(run));

@@ -26,7 +26,7 @@ struct Summary {
   double eval_seconds = 0;
   double trace_seconds = 0;  // of writing traces; part of neither
   int64_t bp_batches = 0, gp_batches = 0;
-  plan::BatchCounts batches;  // what they were; empty or too few: not known of all
+  plan::BatchCounts batches;          // what they were; empty or too few: not known of all
   std::optional<double> cost_epochs;  // counted by multiplications, in epochs of plain backprop
   std::optional<double> cosine, q;    // means over probes
   std::optional<double> bias;         // cosine of the mean gradients over all probes
