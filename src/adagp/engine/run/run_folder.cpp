@@ -146,6 +146,7 @@ RunFolder::RunFolder(const core::fs::path& path, config::RunConfig& config, bool
   lock_ = std::make_unique<core::FileLock>(path / ".lock", path.string());
   settle_old_run(path);
   for (const std::string& name : run_entries()) core::remove_temporaries(path, name);
+  core::remove_temporaries(path / "operations", "");
   if (!overwrite) {
     open_existing(config);
     if (!finished()) refuse_links(path);
