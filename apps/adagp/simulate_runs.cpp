@@ -1,5 +1,7 @@
 #include "simulate_runs.h"
 
+#include <nlohmann/json.hpp>
+
 #include "adagp/base/core/error.h"
 #include "adagp/base/core/log.h"
 #include "adagp/base/core/output.h"
