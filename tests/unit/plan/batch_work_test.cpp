@@ -9,9 +9,9 @@
 namespace adagp::plan {
 namespace {
 
-constexpr int64_t kExamples = 100, kSide = 16;
+constexpr int64_t kPlanExamples = 100, kPlanSide = 16;
 
-config::RunConfig config_of(const std::string& method) {
+config::RunConfig ten_epochs_of(const std::string& method) {
   config::RunConfig c;
   c.method = method;
   c.epochs = 10;
@@ -21,10 +21,11 @@ config::RunConfig config_of(const std::string& method) {
 }
 
 BatchCounts planned(const config::RunConfig& config) {
-  return planned_batches(config, {kSide, kExamples}, [](int64_t blocks) { return 3 * blocks; });
+  return planned_batches(config, {kPlanSide, kPlanExamples},
+                         [](int64_t blocks) { return 3 * blocks; });
 }
 BatchCounts planned(const std::string& method) {
-  return planned(config_of(method));
+  return planned(ten_epochs_of(method));
 }
 
 TEST(BatchWork, ScheduledMethodsHaveTheirCheapBatches) {
@@ -55,7 +56,7 @@ TEST(BatchWork, FrozenBlocksAreRows) {
 
 TEST(BatchWork, ARuleThatKeepsAllChangesNothing) {
   for (const std::string method : {"bp", "progressive", "freeze", "skip"}) {
-    config::RunConfig c = config_of(method + "+stored-loss");
+    config::RunConfig c = ten_epochs_of(method + "+stored-loss");
     c.stored_loss_power = 0;
     EXPECT_EQ(planned(c), planned(method)) << method;
     c.stored_loss_power = 1;
@@ -64,10 +65,11 @@ TEST(BatchWork, ARuleThatKeepsAllChangesNothing) {
 }
 
 TEST(BatchWork, WhatIsNotInTheTableIsOther) {
-  EXPECT_EQ(work_of(config_of("small-batch"), schedule::Phase::kBackprop), Work::kOther);
-  EXPECT_EQ(work_of(config_of("selective+stored-loss"), schedule::Phase::kPredict), Work::kOther);
-  EXPECT_EQ(work_of(config_of("equal-time"), schedule::Phase::kBackprop), Work::kBackprop);
-  config::RunConfig c = config_of("adagp");
+  EXPECT_EQ(work_of(ten_epochs_of("small-batch"), schedule::Phase::kBackprop), Work::kOther);
+  EXPECT_EQ(work_of(ten_epochs_of("selective+stored-loss"), schedule::Phase::kPredict),
+            Work::kOther);
+  EXPECT_EQ(work_of(ten_epochs_of("equal-time"), schedule::Phase::kBackprop), Work::kBackprop);
+  config::RunConfig c = ten_epochs_of("adagp");
   c.head = "exact";  // a GP batch then has a part of a backward pass
   EXPECT_EQ(work_of(c, schedule::Phase::kPredict), Work::kOther);
   EXPECT_EQ(work_of(c, schedule::Phase::kBackprop), Work::kLearn);
