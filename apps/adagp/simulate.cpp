@@ -16,6 +16,7 @@
 #include "adagp/sim/accel/rtl_machine.h"
 #include "commands.h"
 #include "number_flag.h"
+#include "simulate_runs.h"
 
 namespace adagp::apps {
 namespace {
@@ -23,6 +24,7 @@ namespace {
 struct SimulateArgs {
   study::Options options;
   study::MachineOptions machine;
+  SimulateRunsArgs runs;
   std::string explain, pareto, plot;
   bool json = false, csv = false, per_layer = false;
 };
@@ -123,6 +125,9 @@ int run_simulate(const SimulateArgs& args) {
   if (!args.machine.machine.empty()) return run_on_machine(args);
   if (!args.machine.trace.empty() || !args.machine.sparsity.empty() || !args.machine.bits.empty()) {
     throw UsageError("simulate: --trace, --sparsity and --bits are for --machine NAME");
+  }
+  if (args.runs.given()) {
+    return simulate_training_runs(args.options, args.runs, args.json, args.csv, args.plot);
   }
   study::Study study = study::make_study(args.options);
   const size_t runs = study.cases.size();
@@ -264,16 +269,20 @@ void add_simulate(CLI::App& app, Action& action) {
       "--machine speed-ups by layer, of camel lifetimes");
   add_number(*command, "--threads", args->options.threads,
              "Threads of a sweep (default: all cores)", 0);
+  add_runs(*command, args->runs);
   command->footer(
       "Lists (a,b) and ranges (8..64:8, 8..64*2) of models, inputs, arrays, dataflows, batches "
       "and\n"
       "predictor sizes make a sweep over all combinations. Formulas: docs/simulator.md.");
-  command->callback([args, accelerator, &action] {
+  command->callback([args, command, accelerator, &action] {
     // A machine has a preset of its own.
     if (!args->machine.machine.empty() && accelerator->count() == 0) {
       args->options.accelerators.clear();
     }
-    action = [args] { return run_simulate(*args); };
+    action = [args, command] {
+      refuse_flags(*command, args->runs);
+      return run_simulate(*args);
+    };
   });
 }
 

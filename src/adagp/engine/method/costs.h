@@ -8,8 +8,10 @@
 #include <vector>
 
 #include "adagp/base/config/run_config.h"
+#include "adagp/engine/layers/block_rows.h"
 #include "adagp/engine/models/model.h"
 #include "adagp/engine/task/task.h"
+#include "adagp/sim/layers/table.h"
 
 namespace adagp::method {
 
@@ -32,6 +34,11 @@ class Costs {
     return forward(side) + backward(side, first);
   }
 
+  // The tables of all operations that these are counted from, by side; empty: no account.
+  const std::map<int64_t, layers::Table>& tables() const { return tables_; }
+  // Rows of such a table that belong to the blocks before `block`.
+  int64_t rows_before(int64_t block) const { return layers::rows_before(blocks_of_rows_, block); }
+
  private:
   double backward_between(int64_t side, int64_t first, int64_t last) const;
 
@@ -42,6 +49,8 @@ class Costs {
     bool frozen = false;  // without gradients
   };
   std::map<int64_t, std::vector<Product>> products_;  // by side, in the order they run
+  std::map<int64_t, layers::Table> tables_;
+  std::vector<int64_t> blocks_of_rows_;
 };
 
 }  // namespace adagp::method

@@ -69,6 +69,7 @@ const std::vector<std::string>& run_entries() {
                                               "tb",
                                               "checkpoint",
                                               "layers.csv",
+                                              "operations",
                                               "convolutions.json",  // of earlier versions
                                               "weights.safetensors",
                                               "best.safetensors",

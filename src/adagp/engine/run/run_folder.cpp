@@ -27,7 +27,8 @@ std::string config_text(const config::RunConfig& config) {
 // What is read or written under these names must not be a pipe or a device: they would block.
 void refuse_special_entries(const core::fs::path& folder) {
   for (const std::string& name : run_entries()) {
-    const bool is_folder = name == "tb" || name == "checkpoint" || name == "trace";
+    const bool is_folder =
+        name == "tb" || name == "checkpoint" || name == "trace" || name == "operations";
     const core::fs::path path = folder / name;
     std::error_code ignored;
     if (!core::fs::exists(path, ignored)) continue;
@@ -145,6 +146,7 @@ RunFolder::RunFolder(const core::fs::path& path, config::RunConfig& config, bool
   lock_ = std::make_unique<core::FileLock>(path / ".lock", path.string());
   settle_old_run(path);
   for (const std::string& name : run_entries()) core::remove_temporaries(path, name);
+  core::remove_temporaries(path / "operations", "");
   if (!overwrite) {
     open_existing(config);
     if (!finished()) refuse_links(path);

@@ -13,20 +13,16 @@
 
 namespace adagp::train {
 
-void begin_folder(run::RunFolder& folder, const step::Session& session, const std::string& data) {
-  const config::RunConfig& c = session.config;
-  std::string table;
-  try {
-    table =
-        layers::to_csv(layers::from_model(*session.net, c.model.name, session.task->input_name(c)));
-  } catch (const UsageError&) {
-    throw;
-  } catch (const std::exception& error) {
-    // A user's own network may use operations that have no shape-only path.
-    core::log_debug(core::cat("no layers.csv: ", error.what()));
+void begin_folder(run::RunFolder& folder, const step::Session& session,
+                  const std::map<int64_t, layers::Table>& tables, const std::string& data) {
+  folder.begin(session.config, run::environment(session.device, data));
+  // A user's own network may use operations that have no shape-only path.
+  if (tables.empty()) return;
+  core::write_file(folder.file("layers.csv"), layers::to_csv(layers::only_products(tables.at(0))));
+  core::make_folder(folder.file("operations"));
+  for (const auto& [side, table] : tables) {
+    core::write_file(folder.file(report::operations_name(side)), layers::to_csv(table));
   }
-  folder.begin(c, run::environment(session.device, data));
-  if (!table.empty()) core::write_file(folder.file("layers.csv"), table);
 }
 
 void refuse_foreign(const run::Snapshot& found, run::RunIdentity own, const Forecast& forecast) {
@@ -95,6 +91,7 @@ report::Summary summary_of(const step::Session& session, const RunTotals& totals
   s.trace_seconds = totals.trace_seconds;
   s.bp_batches = totals.bp_batches;
   s.gp_batches = totals.gp_batches;
+  s.batches = totals.batches;
   if (std::isfinite(cost_epochs)) s.cost_epochs = cost_epochs;
   s.cosine = probes.mean_cosine();
   s.q = probes.mean_q();

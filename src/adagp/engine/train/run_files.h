@@ -10,10 +10,10 @@
 
 namespace adagp::train {
 
-// Begins the folder's run: config.toml, environment, layers.csv. Throws UsageError for images too
-// small for the network, before anything is written.
-// `data`: its fingerprint.
-void begin_folder(run::RunFolder& folder, const step::Session& session, const std::string& data);
+// Begins the folder's run: config.toml, environment, layers.csv, operations. `tables`: of all
+// operations, by image side; may be empty. `data`: its fingerprint.
+void begin_folder(run::RunFolder& folder, const step::Session& session,
+                  const std::map<int64_t, layers::Table>& tables, const std::string& data);
 
 // Throws DataError, naming what differs, when the checkpoint is of another run than `own`, or
 // beyond the end of this one. It may be of a shorter run that can be extended to this one.

@@ -21,6 +21,7 @@ nlohmann::json RunTotals::to_json() const {
           {"train_seconds", train_seconds},
           {"eval_seconds", eval_seconds},
           {"trace_seconds", trace_seconds},
+          {"batches", plan::to_json(batches)},
           {"test_loss", test_loss},
           {"best_score", best_score},
           {"figures", figures}};
@@ -42,6 +43,7 @@ void RunTotals::read(const nlohmann::json& json) {
   json.at("train_seconds").get_to(train_seconds);
   json.at("eval_seconds").get_to(eval_seconds);
   trace_seconds = json.value("trace_seconds", 0.0);
+  batches = plan::batch_counts(json.value("batches", nlohmann::json::array()));
   json.at("test_loss").get_to(test_loss);
   json.at("best_score").get_to(best_score);
   json.at("figures").get_to(figures);

@@ -8,6 +8,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "adagp/base/plan/batch_work.h"
+
 namespace adagp::train {
 
 struct BatchPosition {
@@ -40,8 +42,9 @@ struct RunTotals {
   BatchPosition next;  // of the batch that comes next
   int64_t step = 0;    // batches so far
   int64_t bp_batches = 0, gp_batches = 0;
-  double macs = 0;      // of all batches so far
-  double examples = 0;  // that steps have seen; NaN: not counted
+  plan::BatchCounts batches;  // what they were; nothing where a part of them was not counted
+  double macs = 0;            // of all batches so far
+  double examples = 0;        // that steps have seen; NaN: not counted
   double train_seconds = 0, eval_seconds = 0, trace_seconds = 0;
   PartSeconds parts;  // of train_seconds
   double test_loss = 0, best_score = -1;

@@ -24,6 +24,8 @@ Trainer::Trainer(const config::RunConfig& config, task::TaskPtr task,
           method::find_method(config.method).cheap == method::Cheap::kScheduled ? config.schedule
                                                                                 : "bp",
           config.epochs)),
+      work_{plan::work_of(config, schedule::Phase::kBackprop),
+            plan::work_of(config, schedule::Phase::kPredict)},
       probes_(0, 0),
       clock_(session_.device),
       trace_(session_) {
@@ -144,6 +146,8 @@ void Trainer::one_batch() {
                                              : batch.size() * session_.team->copies();
   totals_.examples += batch.empty() ? 0.0 : static_cast<double>(examples);
   const double macs = method_->cost(session_, *costs_, context, examples);
+  ++totals_.batches[{work_[context.cheap() ? 1 : 0], shape.image_side, examples,
+                     costs_->rows_before(shape.frozen_blocks)}];
   if (chooser != nullptr) chooser->end(session_, macs);
   totals_.macs += macs + (chooser != nullptr ? chooser->take_other_cost(*costs_) : 0);
   ++totals_.step;
@@ -275,7 +279,7 @@ void Trainer::resume(run::RunFolder* folder) {
     core::log_info(core::cat(folder->path().string(), ": resumed after batch ", totals_.step,
                              progress_->of_total()));
   }
-  if (totals_.step == 0) begin_folder(*folder, session_, data_);
+  if (totals_.step == 0) begin_folder(*folder, session_, costs_->tables(), data_);
   recorder_.open(*folder, totals_.step);
 }
 

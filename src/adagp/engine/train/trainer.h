@@ -1,6 +1,7 @@
 #pragma once
 // The training loop, the same for every method.
 
+#include <array>
 #include <memory>
 #include <string>
 
@@ -72,6 +73,7 @@ class Trainer {
   std::unique_ptr<HeldOut> held_out_;
   std::unique_ptr<EpochPlanner> planner_;
   std::unique_ptr<method::Costs> costs_;
+  std::array<plan::Work, 2> work_;  // of BP and GP batches
   std::unique_ptr<data::BatchSource> train_source_, test_source_;
   RunSize size_;
   int64_t log_every_ = 1, checkpoint_every_ = 1;

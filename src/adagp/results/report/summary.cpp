@@ -30,6 +30,7 @@ nlohmann::json Summary::to_json() const {
                      {"bp_batches", bp_batches},
                      {"gp_batches", gp_batches},
                      {"gp_share", gp_share()}};
+  if (!batches.empty()) out["batches"] = plan::to_json(batches);
   if (trace_seconds > 0) out["trace_seconds"] = trace_seconds;
   for (const auto& [name, value] : figures) out[name] = value;
   out["figures"] = figures;
@@ -72,6 +73,7 @@ Summary Summary::read(const core::fs::path& file) {
     s.conditions = report::Conditions::read(json);
     read("bp_batches", s.bp_batches);
     read("gp_batches", s.gp_batches);
+    if (json.contains("batches")) s.batches = plan::batch_counts(json.at("batches"));
     if (json.contains("cost_epochs")) read_optional("cost_epochs", s.cost_epochs);
     read_optional("cosine", s.cosine);
     read_optional("q", s.q);
@@ -82,6 +84,10 @@ Summary Summary::read(const core::fs::path& file) {
   } catch (const DataError& error) {
     throw DataError(file.string() + ": not a run's summary: " + error.what());
   }
+}
+
+std::string operations_name(int64_t image_side) {
+  return "operations/" + (image_side == 0 ? "full" : std::to_string(image_side)) + ".csv";
 }
 
 std::string one_line(const Summary& s) {

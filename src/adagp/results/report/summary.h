@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "adagp/base/core/files.h"
+#include "adagp/base/plan/batch_work.h"
 #include "adagp/results/report/conditions.h"
 
 namespace adagp::report {
@@ -25,6 +26,7 @@ struct Summary {
   double eval_seconds = 0;
   double trace_seconds = 0;  // of writing traces; part of neither
   int64_t bp_batches = 0, gp_batches = 0;
+  plan::BatchCounts batches;          // what they were; empty or too few: not known of all
   std::optional<double> cost_epochs;  // counted by multiplications, in epochs of plain backprop
   std::optional<double> cosine, q;    // means over probes
   std::optional<double> bias;         // cosine of the mean gradients over all probes
@@ -34,6 +36,9 @@ struct Summary {
   nlohmann::json to_json() const;
   static Summary read(const core::fs::path& file);  // throws DataError
 };
+
+// Where a run folder has the table of all operations for images of this side (0: as the data is).
+std::string operations_name(int64_t image_side);
 
 // One line for people.
 std::string one_line(const Summary& summary);

@@ -192,4 +192,23 @@ std::string Svg::str(Use use) const {
          "</style>\n<rect width=\"100%\" height=\"100%\" class=\"fpaper\"/>\n" + body_ + "</svg>\n";
 }
 
+std::string below_each_other(const std::vector<std::string>& drawings) {
+  const auto size_in = [](const std::string& drawing, const std::string& name) {
+    const size_t begin = drawing.find(" " + name + "=\"") + name.size() + 3;
+    return std::stod(drawing.substr(begin, drawing.find('"', begin) - begin));
+  };
+  double width = 0, height = 0;
+  std::string body;
+  for (const std::string& drawing : drawings) {
+    std::string inner = drawing.substr(drawing.find("<svg"));
+    inner.insert(std::string("<svg").size(), attribute("y", height));
+    body += inner;
+    width = std::max(width, size_in(drawing, "width"));
+    height += size_in(drawing, "height");
+  }
+  const std::string size = attribute("width", width) + attribute("height", height);
+  return "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<svg xmlns=\"http://www.w3.org/2000/svg\"" +
+         size + ">\n" + body + "</svg>\n";
+}
+
 }  // namespace adagp::report

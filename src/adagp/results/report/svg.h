@@ -72,4 +72,7 @@ class Svg {
   std::string body_, notes_;
 };
 
+// Drawings of files, one below the other in a file.
+std::string below_each_other(const std::vector<std::string>& drawings);
+
 }  // namespace adagp::report

@@ -55,11 +55,12 @@ void load_lost_folds(const Work& work, const Array& array, int64_t kept, ArrayCo
   cost.filter_kept = false;
 }
 
-// `reads` and `writes` of every element pass the off-chip interface beside the vector pass.
-PassCost update_cost(int64_t elements, int64_t reads, const Accelerator& accelerator) {
+// What the update of every element moves passes the off-chip interface beside the vector pass.
+PassCost update_cost(int64_t elements, const UpdateWords& words_of_each, int64_t gradient,
+                     const Accelerator& accelerator) {
   PassCost cost = vector_cost(elements, accelerator);
-  cost.dram_reads = mul(elements, reads);
-  cost.dram_writes = elements;
+  cost.dram_reads = mul(elements, add(words_of_each.reads, gradient));
+  cost.dram_writes = mul(elements, words_of_each.writes);
   const int64_t words = add(cost.dram_reads, cost.dram_writes);
   cost.energy += transfer_energy(static_cast<double>(cost.dram_reads),
                                  static_cast<double>(cost.dram_writes), accelerator);
@@ -85,8 +86,9 @@ void evaluate_predictor(const PredictorPlan& plan, const Accelerator& a, const P
   out.reload = a.words_beyond_memory(out.swap_in);
 }
 
-void evaluate_layer(size_t index, const LayerPlan& layer, const Accelerator& a,
-                    const Products& products, Scope scope, LayerCost& out) {
+void evaluate_layer(const Plan& plan, size_t index, const Accelerator& a, const Products& products,
+                    Scope scope, LayerCost& out) {
+  const LayerPlan& layer = plan.layers[index];
   out.weighted = layer.weighted;
   if (layer.product) out.forward = products.layer(index, layer.forward);
   out.forward += vector_cost(layer.vector_forward, a);
@@ -99,8 +101,8 @@ void evaluate_layer(size_t index, const LayerPlan& layer, const Accelerator& a,
     out.weight_gradient = products.layer(index, *layer.weight_gradient);
   }
   out.vector_backward = vector_cost(layer.vector_backward, a);
-  out.update_backprop = update_cost(layer.update_backprop, 2, a);
-  out.update_predict = update_cost(layer.update_predict, 1, a);
+  out.update_backprop = update_cost(layer.update_backprop, plan.update, 1, a);
+  out.update_predict = update_cost(layer.update_predict, plan.update, 0, a);
   if (!layer.weighted || scope == Scope::kBackprop) return;
   evaluate_predictor(layer.predictor, a, products, out);
   out.swap_out_predict = layer.forward.tensors.filter;
@@ -198,7 +200,7 @@ void evaluate(const Plan& plan, const Accelerator& accelerator, const Products& 
       continue;
     }
     try {
-      evaluate_layer(i, plan.layers[i], accelerator, products, scope, out[i]);
+      evaluate_layer(plan, i, accelerator, products, scope, out[i]);
     } catch (const Overflow& e) {
       throw DataError("layer '" + plan.layers[i].name + "': " + e.what());
     }

@@ -45,9 +45,9 @@ struct LayerCost {
 };
 
 // Off-chip traffic. Products: memory.h. Vector passes other than updates work on what is on chip.
-// An update reads weights (and, in BP, their gradients, which the weight gradient wrote) and writes
-// weights. The predictor's weights and samples are on chip; the designs pay for what they move of
-// them.
+// An update reads and writes what Plan::update says (and, in BP, reads the gradients, which the
+// weight gradient wrote). The predictor's weights and samples are on chip; the designs pay for what
+// they move of them.
 
 // One product with memory, energy and transposition. Of the operands an array sees `kept_folds`.
 PassCost product_cost(const Work& work, const Array& array, const Dataflow& dataflow,

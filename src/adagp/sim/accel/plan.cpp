@@ -4,6 +4,7 @@
 #include <array>
 #include <set>
 
+#include "adagp/base/core/lookup.h"
 #include "adagp/base/core/text.h"
 #include "adagp/sim/accel/checked_math.h"
 #include "adagp/sim/accel/plan_parts.h"
@@ -164,6 +165,13 @@ const std::vector<VectorRule>& vector_rules() {
   return rules;
 }
 
+UpdateWords update_words(const std::string& optimizer, bool master) {
+  static constexpr std::pair<const char*, int64_t> kNumbers[] = {
+      {"sgd", 1}, {"momentum", 2}, {"adam", 3}};
+  const int64_t numbers = core::find_named(kNumbers, optimizer, "unknown optimizer").second;
+  return master ? UpdateWords{2 * numbers, 2 * numbers + 1} : UpdateWords{numbers, numbers};
+}
+
 Plan make_plan(const layers::Table& table, const PlanOptions& options) {
   check_table(table, options);
   const int64_t widest = widest_of(table, options);
@@ -171,6 +179,7 @@ Plan make_plan(const layers::Table& table, const PlanOptions& options) {
   plan.model = table.model;
   plan.input = table.input;
   plan.batch = options.batch;
+  plan.update = options.update;
   plan.predictor_weights = predictor_size(options.predictor, widest);
   bool first = true;  // nothing before needs a gradient
   for (const layers::Row& row : table.rows) {

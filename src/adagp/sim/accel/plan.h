@@ -15,11 +15,22 @@
 
 namespace adagp::accel {
 
+// What an update moves between DRAM and buffer for each weight, in words, beside its gradient.
+struct UpdateWords {
+  int64_t reads = 1, writes = 1;  // the weight: SGD without momentum
+  bool operator==(const UpdateWords&) const = default;
+};
+// "sgd", "momentum" (a second number of each weight) or "adam" (two more). `master`: the numbers
+// are two words wide, and the array's copy of the weight is written beside them. Throws UsageError
+// with the nearest name.
+UpdateWords update_words(const std::string& optimizer, bool master = false);
+
 struct PlanOptions {
   int64_t batch = 1;
   predictor::Config predictor;  // kind, channels, pooled, summary, order, steps
   SizeRule size_rule = SizeRule::kFloor;
   bool vector_passes = true;  // false: products alone (batch norm, updates, loss ... cost nothing)
+  UpdateWords update = {};
 };
 
 // Passes over the elements of a vector operation's larger side, forward and backward. One pass
@@ -86,6 +97,7 @@ struct Plan {
   std::vector<LayerPlan> layers;
   int64_t predictor_weights = 0;  // the whole predictor: what an Adam step moves
   int64_t input_words = 0;        // of the network, for the batch
+  UpdateWords update;
 };
 
 // Throws DataError naming the row (see forward_work; also duplicate names, an unknown op, an empty

@@ -4,6 +4,7 @@
 #include <functional>
 
 #include "adagp/sim/accel/checked_math.h"
+#include "adagp/sim/accel/design/parts.h"
 #include "adagp/sim/accel/rtl_machine.h"
 
 namespace adagp::accel {
@@ -91,6 +92,13 @@ DesignResult run_design(const Design& design, std::span<const LayerCost> layers,
     design.batch(layers, phase, accelerator, out);
   };
   return run_batches(design, batch, accelerator, run);
+}
+
+BatchCost update_batch(std::span<const LayerCost> layers, const Accelerator& accelerator) {
+  BatchCost out;
+  updates_alone(layers, out);
+  finish(accelerator.array.pes(), accelerator, out);
+  return out;
 }
 
 TrainingResult simulate_training(const Plan& plan, const Accelerator& accelerator,

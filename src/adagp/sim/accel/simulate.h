@@ -50,6 +50,9 @@ struct DesignResult {
 DesignResult run_design(const Design& design, std::span<const LayerCost> layers,
                         const Accelerator& accelerator, const Run& run);
 
+// A batch that updates the predicted layers by gradients that are already there.
+BatchCost update_batch(std::span<const LayerCost> layers, const Accelerator& accelerator);
+
 struct TrainingResult {
   std::vector<DesignResult> designs;  // in the order asked for
   DesignResult baseline;              // also when it was not asked for

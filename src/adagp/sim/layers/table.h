@@ -43,6 +43,7 @@ struct Row {
   std::array<int64_t, 2> dilation{1, 1};
   Depth depth;         // of conv3d and conv_transpose
   int64_t frozen = 0;  // 1: it runs forward alone, its parameters never move
+  bool operator==(const Row&) const = default;
 };
 
 // Operations of an exported network that have no row.

@@ -49,6 +49,7 @@ struct BatchCost {
   Cycles cycles;
   Energy energy;                                             // leakage included
   Energy energy_forward, energy_backward, energy_predictor;  // dynamic parts of it
+  double dram_words = 0;                                     // read and written
   SecondArray second;
   // Per layer, forward and backward together; empty: no second array.
   std::vector<ArrayOverlap> overlaps;

@@ -53,10 +53,11 @@ void overlap(Iterator begin, Iterator end, std::span<const LayerCost> layers,
     if (i == 0) out.overlaps[step->layer].time = add(out.overlaps[step->layer].time, times[0]);
     overlap.busy = add(overlap.busy, busy);
     overlap.time = add(overlap.time, std::max(busy, hidden));
-    out.second +=
-        {busy, static_cast<double>(cost.macs), static_cast<double>(cost.sram.total()),
-         static_cast<double>(add(add(cost.dram_reads, cost.dram_writes), add(loaded, stored))),
-         energy.total()};
+    const auto moved =
+        static_cast<double>(add(add(cost.dram_reads, cost.dram_writes), add(loaded, stored)));
+    out.second += {busy, static_cast<double>(cost.macs), static_cast<double>(cost.sram.total()),
+                   moved, energy.total()};
+    out.dram_words += moved;
     Cycles& own = cycles[step->layer];
     own.predictor = add(own.predictor, std::max<int64_t>(0, busy - hidden));
     out.energy_predictor += energy;

@@ -6,11 +6,12 @@
 namespace adagp::accel {
 namespace {
 
-void add_layer(const PassCost& cost, Cycles& step, Energy& energy) {
+void add_layer(const PassCost& cost, Cycles& step, Energy& energy, BatchCost& out) {
   step.array = add(step.array, cost.array);
   step.vector = add(step.vector, cost.vector);
   step.stall = add(step.stall, cost.stall);
   energy += cost.energy;
+  out.dram_words += static_cast<double>(cost.dram_reads) + static_cast<double>(cost.dram_writes);
 }
 
 }  // namespace
@@ -55,14 +56,14 @@ void layers_alone(std::span<const LayerCost> layers, schedule::Phase phase, Batc
   out.forward.resize(layers.size());
   out.backward.resize(layers.size());
   for (size_t i = 0; i < layers.size(); ++i) {
-    add_layer(layers[i].forward, out.forward[i], out.energy_forward);
+    add_layer(layers[i].forward, out.forward[i], out.energy_forward, out);
     if (phase == schedule::Phase::kPredict) {
-      add_layer(layers[i].update_predict, out.forward[i], out.energy_forward);
+      add_layer(layers[i].update_predict, out.forward[i], out.energy_forward, out);
     } else {
-      add_layer(layers[i].input_gradient, out.backward[i], out.energy_backward);
-      add_layer(layers[i].weight_gradient, out.backward[i], out.energy_backward);
-      add_layer(layers[i].vector_backward, out.backward[i], out.energy_backward);
-      add_layer(layers[i].update_backprop, out.backward[i], out.energy_backward);
+      add_layer(layers[i].input_gradient, out.backward[i], out.energy_backward, out);
+      add_layer(layers[i].weight_gradient, out.backward[i], out.energy_backward, out);
+      add_layer(layers[i].vector_backward, out.backward[i], out.energy_backward, out);
+      add_layer(layers[i].update_backprop, out.backward[i], out.energy_backward, out);
     }
   }
 }
@@ -72,6 +73,7 @@ void add_predictor(const PassCost& cost, Cycles& step, BatchCost& out) {
   step.vector = add(step.vector, cost.vector);
   step.stall = add(step.stall, cost.stall);
   out.energy_predictor += cost.energy;
+  out.dram_words += static_cast<double>(cost.dram_reads) + static_cast<double>(cost.dram_writes);
 }
 
 int64_t swap_cycles(int64_t words, const Accelerator& a) {
@@ -83,6 +85,15 @@ int64_t swap_cycles(int64_t words, const Accelerator& a) {
 void swap_words(int64_t in, int64_t stored, const Accelerator& a, Cycles& step, BatchCost& out) {
   step.swap = add(step.swap, swap_cycles(add(in, stored), a));
   out.energy_predictor += transfer_energy(static_cast<double>(in), static_cast<double>(stored), a);
+  out.dram_words += static_cast<double>(in) + static_cast<double>(stored);
+}
+
+void updates_alone(std::span<const LayerCost> layers, BatchCost& out) {
+  out = BatchCost{};
+  out.forward.resize(layers.size());
+  for (size_t i = 0; i < layers.size(); ++i) {
+    add_layer(layers[i].update_predict, out.forward[i], out.energy_forward, out);
+  }
 }
 
 void finish(int64_t pes, const Accelerator& accelerator, BatchCost& out) {

@@ -9,6 +9,9 @@ namespace adagp::accel {
 // batch has no backward pass; it updates the predicted layers in its forward pass.
 void layers_alone(std::span<const LayerCost> layers, schedule::Phase phase, BatchCost& out);
 
+// The updates of a GP batch and nothing else.
+void updates_alone(std::span<const LayerCost> layers, BatchCost& out);
+
 // A predictor pass one after the other with the layer, on the layer's array.
 void add_predictor(const PassCost& cost, Cycles& step, BatchCost& out);
 

@@ -1,0 +1,161 @@
+// Where training runs come from: the folder of a finished one, or a configuration.
+
+#include <algorithm>
+#include <set>
+
+#include "adagp/base/core/error.h"
+#include "adagp/base/core/special_files.h"
+#include "adagp/base/core/text.h"
+#include "adagp/papers/study/ranges.h"
+#include "adagp/papers/study/run_costs.h"
+#include "adagp/papers/study/study_parts.h"
+#include "adagp/results/report/run_files.h"
+#include "adagp/results/report/summary.h"
+
+namespace adagp::study {
+namespace {
+
+using core::fs::path;
+using plan::Work;
+
+report::Summary read_summary(const path& folder) {
+  const path file = folder / "summary.json";
+  if (core::fs::exists(file)) return report::Summary::read(file);
+  if (!report::is_run_folder(folder)) {
+    throw DataError(folder.string() +
+                    ": is no run folder; expected one that 'adagp train -o' wrote");
+  }
+  throw DataError(folder.string() +
+                  ": has no summary.json, so the run is not finished; give its command again, "
+                  "which goes on from its checkpoint");
+}
+
+// All batches are counted, and the simulator knows what each does.
+void check_batches(const report::Summary& summary, const path& folder) {
+  int64_t counted = 0;
+  for (const auto& [group, batches] : summary.batches) {
+    counted += batches;
+    if (group.work != Work::kOther) continue;
+    throw UsageError(core::cat(folder.string(), ": method ", summary.method,
+                               " has batches that are neither backprop nor predictions, and the "
+                               "simulator does not count them"));
+  }
+  const int64_t all = summary.bp_batches + summary.gp_batches;
+  if (counted == all) return;
+  throw DataError(core::cat(
+      folder.string(), ": summary.json has ",
+      counted == 0 ? "no table of the run's batches" : core::cat(counted, " batches in its table"),
+      counted == 0 ? "" : core::cat(", expected ", all),
+      ": the run was trained by an earlier version; train it again"));
+}
+
+config::RunConfig read_keys(const path& folder) {
+  const path file = folder / "config.toml";
+  config::RunConfig config;
+  core::Binding binding;
+  bind(binding, config);
+  try {
+    binding.load_toml(core::read_regular_file(file, size_t{1} << 20), file.string());
+  } catch (const UsageError& error) {
+    throw DataError(core::cat("not a run's configuration: ", error.what()));
+  }
+  return config;
+}
+
+accel::UpdateWords update_of(const config::RunConfig& config, const report::Summary& summary) {
+  const bool momentum = config.optim.name == "sgd" && config.optim.momentum > 0;
+  const std::string name = momentum                       ? "momentum"
+                           : config.optim.name == "adamw" ? "adam"
+                                                          : config.optim.name;
+  // In bf16 the optimizer works on fp32 weights, and the layers on copies.
+  return accel::update_words(name, summary.precision == "bf16");
+}
+
+int64_t side_of(const layers::Table& table) {
+  const layers::Row& first = table.rows.front();
+  const bool image = layers::is_convolution(first) && first.input[1] == first.input[2];
+  return image ? first.input[1] : 0;
+}
+
+// Tables at the sides that the batches have.
+void add_tables(const TableMaker& make, TrainingRun& run) {
+  for (const auto& [group, batches] : run.batches) {
+    if (run.tables.contains(group.image_side)) continue;
+    run.tables[group.image_side] = make(run.tables.at(0), group.image_side).table;
+  }
+}
+
+}  // namespace
+
+TrainingRun read_training_run(const path& folder) {
+  const report::Summary summary = read_summary(folder);
+  check_batches(summary, folder);
+  const config::RunConfig config = read_keys(folder);
+  TrainingRun run;
+  const path clean = core::fs::weakly_canonical(folder);
+  run.name = clean.filename().string();
+  run.method = summary.method;
+  run.model = summary.model;
+  run.input = summary.conditions.input;
+  run.precision = summary.precision;
+  run.epochs = summary.epochs;
+  run.seed = summary.seed;
+  run.metric = summary.metric;
+  run.score = summary.score();
+  run.batches = summary.batches;
+  run.predictor = config.predictor;
+  run.update = update_of(config, summary);
+  std::set<int64_t> sides{0};
+  for (const auto& [group, batches] : run.batches) sides.insert(group.image_side);
+  for (const int64_t side : sides) {
+    const path file = folder / report::operations_name(side);
+    run.tables[side] = layers::from_csv(core::read_regular_file(file), file.string());
+  }
+  return run;
+}
+
+std::vector<TrainingRun> plan_training_runs(const Options& options, const RunPlanOptions& plan,
+                                            const TableMaker& make_table) {
+  Study study;
+  const std::vector<Source> networks = read_sources(options, study);
+  const Lists lists = read_lists(options);
+  if (lists.predictors.size() > 1) {
+    throw UsageError("simulate: --method takes one size of the predictor");
+  }
+  std::vector<TrainingRun> out;
+  for (const Source& network : networks) {
+    for (const int64_t batch : lists.batches) {
+      for (const std::string& method : parse_names(plan.methods, "--method")) {
+        config::RunConfig config;
+        config.method = method;
+        config.epochs = options.epochs;
+        config.batch = batch;
+        config.schedule = options.schedule;
+        config.seed = plan.seed;
+        TrainingRun run;
+        run.name = run.method = method;
+        run.model = network.model;
+        run.input = network.input;
+        run.epochs = options.epochs;
+        run.seed = plan.seed;
+        run.tables[0] = *network.table;
+        run.predictor = lists.predictors.front();
+        run.update = accel::update_words(plan.optimizer);
+        const auto rows_of = [&](int64_t blocks) {
+          const auto before = make_table(*network.table, 0).rows_before;
+          if (blocks < std::ssize(before)) return before[static_cast<size_t>(blocks)];
+          throw UsageError(core::cat("freeze.blocks: ", blocks, ", expected at most ",
+                                     before.size() - 1, ", the blocks of ", run.model,
+                                     " before the last"));
+        };
+        const int64_t examples = options.examples ? *options.examples : examples_of(network.input);
+        run.batches = plan::planned_batches(config, {side_of(*network.table), examples}, rows_of);
+        add_tables(make_table, run);
+        out.push_back(std::move(run));
+      }
+    }
+  }
+  return out;
+}
+
+}  // namespace adagp::study
