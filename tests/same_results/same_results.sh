@@ -206,6 +206,7 @@ differing() {
   if [[ ! -f $old/.done || ! -f $new/.done ]]; then
     echo "it was not run to its end"
   else
+    # shellcheck disable=SC2001  # the replacement holds what was found
     literal=$(sed 's,[].[*^$+?(){}|\\!],\\&,g' <<<"$old")  # names of methods have a '+'
     { diff -rq --exclude=.done --exclude=begun "$old" "$new" || true; } |
       sed -E -e "s!^Files $literal/(.*) and .* differ\$!\1!" \

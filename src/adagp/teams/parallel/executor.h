@@ -18,7 +18,7 @@ namespace adagp::parallel {
 class Executor {
  public:
   struct Options {
-    bool recompute = false;  // keep a stage's inputs alone, and run forward again before backward
+    bool recompute = false;    // keep a stage's inputs alone, and run forward again before backward
     std::string timings = {};  // file for the times of the ops; empty: none
   };
   // `pipe` may be null when there is one device.

@@ -97,9 +97,9 @@ ProcessTeam::ProcessTeam(std::unique_ptr<comm::Group> world, const Spec& spec,
     std::vector<at::Tensor> one{values};
     copies_->sum(one, doing("statistics of norms"));
   };
-  executor_ =
-      std::make_unique<Executor>(placement_, stages_, pipe_.get(), device_,
-                                 Executor::Options{spec_.recompute, copy_ == 0 ? spec_.timings : ""});
+  executor_ = std::make_unique<Executor>(
+      placement_, stages_, pipe_.get(), device_,
+      Executor::Options{spec_.recompute, copy_ == 0 ? spec_.timings : ""});
   for (const int stage : executor_->stages()) {
     own_.insert(stages_.names[static_cast<size_t>(stage)].begin(),
                 stages_.names[static_cast<size_t>(stage)].end());
