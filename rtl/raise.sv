@@ -1,4 +1,5 @@
-// y = x * 2^shift. FORMAT 0: saturates. FORMAT 1: beyond the largest number it is infinity.
+// y = x * 2^shift. FORMAT 0: saturates at +-(2^31 - 1), whose negatives are numbers, too. FORMAT 1:
+// beyond the largest number it is infinity, and a subnormal x is 0.
 module raise #(parameter int FORMAT = 0) (
   input  logic [31:0] x,
   input  logic [4:0]  shift,
@@ -8,7 +9,8 @@ module raise #(parameter int FORMAT = 0) (
       logic signed [62:0] s;
       always_comb begin
         s = $signed({{31{x[31]}}, x}) <<< shift;
-        y = s[62:31] == {32{s[62]}} ? s[31:0] : {s[62], {31{!s[62]}}};
+        y = s[62:31] == {32{s[62]}} && s[31:0] != 32'h80000000 ? s[31:0]
+                                                               : {s[62], {30{!s[62]}}, 1'b1};
       end
     end else begin : g_float
       logic [8:0] exponent;

@@ -9,6 +9,7 @@
 #include <bit>
 #include <cmath>
 #include <cstdint>
+#include <initializer_list>
 
 #include "adagp/sim/rtl/machine_table.h"
 
@@ -75,14 +76,14 @@ inline std::uint32_t scaled(Format f, std::uint32_t x, int shift) {
   return exponent <= static_cast<std::uint32_t>(shift) ? 0 : out;
 }
 
-// x * 2^shift, 32 bits.
+// x * 2^shift, 32 bits. Fixed: saturates at +-(2^31 - 1), whose negatives are numbers, too.
 inline std::uint32_t raised(Format f, std::uint32_t x, int shift) {
   if (f == Format::kFixed) {
     const std::int64_t value =
         static_cast<std::int64_t>(static_cast<std::int32_t>(x)) * (std::int64_t{1} << shift);
-    return static_cast<std::uint32_t>(value > INT32_MAX   ? INT32_MAX
-                                      : value < INT32_MIN ? INT32_MIN
-                                                          : value);
+    return static_cast<std::uint32_t>(value > INT32_MAX    ? INT32_MAX
+                                      : value < -INT32_MAX ? -INT32_MAX
+                                                           : value);
   }
   const std::uint32_t exponent = x >> 23 & 0xff, raise = static_cast<std::uint32_t>(shift);
   if (exponent == 0) return 0;

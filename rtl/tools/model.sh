@@ -44,8 +44,8 @@ IFS=, read -r -a each <<<"$bits"
 for number in "${each[@]}"; do
   [[ $number =~ ^[0-9]+$ && $number -ge 2 && $number -le 16 ]] || fail "--bits is 2 to 16"
 done
-[[ -z $descriptor || ( $descriptor =~ ^[0-9]+$ && $descriptor -ge 2 && $descriptor -le 20 ) ]] ||
-  fail "--descriptor-bits is 2 to 20"
+[[ -z $descriptor || ( $descriptor =~ ^[0-9]+$ && $descriptor -ge 2 && $descriptor -le 22 ) ]] ||
+  fail "--descriptor-bits is 2 to 22"
 command -v verilator >/dev/null || fail "Verilator is missing: make test WHAT=rtl installs it"
 
 table() {

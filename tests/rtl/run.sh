@@ -3,7 +3,7 @@
 # missing. --smoke: one small configuration, for `make test`; without Verilator it says so and exits
 # with 77.
 #   lint    four designs, two formats, by Verilator and, where it is installed, by Yosys
-#   mac     10 million vectors against native float
+#   arithmetic  10 million vectors of the multiply-add against native float, a million of the left shift
 #   arrays  random programs, tiles and training steps on 4x5 and odd sizes, all designs, both formats
 #   12x15   the paper's size, with the speed in cycles per second
 # It took 6 minutes on two quiet cores with 31 mutations; there are 57 now. JOBS=n changes how many configurations
@@ -47,13 +47,16 @@ lint() {
   command -v yosys >/dev/null || say "Yosys is not installed: linted with Verilator alone"
 }
 
-mac() {
-  local format
+# MODULE VECTORS FILE...
+arithmetic() {
+  local module=$1 vectors=$2 format folder
+  shift 2
   for format in 0 1; do
-    verilator --cc --exe --build -O3 --Mdir build/rtl/mac$format -GFORMAT=$format --top-module mac -o test_mac \
-      -CFLAGS "-std=c++20 -O2 -I$PWD/src -I$PWD/rtl/sim -DADAGP_FORMAT=$format" rtl/add32.sv rtl/mac.sv \
-      "$PWD/tests/rtl/test_mac.cpp" >build/rtl/mac$format.log 2>&1 || { cat build/rtl/mac$format.log; die "no mac"; }
-    build/rtl/mac$format/test_mac 10000000
+    folder=build/rtl/$module$format
+    verilator --cc --exe --build -O3 --Mdir "$folder" -GFORMAT=$format --top-module "$module" -o "test_$module" \
+      -CFLAGS "-std=c++20 -O2 -I$PWD/src -I$PWD/rtl/sim -DADAGP_FORMAT=$format" "$@" \
+      "$PWD/tests/rtl/test_$module.cpp" >"$folder.log" 2>&1 || { cat "$folder.log"; die "no $module"; }
+    "$folder/test_$module" "$vectors"
   done
 }
 
@@ -98,8 +101,9 @@ step "table"
 rtl/tools/table.py --check
 step "lint"
 lint
-step "mac"
-mac
+step "arithmetic"
+arithmetic mac 10000000 rtl/add32.sv rtl/mac.sv
+arithmetic raise 1000000 rtl/raise.sv
 step "programs and training"
 {
   for design in baseline low efficient max; do

@@ -3,6 +3,7 @@
 // format.
 #include <gtest/gtest.h>
 
+#include "adagp/base/core/text.h"
 #include "adagp/sim/rtl/layer_program.h"
 #include "adagp/sim/rtl/predictor_step.h"
 #include "predictor_example.h"
@@ -43,49 +44,52 @@ class Sum {
   int count_ = 0;
 };
 
+// Where one layer's part of the backward pass finds its numbers outside.
+struct Places {
+  std::int64_t scale = 0, gradients = 0, cells = 0, velocities = 0;
+};
+
 class Learning : public Example {
  public:
-  explicit Learning(Design design)
-      : Example(design),
+  template <typename... Options>
+  explicit Learning(Design design, Options... options)
+      : Example(design, options...),
         at_(machine, network, places_),
-        layer_(machine, at_, network, 0, places_),
-        step_(machine, at_, places_),
+        step_(behind_layers()),
         golden_(machine, static_cast<std::size_t>(made.outside_beats)) {
     fill(golden_);
     for (std::int64_t beat = step_.filters.precise; beat < step_.selections; ++beat) clear(beat);
     for (int f = 0; f < 16; ++f)
       for (int t = 0; t < 10; ++t)
-        word(golden_, filter_beat(step_.filters.precise, f, t), t % machine.rows) =
+        word(golden_, filter_beat(step_.filters.precise, f, t), lane_of(t)) =
             sum_of(t < 9 ? filter[f * 9 + t] : filter_bias[f]);
-    for (int j = 0; j < kWeights; ++j)
+    for (std::int64_t j = 0; j < widest; ++j)
       for (int i = 0; i < 257; ++i)
-        word(golden_, dense_beat(step_.dense.precise, j, i), i % machine.cols % machine.rows) =
+        word(golden_, dense_beat(step_.dense.precise, j, i), lane_of(i)) =
             word(golden_, at_.dense.beat(i / machine.cols, j), i % machine.cols) << 16;
+    const int inputs = static_cast<int>(at_.conv.tiles) * machine.cols;
+    std::int64_t beat = step_.selections;
     for (int column = 0; column < 8; ++column)
-      for (int t = 0; t < 3 * machine.cols; ++t)
-        for (int lane = 0; lane < machine.lanes(); ++lane) {
-          const int i = t / machine.cols * machine.rows + lane;
-          word(golden_, step_.selections + column * 3 * machine.cols + t, lane) =
-              data_of(lane < machine.rows && input(i, column) == t % machine.cols ? 1 : 0);
-        }
-    // Gradients as small as the scale below expects.
-    const std::int64_t gradients = transfer(Buffer::kG, kExactPhases, false, 0).addr;
-    for (std::int64_t beat = gradients; beat < gradients + 2 * kBatch * kImage * kImage; ++beat)
-      for (int lane = 0; lane < machine.lanes(); ++lane)
-        word(golden_, beat, lane) = data_of(normal(random) / 256);
-    scale_ = transfer(Buffer::kP, kExactPhases, true, 1).addr;
-    for (int lane = 0; lane < machine.lanes(); ++lane) word(golden_, scale_, lane) = 3;
-    velocities_ = transfer(Buffer::kV, kExactPhases, true, 30).addr;
-    cells_ = transfer(Buffer::kW, kExactPhases, true, narrow(at_.cell_rows)).addr;
+      for (int first = 0; first < inputs; first += machine.rows)
+        for (int t = 0; t < pieces(10, machine.cols) * machine.cols; ++t, ++beat)
+          for (int lane = 0; lane < machine.lanes(); ++lane)
+            word(golden_, beat, lane) =
+                data_of(lane < machine.rows && input(first + lane, column) == t ? 1 : 0);
+    for (std::size_t l = 0; l < network.layers.size(); ++l) find_layer(l);
     start_ = golden_.outside();
   }
 
-  // A warm-up batch; the layer itself begins anew, so that its gradient is the same in each.
+  // A warm-up batch; the layers themselves begin anew, so that their gradients are the same in
+  // each.
   void batch() {
-    const std::int64_t weights = velocities_ - 2 * kRows;
-    for (std::int64_t i = weights * machine.lanes(); i < velocities_ * machine.lanes(); ++i)
-      golden_.outside()[i] = start_[i];
-    for (std::int64_t beat = velocities_; beat < velocities_ + kRows; ++beat) clear(beat);
+    for (std::size_t l = 0; l < network.layers.size(); ++l) {
+      const std::int64_t velocities = of_layer_[l].velocities,
+                         rows = channel_tiles(network.layers[l]) * tile_rows(network.layers[l]);
+      for (std::int64_t i = (velocities - 2 * rows) * machine.lanes();
+           i < velocities * machine.lanes(); ++i)
+        golden_.outside()[static_cast<std::size_t>(i)] = start_[static_cast<std::size_t>(i)];
+      for (std::int64_t beat = velocities; beat < velocities + rows; ++beat) clear(beat);
+    }
     old_ = golden_.outside();
     golden_.run_batch(made.program, Phase::kWarm);
     now_ = golden_.outside();
@@ -96,7 +100,42 @@ class Learning : public Example {
   double compare();
 
  private:
-  static constexpr std::int64_t kRows = 60;  // of W: two tiles of outputs, two of inputs
+  // The step's numbers lie behind those of all layers.
+  PredictorStep behind_layers() {
+    for (std::size_t l = 0; l < network.layers.size(); ++l)
+      LayerProgram(machine, at_, network, l, places_);
+    return {machine, at_, places_};
+  }
+  std::int64_t channel_tiles(const LayerProduct& layer) const {
+    return layer.groups * pieces(layer.n, machine.rows);
+  }
+  // Of W, for a tile of channels.
+  std::int64_t tile_rows(const LayerProduct& layer) const {
+    return pieces(layer.k, machine.cols) * machine.cols;
+  }
+
+  // From the transfers of its backward part; gives it gradients as small as its scale expects.
+  void find_layer(std::size_t l) {
+    const bool last = l + 1 == network.layers.size();
+    const std::size_t from = last ? made.forward_end.back() : made.backward_end[l + 1];
+    const auto first = [&](Buffer b, bool store, std::int64_t rows) -> std::int64_t {
+      for (std::size_t i = from; i < made.backward_end[l]; ++i) {
+        const Descriptor& d = made.program[i];
+        if (static_cast<Op>(d.op) == Op::kDma && static_cast<Buffer>(d.kind) == b &&
+            (d.store != 0) == store && (rows == 0 || d.n0 == rows))
+          return d.addr;
+      }
+      throw std::runtime_error("no such transfer");
+    };
+    const Places& at = of_layer_.emplace_back(
+        Places{first(Buffer::kP, false, 1), first(Buffer::kG, false, network.layers[l].m),
+               first(Buffer::kW, false, at_.cell_rows), first(Buffer::kV, true, 0)});
+    const std::int64_t rows = channel_tiles(network.layers[l]) * network.layers[l].m;
+    for (std::int64_t beat = at.gradients; beat < at.gradients + rows; ++beat)
+      for (int lane = 0; lane < machine.lanes(); ++lane)
+        word(golden_, beat, lane) = data_of(normal(random) / 256);
+    for (int lane = 0; lane < machine.lanes(); ++lane) word(golden_, at.scale, lane) = 3;
+  }
 
   // Of the matrix' input i at this column of the map: which of a filter's 9 weights, 9 for the
   // bias, or -1.
@@ -106,12 +145,19 @@ class Learning : public Example {
     const int dx = i % 9 - column + 1;
     return dx >= 0 && dx < 3 ? i / 9 * 3 + dx : -1;
   }
-  std::int64_t filter_beat(std::int64_t base, int f, int t) const {
-    return base + t / machine.rows * 16 + f;
+  // Rows of W hold COLS inputs as groups of ROWS lanes.
+  std::int64_t group_of(int i) const {
+    return i / machine.cols * step_.groups + i % machine.cols / machine.rows;
   }
-  std::int64_t dense_beat(std::int64_t base, int j, int i) const {
-    return base + (i / machine.cols * step_.groups + i % machine.cols / machine.rows) * kWeights +
-           j;
+  std::int64_t lane_of(int i) const { return i % machine.cols % machine.rows; }
+  std::int64_t filter_beat(std::int64_t base, int f, int t) const {
+    return base + group_of(t) * 16 + f;
+  }
+  // The step takes 1024 weights at once.
+  std::int64_t dense_beat(std::int64_t base, std::int64_t j, int i) const {
+    const std::int64_t first = j / 1024 * 1024, rows = std::min<std::int64_t>(1024, widest - first),
+                       tile = i / machine.cols, group = i % machine.cols / machine.rows;
+    return base + step_.groups * (tile * widest + first) + group * rows + j - first;
   }
   void clear(std::int64_t beat) {
     for (int lane = 0; lane < machine.lanes(); ++lane) word(golden_, beat, lane) = 0;
@@ -125,7 +171,7 @@ class Learning : public Example {
   double matrix(const Words& outside, int row, int i) const {
     return read16(outside, at_.conv.beat(i / machine.cols, row), i % machine.cols);
   }
-  double weight(const Words& outside, int j, int i) const {
+  double weight(const Words& outside, std::int64_t j, int i) const {
     return read16(outside, at_.dense.beat(i / machine.cols, j), i % machine.cols);
   }
   // v' = v - v / 8 + g, w' = w - v' / 2^shift, and the rounded weight.
@@ -138,72 +184,84 @@ class Learning : public Example {
     EXPECT_NEAR(result, w - std::ldexp(next, -shift), std::ldexp(std::fabs(result), -23));
     EXPECT_EQ(seen, rounded(result));
   }
+  // What one channel of a layer adds to the gradients; returns its loss.
+  double add_channel(const LayerProduct& layer, const Places& at, std::int64_t channel,
+                     std::vector<Sum>& dense_gradient, std::vector<Sum>& matrix_gradient) const;
 
   Outside places_;
   Memories at_;
-  LayerProgram layer_;
   PredictorStep step_;
   Golden golden_;
   Words start_, old_, now_;
-  std::int64_t scale_ = 0, velocities_ = 0, cells_ = 0;
+  std::vector<Places> of_layer_;
 };
 
-double Learning::compare() {
+double Learning::add_channel(const LayerProduct& layer, const Places& at, std::int64_t channel,
+                             std::vector<Sum>& dense_gradient,
+                             std::vector<Sum>& matrix_gradient) const {
   using std::vector;
-  const auto outside = [&](std::int64_t beat, std::int64_t lane) {
-    return old_[static_cast<std::size_t>(beat * machine.lanes() + lane)];
-  };
-  const int scale = static_cast<int>(outside(scale_, 0));
+  const std::int64_t c = channel % layer.n, lane = c % machine.rows,
+                     tile = channel / layer.n * pieces(layer.n, machine.rows) + c / machine.rows;
+  const int scale = static_cast<int>(old_[static_cast<std::size_t>(at.scale * machine.lanes())]);
+  const int shift = std::bit_width(static_cast<std::uint64_t>(layer.groups * layer.n)) - 1;
   double loss = 0;
-  vector<Sum> dense_gradient(kWeights * 257), matrix_gradient(128 * 27);
-  for (int c = 0; c < kChannels; ++c) {
-    const int tile = c / machine.rows, lane = c % machine.rows;
-    const auto cell = [&](int i) { return read16(now_, cells_ + tile * at_.cell_rows + i, lane); };
-    vector<Value> hidden(1024);
-    for (int h = 0; h < 1024; ++h) {
-      Sum sum;
-      for (int i = 0; i < 27; ++i) sum.add({matrix(old_, h % 128, i)}, {cell(h / 128 * 9 + i)});
-      hidden[h] = sum.done();
-    }
-    vector<Value> features(257);
-    features[256] = {1, 0};
-    for (int i = 0; i < 256; ++i) {
-      Sum sum;
-      for (int p = 0; p < 4; ++p) {
-        const Value h = hidden[(i / 64 * 2 + p / 2) * 128 + i / 4 % 16 * 8 + i % 4 * 2 + p % 2];
-        sum.add({std::max(h.value, 0.0), h.bound});
-      }
-      features[i] = narrow_of(times(sum.done(), 0.25));
-    }
-    vector<Sum> feature_gradient(256);
-    for (int j = 0; j < kWeights; ++j) {
-      Sum sum;
-      for (int i = 0; i < 257; ++i) sum.add({weight(old_, j, i)}, features[i]);
-      // From velocities of 0, the layer's are its gradient.
-      sum.add({-std::ldexp(read(now_, velocities_ + tile * 30 + j, lane), scale)});
-      const Value error = narrow_of(times(sum.done(), 1.0 / 16));  // of 20 channels
-      loss += error.value * error.value;
-      for (int i = 0; i < 257; ++i) dense_gradient[j * 257 + i].add(error, features[i]);
-      for (int i = 0; i < 256; ++i) feature_gradient[i].add(error, {weight(old_, j, i)});
-    }
-    for (int h = 0; h < 1024; ++h) {
-      const int row = h / 128, f = h / 8 % 16, column = h % 8;
-      const Value d = times(feature_gradient[row / 2 * 64 + f * 4 + column / 2].done(), 0.25);
-      Value slope = narrow_of(d);
-      if (hidden[h].value <= 0) slope = {};
-      // The machine may see the other side of the ReLU.
-      if (std::fabs(hidden[h].value) <= hidden[h].bound)
-        slope.bound =
-            narrow_of({std::fabs(d.value) + d.bound, 0}).bound + std::fabs(d.value) + d.bound;
-      for (int i = 0; i < 27; ++i)
-        matrix_gradient[h % 128 * 27 + i].add(slope, {cell(row * 9 + i)});
-    }
+  const auto cell = [&](int i) { return read16(now_, at.cells + tile * at_.cell_rows + i, lane); };
+  vector<Value> hidden(1024);
+  for (int h = 0; h < 1024; ++h) {
+    Sum sum;
+    for (int i = 0; i < 27; ++i) sum.add({matrix(old_, h % 128, i)}, {cell(h / 128 * 9 + i)});
+    hidden[h] = sum.done();
   }
-  for (int j = 0; j < kWeights; ++j)
+  vector<Value> features(257);
+  features[256] = {1, 0};
+  for (int i = 0; i < 256; ++i) {
+    Sum sum;
+    for (int p = 0; p < 4; ++p) {
+      const Value h = hidden[(i / 64 * 2 + p / 2) * 128 + i / 4 % 16 * 8 + i % 4 * 2 + p % 2];
+      sum.add({std::max(h.value, 0.0), h.bound});
+    }
+    features[i] = narrow_of(times(sum.done(), 0.25));
+  }
+  vector<Sum> feature_gradient(256);
+  for (std::int64_t j = 0; j < layer.k; ++j) {
+    Sum sum;
+    for (int i = 0; i < 257; ++i) sum.add({weight(old_, j, i)}, features[i]);
+    // From velocities of 0, the layer's are its gradient.
+    const double gradient = read(now_, at.velocities + tile * tile_rows(layer) + j, lane);
+    sum.add({-std::ldexp(gradient, scale)});
+    const Value error = narrow_of(times(sum.done(), std::ldexp(1, -shift)));
+    loss += error.value * error.value;
+    for (int i = 0; i < 257; ++i) dense_gradient[j * 257 + i].add(error, features[i]);
+    for (int i = 0; i < 256; ++i) feature_gradient[i].add(error, {weight(old_, j, i)});
+  }
+  for (int h = 0; h < 1024; ++h) {
+    const int row = h / 128, f = h / 8 % 16, column = h % 8;
+    const Value d = times(feature_gradient[row / 2 * 64 + f * 4 + column / 2].done(), 0.25);
+    Value slope = narrow_of(d);
+    if (hidden[h].value <= 0) slope = {};
+    // The machine may see the other side of the ReLU.
+    if (std::fabs(hidden[h].value) <= hidden[h].bound)
+      slope.bound =
+          narrow_of({std::fabs(d.value) + d.bound, 0}).bound + std::fabs(d.value) + d.bound;
+    for (int i = 0; i < 27; ++i) matrix_gradient[h % 128 * 27 + i].add(slope, {cell(row * 9 + i)});
+  }
+  return loss;
+}
+
+double Learning::compare() {
+  double loss = 0;
+  std::vector<Sum> dense_gradient(static_cast<std::size_t>(widest) * 257),
+      matrix_gradient(128 * 27);
+  for (std::size_t l = 0; l < network.layers.size(); ++l) {
+    const LayerProduct& layer = network.layers[l];
+    for (std::int64_t c = 0; c < layer.groups * layer.n; ++c)
+      loss += add_channel(layer, of_layer_[l], c, dense_gradient, matrix_gradient);
+  }
+  for (std::int64_t j = 0; j < widest; ++j)
     for (int i = 0; i < 257; ++i)
       moved(narrow_of(dense_gradient[j * 257 + i].done()), dense_beat(step_.dense.precise, j, i),
-            dense_beat(step_.dense.velocities, j, i), i % machine.cols % machine.rows, 8,
-            weight(now_, j, i));
+            dense_beat(step_.dense.velocities, j, i), lane_of(i), 8, weight(now_, j, i));
+  const int shift = 8 + std::bit_width(static_cast<std::uint64_t>(widest)) - 1;
   for (int f = 0; f < 16; ++f) {
     Sum sums[10];
     for (int column = 0; column < 8; ++column)
@@ -215,7 +273,7 @@ double Learning::compare() {
       const std::int64_t precise = filter_beat(step_.filters.precise, f, t);
       const int middle = t == 9 ? 17 : t / 3 * 9 + t % 3 + 2;  // at column 3
       moved(narrow_of(sums[t].done()), precise, filter_beat(step_.filters.velocities, f, t),
-            t % machine.rows, 8 + 4, matrix(now_, f * 8 + 3, middle));
+            lane_of(t), shift, matrix(now_, f * 8 + 3, middle));
       for (int column = 0; column < 8; ++column)
         for (int i = 0; i < 27; ++i)
           if (input(i, column) == t) {
@@ -223,7 +281,7 @@ double Learning::compare() {
           }
     }
     for (int column = 0; column < 8; ++column)
-      for (int i = 0; i < 30; ++i)
+      for (int i = 0; i < at_.conv.tiles * machine.cols; ++i)
         if (input(i, column) < 0) {
           EXPECT_EQ(matrix(now_, f * 8 + column, i), 0) << column << " " << i;
         }
@@ -243,6 +301,26 @@ TEST(MachinePredictor, LearnsByTheFormulas) {
     }
     EXPECT_LT(last, first / 2);
   }
+}
+
+// Gradients of several layers add up: the last one begins them, and a layer in front of it may have
+// longer or shorter filters. A part of the predictor has 1024 weights of a filter at most.
+TEST(MachinePredictor, LearnsFromEveryLayer) {
+  const LayerProduct narrow = convolution(1, 4, 7, 6), wide = convolution(1, 8, 21, 5),
+                     grouped = convolution(2, 4, 9, 5), long_one = convolution(1, 4, 1030, 3);
+  const std::vector<LayerProduct> cases[] = {
+      {wide, narrow}, {narrow, wide}, {grouped, narrow}, {long_one, narrow}, {narrow, long_one}};
+  for (const Design design : {Design::kLow, Design::kEfficient})
+    for (const std::vector<LayerProduct>& layers : cases) {
+      SCOPED_TRACE(core::cat(kDesignNames[static_cast<int>(design)], ", filters of ", layers[0].k,
+                             " and ", layers[1].k));
+      Learning machine(design, layers, 4, 5);
+      for (int batch = 0; batch < 2; ++batch) {
+        machine.batch();
+        machine.compare();
+        if (HasFailure()) return;
+      }
+    }
 }
 
 }  // namespace

@@ -214,6 +214,15 @@ TEST(NetworkProgram, SaysWhatDoesNotFit) {
       "7802 for them: 648 filters fit");
   wide.layers[1].n = 649;
   has(refusal([&] { make_program(large_machine(Design::kMax), wide); }), "648 filters fit");
+  // A group of 30 takes three tiles of 12.
+  wide.layers[1].n = 30;
+  wide.layers[1].groups = 19;
+  has(refusal([&] { make_program(large_machine(Design::kMax), wide); }),
+      "the maps of its 570 filters need 8091 rows of the predictor array's memory, which has 7802 "
+      "for them: 18 groups of 30 filters fit");
+  wide.layers[1].groups = 18;
+  EXPECT_EQ(refusal([&] { make_program(large_machine(Design::kMax), wide); }), "");
+  wide.layers[1].groups = 1;
   wide.layers[1].n = 648;
   EXPECT_EQ(refusal([&] { make_program(large_machine(Design::kMax), wide); }), "");
   Machine few = large_machine(Design::kBaseline);

@@ -1,5 +1,5 @@
 #pragma once
-// One layer with its program, and the weights of a predictor, for tests.
+// A network with its program, and the weights of a predictor, for tests.
 
 #include <cmath>
 #include <random>
@@ -12,7 +12,7 @@
 namespace adagp::rtl {
 
 constexpr int kBatch = 4, kImage = 16, kWeights = 27, kChannels = 20;
-constexpr double kHalfUnit = 1.0 / 512;  // of bfloat16, relative
+constexpr double kHalfUnit = 1.0 / 256;  // of bfloat16 with its 8 bits, relative
 
 inline double number(std::uint32_t sum) {
   return std::bit_cast<float>(sum);
@@ -24,9 +24,21 @@ inline std::uint16_t data_of(double value) {
   return narrowed(Format::kBf16, sum_of(value), 0);
 }
 
+// On an image of this side.
+inline LayerProduct convolution(std::int64_t groups, std::int64_t side, std::int64_t k,
+                                std::int64_t n) {
+  return {"conv", groups, kBatch * side * side, k, n, side, side, false};
+}
+
 class Example {
  public:
-  explicit Example(Design design) {
+  explicit Example(Design design,
+                   std::vector<LayerProduct> layers = {convolution(1, kImage, kWeights, kChannels)},
+                   int rows = 12, int cols = 15)
+      : network{"example", kBatch, std::move(layers)} {
+    for (const LayerProduct& layer : network.layers) widest = std::max(widest, layer.k);
+    machine.rows = rows;
+    machine.cols = cols;
     machine.design = design;
     machine.format = Format::kBf16;
     machine.w_bits = machine.predictor_bits = 13;
@@ -35,8 +47,8 @@ class Example {
     for (std::vector<double>* part : {&filter, &filter_bias, &dense, &dense_bias}) {
       part->resize(part == &filter        ? 16 * 9
                    : part == &filter_bias ? 16
-                   : part == &dense       ? kWeights * 256
-                                          : kWeights);
+                   : part == &dense       ? widest * 256
+                                          : widest);
       for (double& x : *part) x = rounded(0.3 * normal(random));
     }
   }
@@ -74,13 +86,13 @@ class Example {
           if (i < 27 && column < 8 && dx >= 0 && dx < 3) w = filter[f * 9 + dy * 3 + dx];
           word(golden, base + i / cols * 128 + f * 8 + x, i % cols) = data_of(w);
         }
-    for (int j = 0; j < kWeights; ++j)
+    for (std::int64_t j = 0; j < widest; ++j)
       for (int c = 0; c < dense_tiles * cols; ++c) {
         const int py = c / 64, f = c / 4 % 16, px = c % 4;
         const double w = c == 256  ? dense_bias[j]
                          : c > 256 ? 0
                                    : dense[j * 256 + f * 16 + py * 4 + px];
-        word(golden, base + conv_tiles * 128 + c / cols * kWeights + j, c % cols) = data_of(w);
+        word(golden, base + conv_tiles * 128 + c / cols * widest + j, c % cols) = data_of(w);
       }
     const std::uint32_t map = 63 + static_cast<std::uint32_t>(conv_tiles) * cols;
     const std::int64_t constants = transfer(own ? Buffer::kPw : Buffer::kW, exact, false, map).addr;
@@ -93,10 +105,8 @@ class Example {
 
   double rounded(double x) const { return number(static_cast<std::uint32_t>(data_of(x)) << 16); }
 
-  Network network{
-      "one",
-      kBatch,
-      {{"conv", 1, kBatch* kImage* kImage, kWeights, kChannels, kImage, kImage, false}}};
+  Network network;
+  std::int64_t widest = 0;  // of a filter
   Machine machine;
   NetworkProgram made;
   std::mt19937 random{1};

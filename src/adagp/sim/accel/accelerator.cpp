@@ -7,6 +7,7 @@
 #include "adagp/base/core/error.h"
 #include "adagp/base/core/text.h"
 #include "adagp/sim/accel/dataflow/dataflow.h"
+#include "adagp/sim/rtl/machine.h"
 
 namespace adagp::accel {
 namespace {
@@ -111,7 +112,7 @@ core::Binding bind(Accelerator& a) {
   bits("predictor_bits", a.rtl.predictor_bits,
        "machine rtl: address bits of the predictor's memory");
   bits("descriptor_bits", a.rtl.descriptor_bits, "machine rtl: address bits of the program memory",
-       20);
+       rtl::kMaxDescriptorBits);
   keys.bind("dataflow", &a.dataflow,
             "how products are laid over the array: ws, is, os, rs or in-place")
       .one_of(dataflow_names());

@@ -77,7 +77,7 @@ NetworkProgram make_program(const Machine& machine, const Network& network) {
   if (out.size() > room) {
     throw UsageError(core::cat("rtl: the program of ", network.name, " has ", out.size(),
                                " descriptors, and the program memory holds ", room,
-                               " (rtl.descriptor_bits, up to 20)"));
+                               " (rtl.descriptor_bits, up to ", kMaxDescriptorBits, ")"));
   }
   if (outside.size() > std::int64_t{0xffffffff}) {
     throw UsageError(core::cat("rtl: the tensors of ", network.name, " need ", outside.size(),

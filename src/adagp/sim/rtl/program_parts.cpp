@@ -56,12 +56,16 @@ Memories::Memories(const Machine& machine, const Network& network, Outside& outs
     const std::int64_t tiles = channel_tiles(machine, layer), most = pooled_half / cell_rows;
     pooled_tiles = std::max(pooled_tiles, tiles);
     if (tiles <= most) continue;
-    const std::int64_t filters =
-        std::max<std::int64_t>(0, most - 1) * machine.pred_rows / machine.rows * machine.rows;
+    // Each group begins a tile of the main array.
+    const std::int64_t lanes = std::max<std::int64_t>(0, most - 1) * machine.pred_rows,
+                       of_group = pieces(layer.n, machine.rows) * machine.rows;
+    const std::string fitting =
+        layer.groups == 1 ? core::cat(lanes / machine.rows * machine.rows, " filters")
+                          : core::cat(lanes / of_group, " groups of ", layer.n, " filters");
     throw UsageError(core::cat("layer '", layer.name, "': the maps of its ", layer.groups * layer.n,
                                " filters need ", tiles * cell_rows,
                                " rows of the predictor array's memory, which has ", pooled_half,
-                               " for them: ", filters, " filters fit (rtl.w_bits, up to 16)"));
+                               " for them: ", fitting, " fit (rtl.w_bits, up to 16)"));
   }
 }
 
