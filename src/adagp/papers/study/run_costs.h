@@ -15,6 +15,7 @@
 #include "adagp/base/plan/batch_work.h"
 #include "adagp/papers/study/study.h"
 #include "adagp/sim/accel/simulate.h"
+#include "adagp/sim/layers/side_table.h"
 #include "adagp/sim/layers/table.h"
 
 namespace adagp::study {
@@ -37,12 +38,8 @@ struct TrainingRun {
 // simulator does not know.
 TrainingRun read_training_run(const core::fs::path& folder);
 
-// A network's table for images of another side (0: the same), and the block of each row.
-struct SideTable {
-  layers::Table table;
-  std::vector<int64_t> rows_before;  // rows before each block, in order
-};
-using TableMaker = std::function<SideTable(const layers::Table& full, int64_t side)>;
+// A network's table for images of another side (0: the same).
+using TableMaker = std::function<layers::SideTable(const layers::Table& full, int64_t side)>;
 
 struct RunPlanOptions {
   std::string methods;  // names with commas between
