@@ -9,16 +9,6 @@
 #include "adagp/papers/study/output.h"
 
 namespace adagp::apps {
-namespace {
-
-void warn_of_missing(const std::vector<study::TrainingRun>& runs) {
-  for (const study::TrainingRun& run : runs) {
-    const std::string text = layers::missing_text(run.tables.at(0));
-    if (!text.empty()) core::log_warning(run.name + ": " + text);
-  }
-}
-
-}  // namespace
 
 void add_runs(CLI::App& command, SimulateRunsArgs& args) {
   command
@@ -51,6 +41,9 @@ void refuse_flags(const CLI::App& command, const SimulateRunsArgs& args) {
       throw UsageError("simulate: " + std::string(flag) + " does not go with " + with + why);
     }
   };
+  if (args.folders.empty()) {
+    refuse({"--plot"}, "--method", ", which has no score to draw; leave it out");
+  }
   refuse({"--topology", "--inference", "--machine", "--explain", "--pareto", "--per-layer"},
          args.folders.empty() ? "--method" : "--run", "; leave it out");
   if (args.folders.empty()) return;
@@ -62,16 +55,16 @@ void refuse_flags(const CLI::App& command, const SimulateRunsArgs& args) {
 
 int simulate_training_runs(const study::Options& options, const SimulateRunsArgs& args, bool json,
                            bool csv, const std::string& plot) {
-  std::vector<study::TrainingRun> runs;
-  for (const std::string& folder : args.folders) runs.push_back(study::read_training_run(folder));
-  if (runs.empty()) runs = study::plan_training_runs(options, args.plan, side_table);
+  const auto runs = args.folders.empty() ? study::plan_training_runs(options, args.plan, side_table)
+                                         : study::read_training_runs(args.folders);
   const auto costs = study::simulate_runs(runs, options);
-  warn_of_missing(runs);
+  const std::string picture = plot.empty() ? "" : study::run_cost_picture(runs, costs);
+  for (const std::string& line : study::run_cost_warnings(runs, costs)) core::log_warning(line);
   core::print_result(json  ? study::dump(study::run_cost_json(runs, costs), 2) + "\n"
                      : csv ? study::run_cost_csv(runs, costs)
                            : study::run_cost_text(runs, costs),
                      json || csv);
-  if (!plot.empty()) core::write_output(plot, study::run_cost_picture(runs, costs));
+  if (!plot.empty()) core::write_output(plot, picture);
   return 0;
 }
 

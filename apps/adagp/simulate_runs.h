@@ -21,6 +21,6 @@ int simulate_training_runs(const study::Options& options, const SimulateRunsArgs
                            bool csv, const std::string& plot);
 
 // The network of this table at another side. Throws UsageError where it cannot be built.
-study::SideTable side_table(const layers::Table& full, int64_t side);
+layers::SideTable side_table(const layers::Table& full, int64_t side);
 
 }  // namespace adagp::apps

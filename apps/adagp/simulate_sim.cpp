@@ -5,7 +5,7 @@
 
 namespace adagp::apps {
 
-study::SideTable side_table(const layers::Table&, int64_t) {
+layers::SideTable side_table(const layers::Table&, int64_t) {
   throw UsageError(
       "simulate: a plan with smaller images or frozen blocks needs a program with LibTorch ('make "
       "build'), which asks the network for its sizes");

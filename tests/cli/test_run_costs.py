@@ -46,6 +46,21 @@ def test_frozen_rows_are_those_of_the_first_blocks(tmp_path):
         (0, 40), (starts[0], 20), (starts[1], 20)]
 
 
+def test_a_norm_before_its_convolution_learns_with_it():
+    """DenseNet: the first block is a convolution with its norm, and the next begins with a norm that
+    still learns, so that its first convolution makes the gradient of its input."""
+    rows, columns, batch = 6, 5, 4
+    run, = simulated("--model", "densenet121", "--input", "cifar", "--method", "freeze", "--batch", batch,
+                     "--epochs", 4, "--examples", 8, "--array", f"{rows}x{columns}", "--dataflow", "ws",
+                     "--products-only")
+    whole, one, _ = run["groups"]
+    assert (whole["frozen_rows"], one["frozen_rows"]) == (0, 3)
+    # What is saved is the weight gradient of conv0 (3 to 64 channels): a product of 27 rows.
+    folds = math.ceil(batch * 32 * 32 / rows) * math.ceil(64 / columns)
+    saved = folds * (27 + 2 * rows + columns - 2)
+    assert whole["total_cycles"] - one["total_cycles"] == saved
+
+
 def test_a_run_keeps_the_table_of_each_size(tmp_path):
     adagp("train", *TRAIN, "--method", "progressive", "-o", tmp_path)
     for side in (8, 12, 16):
@@ -100,7 +115,13 @@ def test_thirty_epochs_are_a_few_simulated_batches():
 
 def test_methods_that_the_simulator_does_not_know_are_refused(tmp_path):
     adagp("train", *TRAIN, "--method", "small-batch", "-o", tmp_path / "run")
-    assert "method small-batch has batches that are neither" in adagp(
+    assert "method small-batch: the simulator has no cost for its batches" in adagp(
+        "simulate", "--run", tmp_path / "run", code=2).stderr
+
+
+def test_heads_that_the_simulator_does_not_know_are_named(tmp_path):
+    adagp("train", *TRAIN, "--method", "adagp", *sets(head="exact"), "-o", tmp_path / "run")
+    assert "method adagp with head = exact: the simulator has no cost" in adagp(
         "simulate", "--run", tmp_path / "run", code=2).stderr
 
 

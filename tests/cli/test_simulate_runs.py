@@ -4,6 +4,7 @@ import csv
 import io
 import json
 import math
+import shutil
 
 import pytest
 from simulator import run_json, simulate, write_table
@@ -205,6 +206,8 @@ BAD = {
     "twice": (lambda f: edit(f, batches=[group("backprop", 15)] * 2), "entry 2 of 'batches': comes"),
     "frozen": (lambda f: edit(f, batches=[group("backprop", 30, frozen=9)]),
                "9 frozen rows, and the table of 8x8 has 2"),
+    "no tables": (lambda f: shutil.rmtree(f / "operations"),
+                  "has no tables of the network's operations (operations/): a network with operations"),
     "no table": (lambda f: (f / "operations" / "full.csv").unlink(), "operations/full.csv"),
     "config": (lambda f: (f / "config.toml").write_text("method = \n"), "not a run's configuration"),
 }
@@ -220,7 +223,7 @@ def test_bad_folders_get_one_line(tmp_path, case):
 
 def test_what_cannot_be_counted_is_refused(tmp_path):
     other = run_folder(tmp_path / "o", "auto", [group("other", 3), group("backprop", 7)])
-    assert "method auto has batches that are neither" in simulate("--run", other, code=2).stderr
+    assert "method auto: the simulator has no cost" in simulate("--run", other, code=2).stderr
     adagp = run_folder(tmp_path / "a", "adagp", METHODS["adagp"][0], gp=10)
     assert "design baseline has no predictor" in simulate("--run", adagp, "--designs", "baseline",
                                                           code=2).stderr
@@ -233,5 +236,43 @@ def test_what_cannot_be_counted_is_refused(tmp_path):
     assert "'control' cannot be planned" in simulate(*plan, "control", code=2).stderr
     assert "did you mean 'skip'" in simulate(*plan, "skpi", code=2).stderr
     assert "unknown optimizer" in simulate(*plan, "bp", "--optimizer", "lamb", code=2).stderr
-    assert "is a plan and has no score" in simulate(*plan, "bp", "--plot", tmp_path / "p.svg",
-                                                    code=2).stderr
+    assert "'ema' cannot be planned" in simulate(*plan, "ema", code=2).stderr
+    drawn = simulate(*plan, "bp", "--plot", tmp_path / "p.svg", code=2)
+    assert "has no score to draw" in drawn.stderr and drawn.stdout == ""
+    rtl = simulate(*plan, "bp", "--accelerator", "rtl-180", code=2).stderr
+    assert "counts no DRAM traffic by batch" in rtl
+
+
+def test_a_predictor_that_cannot_be_costed_is_named_with_its_run(tmp_path):
+    folder = run_folder(tmp_path / "mine", "adagp", METHODS["adagp"][0], gp=10)
+    with open(folder / "config.toml", "a") as file:
+        file.write('[predictor]\nkind = "mlp"\n')
+    error = simulate("--run", folder, code=2).stderr
+    assert "mine: " in error and "mlp" in error
+
+
+def test_rows_can_be_told_apart(tmp_path):
+    folders = [run_folder(tmp_path / a / b, "bp", [group("backprop", 30)])
+               for a, b in (("x", "s1"), ("y", "s1"), ("x", "s2"))]
+    rows = run_json("--run", *folders)
+    assert [row["run"] for row in rows] == ["x/s1", "y/s1", "s2"]
+    table = write_table(tmp_path / "t.csv", [(n, c, SIZE, m) for n, c, m in LAYERS])
+    plan = ["--table", table, "--method", "bp", "--batch", "4,8", "--epochs", 1, "--examples", 40]
+    assert [row["batch"] for row in run_json(*plan)] == [4, 8]
+    heading = next(line for line in simulate(*plan).stdout.splitlines() if "method" in line)
+    assert "batch " in heading
+    one = next(csv.DictReader(io.StringIO(simulate(*plan, "--csv").stdout)))
+    assert one["batch"] == "4" and one["batches"] == "10"
+
+
+def test_warnings_beside_the_numbers(tmp_path):
+    groups = METHODS["adagp"][0]
+    full = run_folder(tmp_path / "full", "adagp", groups, gp=10)
+    half = run_folder(tmp_path / "half", "adagp", groups, gp=10, precision="bf16")
+    assert "bf16" not in simulate("--run", full).stderr
+    assert "bf16" not in simulate("--run", half).stderr
+    assert "updates of bf16 runs move weights of two words" in simulate("--run", full, half).stderr
+    small = simulate("--run", full, "--set", "predictor.memory_bytes=64").stderr
+    assert "full: the predictor has" in small and "predictor.memory_bytes" in small
+    only = simulate("--run", full, "--set", "predictor.memory_bytes=64", "--designs", "low").stderr
+    assert "predictor.memory_bytes" not in only

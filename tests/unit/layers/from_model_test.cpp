@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <map>
@@ -209,6 +210,29 @@ TEST(FromModel, VectorOperationsOfAResidualBlock) {
   EXPECT_EQ(ops["add"], 8);
   EXPECT_EQ(ops["pool"], 2);
   EXPECT_EQ(to_csv(only_products(all)), to_csv(from_model(*net, "resnet18", "imagenet")));
+}
+
+TEST(BlockTable, HasTheRowsOfTheWholeNetworkInTheOrderOfItsBlocks) {
+  const nn::ShapeOnlyScope shapes;
+  for (const std::string name : {"resnet18", "vgg13_bn", "densenet121", "mobilenet_v2"}) {
+    const auto net = models::build(name, {models::Form::kCifar, 10, 1});
+    const BlockTable rows = block_table(*net, name, "cifar");
+    EXPECT_EQ(rows.table.rows, from_model(*net, name, "cifar", Operations::kAll).rows) << name;
+    ASSERT_EQ(rows.blocks.size(), rows.table.rows.size()) << name;
+    EXPECT_TRUE(std::ranges::is_sorted(rows.blocks)) << name;
+    EXPECT_GT(rows_before(rows.blocks, 1), 0) << name;
+  }
+}
+
+// A row before a block's first weight layer is named after the layer before it, and is the block's.
+TEST(BlockTable, ANormBeforeAConvolutionIsOfTheConvolutionsBlock) {
+  const nn::ShapeOnlyScope shapes;
+  const auto net = models::build("densenet121", {models::Form::kCifar, 10, 1});
+  const BlockTable rows = block_table(*net, "densenet121", "cifar");
+  // conv0 with its norm and activation, then denselayer1.norm1.
+  EXPECT_EQ(rows_before(rows.blocks, 1), 3);
+  EXPECT_EQ(rows.table.rows.at(3).name, "features.conv0/batch_norm2");
+  EXPECT_EQ(rows.blocks.at(3), 1);
 }
 
 // configs/layers holds what the code says, and nothing else. 'make configs' writes it anew.

@@ -65,7 +65,9 @@ TEST(BatchWork, ARuleThatKeepsAllChangesNothing) {
 }
 
 TEST(BatchWork, WhatIsNotInTheTableIsOther) {
-  EXPECT_EQ(work_of(ten_epochs_of("small-batch"), schedule::Phase::kBackprop), Work::kOther);
+  for (const char* method : {"small-batch", "ema"}) {
+    EXPECT_EQ(work_of(ten_epochs_of(method), schedule::Phase::kBackprop), Work::kOther) << method;
+  }
   EXPECT_EQ(work_of(ten_epochs_of("selective+stored-loss"), schedule::Phase::kPredict),
             Work::kOther);
   EXPECT_EQ(work_of(ten_epochs_of("equal-time"), schedule::Phase::kBackprop), Work::kBackprop);

@@ -22,15 +22,16 @@ struct Steps {
   Work exact = Work::kBackprop, cheap = Work::kBackprop;
   bool scheduled = false;
   bool foreseen = true;  // its batches follow from the configuration
+  // Of a method that is not in the table of planned methods; null: the usual batches.
+  BatchPlan (*batches)(const config::RunConfig&) = nullptr;
 };
 constexpr Steps kSteps[] = {
     {.name = "bp"},
     {.name = "progressive"},
-    {.name = "freeze"},
+    {.name = "freeze", .batches = freeze_plan},
     {.name = "low-res", .scheduled = true},
     {.name = "skip", .cheap = Work::kNothing, .scheduled = true},
     {.name = "zero", .cheap = Work::kUpdate, .scheduled = true},
-    {.name = "ema", .cheap = Work::kUpdate, .scheduled = true},
     {.name = "adagp", .exact = Work::kLearn, .cheap = Work::kPredict, .scheduled = true},
     {.name = "wrong-input", .exact = Work::kLearn, .cheap = Work::kPredict, .scheduled = true},
     {.name = "equal-time", .foreseen = false},
@@ -74,7 +75,7 @@ RunPlan run_plan_of(const config::RunConfig& config, const Steps& steps, const I
   rest.method = rules.empty() ? "bp" : core::join(rules, "+");
   const auto schedule =
       schedule::Schedule::parse(steps.scheduled ? config.schedule : "bp", config.epochs);
-  return {config, schedule, name == "freeze" ? freeze_plan(config) : BatchPlan(),
+  return {config, schedule, steps.batches != nullptr ? steps.batches(config) : BatchPlan(),
           make_run_plan(rest, images).rule(), images.examples};
 }
 

@@ -33,7 +33,7 @@ struct BatchGroup {
   int64_t examples = 0;     // of a batch
   int64_t frozen_rows = 0;  // first rows of the layer table (with all operations) that run forward
                             // alone
-  auto operator<=>(const BatchGroup&) const = default;
+  auto operator<=>(const BatchGroup&) const = default;  // NOLINT(modernize-use-nullptr)
 };
 using BatchCounts = std::map<BatchGroup, int64_t>;
 

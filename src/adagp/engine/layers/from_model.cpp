@@ -1,5 +1,7 @@
 #include "adagp/engine/layers/from_model.h"
 
+#include <algorithm>
+
 #include "adagp/base/core/error.h"
 #include "adagp/base/core/text.h"
 #include "adagp/engine/nn/frozen.h"
@@ -152,6 +154,35 @@ Table from_model(models::Net& net, const std::string& model_name, const std::str
     net.run(inputs);
   }
   return {model_name, input_name, std::move(recorder.rows)};
+}
+
+BlockTable block_table(models::Net& net, const std::string& model_name,
+                       const std::string& input_name) {
+  const auto* in_blocks = dynamic_cast<const models::BlockNet*>(&net);
+  if (in_blocks == nullptr) {
+    BlockTable out{from_model(net, model_name, input_name, Operations::kAll), {}};
+    out.blocks.resize(out.table.rows.size(), 0);
+    return out;
+  }
+  models::Tensors x = shape_inputs(model_name, input_name);
+  torch::NoGradGuard no_grad;
+  nn::collect(net);
+  Recorder recorder(Operations::kAll);
+  BlockTable out;
+  {
+    nn::TapScope taps(recorder);
+    for (const models::Block& block : in_blocks->blocks()) {
+      x = block.run(x);
+      const auto number = static_cast<int64_t>(&block - in_blocks->blocks().data());
+      out.blocks.resize(recorder.rows.size(), number);
+    }
+  }
+  out.table = {model_name, input_name, std::move(recorder.rows)};
+  return out;
+}
+
+int64_t rows_before(const std::vector<int64_t>& blocks_of_rows, int64_t block) {
+  return std::ranges::count_if(blocks_of_rows, [&](int64_t own) { return own < block; });
 }
 
 }  // namespace adagp::layers

@@ -37,6 +37,17 @@ enum class Operations { kProducts, kAll };
 Table from_model(models::Net& net, const std::string& model_name, const std::string& input_name,
                  Operations operations = Operations::kProducts);
 
+// The same with all operations, and the block that runs each row. Of a network that is no BlockNet
+// all rows are block 0.
+struct BlockTable {
+  Table table;
+  std::vector<int64_t> blocks;
+};
+BlockTable block_table(models::Net& net, const std::string& model_name,
+                       const std::string& input_name);
+// How many rows the blocks before `block` have.
+int64_t rows_before(const std::vector<int64_t>& blocks_of_rows, int64_t block);
+
 // What a GP step does with one parameter.
 struct Coverage {
   std::string name;  // "layer1.0.conv1.weight"

@@ -5,8 +5,6 @@
 #include "adagp/base/core/error.h"
 #include "adagp/base/core/log.h"
 #include "adagp/base/core/text.h"
-#include "adagp/engine/layers/block_rows.h"
-#include "adagp/engine/layers/from_model.h"
 
 namespace adagp::method {
 Costs::Costs(models::Net& net, const task::Task& task, const config::RunConfig& config,
@@ -16,9 +14,9 @@ Costs::Costs(models::Net& net, const task::Task& task, const config::RunConfig& 
   all.insert(all.end(), sides.begin(), sides.end());
   for (const int64_t side : all) {
     const std::string input = side == 0 ? task.input_name(config) : core::cat(side, "x", side);
-    layers::Table table;
+    layers::BlockTable all_rows;
     try {
-      table = layers::from_model(net, config.model.name, input, layers::Operations::kAll);
+      all_rows = layers::block_table(net, config.model.name, input);
     } catch (const UsageError& error) {
       if (side == 0) throw;
       throw UsageError(core::cat("low-resolution images of ", input, ": ", config.model.name,
@@ -29,16 +27,16 @@ Costs::Costs(models::Net& net, const task::Task& task, const config::RunConfig& 
       tables_.clear();
       return;
     }
-    const std::vector<int64_t> blocks = layers::blocks_of_rows(table, net);
-    if (side == 0) blocks_of_rows_ = blocks;
+    const std::vector<int64_t>& blocks = all_rows.blocks;
     for (size_t i = 0; i < blocks.size(); ++i) {
-      const layers::Row& row = table.rows[i];
+      const layers::Row& row = all_rows.table.rows[i];
       if (!layers::is_product(row)) continue;
       const bool again =
           in_blocks != nullptr && in_blocks->blocks()[static_cast<size_t>(blocks[i])].runs_twice;
       products_[side].push_back({blocks[i], static_cast<double>(row.macs), again, row.frozen != 0});
     }
-    tables_[side] = std::move(table);
+    if (side == 0) blocks_of_rows_ = blocks;
+    tables_[side] = std::move(all_rows.table);
   }
 }
 

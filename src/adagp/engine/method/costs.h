@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "adagp/base/config/run_config.h"
-#include "adagp/engine/layers/block_rows.h"
+#include "adagp/engine/layers/from_model.h"
 #include "adagp/engine/models/model.h"
 #include "adagp/engine/task/task.h"
 #include "adagp/sim/layers/table.h"

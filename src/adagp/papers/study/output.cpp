@@ -165,17 +165,20 @@ std::string missing_lines(const Study& study) {
   return lines;
 }
 
-std::string predictor_memory_text(const accel::Point& point) {
-  const accel::Accelerator& machine = point.accelerator;
-  const int64_t words = point.plan->predictor_weights;
-  const bool keeps = std::any_of(
-      point.designs.begin(), point.designs.end(),
-      [](const accel::Design* d) { return d == &accel::kEfficient || d == &accel::kMax; });
+std::string predictor_memory_text(const accel::Accelerator& machine, int64_t words,
+                                  const std::vector<const accel::Design*>& designs) {
+  const bool keeps = std::any_of(designs.begin(), designs.end(), [](const accel::Design* d) {
+    return d == &accel::kEfficient || d == &accel::kMax;
+  });
   if (!keeps || accel::is_rtl(machine) || machine.words_beyond_memory(words) == 0) return "";
   return core::cat("the predictor has ", words, " weights, and ",
                    machine.predictor_memory_bytes / machine.word_bytes,
                    " fit its memory (predictor.memory_bytes): designs efficient and max load the "
                    "rest for each layer that needs it");
+}
+
+std::string predictor_memory_text(const accel::Point& point) {
+  return predictor_memory_text(point.accelerator, point.plan->predictor_weights, point.designs);
 }
 
 std::string predictor_memory_text(const Study& study) {

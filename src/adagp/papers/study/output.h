@@ -33,6 +33,8 @@ std::vector<Row> rows_of(const std::vector<Front>& fronts);
 std::string missing_lines(const Study& study);
 // That the predictor of a run does not fit the memory of designs efficient and max; "" when it
 // fits. Of a study: of its first such run, and how many there are.
+std::string predictor_memory_text(const accel::Accelerator& machine, int64_t predictor_weights,
+                                  const std::vector<const accel::Design*>& designs);
 std::string predictor_memory_text(const accel::Point& point);
 std::string predictor_memory_text(const Study& study);
 // What all runs have in common, for the heading: "model resnet8, input cifar, batch 128".

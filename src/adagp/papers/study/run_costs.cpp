@@ -50,9 +50,13 @@ std::map<Shape, accel::Plan> plans_of(const TrainingRun& run, const Options& opt
                                 table.rows.size()));
     }
     for (int64_t i = 0; i < group.frozen_rows; ++i) table.rows[static_cast<size_t>(i)].frozen = 1;
-    out.emplace(shape_of(group),
-                accel::make_plan(table, {group.examples, run.predictor, accel::SizeRule::kFloor,
-                                         !options.products_only, run.update}));
+    const accel::PlanOptions plan{group.examples, run.predictor, accel::SizeRule::kFloor,
+                                  !options.products_only, run.update};
+    try {
+      out.emplace(shape_of(group), accel::make_plan(table, plan));
+    } catch (const UsageError& error) {
+      throw UsageError(run.name + ": " + error.what());
+    }
   }
   return out;
 }
@@ -98,7 +102,12 @@ std::vector<RunCost> simulate_runs(const std::vector<TrainingRun>& runs, const O
   SeldomCheck unchecked(no_check);
   const auto machines = make_machines(options, read_lists(options), unchecked);
   const auto asked = read_designs(options);
-  for (const accel::Accelerator& machine : machines) accel::refuse_rtl(machine, "runs");
+  for (const accel::Accelerator& machine : machines) {
+    if (!accel::is_rtl(machine)) continue;
+    throw UsageError("accelerator '" + machine.name +
+                     "' counts no DRAM traffic by batch, which runs of any method need; give "
+                     "--model and --designs without --run and --method, or another accelerator");
+  }
   std::vector<RunCost> out;
   for (size_t r = 0; r < runs.size(); ++r) {
     const TrainingRun& run = runs[r];
@@ -115,6 +124,10 @@ std::vector<RunCost> simulate_runs(const std::vector<TrainingRun>& runs, const O
         for (const accel::Design* design : designs) {
           out.push_back(cost_of(run, *design, layers, machine));
           out.back().run = r;
+          for (const auto& [shape, plan] : plans) {
+            out.back().predictor_weights =
+                std::max(out.back().predictor_weights, plan.predictor_weights);
+          }
         }
       } catch (const accel::Overflow& error) {
         throw DataError(

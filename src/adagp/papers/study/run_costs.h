@@ -15,6 +15,7 @@
 #include "adagp/base/plan/batch_work.h"
 #include "adagp/papers/study/study.h"
 #include "adagp/sim/accel/simulate.h"
+#include "adagp/sim/layers/side_table.h"
 #include "adagp/sim/layers/table.h"
 
 namespace adagp::study {
@@ -23,7 +24,7 @@ struct TrainingRun {
   std::string name;  // of the folder; of a plan its method
   std::string method, model, input;
   std::string precision;  // of a finished run
-  int64_t epochs = 0, seed = 0;
+  int64_t batch = 0, epochs = 0, seed = 0;
   std::string metric;
   std::optional<double> score;  // of a finished run
   plan::BatchCounts batches;
@@ -32,17 +33,14 @@ struct TrainingRun {
   accel::UpdateWords update;
 };
 
-// Of a finished run. Throws DataError, naming the folder, when it is not finished, when an earlier
+// Of finished runs. Throws DataError, naming the folder, when one is not finished, when an earlier
 // version wrote it, or for files that are not a run's; UsageError for methods whose batches the
-// simulator does not know.
-TrainingRun read_training_run(const core::fs::path& folder);
+// simulator does not know. A run's name is its folder's, with as many of the folders above it as
+// tell it from the others.
+std::vector<TrainingRun> read_training_runs(const std::vector<std::string>& folders);
 
-// A network's table for images of another side (0: the same), and the block of each row.
-struct SideTable {
-  layers::Table table;
-  std::vector<int64_t> rows_before;  // rows before each block, in order
-};
-using TableMaker = std::function<SideTable(const layers::Table& full, int64_t side)>;
+// A network's table for images of another side (0: the same).
+using TableMaker = std::function<layers::SideTable(const layers::Table& full, int64_t side)>;
 
 struct RunPlanOptions {
   std::string methods;  // names with commas between
@@ -66,6 +64,7 @@ struct RunCost {
   size_t run = 0;
   accel::Accelerator accelerator;
   const accel::Design* design = nullptr;
+  int64_t predictor_weights = 0;
   std::vector<GroupCost> groups;
   accel::Cycles cycles;  // of the whole run, as what follows
   accel::Energy energy;
@@ -75,6 +74,9 @@ struct RunCost {
 // 64 bits.
 std::vector<RunCost> simulate_runs(const std::vector<TrainingRun>& runs, const Options& options);
 
+// What a reader of these numbers must know beside them, a line each.
+std::vector<std::string> run_cost_warnings(const std::vector<TrainingRun>& runs,
+                                           const std::vector<RunCost>& costs);
 std::string run_cost_text(const std::vector<TrainingRun>& runs, const std::vector<RunCost>& costs);
 std::string run_cost_csv(const std::vector<TrainingRun>& runs, const std::vector<RunCost>& costs);
 // An object for each run and design, with what a batch of each group costs.

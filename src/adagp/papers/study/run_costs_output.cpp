@@ -11,6 +11,7 @@
 #include "adagp/papers/study/run_costs.h"
 #include "adagp/results/report/chart.h"
 #include "adagp/results/report/table.h"
+#include "adagp/sim/layers/table_json.h"
 
 namespace adagp::study {
 namespace {
@@ -30,6 +31,7 @@ constexpr RunPlace kRunPlaces[] = {
     {"model", [](const TrainingRun& r, const RunCost&) { return r.model; }},
     {"input", [](const TrainingRun& r, const RunCost&) { return r.input; }},
     {"precision", [](const TrainingRun& r, const RunCost&) { return r.precision; }},
+    {"batch", [](const TrainingRun& r, const RunCost&) { return std::to_string(r.batch); }},
     {"accelerator", [](const TrainingRun&, const RunCost& c) { return c.accelerator.name; }},
     {"array", [](const TrainingRun&, const RunCost& c) { return array_text(c.accelerator.array); }},
     {"dataflow", [](const TrainingRun&, const RunCost& c) { return c.accelerator.dataflow; }},
@@ -75,7 +77,7 @@ report::LineChart score_chart(const TrainingRuns& runs, const RunCosts& costs,
   chart.from_zero = false;
   for (const RunCost& cost : costs) {
     const TrainingRun& run = runs[cost.run];
-    if (!run.score) throw UsageError("--plot: " + run.name + " is a plan and has no score");
+    if (!run.score) throw UsageError("--plot: " + run.name + " has no score");
     const std::string name = series_of(runs, costs, cost);
     auto line = std::ranges::find(chart.series, name, &report::LineSeries::name);
     if (line == chart.series.end()) {
@@ -134,10 +136,10 @@ std::string run_cost_text(const TrainingRuns& runs, const RunCosts& costs) {
 
 std::string run_cost_csv(const TrainingRuns& runs, const RunCosts& costs) {
   report::Table table(report::titled(
-      {"run",    "method",     "model",   "input",         "precision",    "accelerator",
-       "array",  "dataflow",   "design",  "epochs",        "seed",         "batches",
-       "metric", "score",      "cycles",  "vector_cycles", "stall_cycles", "total_cycles",
-       "time_s", "dram_bytes", "energy_j"}));
+      {"run",          "method", "model",      "input",   "precision",     "batch",
+       "accelerator",  "array",  "dataflow",   "design",  "epochs",        "seed",
+       "batches",      "metric", "score",      "cycles",  "vector_cycles", "stall_cycles",
+       "total_cycles", "time_s", "dram_bytes", "energy_j"}));
   for (const RunCost& cost : costs) {
     const TrainingRun& run = runs[cost.run];
     std::vector<std::string> cells{run.name, run.method};
@@ -156,12 +158,34 @@ std::string run_cost_csv(const TrainingRuns& runs, const RunCosts& costs) {
   return table.csv();
 }
 
+std::vector<std::string> run_cost_warnings(const TrainingRuns& runs, const RunCosts& costs) {
+  std::vector<std::string> lines;
+  const auto add = [&](const std::string& name, const std::string& text) {
+    if (text.empty()) return;
+    const std::string line = name.empty() ? text : name + ": " + text;
+    if (std::ranges::find(lines, line) == lines.end()) lines.push_back(line);
+  };
+  for (const TrainingRun& run : runs) add(run.name, layers::missing_text(run.tables.at(0)));
+  for (const RunCost& cost : costs) {
+    add(runs[cost.run].name,
+        predictor_memory_text(cost.accelerator, cost.predictor_weights, {cost.design}));
+  }
+  const auto half = [](const TrainingRun& run) { return run.precision == "bf16"; };
+  if (std::ranges::any_of(runs, half) && !std::ranges::all_of(runs, half)) {
+    add("",
+        "updates of bf16 runs move weights of two words, those of the other runs weights of one; "
+        "products cost the same in all of them");
+  }
+  return lines;
+}
+
 ordered_json run_cost_json(const TrainingRuns& runs, const RunCosts& costs) {
   ordered_json out = ordered_json::array();
   for (const RunCost& cost : costs) {
     const TrainingRun& run = runs[cost.run];
     ordered_json one{{"run", run.name}, {"method", run.method}};
     for (const RunPlace& place : kRunPlaces) one[place.title] = place.of(run, cost);
+    one["batch"] = run.batch;  // a number
     one["design"] = cost.design->name;
     one["epochs"] = run.epochs;
     one["seed"] = run.seed;

@@ -1,6 +1,7 @@
 // Where training runs come from: the folder of a finished one, or a configuration.
 
 #include <algorithm>
+#include <map>
 #include <set>
 
 #include "adagp/base/core/error.h"
@@ -30,15 +31,18 @@ report::Summary read_summary(const path& folder) {
                   "which goes on from its checkpoint");
 }
 
-// All batches are counted, and the simulator knows what each does.
-void check_batches(const report::Summary& summary, const path& folder) {
+// All batches are counted, and the simulator has a cost for each.
+void check_batches(const report::Summary& summary, const config::RunConfig& config,
+                   const path& folder) {
   int64_t counted = 0;
   for (const auto& [group, batches] : summary.batches) {
     counted += batches;
     if (group.work != Work::kOther) continue;
+    const bool by_head = config.head != "predicted" &&
+                         plan::work_of(config, schedule::Phase::kBackprop) != Work::kOther;
     throw UsageError(core::cat(folder.string(), ": method ", summary.method,
-                               " has batches that are neither backprop nor predictions, and the "
-                               "simulator does not count them"));
+                               by_head ? " with head = " + config.head : "",
+                               ": the simulator has no cost for its batches"));
   }
   const int64_t all = summary.bp_batches + summary.gp_batches;
   if (counted == all) return;
@@ -60,6 +64,41 @@ config::RunConfig read_keys(const path& folder) {
     throw DataError(core::cat("not a run's configuration: ", error.what()));
   }
   return config;
+}
+
+layers::Table read_table(const path& folder, int64_t side) {
+  if (!core::fs::exists(folder / "operations")) {
+    throw DataError(folder.string() +
+                    ": has no tables of the network's operations (operations/): a network with "
+                    "operations that cannot run on shapes alone has none, and the simulator cannot "
+                    "cost it");
+  }
+  const path file = folder / report::operations_name(side);
+  return layers::from_csv(core::read_regular_file(file), file.string());
+}
+
+// The last parts of each path: one, and more where another path has the same.
+std::vector<std::string> short_names(const std::vector<std::string>& folders) {
+  std::vector<path> rest, names;
+  for (const std::string& folder : folders) {
+    const path clean = core::fs::weakly_canonical(folder);
+    names.push_back(clean.filename());
+    rest.push_back(clean.parent_path());
+  }
+  for (bool more = true; more;) {
+    more = false;
+    std::map<path, int> uses;
+    for (const path& name : names) ++uses[name];
+    for (size_t i = 0; i < names.size(); ++i) {
+      if (uses[names[i]] < 2 || !rest[i].has_filename()) continue;
+      names[i] = rest[i].filename() / names[i];
+      rest[i] = rest[i].parent_path();
+      more = true;
+    }
+  }
+  std::vector<std::string> out;
+  for (const path& name : names) out.push_back(name.string());
+  return out;
 }
 
 accel::UpdateWords update_of(const config::RunConfig& config, const report::Summary& summary) {
@@ -85,19 +124,16 @@ void add_tables(const TableMaker& make, TrainingRun& run) {
   }
 }
 
-}  // namespace
-
 TrainingRun read_training_run(const path& folder) {
   const report::Summary summary = read_summary(folder);
-  check_batches(summary, folder);
   const config::RunConfig config = read_keys(folder);
+  check_batches(summary, config, folder);
   TrainingRun run;
-  const path clean = core::fs::weakly_canonical(folder);
-  run.name = clean.filename().string();
   run.method = summary.method;
   run.model = summary.model;
   run.input = summary.conditions.input;
   run.precision = summary.precision;
+  run.batch = config.batch;
   run.epochs = summary.epochs;
   run.seed = summary.seed;
   run.metric = summary.metric;
@@ -107,11 +143,20 @@ TrainingRun read_training_run(const path& folder) {
   run.update = update_of(config, summary);
   std::set<int64_t> sides{0};
   for (const auto& [group, batches] : run.batches) sides.insert(group.image_side);
-  for (const int64_t side : sides) {
-    const path file = folder / report::operations_name(side);
-    run.tables[side] = layers::from_csv(core::read_regular_file(file), file.string());
-  }
+  for (const int64_t side : sides) run.tables[side] = read_table(folder, side);
   return run;
+}
+
+}  // namespace
+
+std::vector<TrainingRun> read_training_runs(const std::vector<std::string>& folders) {
+  const std::vector<std::string> names = short_names(folders);
+  std::vector<TrainingRun> out;
+  for (size_t i = 0; i < folders.size(); ++i) {
+    out.push_back(read_training_run(folders[i]));
+    out.back().name = names[i];
+  }
+  return out;
 }
 
 std::vector<TrainingRun> plan_training_runs(const Options& options, const RunPlanOptions& plan,
@@ -136,6 +181,7 @@ std::vector<TrainingRun> plan_training_runs(const Options& options, const RunPla
         run.name = run.method = method;
         run.model = network.model;
         run.input = network.input;
+        run.batch = batch;
         run.epochs = options.epochs;
         run.seed = plan.seed;
         run.tables[0] = *network.table;

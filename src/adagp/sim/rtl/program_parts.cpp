@@ -10,7 +10,7 @@ Memories::Memories(const Machine& machine, const Network& network, Outside& outs
   x_rows = size(machine.x_bits), x_half = x_rows / 2;
   y_rows = size(machine.y_bits), g_half = y_rows / 2;
   const bool own = machine.has_predictor_array();
-  const std::int64_t cols = own ? machine.pred_cols : machine.cols;
+  const std::int64_t main_cols = machine.cols, cols = own ? machine.pred_cols : machine.cols;
   cell_rows = (kSide - 1) * kMapRow + pieces(kConvInputs, cols) * cols;
   feature_rows = pieces(kDenseInputs, cols) * cols;
   const std::int64_t w_rows = size(machine.w_bits);
@@ -28,8 +28,8 @@ Memories::Memories(const Machine& machine, const Network& network, Outside& outs
   const bool learns = machine.learns();
   require_rows(
       "W", "a network's program",
-      machine.has_predictor() ? (own ? 4 : 2) * machine.cols + w_rows - usable : 2 * machine.cols,
-      w_rows, "w_bits");
+      machine.has_predictor() ? (own ? 4 : 2) * main_cols + w_rows - usable : 2 * main_cols, w_rows,
+      "w_bits");
   if (!machine.has_predictor()) return;
   require_rows("X", "the predictor",
                std::max(pieces(kConvInputs, cols) * kConvRows, learns ? 2 * kPredictedRows : 0),
