@@ -95,7 +95,7 @@ TEST(ProgramFile, SaysWhatIsWrong) {
   expect_error(with("array 12x15", "array 0x15"), 3, "p.hex: an array of 0x15");
   expect_error(with("array 12x15", "array 12"), 3, "ROWSxCOLS");
   expect_error(with("design low", "design lower"), 3, "p.hex: no design 'lower'");
-  expect_error(with("descriptors 2", "descriptors 4000000000"), 3, "at most 1048576");
+  expect_error(with("descriptors 2", "descriptors 4000000000"), 3, "at most 4194304");
   expect_error(with("descriptors 2", "descriptors 3"), 3, "expected 64 hex digits");
   expect_error(with("adagp-rtl", "other-rtl"), 3, "line 1");
   expect_error(with("epochs 1", "epochs 0"), 3, "p.hex: a schedule of 0 epochs");
