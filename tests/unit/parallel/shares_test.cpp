@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "adagp/engine/nn/norm_sync.h"
+#include "adagp/engine/step/predicted_step.h"
 #include "adagp/engine/step/team.h"
 #include "adagp/teams/parallel/executor.h"
 #include "unit/comm/fake_group.h"
@@ -77,6 +78,76 @@ TEST(Shares, UnlikeOnesMakeTheGradientOfTheWeightedBatch) {
           << item.key();
     }
   }
+}
+
+// Copies that average predictions in place of summaries.
+class Averaging : public step::SoloTeam {
+ public:
+  Averaging(std::shared_ptr<testing::Exchange> exchange, int rank)
+      : group_(std::move(exchange), rank) {}
+
+  int64_t copies() const override { return group_.size(); }
+  bool averages_predictions() const override { return true; }
+  void sum_over_copies(at::Tensor& tensor, const char* doing) override {
+    std::vector<at::Tensor> one{tensor};
+    group_.sum(one, doing);
+  }
+
+ private:
+  testing::FakeGroup group_;
+};
+
+// A "prediction" that is a mean over the examples, so that the mean of those of the copies is that
+// of the whole batch: 5/3 of 0 | 1 and 4. As equals, the copies would make it 5/4. In fp32: weights
+// below 1 that are rounded to 6e-8 move by 1e-4 and more.
+TEST(Shares, UnlikeOnesPredictTheGradientOfTheWholeBatch) {
+  config::RunConfig config = small::config("adagp");
+  config.model.name = "vgg11";  // without norms
+  config.model.width_divisor = 16;
+  config.data.synthetic_size = 32;
+  config.head = "exact";
+  config.batch = 3;
+  config.optim.momentum = 0;
+  const task::TaskPtr task = task::open_task(config);
+  data::Batch whole = task->batches(config, task::Use::kTrain, at::kCPU)->next();
+  whole.targets[0] = at::arange(3, at::kLong);
+  const auto source = [](step::Session& s, const predictor::Context& context,
+                         predictor::GradientSink& sink) {
+    const at::Tensor mean = context.targets.at(0).to(at::kFloat).square().mean();
+    for (size_t l = 0; l < s.layers.size(); ++l) {
+      if (sink.wants(l)) sink.accept(l, at::ones_like(s.layers[l]->weight).mul_(mean));
+    }
+  };
+  const auto moved = [&](std::shared_ptr<step::Team> team, const data::Batch& batch) {
+    step::Session s =
+        step::make_session(config, task, task::build_net(config, *task), std::move(team));
+    s.net->train();
+    s.set_lr(0.01);
+    step::add_summaries(s);
+    const auto before = small::copy_of(*s.net);
+    step::predicted_step(s, batch, source);
+    auto out = small::copy_of(*s.net);
+    for (auto& [name, value] : out) value.sub_(before.at(name));
+    return out;
+  };
+  const auto expected = moved(nullptr, whole);
+  const auto exchange = std::make_shared<testing::Exchange>(2);
+  std::vector<std::map<std::string, at::Tensor>> found(2);
+  testing::expect_no_errors(testing::on_threads(*exchange, [&](int rank) {
+    const auto own = data::EpochPlan::Part{0, 3}.share(rank, 2);
+    data::Batch share = whole.part(own.begin, own.count);
+    share.whole = 3;
+    found[static_cast<size_t>(rank)] = moved(std::make_shared<Averaging>(exchange, rank), share);
+  }));
+  int64_t tensors = 0;
+  for (const auto& [name, by] : expected) {
+    const double size = by.norm().item<double>();
+    if (size > 0) ++tensors;
+    for (const auto& copy : found) {
+      EXPECT_LE((copy.at(name) - by).norm().item<double>(), 1e-3 * size) << name;
+    }
+  }
+  EXPECT_EQ(tensors, 10);
 }
 
 // In fp32, with values near 1: means of 250 of them differ by some roundings of 6e-8.

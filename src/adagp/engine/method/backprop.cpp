@@ -27,10 +27,17 @@ class Skip : public Backprop {
 class SmallBatch : public Backprop {
  public:
   explicit SmallBatch(const step::Session& s) {
+    if (s.team->solo()) return;
     const bool fixed = s.team->splits_layers() || s.config.accumulate > 1;
-    if (s.team->solo() || !fixed) return;
+    if (fixed) {
+      throw UsageError("method " + s.config.method +
+                       " cannot run in micro-batches, whose size is fixed");
+    }
+    if (!find_method(s.config.method).select) return;
     throw UsageError("method " + s.config.method +
-                     " cannot run in micro-batches, whose size is fixed");
+                     ": a rule that leaves out examples may give processes unlike shares of a "
+                     "batch, and small-batch takes parts of them as if they were alike; leave out "
+                     "the rule or --parallel");
   }
   step::StepResult cheap_step(step::Session& s, const data::Batch& batch) override {
     return Backprop::cheap_step(s, batch.part(0, part_of(s, batch.size())));

@@ -14,10 +14,18 @@
 namespace adagp::step {
 namespace {
 
+// The mean over the copies, in place; a copy's gradient counts `weight` (Team::weight_of).
+void average(Session& s, at::Tensor& gradient, double weight) {
+  if (s.team->copies() == 1) return;
+  if (weight != 1) gradient.mul_(weight);
+  s.team->sum_over_copies(gradient, "predicted gradients");
+  gradient.div_(static_cast<double>(s.team->copies()));
+}
+
 // The optimizer as a sink: each layer's gradient is applied as it is made and never stored.
 class UpdateSink : public predictor::GradientSink {
  public:
-  explicit UpdateSink(Session& session) : s_(session) {}
+  UpdateSink(Session& session, double weight) : s_(session), weight_(weight) {}
 
   bool wants(size_t layer) const override {
     return s_.head == Head::kPredicted || !s_.is_head(layer);
@@ -37,16 +45,17 @@ class UpdateSink : public predictor::GradientSink {
   void step(size_t slot, const at::Tensor& gradient) {
     if (averages()) {
       at::Tensor mean = gradient;
-      s_.team->average(mean);
+      average(s_, mean, weight_);
     }
     s_.optimizer->step_one(slot, gradient);
   }
   bool averages() const { return s_.team->averages_predictions(); }
   Session& s_;
+  double weight_;
 };
 
 // The gradient of a head needs no backward pass: its input and the error of its output suffice.
-void exact_head(Session& s, size_t place, const at::Tensor& error) {
+void exact_head(Session& s, size_t place, const at::Tensor& error, double weight_of_copy) {
   const nn::WeightLayer& head = *s.layers[place];
   const nn::LayerInfo& info = head.info();
   const at::Tensor input = s.summaries->kept_input(place).to(at::kFloat);
@@ -54,16 +63,15 @@ void exact_head(Session& s, size_t place, const at::Tensor& error) {
   at::Tensor bias = info.kind == nn::LayerKind::kConv2d
                         ? error.sum({0, 2, 3})
                         : error.reshape({-1, info.out}).sum(at::IntArrayRef{0});
-  s.team->average(weight);
-  s.team->average(bias);
+  average(s, weight, weight_of_copy);
+  average(s, bias, weight_of_copy);
   s.optimizer->step_one(s.weight_slot[place], weight);
   if (head.bias.defined()) s.optimizer->step_one(s.optimizer->index_of(head.bias), bias);
 }
 
 // The gradient of the loss by each output, in fp32: a graph over the outputs alone.
 models::Tensors output_gradients(Session& s, const models::Tensors& outputs,
-                                 const data::Tensors& targets, const at::Tensor& weights,
-                                 double share = 1) {
+                                 const data::Tensors& targets, const at::Tensor& weights) {
   const at::AutoGradMode with_gradients(true);
   models::Tensors leaves;
   for (const at::Tensor& output : outputs) {
@@ -71,7 +79,7 @@ models::Tensors output_gradients(Session& s, const models::Tensors& outputs,
   }
   task::RunningMetrics unused(
       s.device, device::has_kernels(s.device));  // the step has counted this batch already
-  backward(s.task->loss(s.config, unused, leaves, targets, {}), leaves, share, weights);
+  backward(s.task->loss(s.config, unused, leaves, targets, {}), leaves, 1, weights);
   for (at::Tensor& leaf : leaves) leaf = leaf.grad();
   return leaves;
 }
@@ -122,18 +130,18 @@ StepResult SoloTeam::forward(Session& s, const data::Batch& batch) {
 StepResult predicted_step(Session& s, const data::Batch& batch, const GradientSource& source,
                           Early early) {
   const at::NoGradGuard no_grad;
-  UpdateSink sink(s);
+  const double weight = s.team->weight_of(batch);
+  UpdateSink sink(s, weight);
   EarlyUpdates updates(s, sink, early);
   StepResult result = predicted_forward(s, batch);
   const predictor::Context context = context_of(s, result, batch.weights);
   source(s, context, updates.rest());
   updates.join();
   if (s.head == Head::kExact && !s.heads.empty()) {
-    const models::Tensors errors = context.errors.empty()
-                                       ? output_gradients(s, result.outputs, batch.targets,
-                                                          batch.weights, s.team->weight_of(batch))
-                                       : context.errors;
-    for (size_t i = 0; i < s.heads.size(); ++i) exact_head(s, s.heads[i], errors.at(i));
+    const models::Tensors errors =
+        context.errors.empty() ? output_gradients(s, result.outputs, batch.targets, batch.weights)
+                               : context.errors;
+    for (size_t i = 0; i < s.heads.size(); ++i) exact_head(s, s.heads[i], errors.at(i), weight);
   }
   if (s.activations) s.activations->clear();
   return result;
@@ -141,7 +149,7 @@ StepResult predicted_step(Session& s, const data::Batch& batch, const GradientSo
 
 StepResult blind_step(Session& s, const GradientSource& source) {
   const at::NoGradGuard no_grad;
-  UpdateSink sink(s);
+  UpdateSink sink(s, 1);
   source(s, {}, sink);
   StepResult result;
   result.phase = schedule::Phase::kPredict;

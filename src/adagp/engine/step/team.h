@@ -51,8 +51,9 @@ class Team {
   virtual void sum_over_stages(std::vector<at::Tensor>& tensors) = 0;
   // Whether the copies average predicted gradients instead of summaries.
   virtual bool averages_predictions() const = 0;
-  // The mean over the copies, in place.
-  virtual void average(at::Tensor& gradient) = 0;
+  // Called before the first batch where the run may have batches of which the copies get unlike
+  // shares; throws UsageError where that cannot work.
+  virtual void expect_unlike_shares(const config::RunConfig& config) const { (void)config; }
   // The sum over the copies, in place.
   virtual void sum_over_copies(at::Tensor& tensor, const char* doing) = 0;
 
@@ -102,7 +103,6 @@ class SoloTeam : public Team {
   StepResult forward(Session& session, const data::Batch& batch) override;
   void sum_over_stages(std::vector<at::Tensor>&) override {}
   bool averages_predictions() const override { return false; }
-  void average(at::Tensor&) override {}
   void sum_over_copies(at::Tensor&, const char*) override {}
   void collect(Session&) override {}
   void merge(run::Snapshot&) override {}

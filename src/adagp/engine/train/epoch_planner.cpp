@@ -39,6 +39,7 @@ EpochPlanner::EpochPlanner(step::Session& session, const method::Method& method,
   if (!planned()) return;
   method::require_whole_network(session);
   method::require_losses(session);
+  if (may_be_unlike()) session.team->expect_unlike_shares(session.config);
   if (!keeps_losses()) return;
   session.stored_losses = at::full({plan_.examples()}, plan::kUnseen,
                                    at::TensorOptions(session.device).dtype(at::kFloat));
@@ -68,6 +69,18 @@ void EpochPlanner::lay_out(plan::RunPlan::Chance chance, const std::vector<float
   std::vector<float> in_order;
   for (const int64_t i : plan->order) in_order.push_back(weights[static_cast<size_t>(i)]);
   current_.weights = to_device(in_order, at::kFloat, session_.device);
+}
+
+bool EpochPlanner::may_be_unlike() const {
+  const int64_t copies = session_.team->copies();
+  if (copies == 1) return false;
+  if (plan_.rule()) return true;  // what it keeps may be less than a batch
+  const auto stages = plan_.stages();
+  return std::any_of(stages.begin(), stages.end(), [&](const plan::RunPlan::Stage& stage) {
+    const auto parts = plan_.parts(stage.begin, stage.examples);
+    return std::any_of(parts.begin(), parts.end(),
+                       [&](const auto& part) { return part.count % copies != 0; });
+  });
 }
 
 void EpochPlanner::check_shares(int64_t epoch, const plan::EpochPlan& plan) const {

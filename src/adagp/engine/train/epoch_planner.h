@@ -64,6 +64,9 @@ class EpochPlanner {
   };
   const Current& current(int64_t epoch);
   void lay_out(plan::RunPlan::Chance chance, const std::vector<float>& weights);
+  // Whether the copies of the network may get unlike shares of a batch, as far as can be said
+  // before the run.
+  bool may_be_unlike() const;
   void check_shares(int64_t epoch, const plan::EpochPlan& plan) const;
 
   step::Session& session_;

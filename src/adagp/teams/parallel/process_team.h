@@ -37,7 +37,7 @@ class ProcessTeam : public step::Team {
   bool averages_predictions() const override {
     return copies_ != nullptr && spec_.predict == "gradients";
   }
-  void average(at::Tensor& gradient) override;
+  void expect_unlike_shares(const config::RunConfig& config) const override;
   void sum_over_copies(at::Tensor& tensor, const char* doing) override;
   bool stages_apart() const override { return spec_.pipeline == kDecoupled && pipe_; }
   // The processes of this copy's pipeline; null: it has one stage.

@@ -13,10 +13,18 @@ using core::cat;
 void ProcessTeam::take_shares(const step::Session& session, const data::Batch& batch) {
   norms_.weight = weight_of(batch);
   equal_shares_ = batch.whole % shape_.copies == 0;
-  if (equal_shares_ || synced() == nullptr || session.config.accumulate == 1) return;
-  throw UsageError(cat("sync-norm: a batch of ", batch.whole, " examples gives ", shape_.copies,
-                       " copies unlike shares, whose ", session.config.accumulate,
-                       " micro-batches do not fit each other; use accumulate = 1"));
+  if (!equal_shares_) expect_unlike_shares(session.config);  // the plan has told it before
+}
+
+// Copies whose micro-batches differ in number would wait for each other's statistics.
+void ProcessTeam::expect_unlike_shares(const config::RunConfig& config) const {
+  if (synced() == nullptr || config.accumulate == 1) return;
+  throw UsageError(cat("sync-norm: method ", config.method, " may have batches that ",
+                       shape_.copies,
+                       " copies cannot share equally, and with accumulate = ", config.accumulate,
+                       " their micro-batches do not fit each other; leave out "
+                       "sync-norm, use a number of copies that divides every batch, or begin "
+                       "a run with accumulate = 1"));
 }
 
 Compressor* ProcessTeam::compressor(step::Session& session) {
@@ -106,11 +114,6 @@ void ProcessTeam::sum_over_stages(std::vector<at::Tensor>& tensors) {
   if (placement_.replicas > 1) {
     for (at::Tensor& tensor : tensors) tensor.div_(static_cast<double>(placement_.replicas));
   }
-}
-
-void ProcessTeam::average(at::Tensor& gradient) {
-  sum_over_copies(gradient, "predicted gradients");
-  if (copies_) gradient.div_(static_cast<double>(shape_.copies));
 }
 
 void ProcessTeam::sum_over_copies(at::Tensor& tensor, const char* what) {
