@@ -74,8 +74,9 @@ def test_auto_tells_what_it_decided(auto_run):
     (["--method", "auto+stored-loss"], ["auto", "cannot be joined"]),
     (["--method", "dfa"], ["predictor.kind=dfa"]),
     *[(["--method", method, "--parallel", spec], ["one process", "--parallel"])
-      for method in ("selective", "partial", "auto")
+      for method in ("selective", "auto")
       for spec in ("data,local=2", "pipeline=gpipe,micro-batches=2,local=2")],
+    (["--method", "partial", "--parallel", "pipeline=gpipe,micro-batches=2,local=2"], ["pipeline", "--parallel data"]),
     (["--method", "adagp", *sets(predictor__steps="per-layer"), "--parallel",
       "pipeline=gpipe,micro-batches=2,local=2"], ["predictor.steps = per-layer", "joint"]),
 ])
