@@ -6,10 +6,6 @@ include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
 get_property(_libraries GLOBAL PROPERTY ADAGP_LIBRARIES)
-if(NOT ADAGP_TORCH)
-  # Of the engine alone, and not built with the torch-free program.
-  list(REMOVE_ITEM _libraries adagp_plan)
-endif()
 # The program already has the name adagp, so the umbrella is another target with that export name.
 add_library(adagp_umbrella INTERFACE)
 target_link_libraries(adagp_umbrella INTERFACE ${_libraries})
