@@ -7,6 +7,7 @@
 #include "adagp/base/core/output.h"
 #include "adagp/base/core/special_files.h"
 #include "adagp/papers/study/output.h"
+#include "number_flag.h"
 
 namespace adagp::apps {
 
@@ -25,11 +26,9 @@ void add_runs(CLI::App& command, SimulateRunsArgs& args) {
                   "--method: words that an update moves: sgd, momentum or adam")
       ->needs(method)
       ->capture_default_str();
-  command
-      .add_option("--seed", args.plan.seed, "--method: seed of the rules that leave out examples")
-      ->needs(method)
-      ->check(CLI::NonNegativeNumber)
-      ->capture_default_str();
+  add_number(command, "--seed", args.plan.seed,
+             "--method: seed of the rules that leave out examples", 0)
+      ->needs(method);
 }
 
 void refuse_flags(const CLI::App& command, const SimulateRunsArgs& args) {
