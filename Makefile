@@ -43,6 +43,14 @@ $(call ninja,build/asan)
 @cd build/asan && ctest --output-on-failure -j 2 -E '^cli'  # hundreds of starts: too slow here
 endef
 
+# With the compiler and the sanitizers of `make fuzz`, in its folder.
+define test-asan-sim
+@scripts/setup.sh --full --fuzz
+$(call configure,fuzz,build/fuzz)
+$(call ninja,build/fuzz,unit_tests)
+@cd build/fuzz && ctest --output-on-failure -j 2 --no-tests=error -R '^unit\.'
+endef
+
 define test-tsan
 @scripts/setup.sh --full
 $(call configure,tsan,build/tsan)
@@ -122,8 +130,8 @@ run: ## build, then the demo: backprop, ADA-GP and the controls side by side
 	@OMP_WAIT_POLICY=$${OMP_WAIT_POLICY:-passive} \
 	  build/bin/adagp compare configs/recipes/demo.toml -o runs/demo
 
-test: ## build everything and run every test. WHAT=asan or tsan (sanitizers), bare (without rivals), sim (torch-free parts), report (in Chromium), rtl
-	$(call chosen,test,all,asan tsan bare sim report rtl)
+test: ## build everything and run every test. WHAT=asan, asan-sim (torch-free unit tests) or tsan (sanitizers), bare (without rivals), sim (torch-free parts), report (in Chromium), rtl
+	$(call chosen,test,all,asan asan-sim tsan bare sim report rtl)
 
 test-gpu: ## the tests of the GPU (SANITIZE=1: of the kernels, under compute-sanitizer)
 	@scripts/gpu.sh ready

@@ -3,7 +3,7 @@
 # or those named). Each gets a line with its time, and a log in build/nightly. A failure does not
 # stop the others; the exit code is then 1.
 #   asan     the unit tests under AddressSanitizer and UndefinedBehaviorSanitizer: a second build of all, too long
-#            for every commit (the fuzz targets of `make fuzz` have both sanitizers)
+#            for every commit (`make test WHAT=asan-sim` has the torch-free ones)
 #   tsan     the unit tests of what has threads (comm, data, plan, parallel) under ThreadSanitizer
 #   bare     build and tests without the library of rivals
 #   lint     clang-tidy on every source; `make lint` looks at the torch-free ones and at what changed

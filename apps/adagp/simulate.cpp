@@ -211,12 +211,12 @@ CLI::Option* add_machine(CLI::App& command, study::Options& options) {
 
 void add_other_machine(CLI::App& command, study::MachineOptions& machine) {
   command.add_option("--machine", machine.machine,
-                     "tensordash, fast, procrustes, camel or in-place (docs/systems.md): compared "
-                     "with itself without its trick, then --designs on top");
+                     "A machine of `adagp list machines` (docs/systems.md): compared with itself "
+                     "without its trick, then --designs on top");
   command.add_option("--trace", machine.trace, "--machine: operands from a run's traces")
       ->type_name("RUN");
   command.add_option("--sparsity", machine.sparsity,
-                     "--machine: shares of zeros, as x=0.5,dy=0,w=0.9");
+                     "--machine: shares of zeros, or of what is left out, as x=0.5,dy=0,w=0.9");
   command.add_option("--bits", machine.bits, "--machine: mantissa bits, as w=2,a=2,g=4");
 }
 

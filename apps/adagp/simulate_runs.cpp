@@ -19,7 +19,7 @@ void add_runs(CLI::App& command, SimulateRunsArgs& args) {
   CLI::Option* method = command.add_option(
       "--method", args.plan.methods,
       "Runs of these methods from a plan, without training: bp, skip, adagp, freeze, "
-      "progressive+stored-loss, ...");
+      "progressive+stored-loss, ...; freeze@20/30: epochs of its own");
   method->type_name("NAMES");
   command
       .add_option("--optimizer", args.plan.optimizer,

@@ -23,6 +23,7 @@ from ._impl.plan_input import check_policy_read, check_read, examples_of, side_o
 from ._impl.rates import Rates
 from ._impl.stored_losses import StoredLosses
 from ._impl.toml import settings_pairs
+from ._impl.weighted import ABOUT, NAME, WeightedExamples, without
 from .errors import DataError, UsageError
 
 if TYPE_CHECKING:
@@ -37,6 +38,10 @@ class Plan:
     whole: the last examples that do not fill one are left out, others in every epoch. ``side`` is
     the side of the images where the data set does not tell it. ``settings`` are keys of
     docs/configuration.md such as ``{"stored_loss.power": 2}``.
+
+    The plan ``"weighted"``, also joined (``"progressive+weighted"``), draws ``draws`` examples an
+    epoch (as many as there are) with a probability proportional to ``weights``, one number for each
+    example, with or without ``replacement``.
 
     >>> plan = Plan("bp", 10, batch_size=4, epochs=2)
     >>> [len(batch) for batch in plan]
@@ -56,6 +61,9 @@ class Plan:
         rank: int = 0,
         world: int = 1,
         settings: Mapping[str, Any] | None = None,
+        weights: Any = None,
+        replacement: bool = True,
+        draws: int | None = None,
     ) -> None:
         self.method, self.seed = text(method, "method"), whole(seed, "seed")
         self.epochs, self.batch_size = whole(epochs, "epochs", 1), whole(batch_size, "batch_size", 1)
@@ -66,10 +74,14 @@ class Plan:
         keys |= {"batch": batch_size, "seed": seed}
         self.examples = examples_of(dataset)
         self._side = side_of(dataset) if side is None else side
-        self._plan = _core.RunPlan(method, self.examples, self._side, settings_pairs(keys))
+        self._drawn = self._weighted(weights, replacement, draws)
+        an_epoch = self._drawn.count if self._drawn else self.examples
+        self._plan = _core.RunPlan(without(method), an_epoch, self._side, settings_pairs(keys))
+        if self._drawn and self._plan.by_loss:
+            raise UsageError(f"method: {method!r} would draw by weights and by losses; leave out one of them")
         check_read(self._settings)
         self._losses = StoredLosses(self.examples, world) if self._plan.by_loss else None
-        self._rates = Rates(self.examples // batch_size, epochs)
+        self._rates = Rates(an_epoch // batch_size, epochs)
         self._epoch = -1  # of the batches below; -1: none yet
         self._now: _core.EpochPlan | None = None
         self._order: np.ndarray[Any, np.dtype[np.int64]] = np.empty(0, np.int64)
@@ -87,7 +99,17 @@ class Plan:
     @staticmethod
     def methods() -> dict[str, str]:
         """Names of plans, with a line each."""
-        return {name: about for name, about, _ in _core.planned_methods()}
+        return {name: about for name, about, _ in _core.planned_methods()} | {NAME: ABOUT}
+
+    def _weighted(self, weights: Any, replacement: bool, draws: int | None) -> WeightedExamples | None:
+        if NAME in self.method.split("+"):
+            return WeightedExamples(weights, self.examples, replacement, draws, self.seed)
+        if weights is None and draws is None and replacement:
+            return None
+        raise UsageError(
+            f"weights, replacement, draws: are of the plan 'weighted', and method is {self.method!r}; "
+            f'write method="{self.method}+weighted"'
+        )
 
     @property
     def by_loss(self) -> bool:
@@ -98,9 +120,7 @@ class Plan:
         if not 0 <= rank < world:
             raise UsageError(f"rank: {rank}, expected 0 to {world - 1} (world is {world})")
         if self.batch_size < world:
-            raise UsageError(
-                f"batch_size: {self.batch_size}, expected {world} or more: one a process"
-            )
+            raise UsageError(f"batch_size: {self.batch_size}, expected {world} or more: one a process")
         self.rank, self.world = rank, world
 
     def split(self, rank: int, world: int) -> None:
@@ -178,7 +198,8 @@ class Plan:
         self._epoch, self._start, self._position = epoch, 0, -1
         self._shrunk = self._counted = self._given_out = False
         self._losses_given = self._sides_asked = False
-        self._order = self._now.order
+        order = self._now.order
+        self._order = self._drawn.of(epoch)[order] if self._drawn else order
         self._begins = self._now.begins.tolist()
         self._counts = self._now.counts.tolist()
         weights = self._now.weights
@@ -355,9 +376,7 @@ class Plan:
                 yield map_images(to_device(batch, device), self.shrink)
         self._check_end()
 
-    def set_rate(
-        self, optimizer: Any, base: float | None = None, policy: str = "one-cycle", **options: Any
-    ) -> None:
+    def set_rate(self, optimizer: Any, base: float | None = None, policy: str = "one-cycle", **options: Any) -> None:
         """Sets the optimizer's learning rate for the batch in hand; call it before
         ``optimizer.step()``. ``policy`` and its ``options`` are those of docs/configuration.md
         (``peak=0.3``). Without ``base`` each parameter group's first rate is its base."""
@@ -423,9 +442,7 @@ class Plan:
         """Goes on where ``state_dict`` was called."""
         for name, value in self._identity().items():
             if state.get(name, value) != value:
-                raise DataError(
-                    f"state of the plan: {name} {state[name]!r}, and this plan has {value!r}"
-                )
+                raise DataError(f"state of the plan: {name} {state[name]!r}, and this plan has {value!r}")
         if self._losses:
             self._losses.load_state_dict(state)
         if state["epoch"] < 0:
@@ -439,14 +456,16 @@ class Plan:
         self._given_out = self._start >= len(self._counts)  # the epoch was over
 
     def _identity(self) -> dict[str, Any]:
-        return {"method": self.method, "seed": self.seed, "epochs": self.epochs,
-                "batch_size": self.batch_size}  # fmt: skip
+        own = {"method": self.method, "seed": self.seed, "epochs": self.epochs,
+               "batch_size": self.batch_size}  # fmt: skip
+        return own | (self._drawn.identity() if self._drawn else {})
 
     def __reduce__(self) -> tuple[Any, ...]:
         # The data set stays where it is: its length and side are enough.
         made: dict[str, Any] = {"batch_size": self.batch_size, "epochs": self.epochs}
         made |= {"seed": self.seed, "side": self._side, "settings": self._settings}
         made |= {"schedule": self._schedule, "rank": self.rank, "world": self.world}
+        made |= self._drawn.arguments() if self._drawn else {}
         return partial(type(self), **made), (self.method, self.examples), self.state_dict()
 
     __setstate__ = load_state_dict
@@ -456,4 +475,3 @@ class Plan:
             f"Plan({self.method!r}, {self.examples} examples, batch_size={self.batch_size}, "
             f"epochs={self.epochs}, seed={self.seed}; epoch {self.epoch}, batch {self.position})"
         )
-

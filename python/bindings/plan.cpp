@@ -9,6 +9,7 @@
 #include "adagp/base/core/error.h"
 #include "adagp/base/core/text.h"
 #include "adagp/base/plan/planned_methods.h"
+#include "adagp/base/plan/weighted.h"
 #include "adagp/base/schedule/policy.h"
 #include "bindings.h"
 #include "settings.h"
@@ -78,6 +79,13 @@ Epoch lay_out(const plan::RunPlan& plan, int64_t epoch, const Losses& losses) {
   out.weights = plan.weights(chance, std::move(kept));
   out.plan = plan.lay_out(std::move(chance), out.weights);
   return out;
+}
+
+Column<int64_t> draw(
+    const nb::ndarray<const double, nb::ndim<1>, nb::c_contig, nb::device::cpu>& weights,
+    int64_t examples, bool replace, uint64_t seed, int64_t epoch) {
+  const std::vector<double> kept(weights.data(), weights.data() + weights.size());
+  return column(plan::weighted_examples(kept, {examples, replace}, seed, epoch));
 }
 
 // Arrays that own their numbers refer to nothing inside the object.
@@ -167,6 +175,8 @@ void bind_plan(nb::module_& module) {
         return out;
       },
       "(name, a line about it, keys that it reads)");
+  module.def("weighted_examples", &draw, "weights"_a, "examples"_a, "replace"_a, "seed"_a,
+             "epoch"_a, kOwned);
   module.def("nominal_step", &plan::nominal_step, "progress"_a, "total"_a);
 
   using schedule::Policy;

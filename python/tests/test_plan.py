@@ -34,9 +34,7 @@ def losses_of(numbers):
 def run(plan, workers=0, persistent=False, stop=None):
     """Index lists, sides and rates of every batch, seen through a loader."""
     seen = []
-    loader = DataLoader(
-        images(), batch_sampler=plan, num_workers=workers, persistent_workers=persistent
-    )
+    loader = DataLoader(images(), batch_sampler=plan, num_workers=workers, persistent_workers=persistent)
     for x, _, numbers in plan.batches(loader):
         plan.loss(losses_of(numbers))
         seen.append((plan.epoch, plan.position, x.shape[-1], plan.rate_factor, numbers.tolist()))
@@ -300,9 +298,7 @@ def test_a_loop_without_helpers_is_looked_at_when_the_last_epoch_is_over():
 
 def loop(plan, workers, *, images_smaller, losses, most=None):
     """A loop of one epoch without `batches`."""
-    for i, (x, _, numbers) in enumerate(
-        DataLoader(images(), batch_sampler=plan, num_workers=workers)
-    ):
+    for i, (x, _, numbers) in enumerate(DataLoader(images(), batch_sampler=plan, num_workers=workers)):
         if i == most:
             return
         if images_smaller:
@@ -482,9 +478,7 @@ def test_a_loader_that_was_not_used_takes_no_epoch():
     loader = DataLoader(images(), batch_sampler=plan, num_workers=2)
     unused = iter(loader)  # its workers have all index lists of the short epoch
     plan.set_epoch(0)
-    assert [batch[2].tolist() for batch in loader] == list(
-        adagp.Plan("bp", images(), batch_size=40, epochs=2)
-    )
+    assert [batch[2].tolist() for batch in loader] == list(adagp.Plan("bp", images(), batch_size=40, epochs=2))
     assert plan.epoch == 0
     del unused
 
@@ -518,3 +512,77 @@ def test_an_unused_state_changes_nothing():
     again = plan_of()
     again.load_state_dict(plan_of().state_dict())
     assert run(again) == run(plan_of())
+
+
+# ------------------------------------------------------------ weights
+
+WEIGHTS = np.r_[np.full(50, 1.0), np.full(30, 4.0), np.zeros(20)]
+
+
+def drawn(plan):
+    return [number for *_, numbers in run(plan) for number in numbers]
+
+
+@pytest.mark.parametrize("weights", [WEIGHTS, torch.from_numpy(WEIGHTS), WEIGHTS.tolist()])
+def test_weighted_draws_by_the_weights(weights):
+    numbers = np.array(drawn(plan_of("weighted", epochs=200, weights=weights)))
+    assert len(numbers) == 200 * (EXAMPLES // BATCH) * BATCH
+    assert numbers.max() < 80  # no example without weight
+    share = (numbers >= 50).mean()  # 120 of 170
+    assert abs(share - 120 / 170) < 5 * (0.25 / len(numbers)) ** 0.5
+
+
+def test_weighted_without_replacement_has_each_example_once():
+    plan = plan_of("weighted", epochs=3, weights=WEIGHTS, replacement=False, draws=40)
+    epochs = [[n for batch in plan for n in batch] for _ in range(3)]
+    for numbers in epochs:
+        assert len(numbers) == len(set(numbers)) == 40 and max(numbers) < 80
+    assert epochs[0] != epochs[1]
+
+
+def test_weighted_processes_have_the_parts_of_one():
+    one = plan_of("weighted", epochs=2, weights=WEIGHTS)
+    parts = [plan_of("weighted", epochs=2, weights=WEIGHTS, rank=r, world=3) for r in range(3)]
+    for _ in range(2):
+        whole, *split = ([list(batch) for batch in plan] for plan in (one, *parts))
+        assert whole == [a + b + c for a, b, c in zip(*split, strict=True)]
+
+
+def test_weighted_goes_on_where_it_was():
+    options = {"epochs": 3, "weights": WEIGHTS, "draws": 64}
+    plan = plan_of("weighted", **options)
+    whole = run(plan_of("weighted", **options))
+    begun = run(plan, stop=11)
+    other = plan_of("weighted", **options)
+    other.load_state_dict(plan.state_dict())
+    assert begun + run(other) == whole
+    copied = pickle.loads(pickle.dumps(plan))
+    assert begun + run(copied) == whole
+    with pytest.raises(adagp.DataError, match="weights"):
+        plan_of("weighted", **options | {"weights": WEIGHTS + 1}).load_state_dict(plan.state_dict())
+
+
+def test_weighted_images_can_be_small():
+    seen = run(plan_of("progressive+weighted", weights=WEIGHTS))
+    assert {side for _, _, side, *_ in seen} > {SIDE}
+    assert max(number for *_, numbers in seen for number in numbers) < 80
+
+
+@pytest.mark.parametrize(
+    "method, options, match",
+    [
+        ("weighted", {}, "one number for each example"),
+        ("weighted", {"weights": WEIGHTS[:-1]}, r"shape \(99,\), expected \(100,\)"),
+        ("weighted", {"weights": -WEIGHTS}, "number 0 is -1, expected 0 or more"),
+        ("weighted", {"weights": WEIGHTS * np.nan}, "expected 0 or more"),
+        ("weighted", {"weights": WEIGHTS * 0}, "0 of 100 are above 0"),
+        ("weighted", {"weights": WEIGHTS, "replacement": False}, "80 of 100 are above 0"),
+        ("weighted", {"weights": WEIGHTS, "draws": 4}, "batch_size: 8"),
+        ("weighted", {"weights": "heavy"}, "weights: expected numbers"),
+        ("weighted+stored-loss", {"weights": WEIGHTS}, "leave out one"),
+        ("bp", {"weights": WEIGHTS}, r"bp\+weighted"),
+    ],
+)
+def test_weights_that_cannot_be_drawn_by_are_refused(method, options, match):
+    with pytest.raises(adagp.UsageError, match=match):
+        plan_of(method, **options)

@@ -326,6 +326,32 @@ def test_camel_recomputes_the_trained_branch_alone():
     assert "no refresh (% of words)" in text and "retention time 3.35 us" in text
 
 
+def test_sampled_backward_products_leave_out_what_they_are_told():
+    flags = ("--model", "vgg13_bn", "--input", "cifar", "--batch", "128", "--products-only")
+    passes = lambda *more: run_json(*flags, "--machine", *more)["passes"]
+    some = passes("sampled-examples", "--sparsity", "x=0.5,dy=0.5")
+    assert some["forward"]["cycles"] == some["forward"]["base_cycles"]
+    for name, kept in (("input_gradient", 64), ("weight_gradient", 32)):
+        few = json.loads(simulate(*flags[:4], "--batch", str(kept), "--products-only", "--accelerator", "adagp-180",
+                                  "--per-layer", "--json").stdout)["layers"]
+        assert some[name]["cycles"] == sum(row[f"{name}_cycles"] for row in few)
+    channels = passes("sampled-channels", "--sparsity", "dy=0.5")
+    assert channels["forward"]["cycles"] == channels["forward"]["base_cycles"]
+    for name in ("input_gradient", "weight_gradient"):
+        assert 1.4 < channels[name]["speedup"] <= 2.2
+    # All of them is the machine without its trick.
+    whole = passes("sampled-examples", "--sparsity", "dy=0")
+    assert all(one["speedup"] == 1 for one in whole.values())
+    for machine, wrong, words in (
+            ("sampled-examples", ["--sparsity", "w=0.5"], "leaves out parts of dy and x alone"),
+            ("sampled-channels", ["--sparsity", "x=0.5"], "leaves out parts of dy alone"),
+            ("sampled-channels", ["--bits", "w=2"], "needs --sparsity dy=0.5"),
+            ("sampled-examples", ["--trace", "runs/none"], "needs --sparsity dy=0.5"),
+            ("sampled-examples", [], "needs --sparsity dy=0.5")):
+        error = simulate("--model", "vgg13", "--machine", machine, *wrong, code=2).stderr
+        assert words in error and len(error.strip().splitlines()) == 1
+
+
 def golden(name):
     with open(ROOT / "tests/golden" / name, newline="") as file:
         return list(csv.DictReader(file))
@@ -383,7 +409,8 @@ def test_transposition_is_free_unless_asked_for():
 
 def test_all_systems_in_one_table():
     rows = json.loads(adagp("paper", "--systems", "--json").stdout)
-    assert {row["machine"] for row in rows} == {"tensordash", "fast", "procrustes", "camel", "in-place"}
+    assert {row["machine"] for row in rows} == {"tensordash", "fast", "procrustes", "camel", "in-place",
+                                             "sampled-examples", "sampled-channels"}
     for row in rows:
         assert row["guesses"]  # energies without a source are named in the output
         assert row["designs"]["efficient"]["speedup"] > 1

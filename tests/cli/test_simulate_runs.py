@@ -177,6 +177,19 @@ def test_a_plan_has_the_batches_of_its_schedule(tmp_path, method, batches):
     assert counts.get(cheap, 0) == (27 * 8 if cheap else 0)
 
 
+def test_planned_runs_have_lengths_of_their_own(tmp_path):
+    table = write_table(tmp_path / "t.csv", [(n, c, SIZE, m) for n, c, m in LAYERS])
+    rows = run_json("--table", table, "--method", "bp@4/6, skip@8,bp", "--batch", BATCH, "--epochs", 3,
+                    "--examples", 40, "--schedule", "1ep bp, 1:1")
+    per_epoch = 40 // BATCH
+    assert [(r["method"], r["epochs"], r["batches"]) for r in rows] == [
+        (name, n, n * per_epoch) for name, n in (("bp", 4), ("bp", 6), ("skip", 8), ("bp", 3))]
+    one, other = (next(r for r in rows if r["epochs"] == n) for n in (4, 6))
+    assert other["total_cycles"] * 4 == one["total_cycles"] * 6
+    for wrong in ("bp@", "bp@0", "bp@4/x", "bp@99999999999"):
+        assert "is not a number of epochs" in simulate("--table", table, "--method", wrong, code=2).stderr
+
+
 def broken(tmp_path, change):
     folder = run_folder(tmp_path / "r", "bp", [group("backprop", 30)])
     change(folder)

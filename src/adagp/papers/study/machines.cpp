@@ -8,6 +8,7 @@
 #include "adagp/base/core/files.h"
 #include "adagp/base/core/text.h"
 #include "adagp/papers/study/machine_costs.h"
+#include "adagp/papers/study/machine_flags.h"
 #include "adagp/papers/study/output.h"
 #include "adagp/results/report/summary.h"
 #include "adagp/sim/accel/rtl_machine.h"
@@ -56,51 +57,6 @@ double batch_total(const std::vector<LayerCost>& layers) {
         static_cast<double>(layer.forward.total()) + static_cast<double>(layer.backward().total());
   }
   return sum;
-}
-
-void check_flags(const arrays::Machine& machine, const MachineOptions& options) {
-  const int given = !options.trace.empty() + !options.sparsity.empty() + !options.bits.empty();
-  const std::string name = machine.name;
-  if (machine.reads == arrays::Reads::kNothing) {
-    if (given > 0) {
-      throw UsageError("machine '" + name +
-                       "' looks at shapes alone: leave out --trace, --sparsity and --bits");
-    }
-    return;
-  }
-  const bool zeros = machine.reads == arrays::Reads::kZeros;
-  const std::string expected =
-      zeros ? "--trace RUN or --sparsity x=0.5,dy=0,w=0.9" : "--trace RUN or --bits w=2,a=2,g=4";
-  const bool wrong = zeros ? !options.bits.empty() : !options.sparsity.empty();
-  if (given != 1 || wrong) {
-    throw UsageError("machine '" + name + "' needs one of " + expected);
-  }
-}
-
-// A trace knows its network: the run's own layer table, or the one of that name. A finished run
-// knows its number of examples.
-void take_network_of_trace(const std::string& run, const arrays::Trace& trace, Options& options) {
-  if (!options.models.empty() || !options.table.empty() || !options.pt2.empty() ||
-      !options.topology.empty() || !options.tables.empty()) {
-    if (!options.models.empty() && options.models != trace.network) {
-      throw DataError(core::cat(trace.file, ": is a trace of '", trace.network,
-                                "', not of --model '", options.models, "'"));
-    }
-    return;
-  }
-  const core::fs::path table = core::fs::path(run) / "layers.csv";
-  if (core::fs::exists(table)) {
-    options.table = table.string();
-  } else {
-    options.models = trace.network;
-    options.inputs = trace.input;
-  }
-  if (options.batches.empty()) options.batches = std::to_string(trace.batch);
-  const core::fs::path summary = core::fs::path(run) / "summary.json";
-  if (!options.examples && core::fs::exists(summary)) {
-    const int64_t examples = report::Summary::read(summary).conditions.train_examples;
-    if (examples > 0) options.examples = examples;
-  }
 }
 
 // Reversible training computes the forward pass of what it trains a second time.
@@ -272,7 +228,8 @@ MachineResult run_machine(Options options, const MachineOptions& given) {
   result.input = one.input;
   result.accelerator = one.accelerator;
   result.batch = one.batch;
-  result.source = !given.trace.empty()      ? "trace " + given.trace
+  result.source = !given.trace.empty()                      ? "trace " + given.trace
+                  : machine.reads == arrays::Reads::kShares ? "left out " + given.sparsity
                   : !given.sparsity.empty() ? "zeros " + given.sparsity + ", drawn independently"
                   : !given.bits.empty()     ? "mantissa bits " + given.bits
                                             : "shapes alone";

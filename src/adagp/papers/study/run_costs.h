@@ -43,7 +43,7 @@ std::vector<TrainingRun> read_training_runs(const std::vector<std::string>& fold
 using TableMaker = std::function<layers::SideTable(const layers::Table& full, int64_t side)>;
 
 struct RunPlanOptions {
-  std::string methods;  // names with commas between
+  std::string methods;  // names with commas between; "progressive@20/24" has its own lengths
   std::string optimizer = "sgd";
   int64_t seed = 0;
 };

@@ -147,6 +147,32 @@ TrainingRun read_training_run(const path& folder) {
   return run;
 }
 
+struct PlannedMethod {
+  std::string name;
+  int64_t epochs = 0;
+};
+// "bp,progressive@20/24": lengths of their own, as in `compare --budget`.
+std::vector<PlannedMethod> planned_methods(const std::string& text, int64_t epochs) {
+  std::vector<PlannedMethod> out;
+  for (const std::string& entry : parse_names(text, "--method")) {
+    const size_t at = entry.find('@');
+    const std::string name = core::trim(entry.substr(0, at));
+    if (at == std::string::npos) {
+      out.push_back({name, epochs});
+      continue;
+    }
+    for (const std::string& length : core::split(entry.substr(at + 1), '/')) {
+      long long own = 0;
+      if (!core::parse_integer(core::trim(length), own) || own < 1 || own > kMostEpochs) {
+        throw UsageError(core::cat("--method ", entry, ": '", length,
+                                   "' is not a number of epochs, expected 1 to ", kMostEpochs));
+      }
+      out.push_back({name, own});
+    }
+  }
+  return out;
+}
+
 }  // namespace
 
 std::vector<TrainingRun> read_training_runs(const std::vector<std::string>& folders) {
@@ -170,10 +196,10 @@ std::vector<TrainingRun> plan_training_runs(const Options& options, const RunPla
   std::vector<TrainingRun> out;
   for (const Source& network : networks) {
     for (const int64_t batch : lists.batches) {
-      for (const std::string& method : parse_names(plan.methods, "--method")) {
+      for (const auto& [method, epochs] : planned_methods(plan.methods, options.epochs)) {
         config::RunConfig config;
         config.method = method;
-        config.epochs = options.epochs;
+        config.epochs = epochs;
         config.batch = batch;
         config.schedule = options.schedule;
         config.seed = plan.seed;
@@ -182,7 +208,7 @@ std::vector<TrainingRun> plan_training_runs(const Options& options, const RunPla
         run.model = network.model;
         run.input = network.input;
         run.batch = batch;
-        run.epochs = options.epochs;
+        run.epochs = epochs;
         run.seed = plan.seed;
         run.tables[0] = *network.table;
         run.predictor = lists.predictors.front();

@@ -46,7 +46,12 @@ const std::vector<System>& systems() {
        "reversible, whole network trained",
        "2.5x, 2.8x energy, of a small branch over other platforms",
        Norms::kAny},
-      {{"in-place", "", "", ""}, "W and X turned through the buffer", "", Norms::kAny}};
+      {{"in-place", "", "", ""}, "W and X turned through the buffer", "", Norms::kAny},
+      {{"sampled-examples", "", "x=0.5,dy=0.5", ""},
+       "half of dY's examples, half of those for dW",
+       "up to 1.98x fewer operations of training",
+       Norms::kAny},
+      {{"sampled-channels", "", "dy=0.5", ""}, "half of dY's channels", "", Norms::kAny}};
   return kSystems;
 }
 

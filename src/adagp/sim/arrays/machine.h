@@ -22,8 +22,9 @@ struct Product {
   Draws* draws = nullptr;  // shared by the products of one evaluation; none: drawn anew
 };
 
-// What of the operands a machine looks at.
-enum class Reads { kNothing, kZeros, kWidths };
+// What of the operands a machine looks at. kShares: shares of whole examples or channels that a
+// method leaves out, which no trace records.
+enum class Reads { kNothing, kZeros, kWidths, kShares };
 
 // Contract. All are pure functions (`draws` saves time and changes nothing). `dense` is the machine
 // without its trick, `cost` with it; both lay the product over the machine in the same way, which
@@ -53,8 +54,9 @@ struct Machine {
 };
 
 // A new machine is a file that defines it, and its name here.
-#define ADAGP_MACHINES(entry) \
-  entry(kTensorDash) entry(kFast) entry(kProcrustes) entry(kCamel) entry(kInPlace)
+#define ADAGP_MACHINES(entry)                                                      \
+  entry(kTensorDash) entry(kFast) entry(kProcrustes) entry(kCamel) entry(kInPlace) \
+      entry(kSampledExamples) entry(kSampledChannels)
 
 #define ADAGP_DECLARE(name) extern const Machine name;
 ADAGP_MACHINES(ADAGP_DECLARE)
