@@ -94,8 +94,9 @@ void add_costs(CLI::App& command, PipelineArgs& args) {
   cost("--summary", options.rest.summary,
        "Time that a GP batch adds to the forward pass of each micro-batch");
   command
-      .add_option("--gp-share", options.gp_share,
-                  "Part of --fw and --bytes that a GP batch takes: 0.25 for images of half the side")
+      .add_option(
+          "--gp-share", options.gp_share,
+          "Part of --fw and --bytes that a GP batch takes: 0.25 for images of half the side")
       ->transform(number_between(0.0, 1.0))
       ->type_name("NUMBER")
       ->capture_default_str();

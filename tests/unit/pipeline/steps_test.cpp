@@ -185,9 +185,9 @@ TEST(PipelineSteps, ZbVHasNoBubblesWithinABatch) {
   }
 }
 
-// Published: (D - 1)(F&B + B - 3 W) with F&B for a forward and a backward pass that hide each other.
-// One after the other, a forward pass is done before its backward pass, and (D - 1)(F + I - W) are
-// left where F = I. Activations: 2 D + 1 halves.
+// Published: (D - 1)(F&B + B - 3 W) with F&B for a forward and a backward pass that hide each
+// other. One after the other, a forward pass is done before its backward pass, and (D - 1)(F + I -
+// W) are left where F = I. Activations: 2 D + 1 halves.
 TEST(PipelineSteps, DualPipeV) {
   for (int devices = 1; devices <= 8; ++devices) {
     for (const int micro : {2 * devices, 2 * devices + 1, 3 * devices + 2, 6 * devices}) {

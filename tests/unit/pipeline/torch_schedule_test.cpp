@@ -47,7 +47,8 @@ TEST(TorchSchedule, WhatPyTorchWrites) {
   // With bubbles as empty cells, pairs, the reduction of gradients, and Windows' ends of lines.
   const Request read = parse_torch_schedule(
       "0F0,0F1,,(0F2;0B0)OVERLAP_F_B,0I1,0W1,0B2,0REDUCE_GRAD\r\n"
-      ",1F0,1B0,1F1,1B1,1F2,1B2,,\r\n", "f");
+      ",1F0,1B0,1F1,1B1,1F2,1B2,,\r\n",
+      "f");
   EXPECT_EQ(torch_schedule(make_placement(read)),
             "0F0,0F1,0F2,0B0,0I1,0W1,0B2\n1F0,1B0,1F1,1B1,1F2,1B2\n");
   EXPECT_EQ(read.micro_batches, 3);

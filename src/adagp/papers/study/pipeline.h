@@ -16,8 +16,8 @@ namespace adagp::study {
 
 struct PipelineOptions {
   // Costs, bytes and bandwidths are 0 or within kLeastPipelineCost and kMostPipelineCost.
-  std::string schedules = "gpipe";    // names, or "all"
-  std::string schedule_file;          // PyTorch's CSV, instead of schedules, stages and micro-batches
+  std::string schedules = "gpipe";  // names, or "all"
+  std::string schedule_file;        // PyTorch's CSV, instead of schedules, stages and micro-batches
   std::string stages, micro_batches;  // numbers, lists, ranges; empty: 4, of a sweep more
   bool sweep = false;
   int chunks = 0;  // see pipeline::Request

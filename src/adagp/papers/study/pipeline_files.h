@@ -10,8 +10,9 @@ namespace adagp::study {
 // The order of the passes in a BP batch, for PyTorch (pipeline/torch_schedule.h).
 void save_schedule(const PipelineRun& run, const std::filesystem::path& file);
 
-// A Chakra trace for each rank (pipeline/chakra.h) in pipeline.RANK.et, and in comm_groups.json which
-// ranks take part in a collective. `unit` is that of the study. UsageError for too many ranks.
+// A Chakra trace for each rank (pipeline/chakra.h) in pipeline.RANK.et, and in comm_groups.json
+// which ranks take part in a collective. `unit` is that of the study. UsageError for too many
+// ranks.
 void save_chakra(const PipelineRun& run, const std::string& unit,
                  const std::filesystem::path& folder);
 

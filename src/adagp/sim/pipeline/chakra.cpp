@@ -18,7 +18,8 @@ using io::WireWriter;
 constexpr uint32_t kMetadataVersion = 1, kMetadataAttribute = 2;
 constexpr uint32_t kNodeId = 1, kNodeName = 2, kNodeType = 3, kNodeControl = 4, kNodeData = 5,
                    kNodeDuration = 7, kNodeAttribute = 10;
-constexpr uint32_t kAttributeName = 1, kDouble = 3, kInt32 = 7, kInt64 = 9, kBool = 27, kString = 29;
+constexpr uint32_t kAttributeName = 1, kDouble = 3, kInt32 = 7, kInt64 = 9, kBool = 27,
+                   kString = 29;
 enum class NodeType : uint64_t { kCompute = 4, kSend = 5, kReceive = 6, kCollective = 7 };
 constexpr uint64_t kAllReduce = 0;  // CollectiveCommType
 constexpr const char* kVersion = "1.0.0";
@@ -90,8 +91,8 @@ bool has_collectives(const Work& work) {
 
 // What a device has done so far; its copies have done the same.
 struct DeviceState {
-  uint64_t next = 1, before = 0;  // ids; before: the last pass or blocking collective
-  std::vector<uint64_t> arrived;  // receives and collectives that the next pass waits for
+  uint64_t next = 1, before = 0;    // ids; before: the last pass or blocking collective
+  std::vector<uint64_t> arrived;    // receives and collectives that the next pass waits for
   std::vector<uint64_t> exchanges;  // that the next update waits for
   std::vector<int> passes[2];       // of the batch so far, per phase and stage
 };
@@ -99,8 +100,13 @@ struct DeviceState {
 class ChakraWriter {
  public:
   ChakraWriter(const Work& work, int64_t first, int64_t last, const WriteRank& write)
-      : work_(work), first_(first), last_(last), write_(write), scale_(micros_per_unit(work)),
-        times_(work.placement, work.costs), buffers_(static_cast<size_t>(last - first)) {
+      : work_(work),
+        first_(first),
+        last_(last),
+        write_(write),
+        scale_(micros_per_unit(work)),
+        times_(work.placement, work.costs),
+        buffers_(static_cast<size_t>(last - first)) {
     DeviceState fresh;
     for (auto& passes : fresh.passes) passes.assign(static_cast<size_t>(work.placement.stages), 0);
     devices_.assign(static_cast<size_t>(work.placement.devices), fresh);
@@ -245,9 +251,8 @@ int64_t chakra_ranks(const Work& work) {
 double micros_per_unit(const Work& work) {
   double shortest = 0;
   for (const StageCost& cost : work.costs.stages) {
-    for (const double time :
-         {work.placement.gp_share * cost.forward, cost.forward, cost.backward, cost.input_gradient,
-          cost.weight_gradient}) {
+    for (const double time : {work.placement.gp_share * cost.forward, cost.forward, cost.backward,
+                              cost.input_gradient, cost.weight_gradient}) {
       if (time > 0) shortest = shortest == 0 ? time : std::min(shortest, time);
     }
   }

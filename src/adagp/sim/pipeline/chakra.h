@@ -1,6 +1,7 @@
 #pragma once
-// Execution traces of MLCommons Chakra (schema et_def.proto): what each rank of a pipeline computes,
-// sends, receives and adds up with others, and what waits for what. Simulators of networks read them.
+// Execution traces of MLCommons Chakra (schema et_def.proto): what each rank of a pipeline
+// computes, sends, receives and adds up with others, and what waits for what. Simulators of
+// networks read them.
 
 #include <functional>
 #include <string>

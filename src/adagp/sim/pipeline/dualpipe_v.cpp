@@ -15,7 +15,8 @@ namespace {
 class DualPipeVOrder {
  public:
   DualPipeVOrder(const Placement& placement, int device)
-      : device_(device), after_(placement.devices - 1 - device),
+      : device_(device),
+        after_(placement.devices - 1 - device),
         stages_{device, placement.stages - 1 - device} {
     for (int i = 0; i < 2 * after_; ++i) forward(0);
     for (int i = 0; i <= device; ++i) {

@@ -16,7 +16,7 @@ struct Request {
   // A device may start the next batch while forward passes of a GP batch are still to come to it.
   // Only schedules with `place` or `pair` do, whose devices wait for each other otherwise.
   bool overlap = true;
-  double gp_share = 1;                        // see Placement
+  double gp_share = 1;                       // see Placement
   std::shared_ptr<const Schedule> own = {};  // instead of a name
 };
 
@@ -26,7 +26,7 @@ struct Schedule {
   int replicas = 1;      // of the network
   bool chunked = false;  // takes Request::chunks above 1
   int usual_chunks = 1;
-  bool trains = true;    // real processes can run it (parallel/executor.h)
+  bool trains = true;  // real processes can run it (parallel/executor.h)
   // The order of a device's compute ops in one batch; everything else (sends, receives, all-reduce,
   // optimizer, predict-update) is the same for all and added by make_op_lists().
   std::function<OpList(const Placement&, int device, Phase phase)> order;

@@ -27,7 +27,8 @@ constexpr Letter kLetters[] = {{'F', Kind::kForward},
                                {'I', Kind::kInputGradient},
                                {'W', Kind::kWeightGradient}};
 
-// Digits at the start of `text`, which they leave; nothing when there are none, or too large a number.
+// Digits at the start of `text`, which they leave; nothing when there are none, or too large a
+// number.
 std::optional<int> take_number(std::string_view& text, int most) {
   size_t digits = 0;
   int value = 0;
@@ -137,9 +138,7 @@ class ScheduleReader {
                                 : op.kind == Kind::kWeightGradient ? kF | kI
                                                                    : kF;
         if (state != before) fail(core::cat(describe(op), ": twice, or before what it needs"));
-        state |= op.kind == Kind::kForward         ? kF
-                 : op.kind == Kind::kInputGradient ? kI
-                                                   : kI | kW;
+        state |= op.kind == Kind::kForward ? kF : op.kind == Kind::kInputGradient ? kI : kI | kW;
       }
     }
     const auto part = std::find_if(done.begin(), done.end(),
@@ -233,8 +232,9 @@ std::string torch_schedule(const Placement& placement) {
   for (int device = 0; device < placement.devices; ++device) {
     std::vector<std::string> cells;
     for (const Op& op : schedule_of(placement).order(placement, device, Phase::kBackprop)) {
-      const auto* const letter = std::find_if(std::begin(kLetters), std::end(kLetters),
-                                              [&](const Letter& one) { return one.kind == op.kind; });
+      const auto* const letter =
+          std::find_if(std::begin(kLetters), std::end(kLetters),
+                       [&](const Letter& one) { return one.kind == op.kind; });
       cells.push_back(core::cat(op.stage, letter->letter, op.micro));
     }
     text += core::join(cells, ",") + "\n";

@@ -1,6 +1,7 @@
 #pragma once
-// PyTorch's CSV of a pipeline schedule (torch.distributed.pipelining, format "compute_only"): a line
-// per device, cells such as 0F3 (stage 0, forward, micro-batch 3), B (backward), I and W (its halves).
+// PyTorch's CSV of a pipeline schedule (torch.distributed.pipelining, format "compute_only"): a
+// line per device, cells such as 0F3 (stage 0, forward, micro-batch 3), B (backward), I and W (its
+// halves).
 
 #include <string>
 #include <string_view>

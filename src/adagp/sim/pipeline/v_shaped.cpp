@@ -17,8 +17,12 @@ int v_device(const Placement& placement, int stage) {
 
 int64_t v_place(const Placement& placement, const Op& op, Phase phase, size_t index) {
   if (phase == Phase::kPredict) return int64_t{2} * op.micro + op.stage;
-  // What of a GP batch is still to come stands between the first forward passes of a BP batch.
-  return v_device(placement, op.stage) + 2 * static_cast<int64_t>(index);
+  // What of a GP batch is still to come stands between the first forward passes of a BP batch, on
+  // the way down, and before all others.
+  const int64_t slot = v_device(placement, op.stage) + 2 * static_cast<int64_t>(index);
+  const bool goes_down = op.kind == Kind::kForward && op.stage < placement.devices;
+  const bool first = goes_down && op.micro == static_cast<int64_t>(index);
+  return first ? slot : slot + placement.stages;
 }
 
 }  // namespace

@@ -1,6 +1,6 @@
-// ZB-V (Qi et al., "Zero bubble pipeline parallelism", section 6): stages in a V, backward passes in
-// two halves. If forward pass and both halves take equally long, a device never waits between its
-// first and its last pass, and keeps the activations of 1F1B's first device.
+// ZB-V (Qi et al., "Zero bubble pipeline parallelism", section 6): stages in a V, backward passes
+// in two halves. If forward pass and both halves take equally long, a device never waits between
+// its first and its last pass, and keeps the activations of 1F1B's first device.
 
 #include <algorithm>
 #include <utility>
@@ -14,7 +14,9 @@ namespace {
 class ZbVOrder {
  public:
   ZbVOrder(const Placement& placement, int device)
-      : devices_(placement.devices), device_(device), stages_{device, placement.stages - 1 - device} {
+      : devices_(placement.devices),
+        device_(device),
+        stages_{device, placement.stages - 1 - device} {
     // The order is made for enough micro-batches to fill the V; what is too much is left out.
     micro_batches_ = std::max(2 * devices_ - 1, placement.micro_batches);
     warm_up();
