@@ -1,12 +1,12 @@
 """adagp pipeline: what it writes for other programs and reads from them."""
 
 import json
-import resource
+import os
 import subprocess
 
 import pytest
 from chakra_read import read
-from harness import BIN, PATIENCE, ROOT, adagp, environment
+from harness import BIN, ROOT, adagp, environment
 
 GOLDEN = ROOT / "tests/golden/fixtures/chakra"
 
@@ -119,16 +119,15 @@ def test_chakra_durations_are_cycles(tmp_path):
 
 def peak_memory(*args):
     """MiB of the program."""
-    child = subprocess.run(
-        ["sh", "-c", '"$@" >/dev/null && cat /proc/self/status >/dev/null', "sh", BIN, *map(str, args)],
-        env=environment(), timeout=PATIENCE, check=True)
+    child = subprocess.Popen([BIN, *map(str, args)], env=environment(), stdout=subprocess.DEVNULL)
+    _, child.returncode, usage = os.wait4(child.pid, 0)
     assert child.returncode == 0
-    return resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024
+    return usage.ru_maxrss / 1024
 
 
 def test_chakra_traces_are_streamed(tmp_path):
     """64 ranks: a hundred batches need the memory of one."""
-    shape = ["pipeline", "--stages", 64, "--micro-batches", 64, "--schedule", "dapple", "--phases", "gp-bp",
+    shape = ["pipeline", "--stages", 64, "--micro-batches", 16, "--schedule", "dapple", "--phases", "gp-bp",
              "--chakra", tmp_path]
     one = peak_memory(*shape, "--batches", 2)
     size = sum(file.stat().st_size for file in tmp_path.glob("*.et"))
@@ -136,7 +135,7 @@ def test_chakra_traces_are_streamed(tmp_path):
     assert sum(file.stat().st_size for file in tmp_path.glob("*.et")) > 45 * size
     assert many < one + 16  # MiB; all traces have hundreds
     ranks = [read(tmp_path / f"pipeline.{rank}.et")[1] for rank in (0, 63)]
-    assert [sum(n["name"].startswith("forward") for n in nodes) for nodes in ranks] == [6400, 6400]
+    assert [sum(n["name"].startswith("forward") for n in nodes) for nodes in ranks] == [1600, 1600]
 
 
 def test_chrome_trace_has_the_events(tmp_path):

@@ -94,7 +94,6 @@ struct DeviceState {
   uint64_t next = 1, before = 0;    // ids; before: the last pass or blocking collective
   std::vector<uint64_t> arrived;    // receives and collectives that the next pass waits for
   std::vector<uint64_t> exchanges;  // that the next update waits for
-  std::vector<int> passes[2];       // of the batch so far, per phase and stage
 };
 
 class ChakraWriter {
@@ -107,9 +106,8 @@ class ChakraWriter {
         scale_(micros_per_unit(work)),
         times_(work.placement, work.costs),
         buffers_(static_cast<size_t>(last - first)) {
-    DeviceState fresh;
-    for (auto& passes : fresh.passes) passes.assign(static_cast<size_t>(work.placement.stages), 0);
-    devices_.assign(static_cast<size_t>(work.placement.devices), fresh);
+    devices_.resize(static_cast<size_t>(work.placement.devices));
+    for (auto& passes : passes_) passes.assign(static_cast<size_t>(work.placement.stages), 0);
     const std::string head = metadata(work, scale_);
     for (WireWriter& buffer : buffers_) buffer.delimited(head);
   }
@@ -183,7 +181,7 @@ class ChakraWriter {
     if (work_.costs.copies.count == 1 || work_.placement.replicas > 1 || !adds_to_exchange(op)) {
       return;
     }
-    int& passes = state.passes[static_cast<size_t>(op.phase)][static_cast<size_t>(op.stage)];
+    int& passes = passes_[static_cast<size_t>(op.phase)][static_cast<size_t>(op.stage)];
     if (++passes < work_.placement.micro_batches) return;
     passes = 0;
     Op reduce = op;
@@ -213,7 +211,8 @@ class ChakraWriter {
     if (!sends) state.arrived.push_back(id);
   }
 
-  uint64_t collective(int device, const Op& op, DeviceState& state) {
+  uint64_t collective(int device, Op op, DeviceState& state) {
+    op.peer = -1;  // one name for all members
     const uint64_t id = state.next++;
     const StageCost& cost = work_.costs.stages[static_cast<size_t>(op.stage)];
     Node node(id, describe(op), NodeType::kCollective, {}, behind(state));
@@ -240,6 +239,7 @@ class ChakraWriter {
   Cluster times_;
   std::vector<WireWriter> buffers_;
   std::vector<DeviceState> devices_;
+  std::vector<int> passes_[2];  // of the batch so far, per phase and stage
 };
 
 }  // namespace
