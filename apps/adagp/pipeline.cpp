@@ -4,7 +4,7 @@
 
 #include "adagp/base/core/output.h"
 #include "adagp/base/core/special_files.h"
-#include "adagp/papers/study/pipeline.h"
+#include "adagp/papers/study/pipeline_files.h"
 #include "commands.h"
 #include "number_flag.h"
 
@@ -15,10 +15,20 @@ constexpr double kGibibyte = 1024.0 * 1024 * 1024;
 
 struct PipelineArgs {
   study::PipelineOptions options;
-  std::string plot;
+  std::string plot, save_schedule, chakra, chrome;
   double memory = 0;
   bool json = false, csv = false, gantt = false, batch_by_batch = false;
 };
+
+void save_files(const PipelineArgs& args, const study::PipelineStudy& study) {
+  if (!args.save_schedule.empty()) {
+    study::save_schedule(study::only_run(study, "--save-schedule"), args.save_schedule);
+  }
+  if (!args.chakra.empty()) {
+    study::save_chakra(study::only_run(study, "--chakra"), study.unit, args.chakra);
+  }
+  if (!args.chrome.empty()) study::save_chrome(study::only_run(study, "--chrome"), args.chrome);
+}
 
 int run_pipeline(PipelineArgs& args) {
   args.options.memory_limit = args.memory * kGibibyte;
@@ -33,6 +43,7 @@ int run_pipeline(PipelineArgs& args) {
   const std::string text = args.json  ? study::pipeline_json(study, args.gantt)
                            : args.csv ? study::pipeline_csv(study)
                                       : study::pipeline_text(study, args.gantt);
+  save_files(args, study);
   core::print_result(text, args.json || args.csv);
   if (!args.plot.empty()) core::write_output(args.plot, picture);
   return 0;
@@ -40,11 +51,17 @@ int run_pipeline(PipelineArgs& args) {
 
 void add_shape(CLI::App& command, PipelineArgs& args) {
   study::PipelineOptions& options = args.options;
+  CLI::Option* schedule =
+      command
+          .add_option("--schedule", options.schedules,
+                      "Order of the work: gpipe, dapple, chimera, zero-bubble, zb-v, dualpipe-v, "
+                      "interleaved, decoupled, filled, or 'all'")
+          ->capture_default_str();
   command
-      .add_option("--schedule", options.schedules,
-                  "Order of the work: gpipe, dapple, chimera, zero-bubble, interleaved, decoupled, "
-                  "or 'all'")
-      ->capture_default_str();
+      .add_option("--schedule-file", options.schedule_file,
+                  "Order of the work in PyTorch's CSV (compute_only) instead")
+      ->type_name("FILE")
+      ->excludes(schedule);
   command.add_option("--stages", options.stages, "Devices (default 4)")->type_name("NUMBERS");
   command
       .add_option("--micro-batches", options.micro_batches, "Micro-batches of a batch (default 4)")
@@ -58,7 +75,7 @@ void add_shape(CLI::App& command, PipelineArgs& args) {
   add_number(command, "--batches", options.batches,
              "Number of batches; the phases repeat (default: the phases once)", 1);
   command.add_flag("--batch-by-batch", args.batch_by_batch,
-                   "Chimera: no device starts a batch before it has finished the one before");
+                   "No device starts a batch before it has finished the one before");
   command.add_flag("--sweep", options.sweep,
                    "Stages 2..16*2 and micro-batches 4..64*2 unless given");
 }
@@ -76,6 +93,13 @@ void add_costs(CLI::App& command, PipelineArgs& args) {
        "Time of a stage's prediction and update, once in a GP batch");
   cost("--summary", options.rest.summary,
        "Time that a GP batch adds to the forward pass of each micro-batch");
+  command
+      .add_option(
+          "--gp-share", options.gp_share,
+          "Part of --fw and --bytes that a GP batch takes: 0.25 for images of half the side")
+      ->transform(number_between(0.0, 1.0))
+      ->type_name("NUMBER")
+      ->capture_default_str();
   cost("--optimizer", options.rest.optimizer, "Time of a stage's update, once in a BP batch");
   cost("--predictor-step", options.rest.predictor_step,
        "Time of a stage's predictor training, once in a BP batch; plain BP has none");
@@ -175,6 +199,19 @@ void add_pipeline(CLI::App& app, Action& action) {
       "--plot", args->plot,
       "Write a picture (SVG): what the devices of one run do, or the speed over the "
       "numbers of copies");
+  command
+      ->add_option("--save-schedule", args->save_schedule,
+                   "Write the order of a BP batch in PyTorch's CSV (compute_only)")
+      ->type_name("FILE");
+  command
+      ->add_option("--chakra", args->chakra,
+                   "Write a trace (MLCommons Chakra) for each device and copy, for simulators of "
+                   "networks")
+      ->type_name("DIR");
+  command
+      ->add_option("--chrome", args->chrome,
+                   "Write what the devices do when, for chrome://tracing and Perfetto")
+      ->type_name("FILE");
   command->footer(
       "Lists (a,b) and ranges (2..8, 4..64*2) of schedules, stages, micro-batches, batch sizes and "
       "copies\nmake a sweep.\nWhat is counted and what is not: docs/multidevice.md.");

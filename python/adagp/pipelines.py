@@ -146,6 +146,29 @@ class Pipelines:
         """What ran when, as columns with start and end."""
         return self._study.events(self._find(schedule, stages, micro_batches))
 
+    def chakra(
+        self, folder: Any, schedule: str | None = None, stages: int | None = None,
+        micro_batches: int | None = None,
+    ) -> None:  # fmt: skip
+        """Writes a trace (MLCommons Chakra) for each device and copy of one run into `folder`:
+        pipeline.0.et, ... for simulators of networks."""
+        self._study.save_chakra(self._find(schedule, stages, micro_batches), str(folder))
+
+    def chrome(
+        self, file: Any, schedule: str | None = None, stages: int | None = None,
+        micro_batches: int | None = None,
+    ) -> None:  # fmt: skip
+        """Writes what the devices of one run do when, for chrome://tracing and Perfetto."""
+        self._study.save_chrome(self._find(schedule, stages, micro_batches), str(file))
+
+    def save_schedule(
+        self, file: Any, schedule: str | None = None, stages: int | None = None,
+        micro_batches: int | None = None,
+    ) -> None:  # fmt: skip
+        """Writes the order of a BP batch as the CSV (compute_only) that PyTorch's pipeline schedules
+        and `pipeline(schedule_file=...)` read."""
+        self._study.save_schedule(self._find(schedule, stages, micro_batches), str(file))
+
     def json(self) -> str:
         """The JSON that the program writes."""
         return self._study.json()
@@ -190,13 +213,15 @@ def pipeline(
     input: Any = None,
     batch: Any = None,
     *,
-    stages: Any = 4,
-    micro_batches: Any = 4,
+    stages: Any = None,
+    micro_batches: Any = None,
     schedule: Any = "gpipe",
+    schedule_file: Any = None,
     phases: str = "bp",
     batches: int | None = None,
     chunks: int = 0,
     overlap: bool = True,
+    gp_share: float = 1,
     costs: Any = None,
     forward: float = 1,
     backward: float = 2,
@@ -233,9 +258,11 @@ def pipeline(
     Without a model every stage takes `forward` and `backward` steps. With a model (as in
     `adagp.layers`) the stages take its cycles on an accelerator; with `costs` (a file, a DataFrame,
     a list of dicts, or what `adagp.time_blocks` measured) what they say. Schedules: gpipe, dapple,
-    chimera, zero-bubble, interleaved, decoupled, or "all". `phases` is "bp", "gp", "gp-bp" or counts as in
-    "gp*4-bp". `copies` of the pipeline train on different examples (data parallel). `memory` is in
-    GiB for a stage.
+    chimera, zero-bubble, zb-v, dualpipe-v, interleaved, decoupled, filled, or "all"; or
+    `schedule_file`, PyTorch's CSV of a schedule (compute_only), which has its own stages and
+    micro-batches (else 4 each). `phases` is "bp", "gp", "gp-bp" or counts as in "gp*4-bp".
+    `gp_share` is the part of `forward` that a GP batch takes (smaller images). `copies` of the
+    pipeline train on different examples (data parallel). `memory` is in GiB for a stage.
 
     >>> import adagp
     >>> p = adagp.pipeline(stages=4, micro_batches=4, schedule=["gpipe", "chimera"], phases="gp-bp")
@@ -244,14 +271,20 @@ def pipeline(
     """
     options = _core.PipelineOptions()
     options.schedules = listed(schedule, "schedule")
-    options.stages = listed(stages, "stages")
-    options.micro_batches = listed(micro_batches, "micro_batches")
+    if schedule_file is not None:
+        if schedule != "gpipe":
+            raise UsageError(f"schedule {schedule!r} and a schedule_file; expected one of them")
+        options.schedule_file = str(schedule_file)
+    if stages is not None:
+        options.stages = listed(stages, "stages")
+    if micro_batches is not None:
+        options.micro_batches = listed(micro_batches, "micro_batches")
     options.phases = text(phases, "phases")
     options.batches = optional_whole(batches, "batches", -(2**62))
     options.chunks = whole(chunks, "chunks", 0, 2**31 - 1)
     options.overlap = flag(overlap, "overlap")
     for name, value in {
-        "forward": forward, "backward": backward, "summary": summary, "predictor": predictor,
+        "gp_share": gp_share, "forward": forward, "backward": backward, "summary": summary, "predictor": predictor,
         "optimizer": optimizer, "predictor_step": predictor_step, "latency": latency, "bandwidth": bandwidth,
         "output_bytes": output_bytes, "weight_bytes": weight_bytes, "summary_bytes": summary_bytes,
     }.items():  # fmt: skip

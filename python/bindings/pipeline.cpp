@@ -1,6 +1,6 @@
 // Pipelines over several devices.
 
-#include "adagp/papers/study/pipeline.h"
+#include "adagp/papers/study/pipeline_files.h"
 
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
@@ -104,12 +104,14 @@ void bind_options(nb::module_& module) {
   nb::class_<PipelineOptions>(module, "PipelineOptions", "The flags of 'adagp pipeline'.")
       .def(nb::init<>())
       .def_rw("schedules", &PipelineOptions::schedules)
+      .def_rw("schedule_file", &PipelineOptions::schedule_file)
       .def_rw("stages", &PipelineOptions::stages)
       .def_rw("micro_batches", &PipelineOptions::micro_batches)
       .def_rw("chunks", &PipelineOptions::chunks)
       .def_rw("phases", &PipelineOptions::phases)
       .def_rw("batches", &PipelineOptions::batches)
       .def_rw("overlap", &PipelineOptions::overlap)
+      .def_rw("gp_share", &PipelineOptions::gp_share)
       .def_rw("forward", &PipelineOptions::forward)
       .def_rw("backward", &PipelineOptions::backward)
       .def_prop_rw(
@@ -180,6 +182,24 @@ void bind_pipeline(nb::module_& module) {
           "scaling_svg",
           [](const PipelineStudy& self) { return report::svg(study::scaling_chart(self)); },
           nb::call_guard<nb::gil_scoped_release>())
+      .def(
+          "save_schedule",
+          [](const PipelineStudy& self, size_t run, const std::string& file) {
+            study::save_schedule(run_at(self, run), file);
+          },
+          "run"_a, "file"_a, nb::call_guard<nb::gil_scoped_release>())
+      .def(
+          "save_chakra",
+          [](const PipelineStudy& self, size_t run, const std::string& folder) {
+            study::save_chakra(run_at(self, run), self.unit, folder);
+          },
+          "run"_a, "folder"_a, nb::call_guard<nb::gil_scoped_release>())
+      .def(
+          "save_chrome",
+          [](const PipelineStudy& self, size_t run, const std::string& file) {
+            study::save_chrome(run_at(self, run), file);
+          },
+          "run"_a, "file"_a, nb::call_guard<nb::gil_scoped_release>())
       .def("ops", &ops, "run"_a)
       .def("events", &events, "run"_a);
   module.def("run_pipelines", &run_pipelines, "options"_a, "progress"_a.none());

@@ -12,7 +12,7 @@ from adagp.errors import DataError, UsageError, in_arguments
 from adagp.layer_table import layers
 from adagp.pipelines import pipeline, time_blocks
 
-SCHEDULES = ["gpipe", "dapple", "chimera", "zero-bubble", "interleaved"]
+SCHEDULES = ["gpipe", "dapple", "chimera", "zero-bubble", "interleaved", "zb-v", "filled"]
 
 
 def program_text(*args, fails=False):
@@ -36,6 +36,8 @@ def random_case(seed, folder):
     add("phases", "--phases", rng.choice(["bp", "gp", "gp-bp", "gp*4-bp"]))
     if rng.random() < 0.5:
         add("batches", "--batches", rng.randint(1, 40))
+    if rng.random() < 0.5:
+        add("gp_share", "--gp-share", rng.choice([0.25, 0.5]))
     if rng.random() < 0.5:
         add("latency", "--latency", rng.choice([0.25, 1.5]))
     if rng.random() < 0.5:
@@ -247,3 +249,24 @@ def test_bad_models_are_named():
         time_blocks(torch.nn.Linear(2, 2), "x")
     with pytest.raises(UsageError, match="no blocks"):
         time_blocks(torch.nn.Linear(2, 2), torch.rand(1, 2))
+
+
+def test_files_for_other_programs_are_those_of_the_program(tmp_path):
+    p = pipeline(stages=2, micro_batches=[4, 8], schedule="zb-v", phases="gp-bp", output_bytes=8, copies=2)
+    p.chakra(tmp_path / "ours", micro_batches=8)
+    p.chrome(tmp_path / "ours.json", micro_batches=8)
+    p.save_schedule(tmp_path / "ours.csv", micro_batches=8)
+    program_text("pipeline", "--stages", 2, "--micro-batches", 8, "--schedule", "zb-v", "--phases", "gp-bp",
+                 "--bytes", 8, "--copies", 2, "--chakra", tmp_path / "theirs", "--chrome", tmp_path / "theirs.json",
+                 "--save-schedule", tmp_path / "theirs.csv")  # fmt: skip
+    names = sorted(file.name for file in (tmp_path / "theirs").iterdir())
+    assert names == ["comm_groups.json", *(f"pipeline.{rank}.et" for rank in range(4))]
+    for name in [f"ours/{name}" for name in names] + ["ours.json", "ours.csv"]:
+        theirs = tmp_path / name.replace("ours", "theirs")
+        assert (tmp_path / name).read_bytes() == theirs.read_bytes(), name
+    again = pipeline(schedule_file=tmp_path / "ours.csv")
+    assert again[0]["makespan"] == pipeline(stages=2, micro_batches=8, schedule="zb-v")[0]["makespan"]
+    with pytest.raises(UsageError, match="expected one of them"):
+        pipeline(schedule_file=tmp_path / "ours.csv", schedule="dapple")
+    with pytest.raises(UsageError, match="name schedule"):
+        p.chakra(tmp_path / "both")

@@ -128,6 +128,10 @@ titles = b"Layer name, IFMAP h, IFMAP w, Filter h, Filter w, Channels, Filters, 
 seed("topology", "conv", b"\0" + titles + b"conv1, 18, 18, 3, 3, 8, 20, 2,\nDP2, 9, 9, 3, 3, 4, 1, 1, 1:2,\n")
 seed("topology", "windows", b"\0\xef\xbb\xbf" + titles.replace(b"\n", b"\r\n") + b"fc,1,1,1,1,64,10,1\r\n")
 seed("topology", "gemm", b"\1Layer, M, N, K,\na, 64, 40, 96,\nb, 1, 10, 33\n")
+seed("schedule_csv", "v", b"0F0,0F1,0F2,3F0,3I0,3W0,3F1,0I0,0W0,3B1,3F2,0B1,3B2,0B2\n"
+     b"1F0,2F0,1F1,2F1,2B0,1B0,1F2,2F2,2I1,1I1,2I2,1I2,2W1,1W1,2W2,1W2\n")
+seed("schedule_csv", "torch", b"0F0,,(0F1;0B0)OVERLAP_F_B,0B1,0REDUCE_GRAD\r\n,1F0,1B0,1F1,1B1\r\n")
+seed("schedule_csv", "deadlock", b"0F0,0B0,0F1,0B1\n1F1,1B1,1F0,1B0\n")
 for preset in sorted((Path(__file__).parents[2] / "configs/accelerators").glob("*.toml")):
     seed("accelerator", preset.stem, preset.read_bytes())
 

@@ -98,6 +98,8 @@ TEST(Spec, WhatDoesNotGoTogether) {
   EXPECT_TRUE(contains(refusal("data,stages=2"), "add pipeline="));
   EXPECT_TRUE(contains(refusal("data,micro-batches=2"), "add pipeline="));
   EXPECT_TRUE(contains(refusal("pipeline=gpipe,chunks=2"), "pipeline=interleaved"));
+  // Only simulated.
+  EXPECT_TRUE(contains(refusal("pipeline=zb-v"), "unknown pipeline 'zb-v'"));
   EXPECT_TRUE(contains(refusal("pipeline=gpipe,sync-norm"), "add 'data'"));
   EXPECT_TRUE(contains(refusal("pipeline=gpipe,predict=summaries"), "add 'data'"));
   EXPECT_TRUE(contains(refusal("local=4"), "add 'data', pipeline=gpipe or both"));

@@ -115,7 +115,15 @@ class Checker {
     return true;
   }
 
+  // The batch whose update a pass must see; -1: none. A pair of batches has the same weights.
+  int32_t last_update_before(int32_t batch) const {
+    const auto phase_of = [&](int32_t b) { return op_lists_.phases[static_cast<size_t>(b)]; };
+    const bool pair = schedule_of(placement_).pair && batch > 0 &&
+                      phase_of(batch) == Phase::kBackprop && phase_of(batch - 1) == Phase::kPredict;
+    return batch - (pair ? 2 : 1);
+  }
   bool updated(int32_t batch, int32_t stage) const {
+    if (batch < 0) return true;
     return updated_.contains({batch, stage}) || updated_.contains({batch, -1});
   }
 
@@ -123,7 +131,7 @@ class Checker {
     switch (op.kind) {
       case Kind::kForward:
         if (!arrived(op, false)) fail(op, "its input has not come yet");
-        if (op.batch > 0 && !updated(op.batch - 1, op.stage)) {
+        if (!updated(last_update_before(op.batch), op.stage)) {
           fail(op, "the batch before has not updated the stage yet");
         }
         return;
@@ -200,7 +208,7 @@ class Checker {
       if (keeps) peak = std::max(peak, ++stash);
       if (op.kind == Kind::kBackward || op.kind == Kind::kWeightGradient) --stash;
     }
-    const int bound = find_schedule(placement_.schedule).stash_bound(placement_, device_);
+    const int bound = schedule_of(placement_).stash_bound(placement_, device_);
     if (peak > bound) {
       fail(core::cat("device ", device_, ": activations of ", peak, " micro-batches at once; ",
                      placement_.schedule, " keeps at most ", bound));

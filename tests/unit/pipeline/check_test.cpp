@@ -163,6 +163,7 @@ TEST(PipelineCheck, BatchListsHaveTheirMessagesBesideTheOps) {
   for (const Schedule& schedule : schedules()) {
     Request request;
     request.schedule = schedule.name;
+    request.micro_batches = 8;
     const Placement placement = make_placement(request);
     for (int device = 0; device < placement.devices; ++device) {
       for (const Phase phase : {Phase::kBackprop, Phase::kPredict}) {

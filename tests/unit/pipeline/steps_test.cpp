@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cmath>
+
 #include "adagp/base/core/error.h"
 #include "adagp/sim/pipeline/simulate.h"
 #include "unit/pipeline/check.h"
@@ -83,10 +86,17 @@ TEST(PipelineSteps, DecoupledModulesNeverWait) {
 }
 
 TEST(PipelineSteps, PredictedBatchesStreamAfterTheFill) {
-  for (const char* name : {"gpipe", "dapple", "zero-bubble", "interleaved"}) {
+  for (const char* name : {"gpipe", "dapple", "zero-bubble", "interleaved", "filled"}) {
     for (const int batches : {1, 2, 5, 1000}) {
       EXPECT_DOUBLE_EQ(steps(placement_of(name, 4, 4), "gp", batches), 3 + 4 * batches) << name;
     }
+  }
+  // Two stages of half the work: N + D - 1 again, also where a micro-batch comes back to a device
+  // while the next batch has begun.
+  for (const int batches : {1, 2, 5, 1000}) {
+    EXPECT_DOUBLE_EQ(steps(placement_of("zb-v", 4, 4, 2), "gp", batches), 3 + 4 * batches);
+    EXPECT_DOUBLE_EQ(steps(placement_of("zb-v", 4, 1, 2), "gp", batches), 3 + batches);
+    EXPECT_DOUBLE_EQ(steps(placement_of("dualpipe-v", 2, 4, 2), "gp", batches), 1 + 4 * batches);
   }
   // Chimera's devices have work of their own at once, so that its fill is a step shorter.
   for (const int batches : {1, 2, 5, 1000}) {
@@ -150,6 +160,96 @@ TEST(PipelineSteps, Interleaved) {
   }
 }
 
+// Published for F = I = W, here half a step each: a device works without a pause (6 N passes), the
+// last one begins D - 1 passes after the first. It keeps what 1F1B's first device keeps: D stages,
+// 2 D halves.
+TEST(PipelineSteps, ZbVHasNoBubblesWithinABatch) {
+  for (int devices = 1; devices <= 8; ++devices) {
+    for (int micro = 2 * devices - 1; micro <= 5 * devices; ++micro) {
+      const Placement placement = placement_of("zb-v", devices, micro, 2);
+      std::vector<double> first(static_cast<size_t>(devices), -1), last(first);
+      SimulateOptions options;
+      options.on_event = [&](const Event& event) {
+        if (event.op.micro < 0) return;
+        const auto d = static_cast<size_t>(event.device);
+        if (first[d] < 0) first[d] = event.start;
+        last[d] = event.end;
+      };
+      const Result result = simulate(placement, uniform_costs(placement, {}), {}, options);
+      EXPECT_DOUBLE_EQ(result.makespan, 3 * micro + (devices - 1) / 2.0) << devices << " " << micro;
+      for (size_t d = 0; d < first.size(); ++d) {
+        EXPECT_DOUBLE_EQ(last[d] - first[d], 3 * micro) << devices << " " << micro << " " << d;
+        EXPECT_EQ(result.peak_stash[d], micro == 1 ? 2 : 2 * devices);
+      }
+    }
+  }
+}
+
+// Published: (D - 1)(F&B + B - 3 W) with F&B for a forward and a backward pass that hide each
+// other. One after the other, a forward pass is done before its backward pass, and (D - 1)(F + I -
+// W) are left where F = I. Activations: 2 D + 1 halves.
+TEST(PipelineSteps, DualPipeV) {
+  for (int devices = 1; devices <= 8; ++devices) {
+    for (const int micro : {2 * devices, 2 * devices + 1, 3 * devices + 2, 6 * devices}) {
+      const Placement placement = placement_of("dualpipe-v", devices, micro, 2);
+      for (const auto& [pass, weight] : {std::pair{1.0, 1.0}, {2.0, 1.0}, {3.0, 2.0}}) {
+        StageCost cost;
+        cost.forward = cost.input_gradient = pass;
+        cost.weight_gradient = weight;
+        cost.backward = pass + weight;
+        const Costs costs{std::vector<StageCost>(static_cast<size_t>(placement.stages), cost)};
+        const Result result = simulate(placement, costs, {});
+        EXPECT_DOUBLE_EQ(result.makespan,
+                         2 * micro * (2 * pass + weight) + (devices - 1) * (2 * pass - weight))
+            << devices << " " << micro << " " << pass << " " << weight;
+        for (const int stash : result.peak_stash) EXPECT_EQ(stash, 2 * devices + 1);
+      }
+    }
+  }
+}
+
+// A BP batch after a GP batch begins before the GP batch has come back to the first device.
+TEST(PipelineSteps, PhasesOfSchedulesInAV) {
+  for (const int devices : {2, 4, 8}) {
+    const int micro = 2 * devices;
+    EXPECT_LT(steps(placement_of("zb-v", devices, micro, 2), "gp-bp"),
+              steps(placement_of("zb-v", devices, micro, 2), "gp-bp", 0, {}, false));
+    EXPECT_DOUBLE_EQ(steps(placement_of("zb-v", devices, micro, 2), "gp-bp"),
+                     4 * micro + devices - 1);
+  }
+}
+
+// With as many micro-batches as devices a whole GP batch takes no time; the bubbles of 1F1B hold
+// four thirds of D - 1 forward passes that go through all devices in order.
+TEST(PipelineSteps, FilledBubblesHoldForwardPasses) {
+  for (const auto& [devices, free] : {std::pair{4, 4}, {8, 10}, {16, 20}, {32, 42}, {64, 84}}) {
+    EXPECT_EQ(free, static_cast<int>(std::ceil(2.0 * (devices - 1) / 3)) * 2);
+    for (const int micro : {devices, 2 * devices, 4 * devices}) {
+      const Placement placement = placement_of("filled", devices, micro);
+      const double bp = 3 * (micro + devices - 1);
+      EXPECT_DOUBLE_EQ(steps(placement, "bp"), bp);
+      EXPECT_DOUBLE_EQ(steps(placement, "gp-bp"), bp + std::max(0, micro - free)) << devices;
+      EXPECT_DOUBLE_EQ(steady(placement, "gp-bp"), bp + std::max(0, micro - free)) << devices;
+      // A GP batch before another one has no bubbles to go to.
+      EXPECT_DOUBLE_EQ(steps(placement, "gp*3-bp"), bp + std::max(0, micro - free) + 2 * micro);
+    }
+  }
+}
+
+TEST(PipelineSteps, SmallerImagesOfGPBatches) {
+  Request request;
+  request.gp_share = 0.25;
+  request.schedule = "gpipe";
+  EXPECT_DOUBLE_EQ(steps(make_placement(request), "gp"), 7 * 0.25);
+  EXPECT_DOUBLE_EQ(steps(make_placement(request), "bp"), 21);
+  request.schedule = "filled";
+  for (const int devices : {4, 8, 16, 32, 64}) {
+    request.devices = devices;
+    request.micro_batches = 4 * devices;
+    EXPECT_DOUBLE_EQ(steps(make_placement(request), "gp-bp"), 3 * (5 * devices - 1)) << devices;
+  }
+}
+
 TEST(PipelineSteps, WhatASchedulesCannotDoIsRefusedWithTheNumbers) {
   const auto refused = [](const char* name, int devices, int micro, int chunks,
                           const std::string& expected) {
@@ -164,6 +264,8 @@ TEST(PipelineSteps, WhatASchedulesCannotDoIsRefusedWithTheNumbers) {
   refused("chimera", 4, 6, 1, "6 micro-batches on 4 stages");
   refused("interleaved", 4, 6, 2, "6 micro-batches on 4 devices");
   refused("gpipe", 4, 4, 2, "2 chunks");
+  refused("zb-v", 4, 8, 3, "3 chunks; expected 2");
+  refused("dualpipe-v", 4, 7, 2, "7 micro-batches on 4 devices; expected at least 8");
   refused("gpipe", 0, 4, 1, "0 stages");
   refused("gpipe", 4, 0, 1, "0 micro-batches");
   refused("gpipe", 4096, 65536, 1, "4096 stages x 65536 micro-batches");

@@ -1,8 +1,9 @@
 #pragma once
-// As much of protobuf's wire format and TFRecord's framing as event files need.
+// As much of protobuf's wire format and TFRecord's framing as event files and Chakra's traces need.
 
 #include <bit>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -36,6 +37,18 @@ class WireWriter {
     key(field, Wire::kBytes);
     plain(value.size());
     out_.append(value);
+  }
+  // Of a repeated field of whole numbers; nothing when there are none.
+  void packed(uint32_t field, std::span<const uint64_t> values) {
+    if (values.empty()) return;
+    WireWriter all;
+    for (const uint64_t value : values) all.plain(value);
+    bytes(field, all.str());
+  }
+  // A message behind its length, as files with one message after the other have it.
+  void delimited(std::string_view message) {
+    plain(message.size());
+    out_.append(message);
   }
   template <typename T>
   void append(T value) {

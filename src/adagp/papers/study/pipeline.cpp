@@ -2,18 +2,17 @@
 
 #include <algorithm>
 
-#include "adagp/base/core/lookup.h"
 #include "adagp/papers/study/output.h"
+#include "adagp/papers/study/pipeline_requests.h"
 #include "adagp/papers/study/ranges.h"
 
 namespace adagp::study {
 namespace {
 
-constexpr int64_t kMostStages = 4096, kMostMicroBatches = 65536, kMostEpochBatches = 100'000'000;
+constexpr int64_t kMostEpochBatches = 100'000'000;
 constexpr int64_t kMostPipelineEpochs =
     1'000'000'000;  // times an epoch's batches far below 64 bits
 constexpr int64_t kMostCopies = 65536, kUsualEpochBatches = 1000;
-constexpr size_t kMostRuns = 100'000;
 
 void check_cost(const char* flag, double value) {
   if (!is_pipeline_cost(value)) {
@@ -48,9 +47,6 @@ void check_options(const PipelineOptions& options) {
   }
   if (options.batches && *options.batches < 1) {
     throw UsageError(core::cat("--batches is ", *options.batches, ", expected 1 or more"));
-  }
-  if (options.chunks < 0) {
-    throw UsageError(core::cat("--chunks is ", options.chunks, ", expected 1 or more"));
   }
   const int64_t epoch = options.batches_per_epoch.value_or(1);
   if (epoch < 1 || epoch > kMostEpochBatches) {
@@ -131,10 +127,6 @@ SteadyTimes steady_times(const PipelineOptions& options, const pipeline::Placeme
   const double both =
       pipeline::steady_time(placement, costs, {Phase::kPredict, Phase::kBackprop}, options.overlap);
   return {exact(placement), both / 2, exact(twice) / 2};
-}
-
-std::vector<std::string> schedule_names(const std::string& text) {
-  return text == "all" ? core::names_of(pipeline::schedules()) : parse_names(text, "--schedule");
 }
 
 PipelineRun run_one(const PipelineOptions& options, const PipelinePoint& point,
@@ -223,20 +215,12 @@ PipelineStudy run_pipelines(const PipelineOptions& options, const PipelineProgre
   if (with_accelerator(options) && measured) {
     throw UsageError("pipeline: costs from --costs and from --model or --table; expected one");
   }
-  const auto numbers = [&](const std::string& text, const char* usual, const char* swept,
-                           const char* flag, int64_t most) {
-    return parse_numbers(!text.empty() ? text : options.sweep ? swept : usual, flag, most);
-  };
-  const auto names = schedule_names(options.schedules);
-  const auto stages = numbers(options.stages, "4", "2..16*2", "--stages", kMostStages);
-  const auto micro =
-      numbers(options.micro_batches, "4", "4..64*2", "--micro-batches", kMostMicroBatches);
+  const auto requests = pipeline_requests(options);
   const auto copies =
       parse_numbers(options.copies.empty() ? "1" : options.copies, "--copies", kMostCopies);
   PipelineStudy study;
   const PipelineNetwork network = describe_network(options, study);
-  const size_t count =
-      names.size() * stages.size() * micro.size() * network.batches.size() * copies.size();
+  const size_t count = requests.size() * network.batches.size() * copies.size();
   if (count > kMostRuns) {
     throw UsageError(core::cat("pipeline: ", count, " combinations, expected at most ", kMostRuns));
   }
@@ -258,23 +242,9 @@ PipelineStudy run_pipelines(const PipelineOptions& options, const PipelineProgre
       study.skipped.emplace_back(error.what());
     }
   };
-  for (const auto& name : names) {
-    PipelinePoint point;
-    point.request.schedule = name;
-    const bool chunked = pipeline::find_schedule(name).chunked;
-    point.request.chunks = options.chunks > 0 ? options.chunks : chunked ? 2 : 1;
-    for (const int64_t devices : stages) {
-      point.request.devices = static_cast<int>(devices);
-      for (const int64_t parts : micro) {
-        point.request.micro_batches = static_cast<int>(parts);
-        for (const int64_t batch : network.batches) {
-          point.batch = batch;
-          for (const int64_t number : copies) {
-            point.copies = static_cast<int>(number);
-            run(point);
-          }
-        }
-      }
+  for (const auto& request : requests) {
+    for (const int64_t batch : network.batches) {
+      for (const int64_t number : copies) run({request, static_cast<int>(number), batch});
     }
   }
   if (progress) progress(done, count);

@@ -16,13 +16,15 @@ namespace adagp::study {
 
 struct PipelineOptions {
   // Costs, bytes and bandwidths are 0 or within kLeastPipelineCost and kMostPipelineCost.
-  std::string schedules = "gpipe";    // names, or "all"
+  std::string schedules = "gpipe";  // names, or "all"
+  std::string schedule_file;        // PyTorch's CSV, instead of schedules, stages and micro-batches
   std::string stages, micro_batches;  // numbers, lists, ranges; empty: 4, of a sweep more
   bool sweep = false;
-  int chunks = 0;  // 0: 2 of interleaved, else 1
+  int chunks = 0;  // see pipeline::Request
   std::string phases = "bp";
   std::optional<int64_t> batches;  // else one cycle of the phases
   bool overlap = true;             // see pipeline::Request
+  double gp_share = 1;             // see pipeline::Placement
   // Costs that all stages share; with `costs_file` or `accelerator` only latency and bandwidth.
   double forward = 1, backward = 2;
   pipeline::StageCost rest{0, 0, 0,

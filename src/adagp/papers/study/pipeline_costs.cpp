@@ -226,7 +226,7 @@ std::vector<PipelineItem> parse_items(const std::string& bytes, const std::strin
 PipelineCosts cut(const std::vector<PipelineItem>& items, const pipeline::Placement& placement,
                   double limit) {
   int stash = 0;
-  const pipeline::Schedule& schedule = pipeline::find_schedule(placement.schedule);
+  const pipeline::Schedule& schedule = pipeline::schedule_of(placement);
   for (int d = 0; d < placement.devices; ++d) {
     stash = std::max(stash, schedule.stash_bound(placement, d));
   }

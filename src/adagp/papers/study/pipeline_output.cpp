@@ -228,6 +228,8 @@ pipeline::OpLists pipeline_op_lists(const PipelineRun& run) {
   request.micro_batches = run.placement.micro_batches;
   request.chunks = run.placement.chunks();
   request.overlap = run.overlap;
+  request.gp_share = run.placement.gp_share;
+  request.own = run.placement.own;
   request.phases.clear();
   for (int64_t i = 0; i < run.sequence.batches; ++i) {
     request.phases.push_back(

@@ -12,7 +12,7 @@
 namespace adagp::pipeline {
 namespace {
 
-int64_t chimera_slot(const Placement& placement, const Op& op, Phase phase) {
+int64_t chimera_slot(const Placement& placement, const Op& op, Phase phase, size_t = 0) {
   const int64_t devices = placement.devices;
   const int64_t unit = op.micro / devices, within = op.micro % (devices / 2);
   const int64_t start = unit * (phase == Phase::kPredict ? devices : 2 * devices) + 2 * within;

@@ -16,11 +16,24 @@ size_t at(int index) {
 
 }  // namespace
 
+// The sender's stage of activations, the receiver's of gradients.
+int boundary_of(const Op& message) {
+  const bool after = (message.kind == Kind::kSend) == message.gradient;
+  return message.stage - (after ? 1 : 0);
+}
+
+double message_bytes(const Placement& placement, const Costs& costs, const Op& op) {
+  const double bytes = costs.stages[at(boundary_of(op))].output_bytes;
+  return op.phase == Phase::kPredict ? placement.gp_share * bytes : bytes;
+}
+
+double exchanged_bytes(const StageCost& cost, Phase phase) {
+  return phase == Phase::kPredict ? cost.summary_bytes : cost.weight_bytes;
+}
+
 uint64_t meeting_key(const Op& op) {
   const bool reduce = op.kind == Kind::kAllReduce;
-  // The stage before the boundary: the sender's of activations, the receiver's of gradients.
-  const bool after = !reduce && (op.kind == Kind::kSend) == op.gradient;
-  uint64_t key = static_cast<uint64_t>(op.stage - (after ? 1 : 0));
+  auto key = static_cast<uint64_t>(reduce ? op.stage : boundary_of(op));
   key = key << 1 | static_cast<uint64_t>(op.gradient);
   key = key << 1 | static_cast<uint64_t>(reduce ? 0 : op.replica);
   key = key << kMicroBits | static_cast<uint64_t>(reduce ? 0 : op.micro);
@@ -45,7 +58,7 @@ Cluster::Cluster(const Placement& placement, const Costs& costs)
       clocks_(at(placement.devices), 0),
       busy_(at(placement.devices), 0),
       exchange_wait_(at(placement.devices), 0),
-      passes_(at(placement.stages), 0),
+      passes_{std::vector<int>(at(placement.stages), 0), std::vector<int>(at(placement.stages), 0)},
       stash_(at(placement.devices), 0),
       peak_stash_(at(placement.devices), 0),
       held_(at(placement.devices)) {
@@ -105,9 +118,8 @@ double Cluster::transfer(double bytes) const {
 }
 
 void Cluster::send(int device, const Op& op) {
-  const int boundary = op.gradient ? op.stage - 1 : op.stage;
   double start = clock(device);
-  const double time = transfer(costs_.stages[at(boundary)].output_bytes);
+  const double time = transfer(message_bytes(placement_, costs_, op));
   if (costs_.bandwidth > 0) {
     double& free = links_[{device, op.peer}];
     start = std::max(start, free);
@@ -139,8 +151,7 @@ bool Cluster::all_reduce(int device, const Op& op) {
     meetings_.erase(found);
     return true;
   }
-  const StageCost& cost = costs_.stages[at(op.stage)];
-  const double bytes = op.phase == Phase::kPredict ? cost.summary_bytes : cost.weight_bytes;
+  const double bytes = exchanged_bytes(costs_.stages[at(op.stage)], op.phase);
   const Copies& copies = costs_.copies;
   const int members = placement_.replicas * copies.count;
   double latency = costs_.latency, bandwidth = costs_.bandwidth;
@@ -174,7 +185,8 @@ double Cluster::duration(int device, const Op& op) const {
   const StageCost& cost = costs_.stages[at(op.stage)];
   switch (op.kind) {
     case Kind::kForward:
-      return cost.forward + (op.phase == Phase::kPredict ? cost.summary : 0);
+      return op.phase == Phase::kPredict ? placement_.gp_share * cost.forward + cost.summary
+                                         : cost.forward;
     case Kind::kBackward:
       return cost.backward;
     case Kind::kInputGradient:
@@ -190,24 +202,26 @@ double Cluster::duration(int device, const Op& op) const {
   }
 }
 
+bool adds_to_exchange(const Op& op) {
+  return op.kind == Kind::kBackward || op.kind == Kind::kWeightGradient ||
+         (op.kind == Kind::kForward && op.phase == Phase::kPredict);
+}
+
 // After the last pass of a stage in a batch. The device goes on and waits before its update.
 void Cluster::exchange(int device, const Op& op, double start) {
-  const bool gradients = op.kind == Kind::kBackward || op.kind == Kind::kWeightGradient;
-  const bool summaries = op.kind == Kind::kForward && op.phase == Phase::kPredict;
-  if (!gradients && !summaries) return;
-  int& passes = passes_[at(op.stage)];
+  if (!adds_to_exchange(op)) return;
+  int& passes = passes_[at(static_cast<int>(op.phase))][at(op.stage)];
   if (++passes < placement_.micro_batches) return;
   passes = 0;
   const Copies& copies = costs_.copies;
-  const StageCost& cost = costs_.stages[at(op.stage)];
+  const double bytes = exchanged_bytes(costs_.stages[at(op.stage)], op.phase);
   double& link = exchanged_[at(device)];
   const double end = clock(device);
-  if (gradients) {
-    link = gradients_exchanged(copies, cost.weight_bytes, start, end, link);
+  if (op.phase == Phase::kBackprop) {
+    link = gradients_exchanged(copies, bytes, start, end, link);
   } else {
-    link =
-        std::max(link, end) + all_reduce_time(copies.all_reduce, copies.count, cost.summary_bytes,
-                                              copies.latency, copies.bandwidth);
+    link = std::max(link, end) + all_reduce_time(copies.all_reduce, copies.count, bytes,
+                                                 copies.latency, copies.bandwidth);
   }
 }
 

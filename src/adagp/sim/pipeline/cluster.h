@@ -37,6 +37,14 @@ struct Costs {
   Copies copies{};                // of the pipeline; the cluster is one of them
 };
 
+// The stage before the boundary that a message crosses.
+int boundary_of(const Op& message);
+// The bytes of a message, or of what all copies and replicas of a stage add up.
+double message_bytes(const Placement& placement, const Costs& costs, const Op& op);
+double exchanged_bytes(const StageCost& cost, Phase phase);
+// Does this pass add to what copies exchange after its batch: gradients or summaries?
+bool adds_to_exchange(const Op& op);
+
 // One message or all-reduce among all; both ends have the same. Of a message the boundary counts:
 // boundary b lies between stages b and b + 1.
 uint64_t meeting_key(const Op& op);
@@ -81,6 +89,7 @@ class Cluster {
   int64_t messages() const { return messages_; }
   // Pairs of devices of which the second waited for something of the first.
   const std::set<std::pair<int, int>>& influences() const { return influences_; }
+  double duration(int device, const Op& op) const;  // of a compute op or an update
 
   Snapshot snapshot(int32_t batch) const;  // with batches counted from `batch`
   // As if `times` more periods had passed, each like that from `before` to `after` (= now), of
@@ -104,7 +113,6 @@ class Cluster {
   void work(int device, const Op& op);
   void exchange(int device, const Op& op, double start);  // with the other copies
   void await_exchange(int device);
-  double duration(int device, const Op& op) const;
   double transfer(double bytes) const;
   double& clock(int device) { return clocks_[static_cast<size_t>(device)]; }
 
@@ -114,7 +122,8 @@ class Cluster {
   // When a device's link to the other copies is free again (empty: no exchange of its own), and for
   // how long the device waited for it.
   std::vector<double> exchanged_, exchange_wait_;
-  std::vector<int> passes_;  // of this batch that make what a stage exchanges, per stage
+  // Of this batch that make what a stage exchanges, per phase and stage.
+  std::vector<int> passes_[2];
   std::vector<int> stash_, peak_stash_;
   std::vector<std::vector<int>> held_;              // stages, per device
   std::map<std::pair<int, int>, double> links_;     // free again; with limited bandwidth alone

@@ -57,6 +57,7 @@ Schedule interleaved() {
   schedule.name = "interleaved";
   schedule.about = "1F1B with several stages per device (--chunks), which shortens the bubbles";
   schedule.chunked = true;
+  schedule.usual_chunks = 2;
   schedule.order = interleaved_order;
   schedule.stash_bound = interleaved_warm_up;
   schedule.check = check_interleaved;

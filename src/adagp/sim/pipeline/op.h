@@ -3,6 +3,7 @@
 // event simulator and the executor.
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -42,13 +43,18 @@ struct Op {
 
 using OpList = std::vector<Op>;  // of one device
 
+struct Schedule;
+
 // Where stages live and how they take turns.
 struct Placement {
-  std::string schedule;  // name in the table of schedules
+  std::string schedule;                 // name in the table of schedules
+  std::shared_ptr<const Schedule> own;  // a schedule that is not in the table; null: none
   int devices = 1;
   int stages = 1;    // of the network: devices x chunks
   int replicas = 1;  // of the network
   int micro_batches = 1;
+  double gp_share = 1;     // of a forward pass: what it takes in a GP batch (smaller images)
+  std::vector<int> homes;  // the device of each stage; empty: stages go round the devices
 
   // Micro-batch m of a batch passes through this replica.
   int replica_of(int micro) const;

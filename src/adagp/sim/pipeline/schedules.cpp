@@ -29,12 +29,14 @@ int Placement::replica_of(int micro) const {
 }
 
 int Placement::device_of(int stage, int replica) const {
+  if (!homes.empty()) return homes[static_cast<size_t>(stage)];
   return replica == 0 ? stage % devices : devices - 1 - stage;
 }
 
 const std::vector<Schedule>& schedules() {
-  static const std::vector<Schedule> table = {gpipe(),       dapple(),      chimera(),
-                                              zero_bubble(), interleaved(), decoupled()};
+  static const std::vector<Schedule> table = {gpipe(),       dapple(),    chimera(),
+                                              zero_bubble(), zb_v(),      dualpipe_v(),
+                                              interleaved(), decoupled(), filled()};
   return table;
 }
 
@@ -42,18 +44,31 @@ const Schedule& find_schedule(const std::string& name) {
   return core::find_named(schedules(), name, "pipeline: no schedule");
 }
 
+const Schedule& schedule_of(const Placement& placement) {
+  return placement.own ? *placement.own : find_schedule(placement.schedule);
+}
+
+std::vector<std::string> trained_schedules() {
+  std::vector<std::string> names;
+  for (const Schedule& schedule : schedules()) {
+    if (schedule.trains) names.push_back(schedule.name);
+  }
+  return names;
+}
+
 Placement make_placement(const Request& request) {
-  const Schedule& schedule = find_schedule(request.schedule);
+  const Schedule& schedule = request.own ? *request.own : find_schedule(request.schedule);
   check_range("stages", request.devices, kMostDevices);
   check_range("micro-batches", request.micro_batches, kMostMicroBatches);
-  check_range("chunks", request.chunks, kMostChunks);
-  if (request.chunks > 1 && !schedule.chunked) {
-    throw UsageError(core::cat("pipeline: ", schedule.name, ": ", request.chunks,
-                               " chunks; only 'interleaved' has several stages per device"));
+  const int chunks = request.chunks == 0 ? schedule.usual_chunks : request.chunks;
+  check_range("chunks", chunks, kMostChunks);
+  if (chunks > 1 && !schedule.chunked) {
+    throw UsageError(core::cat("pipeline: ", schedule.name, ": ", chunks,
+                               " chunks; it has one stage per device (adagp list pipelines)"));
   }
-  const int64_t ops = int64_t{request.devices} * request.chunks * request.micro_batches;
+  const int64_t ops = int64_t{request.devices} * chunks * request.micro_batches;
   if (ops > kMostOps) {
-    throw UsageError(core::cat("pipeline: ", request.devices * request.chunks, " stages x ",
+    throw UsageError(core::cat("pipeline: ", request.devices * chunks, " stages x ",
                                request.micro_batches, " micro-batches are ", ops,
                                " passes a batch; expected at most ", kMostOps));
   }
@@ -61,9 +76,14 @@ Placement make_placement(const Request& request) {
   Placement placement;
   placement.schedule = schedule.name;
   placement.devices = request.devices;
-  placement.stages = request.devices * request.chunks;
+  placement.stages = request.devices * chunks;
   placement.replicas = schedule.replicas;
   placement.micro_batches = request.micro_batches;
+  placement.own = request.own;
+  placement.gp_share = request.gp_share;
+  for (int stage = 0; schedule.home && stage < placement.stages; ++stage) {
+    placement.homes.push_back(schedule.home(placement, stage));
+  }
   return placement;
 }
 
@@ -104,16 +124,18 @@ void add_batch_end(const Placement& placement, int device, Phase phase, OpList& 
       compute(phase == Phase::kPredict ? Kind::kPredictUpdate : Kind::kOptimizer, -1, -1));
 }
 
+void set_batch(Op& op, int32_t batch, Phase phase) {
+  op.batch = batch;
+  op.phase = phase;
+}
+
 void set_batch(OpList& ops, int32_t batch, Phase phase) {
-  for (Op& op : ops) {
-    op.batch = batch;
-    op.phase = phase;
-  }
+  for (Op& op : ops) set_batch(op, batch, phase);
 }
 
 OpList batch_ops(const Placement& placement, int device, Phase phase) {
   OpList ops;
-  for (const Op& op : find_schedule(placement.schedule).order(placement, device, phase)) {
+  for (const Op& op : schedule_of(placement).order(placement, device, phase)) {
     add_with_messages(placement, op, ops);
   }
   add_batch_end(placement, device, phase, ops);

@@ -11,11 +11,13 @@ struct Request {
   std::string schedule = "gpipe";
   int devices = 4;
   int micro_batches = 4;
-  int chunks = 1;  // stages per device, of `interleaved`
+  int chunks = 0;  // stages per device; 0: Schedule::usual_chunks
   std::vector<Phase> phases{Phase::kBackprop};
   // A device may start the next batch while forward passes of a GP batch are still to come to it.
-  // Only Chimera does, whose devices wait for the other direction otherwise.
+  // Only schedules with `place` or `pair` do, whose devices wait for each other otherwise.
   bool overlap = true;
+  double gp_share = 1;                       // see Placement
+  std::shared_ptr<const Schedule> own = {};  // instead of a name
 };
 
 struct Schedule {
@@ -23,6 +25,8 @@ struct Schedule {
   std::string about;
   int replicas = 1;      // of the network
   bool chunked = false;  // takes Request::chunks above 1
+  int usual_chunks = 1;
+  bool trains = true;  // real processes can run it (parallel/executor.h)
   // The order of a device's compute ops in one batch; everything else (sends, receives, all-reduce,
   // optimizer, predict-update) is the same for all and added by make_op_lists().
   std::function<OpList(const Placement&, int device, Phase phase)> order;
@@ -30,13 +34,22 @@ struct Schedule {
   std::function<int(const Placement&, int device)> stash_bound;
   // Throws UsageError for a placement this schedule cannot do; may be empty.
   std::function<void(const Request&)> check;
-  // When a batch may reach into the one before it: the place of a compute op, by which ops of
-  // neighbouring batches are merged; a GP batch is micro_batches long. Empty: batch by batch.
-  std::function<int64_t(const Placement&, const Op&, Phase phase)> place;
+  // When a batch may reach into the one before it: the place of a compute op (the `index`-th of its
+  // order), by which ops of neighbouring batches are merged; a GP batch is micro_batches x chunks
+  // long. Empty: batch by batch.
+  std::function<int64_t(const Placement&, const Op&, Phase phase, size_t index)> place;
+  // The compute ops of a GP batch and of the BP batch after it, per device, where they run together
+  // from the same weights. Empty: they do not.
+  std::function<std::vector<OpList>(const Placement&)> pair;
+  // The device of a stage; empty: they go round the devices.
+  std::function<int(const Placement&, int stage)> home;
 };
 const std::vector<Schedule>& schedules();
 // Throws UsageError with the nearest name.
 const Schedule& find_schedule(const std::string& name);
+const Schedule& schedule_of(const Placement& placement);
+// Names of those that real processes can run.
+std::vector<std::string> trained_schedules();
 
 struct OpLists {
   Placement placement;

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstddef>
 #include <limits>
+#include <set>
+#include <utility>
 
 #include "adagp/sim/pipeline/orders.h"
 
@@ -13,34 +15,77 @@ void append(OpList& to, const OpList& from) {
   to.insert(to.end(), from.begin(), from.end());
 }
 
+// The ops of a GP batch (0) and a BP batch (1) that run together, per device.
+std::vector<OpList> pair_ops(const Placement& placement) {
+  std::vector<OpList> out;
+  for (const OpList& order : schedule_of(placement).pair(placement)) {
+    OpList ops;
+    for (const Op& op : order) add_with_messages(placement, op, ops);
+    for (const Phase phase : {Phase::kPredict, Phase::kBackprop}) {
+      OpList end;
+      add_batch_end(placement, static_cast<int>(out.size()), phase, end);
+      set_batch(end, phase == Phase::kBackprop ? 1 : 0, phase);
+      append(ops, end);
+    }
+    out.push_back(std::move(ops));
+  }
+  return out;
+}
+
 }  // namespace
 
 Stream::Stream(const Placement& placement, bool overlap)
     : placement_(placement),
-      schedule_(&find_schedule(placement.schedule)),
+      schedule_(&schedule_of(placement_)),
       overlap_(overlap && schedule_->place),
+      pairs_(overlap && schedule_->pair),
       waiting_(static_cast<size_t>(placement.devices)),
       lists_(static_cast<size_t>(placement.devices)) {}
 
 const std::vector<OpList>& Stream::next(Phase phase) {
+  if (pairs_) return next_or_pair(phase);
+  if (!overlap_) return whole_batch(phase, batch_++);
   const bool predict = phase == Phase::kPredict;
-  if (overlap_) {
-    const int64_t end = start_ + placement_.micro_batches;
-    for (int d = 0; d < placement_.devices; ++d) {
-      place_batch(d, phase);
-      release(d, predict ? end : std::numeric_limits<int64_t>::max());
-    }
-    start_ = predict ? end : 0;
-    ++batch_;
-    return lists_;
+  const int64_t end = start_ + int64_t{placement_.micro_batches} * placement_.chunks();
+  for (int d = 0; d < placement_.devices; ++d) {
+    place_batch(d, phase);
+    release(d, predict ? end : std::numeric_limits<int64_t>::max());
   }
+  start_ = predict ? end : 0;
+  ++batch_;
+  return lists_;
+}
+
+const std::vector<OpList>& Stream::whole_batch(Phase phase, int32_t batch) {
   std::vector<OpList>& lists = kept_[static_cast<size_t>(phase)];
   if (lists.empty()) {
     for (int d = 0; d < placement_.devices; ++d) lists.push_back(batch_ops(placement_, d, phase));
   }
-  for (OpList& ops : lists) set_batch(ops, batch_, phase);
-  ++batch_;
+  for (OpList& ops : lists) set_batch(ops, batch, phase);
   return lists;
+}
+
+const std::vector<OpList>& Stream::pair(int32_t batch) {
+  if (kept_pair_.empty()) kept_pair_ = pair_ops(placement_);
+  pair_ = kept_pair_;
+  for (OpList& ops : pair_) {
+    for (Op& op : ops) op.batch += batch;
+  }
+  return pair_;
+}
+
+// A GP batch runs with the next batch if that is BP, else alone.
+const std::vector<OpList>& Stream::next_or_pair(Phase phase) {
+  const bool held = held_;
+  held_ = phase == Phase::kPredict;
+  const int32_t batch = batch_++;
+  if (!held) return held_ ? nothing() : whole_batch(phase, batch);
+  return held_ ? whole_batch(phase, batch - 1) : pair(batch - 1);
+}
+
+const std::vector<OpList>& Stream::nothing() {
+  for (OpList& list : lists_) list.clear();
+  return lists_;
 }
 
 // Each stage of a GP batch is updated as soon as its own forward passes are done: the next batch's
@@ -50,23 +95,30 @@ void Stream::place_batch(int device, Phase phase) {
   auto& waiting = waiting_[static_cast<size_t>(device)];
   const size_t before = waiting.size();
   for (const Op& op : order) {
-    waiting.push_back({start_ + schedule_->place(placement_, op, phase), {}});
+    const size_t index = waiting.size() - before;
+    waiting.push_back({start_ + schedule_->place(placement_, op, phase, index), {}});
     add_with_messages(placement_, op, waiting.back().ops);
   }
   if (phase == Phase::kPredict) {
-    for (int replica = 0; replica < placement_.replicas; ++replica) {
-      const auto last = std::find_if(order.rbegin(), order.rend(),
-                                     [&](const Op& op) { return op.replica == replica; });
-      OpList& ops = waiting[before + static_cast<size_t>(order.rend() - last) - 1].ops;
-      ops.push_back(all_reduce(placement_, last->stage, replica));
-      ops.push_back(compute(Kind::kPredictUpdate, -1, last->stage, replica));
-    }
+    add_updates(order, before, waiting);
   } else {
     add_batch_end(placement_, device, phase, waiting.back().ops);
   }
   for (size_t i = before; i < waiting.size(); ++i) set_batch(waiting[i].ops, batch_, phase);
   std::stable_sort(waiting.begin(), waiting.end(),
                    [](const Placed& a, const Placed& b) { return a.place < b.place; });
+}
+
+// After the last pass of each stage. `order` stands in `placed` from `first` on.
+void Stream::add_updates(const OpList& order, size_t first, std::vector<Placed>& placed) const {
+  std::set<std::pair<int32_t, int32_t>> updated;  // stage, replica
+  for (size_t i = order.size(); i-- > 0;) {
+    const Op& last = order[i];
+    if (!updated.emplace(last.stage, last.replica).second) continue;
+    OpList& ops = placed[first + i].ops;
+    if (placement_.replicas > 1) ops.push_back(all_reduce(placement_, last.stage, last.replica));
+    ops.push_back(compute(Kind::kPredictUpdate, -1, last.stage, last.replica));
+  }
 }
 
 void Stream::release(int device, int64_t before) {
@@ -80,7 +132,8 @@ void Stream::release(int device, int64_t before) {
 }
 
 const std::vector<OpList>& Stream::finish() {
-  for (OpList& list : lists_) list.clear();
+  if (std::exchange(held_, false)) return whole_batch(Phase::kPredict, batch_ - 1);
+  nothing();
   for (int d = 0; d < placement_.devices; ++d) release(d, std::numeric_limits<int64_t>::max());
   start_ = 0;
   return lists_;

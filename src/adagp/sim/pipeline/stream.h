@@ -10,8 +10,8 @@ class Stream {
   Stream(const Placement& placement, bool overlap);
 
   // What the devices do next, up to where the batch after this one may begin: all ops of a BP
-  // batch; of a GP batch of a schedule with `place` some may be left for later. Batches count from
-  // 0.
+  // batch; of a GP batch some may be left for later (of a schedule with `place`), or all until the
+  // next batch is known (with `pair`). Batches count from 0.
   const std::vector<OpList>& next(Phase phase);
   const std::vector<OpList>& finish();  // what is left at the end of the sequence
   void skip(int32_t batches);           // as if so many more batches had gone before
@@ -21,17 +21,26 @@ class Stream {
     int64_t place = 0;
     OpList ops;  // a compute op and what belongs around it
   };
+  const std::vector<OpList>& whole_batch(Phase phase, int32_t batch);
+  const std::vector<OpList>& pair(int32_t batch);  // a GP batch of that number and the BP batch
+  const std::vector<OpList>& next_or_pair(Phase phase);
   void place_batch(int device, Phase phase);
+  void add_updates(const OpList& order, size_t first, std::vector<Placed>& placed) const;
+  const std::vector<OpList>& nothing();
   void release(int device, int64_t before);  // moves what waits to the device's list
 
   Placement placement_;
   const Schedule* schedule_;
   bool overlap_;
+  bool pairs_;
+  bool held_ = false;  // a GP batch, until the next batch is known
   int32_t batch_ = 0;
   int64_t start_ = 0;                         // place at which the next batch begins
   std::vector<std::vector<Placed>> waiting_;  // per device, by place
   std::vector<OpList> lists_;                 // of the last call, per device
   std::vector<OpList> kept_[2];               // of one batch, by phase
+  std::vector<OpList> kept_pair_;             // with batches 0 and 1
+  std::vector<OpList> pair_;                  // with those of the last call
 };
 
 }  // namespace adagp::pipeline

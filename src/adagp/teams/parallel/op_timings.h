@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "adagp/sim/pipeline/op.h"
+#include "adagp/sim/pipeline/cluster.h"
 
 namespace adagp::parallel {
 
@@ -23,15 +23,9 @@ class OpTimings {
   static double now();  // seconds, of one clock for all processes of a machine
 
  private:
-  struct Event {
-    pipeline::Op op;
-    schedule::Phase phase;
-    int64_t batch;
-    double begin, end;
-  };
   std::string file_;
   int device_;
-  std::vector<Event> events_;
+  std::vector<pipeline::Event> events_;
 };
 
 }  // namespace adagp::parallel

@@ -69,10 +69,9 @@ const std::vector<Word>& words() {
   static const std::vector<Word> table{
       flag_word("data", "copies of the network (or of the pipeline) share each batch", &Spec::data),
       {"pipeline", "gpipe",
-       "the network in stages, one per process: " +
-           core::join(core::names_of(pipeline::schedules()), ", "),
+       "the network in stages, one per process: " + core::join(pipeline::trained_schedules(), ", "),
        [](Spec& spec, const std::string& text) {
-         spec.pipeline = one_of("pipeline", text, core::names_of(pipeline::schedules()));
+         spec.pipeline = one_of("pipeline", text, pipeline::trained_schedules());
        }},
       number_word("stages", "2", "processes of one pipeline (all, without 'data')", &Spec::stages,
                   kProcesses),
