@@ -10,6 +10,7 @@
 #   fuzz     every fuzz target for five minutes
 #   kills    train, compare and sweep killed (-9) in a hundred places each: the same command ends the same
 #   python   the Python package's tests, fast and slow: they need the wheel and packages of their own
+#   onnx     ONNX files of both of torch's exporters, of all networks of the tests
 #   report   the page of `adagp report` in Chromium, which is installed for it
 #   rtl      the tests of the hardware
 #   vgg13    a BP and a GP batch of VGG13 (CIFAR, batch 1) on the RTL of each design: counters equal
@@ -30,6 +31,9 @@ one() {
       python=.venv/bin/python3
       [[ -x $python ]] || python=python3
       "$python" tests/cli/kill_everywhere.py ;;
+    onnx)
+      make build
+      ADAGP_ALL_EXPORTS=1 .venv/bin/python3 -m pytest -q tests/cli/test_onnx.py ;;
     python) make test-python PYTEST_ARGS="-m ''" ;;
     vgg13)
       make sim-only
@@ -46,7 +50,7 @@ if [[ ${1:-} == --one ]]; then
   one "$2"
   exit
 fi
-all=(asan tsan bare lint fuzz kills python report rtl vgg13)
+all=(asan tsan bare lint fuzz kills python onnx report rtl vgg13)
 names=("$@")
 [[ $# -gt 0 ]] || names=("${all[@]}")
 for name in "${names[@]}"; do

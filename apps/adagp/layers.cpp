@@ -1,4 +1,4 @@
-// adagp layers: the layer table of a network of ours, or of one that Python exported.
+// adagp layers: the layer table of a network of ours, or of an exported one.
 
 #include "layers.h"
 
@@ -12,6 +12,7 @@
 #include "adagp/base/core/special_files.h"
 #include "adagp/base/core/text.h"
 #include "adagp/results/report/table.h"
+#include "adagp/sim/layers/onnx.h"
 #include "adagp/sim/layers/pt2.h"
 #include "commands.h"
 #include "number_flag.h"
@@ -86,27 +87,37 @@ std::string layers_json(const FoundTable& found) {
   return out.dump(2) + "\n";
 }
 
+layers::Exported read_exported(const LayersArgs& args) {
+  if (args.onnx.empty()) return layers::read_pt2(args.pt2, args.batch);
+  layers::OnnxInputs inputs{args.batch, {}};
+  if (!args.input.empty()) inputs.sizes = layers::parse_onnx_sizes(args.input);
+  return layers::read_onnx(args.onnx, inputs);
+}
+
 FoundTable exported_table(const LayersArgs& args) {
-  layers::Exported exported = layers::read_pt2(args.pt2, args.batch);
+  const std::string& file = args.onnx.empty() ? args.pt2 : args.onnx;
+  layers::Exported exported = read_exported(args);
   if (exported.table.rows.empty()) {
-    throw DataError(args.pt2 + ": has no operation that a layer table could show");
+    throw DataError(file + ": has no operation that a layer table could show");
   }
   // The text and JSON say it themselves; rows of a CSV table are easily overlooked.
   if (args.csv) {
     const std::string missing = layers::missing_text(exported.table);
-    if (!missing.empty()) core::log_warning(args.pt2 + ": " + missing);
-    core::log_info(args.pt2 + ": " + exported.note);
+    if (!missing.empty()) core::log_warning(file + ": " + missing);
+    core::log_info(file + ": " + exported.note);
   }
   return {std::move(exported.table), exported.parameters, exported.batch, exported.note};
 }
 
 std::string layers_output(const LayersArgs& args) {
   if (!args.zoo.empty()) return write_zoo(args);
-  if (args.model.empty() == args.pt2.empty()) {
-    throw UsageError("layers: give either --model or --pt2 (see 'adagp layers --help')");
+  const bool exported = !args.pt2.empty() || !args.onnx.empty();
+  if (args.model.empty() != exported) {
+    throw UsageError("layers: give one of --model, --pt2 and --onnx (see 'adagp layers --help')");
   }
+  if (args.batch != 0 && !exported) throw UsageError("layers: --batch needs --pt2 or --onnx");
   if (args.coverage) return model_coverage(args);
-  FoundTable found = args.pt2.empty() ? model_table(args) : exported_table(args);
+  FoundTable found = exported ? exported_table(args) : model_table(args);
   if (!args.all) found.table = layers::only_products(std::move(found.table));
   return args.csv    ? layers::to_csv(found.table)
          : args.json ? layers_json(found)
@@ -135,24 +146,31 @@ void add_layers(CLI::App& app, Action& action) {
       command->add_option("--pt2", args->pt2, "A network saved by Python's torch.export.save")
           ->excludes(model)
           ->type_name("FILE");
+  CLI::Option* onnx = command->add_option("--onnx", args->onnx, "A network in an ONNX file")
+                          ->excludes(model)
+                          ->excludes(pt2)
+                          ->type_name("FILE");
   command
-      ->add_option(
-          "--input", args->input,
-          "Input of the network: imagenet, cifar, HxW or tokens:SRC,TGT (default: as published)")
+      ->add_option("--input", args->input,
+                   "Input of the network: imagenet, cifar, HxW or tokens:SRC,TGT (default: as "
+                   "published); of "
+                   "an ONNX file that leaves sizes free, those of one example: 3x224x224")
       ->excludes(pt2);
   add_number(*command, "--classes", args->classes,
              "Classes (default: 1000, in cifar form 10, detection 80)", 1)
-      ->excludes(pt2);
+      ->excludes(pt2)
+      ->excludes(onnx);
   command->add_option("--words", args->words, "Vocabularies of a translation: SRC,TGT")
-      ->excludes(pt2);
+      ->excludes(pt2)
+      ->excludes(onnx);
   command
       ->add_option("--form", args->form,
                    "Form of the network: imagenet or cifar (default: cifar up to 32x32 pixels, "
                    "else imagenet)")
-      ->excludes(pt2);
+      ->excludes(pt2)
+      ->excludes(onnx);
   add_number(*command, "--batch", args->batch,
-             "Examples in the exported input (default: its first size)", 1)
-      ->needs(pt2);
+             "Examples in the exported input (default: its first size; 1 where that is free)", 1);
   command->add_flag("--all", args->all,
                     "Also norms, activations, pools and other operations without MACs");
   CLI::Option* csv = command->add_flag("--csv", args->csv, "CSV, as layers.csv of a run");
@@ -161,13 +179,15 @@ void add_layers(CLI::App& app, Action& action) {
       command
           ->add_flag("--coverage", args->coverage,
                      "Which parameters a GP step predicts, computes or leaves alone")
-          ->excludes(pt2);
+          ->excludes(pt2)
+          ->excludes(onnx);
   command->add_option("--head", args->head, "Treatment of the classifier: predicted, exact, frozen")
       ->needs(coverage)
       ->capture_default_str();
   command->add_option("--zoo", args->zoo, "Write the tables of all networks there, as CSV")
       ->excludes(model)
       ->excludes(pt2)
+      ->excludes(onnx)
       ->type_name("FOLDER");
   command->add_option("-o,--output", args->output, "Write to a file instead of stdout")
       ->type_name("FILE");

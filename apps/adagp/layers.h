@@ -10,7 +10,7 @@
 namespace adagp::apps {
 
 struct LayersArgs {
-  std::string model, pt2, input, form, words, zoo, output, head = "predicted";
+  std::string model, pt2, onnx, input, form, words, zoo, output, head = "predicted";
   std::optional<int64_t> classes;
   int64_t batch = 0;
   bool all = false, csv = false, json = false, coverage = false;
@@ -20,7 +20,7 @@ struct LayersArgs {
 struct FoundTable {
   layers::Table table;
   std::optional<int64_t> parameters;
-  std::optional<int64_t> exported_batch;  // of a network that Python exported
+  std::optional<int64_t> exported_batch;  // of an exported network
   std::string batch_note;                 // about that batch
 };
 

@@ -150,6 +150,8 @@ void add_accelerator(CLI::App& command, study::PipelineOptions& options) {
       .add_option("--pt2", machine.pt2,
                   "Network saved by Python's torch.export.save, instead of --model")
       ->type_name("FILE");
+  command.add_option("--onnx", machine.onnx, "Network in an ONNX file, instead of --model")
+      ->type_name("FILE");
   command.add_option("--input", machine.inputs, "Input of the network: imagenet, cifar, ...")
       ->capture_default_str();
   command

@@ -186,6 +186,8 @@ void add_inputs(CLI::App& command, study::Options& options) {
       .add_option("--pt2", options.pt2,
                   "A network saved by Python's torch.export.save instead of a model")
       ->type_name("FILE");
+  command.add_option("--onnx", options.onnx, "A network in an ONNX file instead of a model")
+      ->type_name("FILE");
   command.add_option("--topology", options.topology, "A SCALE-Sim topology instead of a model");
   command
       .add_option("--topology-kind", options.topology_kind, "Kind of the topology: conv or gemm")

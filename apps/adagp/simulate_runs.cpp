@@ -46,8 +46,8 @@ void refuse_flags(const CLI::App& command, const SimulateRunsArgs& args) {
   refuse({"--topology", "--inference", "--machine", "--explain", "--pareto", "--per-layer"},
          args.folders.empty() ? "--method" : "--run", "; leave it out");
   if (args.folders.empty()) return;
-  refuse({"--method", "--model", "--input", "--table", "--pt2", "--batch", "--epochs", "--examples",
-          "--schedule", "--predictor", "--predictor-channels", "--predictor-pooled",
+  refuse({"--method", "--model", "--input", "--table", "--pt2", "--onnx", "--batch", "--epochs",
+          "--examples", "--schedule", "--predictor", "--predictor-channels", "--predictor-pooled",
           "--predictor-summary"},
          "--run", ", which takes it from the run; leave it out");
 }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from os import PathLike
 from pathlib import Path
 from typing import Any, NamedTuple, overload
@@ -156,21 +156,41 @@ def _checked(exported: _core.ExportedTable, name: str) -> LayerTable:
     return LayerTable(exported.table, exported.note, parameters=exported.parameters)
 
 
+def _onnx_sizes(given: Any) -> list[tuple[str, list[int]]]:
+    """Sizes of inputs by name, or in their order where the name is ""."""
+
+    def sizes(value: Any) -> list[int]:
+        return [
+            whole(size, "input", 1) for size in (value.shape if hasattr(value, "shape") else value)
+        ]
+
+    if given is None:
+        return []
+    if isinstance(given, Mapping):
+        return [(str(name), sizes(value)) for name, value in given.items()]
+    if hasattr(given, "shape"):
+        return [("", sizes(given))]
+    if isinstance(given, (tuple, list)) and given:
+        arrays = all(hasattr(one, "shape") for one in given)
+        return [("", sizes(one)) for one in (given if arrays else [given])]
+    raise UsageError(
+        f"input is {given!r}, expected the shape of one example such as (3, 224, 224), or arrays"
+    )
+
+
 def _from_file(path: Path, given: Any, batch: int, kind: str | None) -> LayerTable:
     ending = path.suffix.lower()
+    wanted = 0 if batch == 1 else batch  # a file knows its batch itself; 1 is the default
     if ending == ".onnx":
-        from ._impl.onnx import onnx_json
-
-        graph = onnx_json(path, given, batch)
-        return _checked(_core.table_from_export(graph, path.stem, str(path)), str(path))
+        return _checked(
+            _core.table_from_onnx(str(path), wanted, _onnx_sizes(given)), str(path)
+        )
     if ending in (".pt2", ".zip"):
         from ._impl.export import graph_json
 
         graph = graph_json(path, str(path))
-        # A file knows its batch itself; 1 is the default of the argument.
         return _checked(
-            _core.table_from_export(graph, path.stem, str(path), 0 if batch == 1 else batch),
-            str(path),
+            _core.table_from_export(graph, path.stem, str(path), wanted), str(path)
         )
     content = _read(path)
     # Bytes that are no UTF-8 would not reach C++; it names them in its own way otherwise.

@@ -4,10 +4,12 @@
 
 #include <nanobind/stl/array.h>
 #include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
+#include "adagp/sim/layers/onnx.h"
 #include "adagp/sim/layers/pt2.h"
 #include "adagp/sim/layers/table_columns.h"
 #include "adagp/sim/scalesim/topology.h"
@@ -114,6 +116,13 @@ void bind_layers(nb::module_& module) {
              nb::call_guard<nb::gil_scoped_release>());
   module.def("table_from_export", &layers::parse_pt2, "json"_a, "model"_a, "file_name"_a,
              "batch"_a = 0, nb::call_guard<nb::gil_scoped_release>());
+  module.def(
+      "table_from_onnx",
+      [](const std::string& path, int64_t batch,
+         std::vector<std::pair<std::string, std::vector<int64_t>>> sizes) {
+        return layers::read_onnx(path, {batch, std::move(sizes)});
+      },
+      "path"_a, "batch"_a, "sizes"_a, nb::call_guard<nb::gil_scoped_release>());
   module.def(
       "table_from_topology",
       [](const std::string& text, const std::string& file_name, const std::string& kind) {

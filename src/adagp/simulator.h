@@ -10,6 +10,7 @@
 #include "adagp/sim/accel/design/design.h"      // designs by name
 #include "adagp/sim/accel/plan.h"               // a network and a batch size, ready for simulation
 #include "adagp/sim/accel/simulate.h"           // inference and training runs on a machine
+#include "adagp/sim/layers/onnx.h"              // layer tables of networks in ONNX files
 #include "adagp/sim/layers/pt2.h"               // layer tables of networks exported from Python
 #include "adagp/sim/layers/table.h"             // layer tables, CSV
 #include "adagp/sim/pipeline/schedules.h"       // pipeline schedules by name

@@ -165,6 +165,69 @@ seed("pt2", "attention", program(
     node("scaled_dot_product_attention.default", "a", query="q", key="q", value="q"),
     node("t.default", "t", self="w"), node("matmul.default", "y", self="a", other="t")))
 
+
+
+def field(number, value):
+    """One field of a protobuf message: an integer, or bytes with their length."""
+    def varint(n):
+        out = b""
+        while n >= 0x80:
+            out, n = out + bytes([n & 0x7F | 0x80]), n >> 7
+        return out + bytes([n])
+
+    if isinstance(value, int):
+        return varint(number << 3) + varint(value % 2**64)
+    value = value.encode() if isinstance(value, str) else value
+    return varint(number << 3 | 2) + varint(len(value)) + value
+
+
+def onnx_shape(name, *sizes):
+    dims = b"".join(field(1, field(1 if isinstance(size, int) else 2, size)) for size in sizes)
+    return field(1, name) + field(2, field(1, field(1, 1) + field(2, dims)))
+
+
+def onnx_tensor(name, sizes, numbers=None):
+    data = b"" if numbers is None else field(9, struct.pack(f"<{len(numbers)}q", *numbers))
+    return b"".join(field(1, size) for size in sizes) + field(2, 1 if numbers is None else 7) + field(8, name) + data
+
+
+def onnx_node(op, inputs, outputs, domain="", **attributes):
+    def given(value):
+        if isinstance(value, list):
+            return b"".join(field(8, one) for one in value)
+        return field(3 if isinstance(value, int) else 6 if isinstance(value, bytes) else 4, value)
+
+    return (b"".join(field(1, name) for name in inputs) + b"".join(field(2, name) for name in outputs) + field(4, op)
+            + field(7, domain) + b"".join(field(5, field(1, name) + given(value)) for name, value in attributes.items()))
+
+
+def onnx(inputs, constants, nodes, functions=()):
+    graph = (b"".join(field(11, one) for one in inputs) + b"".join(field(5, one) for one in constants)
+             + b"".join(field(1, one) for one in nodes))
+    return field(1, 8) + field(7, graph) + b"".join(field(25, one) for one in functions)
+
+
+seed("onnx", "conv", onnx(
+    [onnx_shape("x", "batch", 6, 9, 9)],
+    [onnx_tensor("c.weight", (4, 3, 3, 3)), onnx_tensor("rest", (2,), (0, -1)), onnx_tensor("fc.weight", (5, 144))],
+    [onnx_node("Conv", ["x", "c.weight"], ["c"], strides=[2, 1], pads=[0, 2, 1, 2], dilations=[1, 2], group=2),
+     onnx_node("MaxPool", ["c"], ["p"], kernel_shape=[1, 1], ceil_mode=1),
+     onnx_node("Reshape", ["p", "rest"], ["f"]), onnx_node("Gemm", ["f", "fc.weight"], ["y"], transB=1)]))
+seed("onnx", "sizes", onnx(
+    [onnx_shape("x", 2, 7, 8)],
+    [onnx_tensor("zero", (1,), (0,)), onnx_tensor("two", (1,), (2,)), onnx_tensor("q.weight", (8, 8))],
+    [onnx_node("Shape", ["x"], ["s"]), onnx_node("Slice", ["s", "zero", "two"], ["bt"]),
+     onnx_node("Concat", ["bt", "two", "two", "two"], ["to"], axis=0), onnx_node("Reshape", ["x", "to"], ["h"]),
+     onnx_node("Einsum", ["h", "h"], ["e"], equation="bthij,bshij->bts"), onnx_node("Softmax", ["e"], ["p"]),
+     onnx_node("MatMul", ["p", "x"], ["m"]), onnx_node("MatMul", ["m", "q.weight"], ["y"])]))
+seed("onnx", "parts", onnx(
+    [onnx_shape("x", 5, 2, 3)],
+    [onnx_tensor("W", (1, 16, 3)), onnx_tensor("R", (1, 16, 4)), onnx_tensor("yes", (1,), (1,))],
+    [onnx_node("LSTM", ["x", "W", "R"], ["y", "", "c"], hidden_size=4), onnx_node("F", ["c"], ["f"], domain="d", to=1),
+     onnx_node("If", ["yes"], ["z"], then_branch=field(1, onnx_node("Relu", ["f"], ["t"])) + field(12, field(1, "t")),
+               else_branch=field(1, onnx_node("Det", ["f"], ["e"])) + field(12, field(1, "e")))],
+    [field(1, "F") + field(10, "d") + field(4, "a") + field(5, "b") + field(7, onnx_node("Tanh", ["a"], ["b"]))]))
+
 with tarfile.open(fileobj=(target := BytesIO()), mode="w", format=tarfile.USTAR_FORMAT) as out:
     item = tarfile.TarInfo("train/cat/1.png")
     item.size = 5

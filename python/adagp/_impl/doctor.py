@@ -17,7 +17,6 @@ _PACKAGES = {
     "torch": "compare, Plan, wrap, layers of a module, weights",
     "pandas": "tables: history, to_pandas()",
     "matplotlib": "plots",
-    "onnx": "layers of .onnx files",
     "tqdm": "progress bars",
     "lightning": "adagp.integrations.lightning",
     "accelerate": "adagp.integrations.accelerate",

@@ -47,7 +47,7 @@ void check_flags(const arrays::Machine& machine, const MachineOptions& options) 
 }
 
 void take_network_of_trace(const std::string& run, const arrays::Trace& trace, Options& options) {
-  if (!options.models.empty() || !options.table.empty() || !options.pt2.empty() ||
+  if (!options.models.empty() || !options.table.empty() || !options.exported().empty() ||
       !options.topology.empty() || !options.tables.empty()) {
     if (!options.models.empty() && options.models != trace.network) {
       throw DataError(core::cat(trace.file, ": is a trace of '", trace.network,

@@ -57,7 +57,7 @@ void check_options(const PipelineOptions& options) {
 
 bool with_accelerator(const PipelineOptions& options) {
   const Options& network = options.accelerator;
-  return !network.models.empty() || !network.table.empty() || !network.pt2.empty() ||
+  return !network.models.empty() || !network.table.empty() || !network.exported().empty() ||
          !network.tables.empty();
 }
 
@@ -167,9 +167,10 @@ PipelineNetwork describe_network(const PipelineOptions& options, PipelineStudy& 
   PipelineNetwork out;
   if (!with_accelerator(options)) {
     if (!options.accelerator.batches.empty() || options.split_batch) {
-      throw UsageError(core::cat("pipeline: ", options.split_batch ? "--split-batch" : "--batch",
-                                 " needs --model, --table or --pt2: other costs do not depend on "
-                                 "the batch size"));
+      throw UsageError(
+          core::cat("pipeline: ", options.split_batch ? "--split-batch" : "--batch",
+                    " needs --model, --table, --pt2 or --onnx: other costs do not depend on "
+                    "the batch size"));
     }
     return out;
   }

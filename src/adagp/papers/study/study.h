@@ -22,6 +22,7 @@ struct Options {
   std::string inputs = "imagenet";  // imagenet, cifar, cifar100, ...
   std::string table;                // a layer table (CSV) instead of a model
   std::string pt2;                  // a network that torch.export.save wrote instead of a model
+  std::string onnx;                 // a network in an ONNX file instead of a model
   std::string topology;             // a SCALE-Sim topology instead of a model
   std::string topology_kind = "conv";
   std::vector<layers::Table> tables;  // in memory, instead of a model; outputs rounded by the rule
@@ -39,6 +40,9 @@ struct Options {
   bool inference = false;           // the forward pass alone
   bool products_only = false;       // no vector passes
   unsigned threads = 0;             // 0: all cores
+
+  // The file of an exported network; "" when there is none.
+  const std::string& exported() const { return pt2.empty() ? onnx : pt2; }
 };
 
 // One combination.
@@ -56,7 +60,7 @@ struct Study {
   std::vector<Case> cases;
   std::vector<accel::Point> points;         // as `cases`
   std::vector<accel::PointResult> results;  // as `cases`, after run()
-  std::string batch_note;  // of a network that Python exported: which size was its batch
+  std::string batch_note;                   // of an exported network: which size was its batch
 };
 
 // Reads tables and makes the plans. Throws UsageError and DataError. A million combinations take

@@ -6,6 +6,7 @@
 #include "adagp/base/core/files.h"
 #include "adagp/base/core/text.h"
 #include "adagp/papers/study/ranges.h"
+#include "adagp/sim/layers/onnx.h"
 #include "adagp/sim/layers/pt2.h"
 #include "adagp/sim/scalesim/topology.h"
 #include "adagp/sim/zoo/zoo.h"
@@ -65,10 +66,10 @@ std::vector<predictor::Config> read_predictors(const Options& options) {
 
 std::vector<Source> read_sources(const Options& options, Study& study) {
   const int given = !options.models.empty() + !options.table.empty() + !options.pt2.empty() +
-                    !options.topology.empty() + !options.tables.empty();
+                    !options.onnx.empty() + !options.topology.empty() + !options.tables.empty();
   if (given != 1) {
     throw UsageError(std::string("simulate: ") + (given == 0 ? "nothing to simulate" : "too much") +
-                     ": give one of --model, --table, --pt2 and --topology");
+                     ": give one of --model, --table, --pt2, --onnx and --topology");
   }
   std::vector<Source> sources;
   const auto add = [&](layers::Table table, const std::string& input, accel::SizeRule rule) {
@@ -79,16 +80,17 @@ std::vector<Source> read_sources(const Options& options, Study& study) {
     for (const layers::Table& table : options.tables) {
       add(table, table.input, options.tables_rule);
     }
-  } else if (!options.table.empty() || !options.pt2.empty()) {
+  } else if (!options.table.empty() || !options.exported().empty()) {
     layers::Table table;
-    if (options.pt2.empty()) {
+    if (options.exported().empty()) {
       table = layers::from_csv(core::read_file(options.table), options.table);
     } else {
-      layers::Exported exported = layers::read_pt2(options.pt2);
+      layers::Exported exported =
+          options.onnx.empty() ? layers::read_pt2(options.pt2) : layers::read_onnx(options.onnx);
       table = std::move(exported.table);
       study.batch_note = exported.note;
       if (table.rows.empty()) {
-        throw DataError(options.pt2 + ": has no operation that could be simulated");
+        throw DataError(options.exported() + ": has no operation that could be simulated");
       }
     }
     const std::string input = table.input;

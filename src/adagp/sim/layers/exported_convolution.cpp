@@ -1,6 +1,6 @@
 // Convolutions of one to three axes, plain and transposed.
 
-#include "adagp/sim/layers/pt2_rows.h"
+#include "adagp/sim/layers/exported_rows.h"
 #include "adagp/sim/layers/table_sizes.h"
 
 namespace adagp::layers {
@@ -29,7 +29,7 @@ bool RowReader::convolution(const Node& node) {
   const int64_t dims = weight->dim() - 2;
   if (dims < 1 || dims > 3 || (input->dim() != dims + 2 && input->dim() != dims + 1)) return false;
   if (output.dim() != input->dim()) return false;
-  const bool transposed = node.flag("transposed") || node.op().starts_with("conv_transpose");
+  const bool transposed = node.flag("transposed") || node.op.starts_with("conv_transpose");
   const auto axes = static_cast<size_t>(dims);
   const bool alone = input->dim() == dims + 1;  // one image, without a batch
   const int64_t images = alone ? 1 : input->size(0);

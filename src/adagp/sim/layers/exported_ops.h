@@ -19,7 +19,7 @@ enum class OpKind {
   kVector,
 };
 bool is_product_kind(OpKind kind);
-// `op` as Node::op() gives it.
+// `op` as in Node::op.
 OpKind op_kind(const std::string& op);
 // Its name in the table; "" when it is no vector operation.
 std::string vector_op(const std::string& op);

@@ -1,19 +1,14 @@
-#include "adagp/sim/layers/pt2_ops.h"
+#include "adagp/sim/layers/exported_ops.h"
 
 #include <map>
 #include <set>
 #include <utility>
 #include <vector>
 
-#include "adagp/base/core/text.h"
+#include "adagp/sim/layers/word_set.h"
 
 namespace adagp::layers {
 namespace {
-
-std::set<std::string> words(const std::string& text) {
-  const auto all = core::split(text, ' ');
-  return {all.begin(), all.end()};
-}
 
 // aten's operations that are one of the table's vector operations.
 const std::map<std::string, std::string>& vector_ops() {
@@ -51,7 +46,7 @@ const std::map<std::string, std::string>& vector_ops() {
 }
 
 bool without_arithmetic(const std::string& op) {
-  static const std::set<std::string> names = words(
+  static const std::set<std::string> names = word_set(
       "view reshape _unsafe_view transpose permute t flatten unflatten squeeze unsqueeze "
       "select slice expand expand_as contiguous clone detach alias lift_fresh_copy split "
       "split_with_sizes chunk unbind stack repeat repeat_interleave dropout native_dropout "
@@ -69,7 +64,7 @@ bool without_arithmetic(const std::string& op) {
 }
 
 bool without_products(const std::string& op) {
-  static const std::set<std::string> names = words(
+  static const std::set<std::string> names = word_set(
       "mul div exp expm1 log log1p log2 sqrt rsqrt pow square neg abs sign sin cos tan atan "
       "atan2 erf erfc erfinv sinh cosh floor ceil round trunc frac fmod remainder reciprocal "
       "maximum minimum fmax fmin where eq ne lt le gt ge isnan isinf logical_and logical_or "
@@ -135,7 +130,7 @@ bool is_product_kind(OpKind kind) {
 }
 
 bool makes_state(const std::string& op) {
-  static const std::set<std::string> names = words(
+  static const std::set<std::string> names = word_set(
       "zeros ones full empty randn rand new_zeros new_ones new_full new_empty zeros_like "
       "ones_like repeat full_like empty_like rand_like randn_like expand expand_as "
       "broadcast_to");

@@ -1,9 +1,9 @@
 // Which row an operation has, vector operations, and what has no row.
-#include "adagp/sim/layers/pt2_rows.h"
+#include "adagp/sim/layers/exported_rows.h"
 
 #include "adagp/base/core/error.h"
 #include "adagp/base/core/text.h"
-#include "adagp/sim/layers/pt2_ops.h"
+#include "adagp/sim/layers/exported_ops.h"
 #include "adagp/sim/layers/table_sizes.h"
 
 namespace adagp::layers {
@@ -50,7 +50,7 @@ void RowReader::uncount(const Node& node, const std::string& op, std::optional<i
   const auto [at, is_new] = uncounted_at_.try_emplace({node.module, op}, uncounted.size());
   if (is_new) {
     const std::string path = node.module.empty() ? "" : node.module + "/";
-    uncounted.push_back({path + node.short_name(), op, macs, 1});
+    uncounted.push_back({path + node.name, op, macs, 1});
     return;
   }
   Uncounted& known = uncounted[at->second];
@@ -66,8 +66,8 @@ void RowReader::once_a_batch(const Node& node, int64_t macs) {
 
 void RowReader::read(const Node& node) {
   if (node.outputs.empty()) return;
-  const std::string op = node.op();
-  const OpKind kind = op_kind(op);
+  const std::string& op = node.op;
+  const OpKind kind = node.kind();
   bool counts = op == "embedding" || is_product_kind(kind);  // positions, say, are constants
   for (const std::string& name : node.outputs) counts = counts || value(name).activation;
   if (!counts || kind == OpKind::kNoArithmetic) return;
@@ -86,7 +86,7 @@ void RowReader::read(const Node& node) {
 
 std::optional<int64_t> RowReader::known_macs(const Node& node) const {
   // Every output pixel of a deformable convolution meets every weight, wherever its inputs lie.
-  if (node.short_name() != "deform_conv2d") return {};
+  if (node.op != "deform_conv2d" && node.name != "deform_conv2d") return {};
   const Value* weight = operand(node, "weight");
   const Value& output = result(node);  // [B, C, H, W]
   if (weight == nullptr || output.dim() != 4 || output.size(1) < 1) return {};

@@ -3,7 +3,7 @@
 #include <set>
 
 #include "adagp/base/core/text.h"
-#include "adagp/sim/layers/pt2_rows.h"
+#include "adagp/sim/layers/exported_rows.h"
 #include "adagp/sim/layers/table_sizes.h"
 
 namespace adagp::layers {
@@ -78,7 +78,7 @@ bool RowReader::product(const Node& node) {
   const int64_t m = left->dim() == 1 ? 1 : left->size(-2), k = left->size(-1);
   const int64_t n = right->dim() == 1 ? 1 : right->size(-1);
   if (m < 1 || k < 1 || n < 1) return false;
-  const bool adds = node.op().starts_with("add") || node.op().starts_with("badd");
+  const bool adds = node.op.starts_with("add") || node.op.starts_with("badd");
   const Value* bias = adds ? operand(node, "self") : nullptr;
   // A weight may stand there once for each example, and may be a stack of matrices. It may also
   // stand on the left.

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "adagp/sim/layers/pt2_graph.h"
+#include "adagp/sim/layers/exported_graph.h"
 #include "adagp/sim/layers/table.h"
 #include "adagp/sim/layers/table_names.h"
 

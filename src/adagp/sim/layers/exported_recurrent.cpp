@@ -2,7 +2,7 @@
 // then one product a step with the recurrent weights, each of one position.
 #include "adagp/base/core/error.h"
 #include "adagp/base/core/text.h"
-#include "adagp/sim/layers/pt2_rows.h"
+#include "adagp/sim/layers/exported_rows.h"
 #include "adagp/sim/layers/table_sizes.h"
 
 namespace adagp::layers {
@@ -50,8 +50,7 @@ bool RowReader::recurrent(const Node& node) {
     Row row;
     row.op = "activation";
     row.name = names_.operation(row.op);
-    row.input =
-        row.output = {node.op() == "lstm" ? gates / 4 * 5 : gates, 1, per_example(positions)};
+    row.input = row.output = {node.op == "lstm" ? gates / 4 * 5 : gates, 1, per_example(positions)};
     add(std::move(row));
   }
   return true;

@@ -1,0 +1,28 @@
+#pragma once
+// The bytes of a file without reading all of it: what is not looked at takes neither time nor
+// memory.
+
+#include <string>
+#include <string_view>
+
+#include "adagp/base/core/files.h"
+
+namespace adagp::io {
+
+class MappedFile {
+ public:
+  // Throws DataError naming the file. A pipe is read to its end.
+  explicit MappedFile(const core::fs::path& path);
+  ~MappedFile();
+  MappedFile(const MappedFile&) = delete;
+  MappedFile& operator=(const MappedFile&) = delete;
+
+  std::string_view bytes() const { return bytes_; }
+
+ private:
+  std::string read_;  // of what cannot be mapped
+  void* mapping_ = nullptr;
+  std::string_view bytes_;
+};
+
+}  // namespace adagp::io
