@@ -35,9 +35,11 @@ Program LayerProgram::learn_beside() {
     }
     for (std::int64_t q = 0; q < block.tiles; ++q) {
       beside_feature_gradient(out, block, q);
+      const std::int64_t map = cells + q * at_.cell_rows;
+      if (!at_.hidden_stays())
+        beside_features(out, kExactPhases, map, at_.beside_hidden(q), beside_features_at(q));
       slopes(out, 0, at_.beside_hidden(q), at_.slopes());
-      convolution_gradient(out, cells + q * at_.cell_rows, at_.slopes(),
-                           begun_ == 0 && tile + q == 0);
+      convolution_gradient(out, map, at_.slopes(), begun_ == 0 && tile + q == 0);
     }
   }
   return out;

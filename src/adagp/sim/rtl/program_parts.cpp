@@ -84,7 +84,8 @@ void Memories::require_room_beside(const Machine& machine) const {
                                " columns cannot learn beside a main array of ", machine.cols,
                                " columns, whose units move its weights: ", machine.cols,
                                " columns fit"));
-  require_rows("Y", "the predictor array, which learns,", (block_tiles + 1) * kPredictedRows, y_rows,
+  require_rows("Y", "the predictor array, which learns,", 
+               std::max(2 * kPredictedRows, kPredictedRows + block_tiles + 1), y_rows,
                "y_bits");
   if (learned_rows() < 1)
     require_rows("W", "the predictor array, which learns,", 4 * (block_groups + 2),

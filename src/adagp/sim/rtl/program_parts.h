@@ -202,8 +202,11 @@ struct Memories {
   // Behind them lie predictions and errors.
   std::int64_t hidden() const { return y_rows - 2 * kPredictedRows; }
   // max, of PY and PG: predictions and errors of a block of channels, then the convolution's sums of
-  // each of its tiles; slopes.
-  std::int64_t beside_hidden(std::int64_t q) const { return (q + 1) * kPredictedRows; }
+  // each of its tiles, or of one where Y is too small for them; slopes.
+  bool hidden_stays() const { return (block_tiles + 1) * kPredictedRows <= y_rows; }
+  std::int64_t beside_hidden(std::int64_t q) const {
+    return (hidden_stays() ? q + 1 : 1) * kPredictedRows;
+  }
   std::int64_t slopes() const { return y_rows - kPredictedRows; }
   // max: outputs that the predictor learns from at once. O, Y and PG hold them for a block of
   // channels, whose regrouped lanes reach one group further.
