@@ -82,10 +82,9 @@ class Example {
     const bool own = machine.has_predictor_array();
     const int cols = columns();
     const std::uint32_t exact = bit(Phase::kBp) | bit(Phase::kWarm);
-    const std::int64_t base =
-        own                              ? transfer(Buffer::kPx, bit(Phase::kWarm), false, 0).addr
-        : machine.has_predictor_memory() ? transfer(Buffer::kPx, exact, false, 0).addr
-                                         : transfer(Buffer::kX, bit(Phase::kGp), false, 128).addr;
+    const std::int64_t base = machine.has_predictor_memory()
+                                  ? transfer(Buffer::kPx, exact, false, 0).addr
+                                  : transfer(Buffer::kX, bit(Phase::kGp), false, 128).addr;
     const std::int64_t conv_tiles = (27 + cols - 1) / cols, dense_tiles = (257 + cols - 1) / cols;
     for (int f = 0; f < 16; ++f)
       for (int x = 0; x < 8; ++x)

@@ -54,8 +54,8 @@ NetworkProgram make_program(const Machine& machine, const Network& network) {
   Program& out = made.program;
   // A run that begins with an exact batch has them.
   if (machine.has_predictor()) memories.load_constants(out);
-  // The second array learns with what lies in its memory, from the first batch on.
-  if (machine.learns_beside()) memories.load_predictor(out, bit(Phase::kWarm));
+  // The second array learns with what lies in its memory, which is empty in the first batch.
+  if (machine.learns_beside()) memories.load_predictor(out);
   Program beside;  // the predictor's work on the layer before
   for (LayerProgram& layer : layers) {
     merge(out, layer.forward(), beside);
@@ -77,7 +77,7 @@ NetworkProgram make_program(const Machine& machine, const Network& network) {
   if (machine.learns_beside()) memories.store_gradients(out);
   out.insert(out.end(), step.begin(), step.end());
   // What the predictor learned comes back to its memory.
-  if (machine.has_predictor_memory()) memories.load_predictor(out, kExactPhases);
+  if (machine.has_predictor_memory()) memories.load_predictor(out);
   out.push_back(descriptor(Op::kEnd, kEveryPhase, 0));
   made.backward_end[0] = out.size();
   made.outside_beats = outside.size();

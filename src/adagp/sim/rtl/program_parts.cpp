@@ -132,9 +132,9 @@ void Memories::each_kept(const Move& move) const {
     move(dense.in_memory(tile, 0), dense.kept, dense.beat(tile, 0) - conv.outside);
 }
 
-void Memories::load_predictor(Program& out, std::uint32_t mask) const {
+void Memories::load_predictor(Program& out) const {
   each_kept([&](std::int64_t row, std::int64_t rows, std::int64_t at) {
-    load_all(out, mask, Buffer::kPx, row, rows, conv.outside + at);
+    load_all(out, kExactPhases, Buffer::kPx, row, rows, conv.outside + at);
   });
 }
 

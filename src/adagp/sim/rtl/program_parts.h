@@ -183,7 +183,7 @@ struct Memories {
   Memories(const Machine& machine, const Network& network, Outside& outside);
 
   // Fills the predictor's memory with what it keeps.
-  void load_predictor(Program& out, std::uint32_t mask) const;
+  void load_predictor(Program& out) const;
   // max: stores the gradients that lie in PD, where PX has their weights.
   void store_gradients(Program& out) const;
   // The zeros and ones around maps and features, which nothing overwrites.
