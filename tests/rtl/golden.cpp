@@ -228,9 +228,8 @@ void Golden::error(const Descriptor& d, std::uint64_t row, std::uint64_t index) 
     const std::uint32_t target = raised(f, at(Buffer::kO, row, r), static_cast<int>(scale_));
     std::uint32_t sum = add(f, at(Buffer::kY, d.yb + index, r), negated(f, target));
     if (d.relu && is_negative(sum)) sum = 0;
-    out.push_back(static_cast<std::uint32_t>(r) < d.addr
-                      ? narrowed(f, sum, static_cast<int>(d.shift_a))
-                      : 0);
+    out.push_back(
+        static_cast<std::uint32_t>(r) < d.addr ? narrowed(f, sum, static_cast<int>(d.shift_a)) : 0);
   }
   const bool beside = machine_.has_predictor_array();
   regroup(out, beside ? Buffer::kPg : Buffer::kG, d.s3 + index, d.gs, beside ? d.rot : 0);

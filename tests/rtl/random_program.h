@@ -153,7 +153,7 @@ class RandomProgram {
         d.addr = 1 + below(1 << below(20));
       }
       const bool sgd = kind == VecKind::kSgd || kind == VecKind::kSgdPred;
-      d.rot = below(sgd                         ? 16
+      d.rot = below(sgd                       ? 16
                     : kind == VecKind::kAct   ? machine_.cols
                     : kind == VecKind::kError ? machine_.pred_rows
                                               : machine_.rows);

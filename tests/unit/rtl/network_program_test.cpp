@@ -81,13 +81,14 @@ Machine learning_max() {
 TEST(NetworkProgram, MaxLearnsOnItsSecondArray) {
   const Machine m = learning_max();
   const Counts bp = predict_batch(m, make_program(m, network()).program, Phase::kBp),
-               exact = predict_batch(large_machine(Design::kBaseline),
-                                     make_program(large_machine(Design::kBaseline), network()).program,
-                                     Phase::kBp);
+               exact = predict_batch(
+                   large_machine(Design::kBaseline),
+                   make_program(large_machine(Design::kBaseline), network()).program, Phase::kBp);
   std::uint64_t rows = 0, drained = 0;
   for (const LayerProduct& l : network().layers) {
     // Blocks of 24 channels are three tiles of 8, and half a block two.
-    const std::int64_t main_tiles = (l.n + 11) / 12, tiles = main_tiles / 2 * 3 + main_tiles % 2 * 2;
+    const std::int64_t main_tiles = (l.n + 11) / 12,
+                       tiles = main_tiles / 2 * 3 + main_tiles % 2 * 2;
     rows += static_cast<std::uint64_t>(tiles * (2 * 8 * 3 * 128 + 3 * 26 * l.k));
     drained += static_cast<std::uint64_t>(tiles * 26 * 10);
   }

@@ -105,8 +105,7 @@ void LayerProgram::beside_dense(Program& out, const Block& block, std::int64_t j
       if (!kept && d.acc_in)
         out.push_back(waits(load(kExactPhases, Buffer::kPd, row, rows, sums), kNotMain));
       out.push_back(d);
-      if (!kept)
-        out.push_back(waits(store(kExactPhases, Buffer::kPd, row, rows, sums), kNotMain));
+      if (!kept) out.push_back(waits(store(kExactPhases, Buffer::kPd, row, rows, sums), kNotMain));
     }
 }
 

@@ -34,8 +34,7 @@ LayerProgram::LayerProgram(const Machine& machine, const Memories& memories, con
   if (machine.has_predictor()) scale_ = outside.take(1);
   if (machine.learns_beside()) {
     cells_ = outside.take(Memories::channel_tiles(machine, layer) * at_.cell_rows);
-    if (!errors_stay())
-      errors_ = outside.take(Memories::channel_tiles(machine, layer) * layer.k);
+    if (!errors_stay()) errors_ = outside.take(Memories::channel_tiles(machine, layer) * layer.k);
     true_gradients_ = outside.take(weights);
   } else if (machine.learns()) {
     cells_ = outside.take(channel_tiles() * at_.cell_rows);

@@ -84,7 +84,8 @@ class LayerProgram {
   // The mean over all channels counts in an error, or what is nearly one.
   std::uint32_t mean_shift() const {
     return static_cast<std::uint32_t>(
-               std::bit_width(static_cast<std::uint64_t>(layer_.groups * layer_.n))) - 1;
+               std::bit_width(static_cast<std::uint64_t>(layer_.groups * layer_.n))) -
+           1;
   }
   std::int64_t channel_tiles() const { return layer_.groups * n_tiles_; }
   std::int64_t channel_tile(std::int64_t n_tile) const { return group_ * n_tiles_ + n_tile; }

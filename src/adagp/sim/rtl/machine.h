@@ -30,9 +30,7 @@ struct Machine {
   bool has_predictor_memory() const { return design >= Design::kEfficient; }
   bool has_predictor_array() const { return design == Design::kMax; }
   // The predictor is trained on the machine, by the array that runs it.
-  bool learns() const {
-    return has_predictor() && (!has_predictor_array() || pred_three_modes);
-  }
+  bool learns() const { return has_predictor() && (!has_predictor_array() || pred_three_modes); }
   bool learns_beside() const { return has_predictor_array() && learns(); }
   int lanes() const;             // words of one DMA beat: the widest row of the machine
   int lanes_of(Buffer b) const;  // words of one row

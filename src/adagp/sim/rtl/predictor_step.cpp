@@ -92,8 +92,9 @@ void PredictorStep::select(Program& out, const Add& add) const {
 
 void PredictorStep::step_filters(Program& out) const {
   const std::int64_t rows = machine_.rows;
-  const std::int64_t column_rows = (input_tiles_ + groups) * kMaps;  // of G, for a column of the map
-  const std::int64_t sums = at_.conv.tiles * kConvRows;         // of D: the filters' gradients
+  const std::int64_t column_rows =
+      (input_tiles_ + groups) * kMaps;                   // of G, for a column of the map
+  const std::int64_t sums = at_.conv.tiles * kConvRows;  // of D: the filters' gradients
   out.push_back(load(kExactPhases, Buffer::kD, 0, sums, at_.conv_gradients));
   out.back().wait = kAllEngines;
   for (std::int64_t column = 0; column < kSide; ++column)

@@ -1,6 +1,6 @@
 #pragma once
-// What the predictor does with its gradients at the end of an exact batch, on the main array and the
-// vector unit. Torch-free.
+// What the predictor does with its gradients at the end of an exact batch, on the main array and
+// the vector unit. Torch-free.
 //
 // SGD with momentum on the vector unit: v = v - v / 8 + g, w = w - v / 2^b. Weights in full
 // precision and velocities lie outside in rows of W, of which groups of COLS lanes are several.

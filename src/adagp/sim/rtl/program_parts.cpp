@@ -34,8 +34,8 @@ Memories::Memories(const Machine& machine, const Network& network, Outside& outs
   require_rows("X", "the predictor",
                std::max(pieces(kConvInputs, cols) * kConvRows, on_main ? 2 * kPredictedRows : 0),
                x_rows, "x_bits");
-  require_rows("Y", "the predictor",
-               on_main ? 4 * kPredictedRows : kPredictedRows + 1, y_rows, "y_bits");
+  require_rows("Y", "the predictor", on_main ? 4 * kPredictedRows : kPredictedRows + 1, y_rows,
+               "y_bits");
   std::int64_t widest = 0;
   for (const LayerProduct& layer : network.layers) widest = std::max(widest, layer.k);
   conv = {pieces(kConvInputs, cols), kConvRows, 0, 0, 0};
@@ -84,9 +84,8 @@ void Memories::require_room_beside(const Machine& machine) const {
                                " columns cannot learn beside a main array of ", machine.cols,
                                " columns, whose units move its weights: ", machine.cols,
                                " columns fit"));
-  require_rows("Y", "the predictor array, which learns,", 
-               std::max(2 * kPredictedRows, kPredictedRows + block_tiles + 1), y_rows,
-               "y_bits");
+  require_rows("Y", "the predictor array, which learns,",
+               std::max(2 * kPredictedRows, kPredictedRows + block_tiles + 1), y_rows, "y_bits");
   if (learned_rows() < 1)
     require_rows("W", "the predictor array, which learns,", 4 * (block_groups + 2),
                  2 * update_first, "w_bits");

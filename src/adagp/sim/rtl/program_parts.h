@@ -201,8 +201,8 @@ struct Memories {
   // low, efficient, of Y and G in the backward pass: the convolution's sums and their gradients.
   // Behind them lie predictions and errors.
   std::int64_t hidden() const { return y_rows - 2 * kPredictedRows; }
-  // max, of PY and PG: predictions and errors of a block of channels, then the convolution's sums of
-  // each of its tiles, or of one where Y is too small for them; slopes.
+  // max, of PY and PG: predictions and errors of a block of channels, then the convolution's sums
+  // of each of its tiles, or of one where Y is too small for them; slopes.
   bool hidden_stays() const { return (block_tiles + 1) * kPredictedRows <= y_rows; }
   std::int64_t beside_hidden(std::int64_t q) const {
     return (hidden_stays() ? q + 1 : 1) * kPredictedRows;
