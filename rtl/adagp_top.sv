@@ -1,11 +1,11 @@
 // The machine: sequencer, main array, vector unit, reorganisation unit, DMA, event counters, and by
 // DESIGN the predictor's parts. 0 baseline: none. 1 low: none of its own, its weights come over the
 // DMA into X. 2 efficient: a memory PX beside X. 3 max: an array of its own with memories PX, PY,
-// PW.
+// PW and, where its predictor learns, PG, PD, PO.
 module adagp_top #(
   parameter int DESIGN = 0, parameter int ROWS = 4, parameter int COLS = 5,
   parameter int PROWS = 2, parameter int PCOLS = 3, parameter int FORMAT = 0,
-  parameter int PMODES = 0,  // 1: the predictor array's cells know all three modes
+  parameter int PMODES = 0,  // 1: the predictor array knows all three modes and learns
   parameter int LX = adagp_pkg::X_ADDRESS_BITS, parameter int LY = adagp_pkg::Y_ADDRESS_BITS,
   parameter int LW = adagp_pkg::W_ADDRESS_BITS,
   parameter int LP = adagp_pkg::PREDICTOR_ADDRESS_BITS,
@@ -49,6 +49,7 @@ module adagp_top #(
   localparam int HAS_PRED = DESIGN >= adagp_pkg::DESIGN_LOW ? 1 : 0;
   localparam int HAS_PX = DESIGN == adagp_pkg::DESIGN_EFFICIENT ? 1 : 0;
   localparam int HAS_ARRAY = DESIGN == adagp_pkg::DESIGN_MAX ? 1 : 0;
+  localparam int LEARNS = (HAS_PRED != 0 && (HAS_ARRAY == 0 || PMODES != 0)) ? 1 : 0;
 
   // ---- program and sequencer
   logic [255:0] d;
@@ -85,6 +86,7 @@ module adagp_top #(
   logic [PROWS*16-1:0] in_pr16;
   logic [PROWS*32-1:0] in_pr32;
   logic [PCOLS*16-1:0] in_pc16;
+  logic [PCOLS*32-1:0] in_pc32;
   always_comb begin
     for (int k = 0; k < COLS; k = k + 1) in_c16[k*16 +: 16] = load_data[k*32 +: 16];
     for (int k = 0; k < ROWS; k = k + 1) in_r16[k*16 +: 16] = load_data[k*32 +: 16];
@@ -94,32 +96,38 @@ module adagp_top #(
   assign in_c32 = load_data[COLS*32-1:0];
   assign in_r32 = load_data[ROWS*32-1:0];
   assign in_pr32 = load_data[PROWS*32-1:0];
+  assign in_pc32 = load_data[PCOLS*32-1:0];
 
   // ---- vector unit
   logic vec_beat, vec_update, vec_read, vec_read_bias, vec_write, vec_writes_scale;
   logic [3:0] vec_kind;
   logic [15:0] vec_plain, vec_looped, vec_bias_row, vec_wa, vec_wb;
-  logic vec_act, vec_back, vec_out, vec_sgd, vec_sgd_pred, vec_gradient, vec_clear, vec_learns;
+  logic vec_act, vec_back, vec_out, vec_sgd, vec_sgd_pred, vec_gradient, vec_clear;
+  logic vec_error, vec_slope, vec_to_y;
   logic [COLS*16-1:0] act_data, x_rd, px_rd;
   logic [COLS-1:0] act_valid, act_wrap;
   logic [ROWS*16-1:0] back_data, row_data, new_w, g_rd, w_rd;
   logic [ROWS-1:0] back_valid, back_wrap, grad_valid, grad_wrap;
-  logic [PROWS*16-1:0] pw_rd;
+  logic [PROWS*16-1:0] pw_rd, pg_rd, vec_pg_data;
+  logic [PROWS-1:0] vec_pg_valid, vec_pg_wrap;
   logic [ROWS*32-1:0] grad_data, new_v, new_p, y_rd, o_rd, v_rd, p_rd;
   logic [COLS*32-1:0] d_rd;
-  logic [PROWS*32-1:0] py_rd;
+  logic [PROWS*32-1:0] py_rd, po_rd;
   logic [PCOLS*16-1:0] ppx_rd;
+  logic [PCOLS*32-1:0] pd_rd;
   vec_unit #(.ROWS(ROWS), .COLS(COLS), .PROWS(PROWS), .FORMAT(FORMAT), .HAS_PRED(HAS_PRED),
-             .HAS_ARRAY(HAS_ARRAY)) vec (
+             .HAS_ARRAY(HAS_ARRAY), .LEARNS(LEARNS)) vec (
     .clk(clk), .rst(rst), .issue(issue[adagp_pkg::ENGINE_VEC]), .d(d),
     .idle(seq_idle[adagp_pkg::ENGINE_VEC]), .beat(vec_beat), .update(vec_update), .kind(vec_kind),
     .plain(vec_plain), .looped(vec_looped), .read(vec_read), .read_bias(vec_read_bias),
     .bias_row(vec_bias_row), .write(vec_write), .write_scale(vec_writes_scale), .wa(vec_wa),
     .wb(vec_wb),
     .y_rd(y_rd), .d_rd(d_rd), .x_rd(x_rd), .o_rd(o_rd), .v_rd(v_rd), .p_rd(p_rd), .py_rd(py_rd),
+    .po_rd(po_rd), .to_y(vec_to_y),
     .act_data(act_data), .act_valid(act_valid), .act_wrap(act_wrap), .back_data(back_data),
     .back_valid(back_valid), .back_wrap(back_wrap), .row_data(row_data),
-    .grad_data(grad_data), .grad_valid(grad_valid), .grad_wrap(grad_wrap), .new_w(new_w),
+    .grad_data(grad_data), .grad_valid(grad_valid), .grad_wrap(grad_wrap), .pg_data(vec_pg_data),
+    .pg_valid(vec_pg_valid), .pg_wrap(vec_pg_wrap), .new_w(new_w),
     .new_v(new_v), .new_p(new_p));
   assign vec_act = vec_kind == 4'(adagp_pkg::VEC_ACT);
   assign vec_back = vec_kind == 4'(adagp_pkg::VEC_BACK);
@@ -128,8 +136,8 @@ module adagp_top #(
   assign vec_sgd = vec_kind == 4'(adagp_pkg::VEC_SGD) || vec_sgd_pred;
   assign vec_gradient = HAS_ARRAY != 0 && vec_kind == 4'(adagp_pkg::VEC_GRADIENT);
   assign vec_clear = vec_kind == 4'(adagp_pkg::VEC_CLEAR);
-  assign vec_learns = HAS_PRED != 0 && (vec_kind == 4'(adagp_pkg::VEC_ERROR)
-                                        || vec_kind == 4'(adagp_pkg::VEC_SLOPE));
+  assign vec_error = LEARNS != 0 && vec_kind == 4'(adagp_pkg::VEC_ERROR);
+  assign vec_slope = LEARNS != 0 && vec_kind == 4'(adagp_pkg::VEC_SLOPE);
 
   // ---- reorganisation unit
   logic reorg_beat, reorg_from_g, reorg_from_pred, reorg_write, reorg_to_pred;
@@ -149,21 +157,26 @@ module adagp_top #(
   // ---- who reads and writes the main memories: vector unit, reorganisation unit, then DMA
   logic vec_reads_y, reorg_reads_y, reorg_writes_w, vec_writes_o, reorg_writes_o;
   logic vec_writes_x, vec_writes_g, vec_back_read, vec_writes_d, vec_reads_o, sgd_read, sgd_write, p_write;
-  logic vec_reads_py, reorg_reads_py;
+  logic vec_reads_py, reorg_reads_py, vec_main_slope, vec_pred_slope, vec_writes_y, vec_writes_pg;
   logic main_loading, main_streaming, main_draining, main_clash;
+  assign vec_main_slope = HAS_ARRAY == 0 && vec_slope;
+  assign vec_pred_slope = HAS_ARRAY != 0 && vec_slope;
   assign vec_reads_y =
-    vec_read && (vec_act || vec_out || vec_sgd_pred || vec_learns);
+    vec_read && (vec_act || vec_out || vec_sgd_pred || vec_error || vec_main_slope);
   assign reorg_reads_y = reorg_beat && !reorg_from_g && !reorg_from_pred;
-  assign vec_reads_py = vec_read && vec_gradient;
+  assign vec_reads_py = vec_read && (vec_gradient || vec_pred_slope);
   assign reorg_reads_py = reorg_beat && reorg_from_pred;
   assign vec_back_read = vec_read && vec_back;
   assign sgd_read = vec_read && vec_sgd;
   assign sgd_write = vec_write && vec_sgd;
   assign p_write = sgd_write || vec_writes_scale;
   assign vec_writes_x = vec_write && vec_act;
-  assign vec_writes_g = vec_write && (vec_back || vec_out || vec_learns);
-  assign vec_reads_o = vec_read && ((vec_sgd && !vec_sgd_pred) || vec_learns);
-  assign vec_writes_o = vec_write && vec_gradient;
+  assign vec_writes_g = vec_write && (vec_back || vec_out || vec_main_slope
+                                      || (HAS_ARRAY == 0 && vec_error));
+  assign vec_writes_pg = HAS_ARRAY != 0 && vec_write && (vec_error || vec_slope);
+  assign vec_reads_o = vec_read && ((vec_sgd && !vec_sgd_pred) || vec_error || vec_main_slope);
+  assign vec_writes_o = vec_write && vec_gradient && !vec_to_y;
+  assign vec_writes_y = vec_write && vec_gradient && vec_to_y;
   assign vec_writes_d = vec_write && vec_clear;
   assign reorg_writes_w = reorg_write && !reorg_from_g && !reorg_to_pred;
   assign reorg_writes_o = reorg_write && reorg_from_g;
@@ -180,7 +193,9 @@ module adagp_top #(
     .px_re(out[adagp_pkg::BUFFER_PX]), .px_ra(dma_addr), .px_rd(px_rd),
     .y_re(vec_reads_y || reorg_reads_y || out[adagp_pkg::BUFFER_Y]),
     .y_ra(vec_reads_y ? vec_plain : reorg_reads_y ? reorg_addr : dma_addr),
-    .y_we(in[adagp_pkg::BUFFER_Y]), .y_wa(dma_addr), .y_wd(in_r32), .y_rd(y_rd),
+    .y_we(vec_writes_y ? grad_valid : {ROWS{in[adagp_pkg::BUFFER_Y]}}),
+    .y_wsel(vec_writes_y ? grad_wrap : {ROWS{1'b0}}), .y_wa(vec_writes_y ? vec_wa : dma_addr),
+    .y_wb(vec_wb), .y_wd(vec_writes_y ? grad_data : in_r32), .y_rd(y_rd),
     .g_re((reorg_beat && reorg_from_g) || out[adagp_pkg::BUFFER_G]),
     .g_ra((reorg_beat && reorg_from_g) ? reorg_addr : dma_addr),
     .g_we(vec_writes_g ? (vec_back ? back_valid : {ROWS{1'b1}}) : {ROWS{in[adagp_pkg::BUFFER_G]}}),
@@ -225,9 +240,6 @@ module adagp_top #(
   generate
     if (HAS_ARRAY != 0) begin : g_pred
       logic [PCOLS*16-1:0] unused_px;
-      logic [PROWS*16-1:0] unused_g;
-      logic [PCOLS*32-1:0] unused_d;
-      logic [PROWS*32-1:0] unused_o;
       engine #(.ROWS(PROWS), .COLS(PCOLS), .FORMAT(FORMAT), .MODES(PMODES), .LX(LP), .LY(LY),
                .LW(LW), .LP(LP)) pred (
         .clk(clk), .rst(rst), .issue(issue[adagp_pkg::ENGINE_PRED]), .d(d),
@@ -239,11 +251,15 @@ module adagp_top #(
         .px_rd(unused_px),
         .y_re(vec_reads_py || reorg_reads_py || out[adagp_pkg::BUFFER_PY]),
         .y_ra(vec_reads_py ? vec_plain : reorg_reads_py ? reorg_addr : dma_addr),
-        .y_we(in[adagp_pkg::BUFFER_PY]), .y_wa(dma_addr), .y_wd(in_pr32), .y_rd(py_rd),
-        .g_re(1'b0), .g_ra(16'd0), .g_we({PROWS{1'b0}}), .g_wsel({PROWS{1'b0}}), .g_wa(16'd0),
-        .g_wb(16'd0), .g_wd({PROWS*16{1'b0}}), .g_rd(unused_g),
-        .d_re(1'b0), .d_ra(16'd0), .d_we(1'b0), .d_wa(16'd0), .d_wd({PCOLS*32{1'b0}}),
-        .d_rd(unused_d),
+        .y_we({PROWS{in[adagp_pkg::BUFFER_PY]}}), .y_wsel({PROWS{1'b0}}), .y_wa(dma_addr),
+        .y_wb(16'd0), .y_wd(in_pr32), .y_rd(py_rd),
+        .g_re(out[adagp_pkg::BUFFER_PG]), .g_ra(dma_addr),
+        .g_we(vec_writes_pg ? vec_pg_valid : {PROWS{in[adagp_pkg::BUFFER_PG]}}),
+        .g_wsel(vec_writes_pg ? vec_pg_wrap : {PROWS{1'b0}}),
+        .g_wa(vec_writes_pg ? vec_wa : dma_addr), .g_wb(vec_wb),
+        .g_wd(vec_writes_pg ? vec_pg_data : in_pr16), .g_rd(pg_rd),
+        .d_re(out[adagp_pkg::BUFFER_PD]), .d_ra(dma_addr), .d_we(in[adagp_pkg::BUFFER_PD]),
+        .d_wa(dma_addr), .d_wd(in_pc32), .d_rd(pd_rd),
         .w_re(out[adagp_pkg::BUFFER_PW]), .w_ra(dma_addr),
         .w_we((reorg_write && reorg_to_pred) ? reorg_pw_valid
               : {PROWS{in[adagp_pkg::BUFFER_PW]}}),
@@ -252,13 +268,17 @@ module adagp_top #(
         .w_wb(reorg_wb),
         .w_wd((reorg_write && reorg_to_pred) ? reorg_pw : in_pr16),
         .w_rd(pw_rd),
-        .o_re(1'b0), .o_ra(16'd0), .o_we({PROWS{1'b0}}), .o_wsel({PROWS{1'b0}}), .o_wa(16'd0),
-        .o_wb(16'd0), .o_wd({PROWS*32{1'b0}}), .o_rd(unused_o));
+        .o_re((vec_read && vec_pred_slope) || out[adagp_pkg::BUFFER_PO]),
+        .o_ra((vec_read && vec_pred_slope) ? vec_looped : dma_addr),
+        .o_we({PROWS{in[adagp_pkg::BUFFER_PO]}}), .o_wsel({PROWS{1'b0}}), .o_wa(dma_addr),
+        .o_wb(16'd0), .o_wd(in_pr32), .o_rd(po_rd));
     end else begin : g_no_pred
       assign seq_idle[adagp_pkg::ENGINE_PRED] = 1'b1;
       assign {pred_loading, pred_streaming, pred_draining, pred_clash} = 4'd0;
       assign py_rd = {PROWS*32{1'b0}};
-      assign pw_rd = {PROWS*16{1'b0}};
+      assign {pw_rd, pg_rd} = {2*PROWS*16{1'b0}};
+      assign po_rd = {PROWS*32{1'b0}};
+      assign pd_rd = {PCOLS*32{1'b0}};
       assign ppx_rd = {PCOLS*16{1'b0}};
     end
   endgenerate
@@ -283,10 +303,14 @@ module adagp_top #(
     for (int k = 0; k < PROWS; k = k + 1) begin
       if (dma_buffer == 4'(adagp_pkg::BUFFER_PY)) store_data[k*32 +: 32] = py_rd[k*32 +: 32];
       if (dma_buffer == 4'(adagp_pkg::BUFFER_PW)) store_data[k*32 +: 16] = pw_rd[k*16 +: 16];
+      if (dma_buffer == 4'(adagp_pkg::BUFFER_PG)) store_data[k*32 +: 16] = pg_rd[k*16 +: 16];
+      if (dma_buffer == 4'(adagp_pkg::BUFFER_PO)) store_data[k*32 +: 32] = po_rd[k*32 +: 32];
     end
-    for (int k = 0; k < PCOLS; k = k + 1)
+    for (int k = 0; k < PCOLS; k = k + 1) begin
       if (HAS_ARRAY != 0 && dma_buffer == 4'(adagp_pkg::BUFFER_PX))
         store_data[k*32 +: 16] = ppx_rd[k*16 +: 16];
+      if (dma_buffer == 4'(adagp_pkg::BUFFER_PD)) store_data[k*32 +: 32] = pd_rd[k*32 +: 32];
+    end
   end
 
   // ---- events
@@ -330,6 +354,8 @@ module adagp_top #(
     || (in[adagp_pkg::BUFFER_D] && vec_writes_d)
     || (in[adagp_pkg::BUFFER_W] && (sgd_write || reorg_writes_w))
     || (in[adagp_pkg::BUFFER_O] && (vec_writes_o || reorg_writes_o))
+    || (in[adagp_pkg::BUFFER_Y] && vec_writes_y) || (in[adagp_pkg::BUFFER_PG] && vec_writes_pg)
+    || (out[adagp_pkg::BUFFER_PO] && vec_read && vec_pred_slope)
     || ((in[adagp_pkg::BUFFER_V] || in[adagp_pkg::BUFFER_P]) && p_write)
     || (out[adagp_pkg::BUFFER_Y] && (vec_reads_y || reorg_reads_y))
     || ((out[adagp_pkg::BUFFER_X] || out[adagp_pkg::BUFFER_D]) && vec_back_read)

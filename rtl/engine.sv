@@ -20,7 +20,8 @@ module engine #(
   input  logic               px_we, input logic [15:0] px_wa, input logic [COLS*16-1:0] px_wd,
   input  logic               px_re, input logic [15:0] px_ra, output logic [COLS*16-1:0] px_rd,
   input  logic               y_re,  input logic [15:0] y_ra,
-  input  logic               y_we,  input logic [15:0] y_wa,
+  input  logic [ROWS-1:0]    y_we,  input logic [ROWS-1:0] y_wsel,
+  input  logic [15:0]        y_wa,  input logic [15:0] y_wb,
   input  logic [ROWS*32-1:0] y_wd,  output logic [ROWS*32-1:0] y_rd,
   input  logic               g_re,  input logic [15:0] g_ra,
   input  logic [ROWS-1:0]    g_we,  input logic [ROWS-1:0] g_wsel,
@@ -86,8 +87,8 @@ module engine #(
   lane_memory #(.LANES(ROWS), .BITS(32), .ADDRESS_BITS(LY)) mem_y (
     .clk(clk), .a_re(row_in & {ROWS{forward && acc_in}}), .a_ra(row_ra),
     .a_we(row_out), .a_wa(row_wa), .a_wd(right),
-    .re(y_re), .ra(y_ra), .we({ROWS{y_we}}), .wsel({ROWS{1'b0}}), .wa(y_wa), .wb(16'd0), .wd(y_wd),
-    .rd(y_rd), .clash(clash_y));
+    .re(y_re), .ra(y_ra), .we(y_we), .wsel(y_wsel), .wa(y_wa), .wb(y_wb), .wd(y_wd), .rd(y_rd),
+    .clash(clash_y));
   lane_memory #(.LANES(ROWS), .BITS(16), .ADDRESS_BITS(LW)) mem_w (
     .clk(clk), .a_re({ROWS{loading}}), .a_ra({ROWS{w_read}}),
     .a_we({ROWS{1'b0}}), .a_wa({ROWS*16{1'b0}}), .a_wd({ROWS*16{1'b0}}),

@@ -3,10 +3,11 @@
 // chunks + 1 + [1 if a scale is written]. One side of each kind walks plain rows from `yb`, the
 // other the nested loops from `xb`; rows of several chunks are walked once per chunk. An update
 // with `bias` finds the predictor's scale of the layer in the bias row (see scale_unit), and so does
-// `error`.
+// `error`. LEARNS: the kinds `error` and `slope`, whose results lie in rows from `s3` on; with an
+// array of its own, the predictor's lanes are that array's.
 module vec_unit #(
   parameter int ROWS = 4, parameter int COLS = 5, parameter int PROWS = 2, parameter int FORMAT = 0,
-  parameter int HAS_PRED = 0, parameter int HAS_ARRAY = 0) (
+  parameter int HAS_PRED = 0, parameter int HAS_ARRAY = 0, parameter int LEARNS = 0) (
   input  logic                clk,
   input  logic                rst,
   input  logic                issue,
@@ -15,6 +16,7 @@ module vec_unit #(
   output logic                beat,
   output logic                update,      // a row of weights is updated
   output logic [3:0]          kind,
+  output logic                to_y,        // `gradient` goes to Y in place of O
   output logic [15:0]         plain,       // row from yb
   output logic [15:0]         looped,      // row of the nested loops
   output logic                read,        // a row is read in this cycle
@@ -31,6 +33,7 @@ module vec_unit #(
   input  logic [ROWS*32-1:0]  v_rd,
   input  logic [ROWS*32-1:0]  p_rd,
   input  logic [PROWS*32-1:0] py_rd,
+  input  logic [PROWS*32-1:0] po_rd,
   output logic [COLS*16-1:0]  act_data,
   output logic [COLS-1:0]     act_valid,
   output logic [COLS-1:0]     act_wrap,
@@ -41,6 +44,9 @@ module vec_unit #(
   output logic [ROWS*32-1:0]  grad_data,
   output logic [ROWS-1:0]     grad_valid,
   output logic [ROWS-1:0]     grad_wrap,
+  output logic [PROWS*16-1:0] pg_data,     // error, slope of the predictor's array
+  output logic [PROWS-1:0]    pg_valid,
+  output logic [PROWS-1:0]    pg_wrap,
   output logic [ROWS*16-1:0]  new_w,
   output logic [ROWS*32-1:0]  new_v,
   output logic [ROWS*32-1:0]  new_p);
@@ -48,13 +54,14 @@ module vec_unit #(
   localparam int ACT_CHUNKS = (ROWS + COLS - 1) / COLS;
   localparam int BACK_CHUNKS = (COLS + ROWS - 1) / ROWS;
   localparam int GRAD_CHUNKS = (PROWS + ROWS - 1) / ROWS;
+  localparam int ERROR_CHUNKS = HAS_ARRAY != 0 ? (ROWS + PROWS - 1) / PROWS : 1;
   logic [2:0] state;
-  logic [15:0] yb, gs, row, chunk, chunk_now, offset, chunks, walk;
+  logic [15:0] yb, gs, row, chunk, chunk_now, offset, chunks, walk, results, written;
   logic [47:0] counts, strides;
   logic [4:0] shift_a, shift_b;
   logic [7:0] rot;
   logic relu, bias, last, last_inner, last_outer, first_inner, is_sgd, sgd_pred;
-  logic psrc, clear, drain, measured, bias_now, is_error, is_slope, writes_plain;
+  logic psrc, clear, drain, measured, bias_now, is_error, is_slope;
   logic [COLS*16-1:0] masked;
 
   loop_counter #(.LEVELS(4), .INNER(3)) loops (
@@ -63,6 +70,7 @@ module vec_unit #(
     .last_inner(last_inner), .last_outer(last_outer), .last(last));
 
   assign idle = state == IDLE;
+  assign to_y = LEARNS != 0 && psrc;
   assign beat = state == RUN;
   assign read = beat;
   assign read_bias = state == BIAS;
@@ -70,9 +78,10 @@ module vec_unit #(
   assign looped = walk;
   assign sgd_pred = HAS_PRED != 0 && kind == 4'(adagp_pkg::VEC_SGD_PRED);
   assign is_sgd = kind == 4'(adagp_pkg::VEC_SGD) || sgd_pred;
-  assign is_error = HAS_PRED != 0 && kind == 4'(adagp_pkg::VEC_ERROR);
-  assign is_slope = HAS_PRED != 0 && kind == 4'(adagp_pkg::VEC_SLOPE);
-  assign writes_plain = kind == 4'(adagp_pkg::VEC_BACK) || is_error || is_slope;
+  assign is_error = LEARNS != 0 && kind == 4'(adagp_pkg::VEC_ERROR);
+  assign is_slope = LEARNS != 0 && kind == 4'(adagp_pkg::VEC_SLOPE);
+  assign written = (is_error || is_slope) ? results + row
+                 : kind == 4'(adagp_pkg::VEC_BACK) ? plain : walk;
   assign update = write && is_sgd;
   assign write_scale = HAS_PRED != 0 && state == SCALE;
   assign measured = HAS_PRED != 0 && bias && !psrc && kind == 4'(adagp_pkg::VEC_SGD);
@@ -80,8 +89,8 @@ module vec_unit #(
   always_ff @(posedge clk) begin
     write <= beat && !rst;
     chunk_now <= chunk;
-    wa <= (writes_plain ? plain : walk) + offset;
-    wb <= (writes_plain ? plain : walk) + offset + gs;
+    wa <= written + offset;
+    wb <= written + offset + gs;
     if (rst) state <= IDLE;
     else case (state)
       IDLE: if (issue) begin
@@ -89,6 +98,7 @@ module vec_unit #(
         yb <= d[adagp_pkg::F_YB +: 16];
         bias_row <= d[adagp_pkg::F_WB +: 16];
         gs <= d[adagp_pkg::F_GS +: 16];
+        results <= d[adagp_pkg::F_S3 +: 16];
         counts <= {d[adagp_pkg::F_N2 +: 16], d[adagp_pkg::F_N1 +: 16], d[adagp_pkg::F_N0 +: 16]};
         strides <= {d[adagp_pkg::F_S2 +: 16], d[adagp_pkg::F_S1 +: 16], d[adagp_pkg::F_S0 +: 16]};
         shift_a <= d[adagp_pkg::F_SHIFT_A +: 5];
@@ -107,6 +117,7 @@ module vec_unit #(
           4'(adagp_pkg::VEC_ACT): chunks <= 16'(ACT_CHUNKS);
           4'(adagp_pkg::VEC_BACK): chunks <= 16'(BACK_CHUNKS);
           4'(adagp_pkg::VEC_GRADIENT): chunks <= 16'(GRAD_CHUNKS);
+          4'(adagp_pkg::VEC_ERROR): chunks <= 16'(ERROR_CHUNKS);
           default: chunks <= 16'd1;
         endcase
         state <= d[adagp_pkg::F_BIAS] ? BIAS : RUN;
@@ -158,12 +169,12 @@ module vec_unit #(
         .b(is_error ? (FORMAT == 0 ? -target : {~target[31], target[30:0]})
            : bias ? p_rd[k*32 +: 32] : 32'd0),
         .y(biased));
-      assign sum = is_slope ? ($signed(y_rd[k*32 +: 32]) > 32'sd0 ? o_rd[k*32 +: 32] : 32'd0)
+      assign sum = (is_slope && HAS_ARRAY == 0) ? ($signed(y_rd[k*32 +: 32]) > 32'sd0 ? o_rd[k*32 +: 32] : 32'd0)
                  : (relu && biased[31]) ? 32'd0 : biased;
       round #(.FORMAT(FORMAT)) to_data (
         .x(sum), .shift(shift_a), .wide(unused_wide), .narrow(rounded));
       // Lanes without a channel have no error.
-      assign row_data[k*16 +: 16] = (is_error && 8'(k) >= rot) ? 16'd0 : rounded;
+      assign row_data[k*16 +: 16] = (is_error && 32'(k) >= count) ? 16'd0 : rounded;
       // v = v - v / 2^shift_a + gradient; p = p - v / 2^shift_b; w = p / 2^rot
       assign unscaled = sgd_pred ? y_rd[k*32 +: 32] : o_rd[k*32 +: 32];
       round #(.FORMAT(FORMAT)) of_gradient (
@@ -199,6 +210,25 @@ module vec_unit #(
     end else begin : g_no_pred
       assign grad_data = {ROWS*32{1'b0}};
       assign {grad_valid, grad_wrap} = {2*ROWS{1'b0}};
+    end
+    if (HAS_ARRAY != 0 && LEARNS != 0) begin : g_learns
+      logic [PROWS*16-1:0] slopes, errors;
+      logic [PROWS-1:0] present, next_group;
+      for (k = 0; k < PROWS; k = k + 1) begin : g_slope
+        logic [31:0] unused_wide;
+        round #(.FORMAT(FORMAT)) to_data (
+          .x($signed(py_rd[k*32 +: 32]) > 32'sd0 ? po_rd[k*32 +: 32] : 32'd0), .shift(shift_a),
+          .wide(unused_wide), .narrow(slopes[k*16 +: 16]));
+      end
+      regroup #(.SRC(ROWS), .DST(PROWS), .BITS(16)) error (
+        .row(row_data), .chunk(chunk_now), .rot(rot), .data(errors), .valid(present),
+        .wrap(next_group));
+      assign pg_data = is_slope ? slopes : errors;
+      assign pg_valid = is_slope ? {PROWS{1'b1}} : present;
+      assign pg_wrap = is_slope ? {PROWS{1'b0}} : next_group;
+    end else begin : g_no_array_learns
+      assign pg_data = {PROWS*16{1'b0}};
+      assign {pg_valid, pg_wrap} = {2*PROWS{1'b0}};
     end
   endgenerate
   regroup #(.SRC(ROWS), .DST(COLS), .BITS(16)) act (

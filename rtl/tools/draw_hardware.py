@@ -160,9 +160,10 @@ def blocks_of(design):
         blocks["PX"] = Block(170, PREDICTOR, 250, 74, "PX", ("weights of the predictor",), "added")
     if design.array:
         blocks["predictor"] = Block(170, PREDICTOR, 250, 74, "Predictor array, 8 x 10",
-                                    ("a PE knows forward alone",), "added")
-        for x, name, what in ((470, "PX", "weights"), (606, "PW", "inputs"), (742, "PY", "sums")):
-            blocks[name] = Block(x, PREDICTOR, 120, 74, name, (what,), "added")
+                                    ("runs it and trains it",), "added")
+        for x, name, pair, what in ((470, "PX", "PX, PD", "weights,"), (606, "PW", "PW, PO", "inputs,"),
+                                    (742, "PY", "PY, PG", "outputs,")):
+            blocks[name] = Block(x, PREDICTOR, 120, 74, pair, (what, "gradients"), "added")
     return blocks
 
 

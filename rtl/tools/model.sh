@@ -88,6 +88,7 @@ for unit in base/core/files base/core/special_files base/core/message base/core/
     base/schedule/schedule sim/rtl/phases \
     sim/rtl/machine sim/rtl/descriptor sim/rtl/program_check sim/rtl/program_file sim/rtl/cycle_model \
     sim/rtl/program_parts sim/rtl/layer_program sim/rtl/layer_predictor sim/rtl/layer_learning \
+    sim/rtl/beside_learning \
     sim/rtl/predictor_step sim/rtl/network_program; do
   compile "${unit//\//-}" "$root/src/adagp/$unit.cpp" "$root"/src/adagp/sim/rtl/*.h -- "${flags[@]}"
 done

@@ -10,7 +10,8 @@ work=$root/build/rtl/mutations
 one() {  # NUMBER FILE CONFIGURATION EXPRESSION WHAT
   local number=$1 file=$2 configuration=$3 expression=$4 what=$5 folder=$work/$1 args program log
   case $configuration in
-    F) args=(max 2x3 fixed) ;; B) args=(max 2x3 bf16) ;; E) args=(efficient 2x3 fixed) ;;
+    F) args=(max 2x3 fixed --predictor-modes 3) ;;
+    B) args=(max 2x3 bf16 --predictor-modes 3) ;; E) args=(efficient 2x3 fixed) ;;
     *) echo "mutation $number: configuration '$configuration' is unknown"; return ;;
   esac
   rm -rf "$folder"
@@ -42,7 +43,7 @@ if [[ ${1:-} == --one ]]; then
 fi
 mkdir -p "$work"
 # The unchanged machine must pass, or "detected" would mean nothing.
-for args in "max 2x3 fixed" "max 2x3 bf16" "efficient 2x3 fixed"; do
+for args in "max 2x3 fixed --predictor-modes 3" "max 2x3 bf16 --predictor-modes 3" "efficient 2x3 fixed"; do
   read -ra config <<<"$args"
   program=$("$root/rtl/tools/model.sh" "${config[@]}" --predictor 1x2 --bits 8 --main "$programs")
   "$program" 40 >/dev/null || { echo "mutations: the unchanged machine fails on $args"; exit 1; }

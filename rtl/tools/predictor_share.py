@@ -5,16 +5,17 @@
 
 The simulator's predictor is replaced layer by layer by the array's cycles on the RTL (the tile law of
 docs/hardware.md, without transfers), of an array of 12 x 15 for design efficient and of 8 x 10 for the second
-array of max; at the end of each exact batch of efficient comes the predictor's step, with its transfers. The
-RTL's max does not learn: its backward pass here is what the second array would take for the same tiles. Runs are
-those of `adagp paper`: products alone, batch 128, 90 epochs of the published schedule, but with a memory that
-holds all of the predictor's weights. R and B are the cycles of the forward and the backward pass over those of
-the simulator, of a whole network; speed-ups are means over the networks. As a check, the same sums with the
-simulator's own predictor must give the simulator's totals.
+array of max; at the end of each exact batch comes the predictor's step, with its transfers. In exact batches the
+RTL's max runs the predictor's forward and backward pass beside the backward pass of the next layer. Runs are those
+of `adagp paper`: products alone, batch 128, 90 epochs of the published schedule, but with a memory that holds all
+of the predictor's weights. R and B are the cycles of the forward and the backward pass over those of the simulator,
+of a whole network; speed-ups are means over the networks. As a check, the same sums with the simulator's own
+predictor must give the simulator's totals.
 """
 
 import argparse
 import json
+import math
 import subprocess
 
 MAIN, SECOND = (12, 15), (8, 10)
@@ -31,12 +32,20 @@ def blocks(weights):
     return [min(1024, weights - first) for first in range(0, weights, 1024)]
 
 
+def channel_tiles(layer, array):
+    """The second array takes whole tiles of the main array, in blocks that are whole tiles of both."""
+    tiles = layer["groups"] * pieces(layer["n"], MAIN[0])
+    block = math.lcm(MAIN[0], array[0])
+    full, rest = divmod(tiles * MAIN[0], block)
+    return full * (block // array[0]) + pieces(rest, array[0])
+
+
 def array_cycles(layer, array):
     """Of the predictor's tiles for a layer, forward and backward: the convolution and the dense layer. Backward,
     the dense layer has a product for its features, drained after all blocks, and one for its weights."""
     rows, cols = array
     flush = rows + cols + 2
-    channels = layer["groups"] * pieces(layer["n"], rows)
+    channels = channel_tiles(layer, array)
     convolution = 8 * pieces(27, cols) * (cols + 128 + flush)
     dense = sum(cols + block + flush for block in blocks(layer["k"]))
     features = sum(block + flush for block in blocks(layer["k"])) + cols
@@ -45,9 +54,10 @@ def array_cycles(layer, array):
 
 
 def step_cycles(layers, array):
-    """Of the dense layer's step, one row after the other through one unit at a time: see docs/hardware.md."""
-    rows, cols = array
-    widest, groups = max(layer["k"] for layer in layers), pieces(cols, rows)
+    """Of the dense layer's step, one row after the other through one unit at a time: see docs/hardware.md. The rows
+    are those of the main array, with the weights of the array's columns."""
+    cols = array[1]
+    widest, groups = max(layer["k"] for layer in layers), pieces(cols, MAIN[0])
     return pieces(257, cols) * sum((9 * groups + 2) * block + groups + 13 for block in blocks(widest))
 
 
@@ -70,12 +80,17 @@ def max_pass(layers, predictor):
     return layers[0] + sum(max(pair) for pair in zip(layers[1:] + [0], predictor, strict=True))
 
 
-def run_cycles(run, design, one_pass, layers, forward, backward, step=0):
-    """Of all batches, with these cycles of the predictor for each layer and for each exact batch."""
+def run_cycles(run, design, one_pass, layers, forward, backward, step=None):
+    """Of all batches, with these cycles of the predictor for each layer. With the cycles of a step in each exact
+    batch they are the RTL's, whose second array then has nothing to do in the forward pass."""
     own_forward = [layer["forward_cycles"] for layer in layers]
     own_backward = [layer["input_gradient_cycles"] + layer["weight_gradient_cycles"] for layer in layers]
     gp = one_pass(own_forward, forward)
-    bp = gp + one_pass(own_backward[::-1], backward[::-1]) + step
+    if step is not None and design == "max":
+        both = [one + other for one, other in zip(forward, backward, strict=True)]
+        bp = sum(own_forward) + one_pass(own_backward[::-1], both[::-1]) + step
+    else:
+        bp = gp + one_pass(own_backward[::-1], backward[::-1]) + (step or 0)
     batches = {name: phase["batches"] for name, phase in run["designs"][design]["phases"].items()}
     return batches["gp"] * gp + (batches["warm_up"] + batches["bp"]) * bp
 
@@ -88,8 +103,7 @@ def compare(run, design, one_pass, layers, formulas, array):
     assert run_cycles(run, design, one_pass, layers, forward, backward) == total, (run["model"], design)
     rtl, rtl_backward = zip(*(array_cycles(layer, array) for layer in layers), strict=True)
     baseline = run["designs"]["baseline"]["total_cycles"]
-    step = step_cycles(layers, array) if design == "efficient" else 0
-    changed = run_cycles(run, design, one_pass, layers, rtl, rtl_backward, step)
+    changed = run_cycles(run, design, one_pass, layers, rtl, rtl_backward, step_cycles(layers, array))
     return sum(rtl) / sum(forward), sum(rtl_backward) / sum(backward), baseline / total, baseline / changed
 
 

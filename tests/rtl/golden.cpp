@@ -64,9 +64,12 @@ void Golden::run_batch(const Program& program, Phase phase) {
 void Golden::execute(const Descriptor& d) {
   switch (static_cast<Op>(d.op)) {
     case Op::kTile:
-      return tile(d, main_, d.psrc ? Buffer::kPx : Buffer::kX, Buffer::kY, Buffer::kW);
+      return tile(d, main_,
+                  {d.psrc ? Buffer::kPx : Buffer::kX, Buffer::kY, Buffer::kG, Buffer::kD,
+                   Buffer::kW, Buffer::kO});
     case Op::kPtile:
-      return tile(d, pred_, Buffer::kPx, Buffer::kPy, Buffer::kPw);
+      return tile(d, pred_,
+                  {Buffer::kPx, Buffer::kPy, Buffer::kPg, Buffer::kPd, Buffer::kPw, Buffer::kPo});
     case Op::kDma:
       return transfer(d);
     case Op::kVec:
@@ -78,7 +81,7 @@ void Golden::execute(const Descriptor& d) {
   }
 }
 
-void Golden::tile(const Descriptor& d, Cells& cells, Buffer x, Buffer y, Buffer w) {
+void Golden::tile(const Descriptor& d, Cells& cells, const Rows& of) {
   const int rows = cells.rows, cols = cells.cols;
   const Format f = machine_.format;
   const auto data = [&](Buffer b, std::uint64_t row, int lane) {
@@ -86,34 +89,32 @@ void Golden::tile(const Descriptor& d, Cells& cells, Buffer x, Buffer y, Buffer 
   };
   if (d.load_w)
     for (int r = 0; r < rows; ++r)
-      for (int c = 0; c < cols; ++c) cells.weights[r * cols + c] = data(w, d.wb + c, r);
-  // The predictor array's backward modes work on memories that no other unit reaches.
-  if (&cells == &pred_ && static_cast<Mode>(d.mode) != Mode::kForward) return;
+      for (int c = 0; c < cols; ++c) cells.weights[r * cols + c] = data(of.w, d.wb + c, r);
   if (d.clear) cells.sums.assign(cells.sums.size(), 0);
   std::uint64_t plain = d.yb;
   for (const std::uint64_t row : looped_rows(d, d.xb)) {
     switch (static_cast<Mode>(d.mode)) {
       case Mode::kForward:
         for (int r = 0; r < rows; ++r) {
-          std::uint32_t sum = d.acc_in ? at(y, plain, r) : 0;
+          std::uint32_t sum = d.acc_in ? at(of.y, plain, r) : 0;
           for (int c = 0; c < cols; ++c)
-            sum = mac(f, data(x, row, c), cells.weights[r * cols + c], sum);
-          at(y, plain, r) = sum;
+            sum = mac(f, data(of.x, row, c), cells.weights[r * cols + c], sum);
+          at(of.y, plain, r) = sum;
         }
         break;
       case Mode::kDx:
         for (int c = 0; c < cols; ++c) {
-          std::uint32_t sum = d.acc_in ? at(Buffer::kD, row, c) : 0;
+          std::uint32_t sum = d.acc_in ? at(of.d, row, c) : 0;
           for (int r = 0; r < rows; ++r)
-            sum = mac(f, data(Buffer::kG, plain, r), cells.weights[r * cols + c], sum);
-          at(Buffer::kD, row, c) = sum;
+            sum = mac(f, data(of.g, plain, r), cells.weights[r * cols + c], sum);
+          at(of.d, row, c) = sum;
         }
         break;
       case Mode::kDw:
         for (int r = 0; r < rows; ++r)
           for (int c = 0; c < cols; ++c) {
             std::uint32_t& sum = cells.sums[r * cols + c];
-            sum = mac(f, data(x, row, c), data(Buffer::kG, plain, r), sum);
+            sum = mac(f, data(of.x, row, c), data(of.g, plain, r), sum);
           }
         break;
     }
@@ -121,7 +122,7 @@ void Golden::tile(const Descriptor& d, Cells& cells, Buffer x, Buffer y, Buffer 
   }
   if (d.drain)
     for (int r = 0; r < rows; ++r)
-      for (int c = 0; c < cols; ++c) at(Buffer::kO, d.wb + c, r) = cells.sums[r * cols + c];
+      for (int c = 0; c < cols; ++c) at(of.o, d.wb + c, r) = cells.sums[r * cols + c];
 }
 
 void Golden::transfer(const Descriptor& d) {
@@ -195,24 +196,13 @@ void Golden::vector_op(const Descriptor& d) {
         break;
       case VecKind::kGradient:
         for (int r = 0; r < machine_.pred_rows; ++r) out.push_back(at(Buffer::kPy, plain, r));
-        regroup(out, Buffer::kO, row, d.gs, d.rot);
+        regroup(out, d.psrc ? Buffer::kY : Buffer::kO, row, d.gs, d.rot);
         break;
       case VecKind::kError:
-        for (int r = 0; r < machine_.rows; ++r) {
-          const std::uint32_t target = raised(f, at(Buffer::kO, row, r), static_cast<int>(scale_));
-          std::uint32_t sum = add(f, at(Buffer::kY, plain, r), negated(f, target));
-          if (d.relu && is_negative(sum)) sum = 0;
-          at(Buffer::kG, plain, r) = static_cast<std::uint32_t>(r) < d.rot
-                                         ? narrowed(f, sum, static_cast<int>(d.shift_a))
-                                         : 0;
-        }
+        error(d, row, plain - d.yb);
         break;
       case VecKind::kSlope:
-        for (int r = 0; r < machine_.rows; ++r) {
-          const bool passes = static_cast<std::int32_t>(at(Buffer::kY, plain, r)) > 0;
-          at(Buffer::kG, plain, r) =
-              passes ? narrowed(f, at(Buffer::kO, row, r), static_cast<int>(d.shift_a)) : 0;
-        }
+        slope(d, row, plain - d.yb);
         break;
       case VecKind::kClear:
         for (int c = 0; c < machine_.cols; ++c) at(Buffer::kD, row, c) = 0;
@@ -229,6 +219,31 @@ void Golden::vector_op(const Descriptor& d) {
     if (scale_ < 31) ++scale_;
   }
   for (int r = 0; r < machine_.rows; ++r) at(Buffer::kP, d.wb, r) = scale_;
+}
+
+void Golden::error(const Descriptor& d, std::uint64_t row, std::uint64_t index) {
+  const Format f = machine_.format;
+  std::vector<std::uint32_t> out;
+  for (int r = 0; r < machine_.rows; ++r) {
+    const std::uint32_t target = raised(f, at(Buffer::kO, row, r), static_cast<int>(scale_));
+    std::uint32_t sum = add(f, at(Buffer::kY, d.yb + index, r), negated(f, target));
+    if (d.relu && is_negative(sum)) sum = 0;
+    out.push_back(
+        static_cast<std::uint32_t>(r) < d.addr ? narrowed(f, sum, static_cast<int>(d.shift_a)) : 0);
+  }
+  const bool beside = machine_.has_predictor_array();
+  regroup(out, beside ? Buffer::kPg : Buffer::kG, d.s3 + index, d.gs, beside ? d.rot : 0);
+}
+
+void Golden::slope(const Descriptor& d, std::uint64_t row, std::uint64_t index) {
+  const bool beside = machine_.has_predictor_array();
+  const Buffer y = beside ? Buffer::kPy : Buffer::kY, o = beside ? Buffer::kPo : Buffer::kO,
+               g = beside ? Buffer::kPg : Buffer::kG;
+  for (int r = 0; r < machine_.lanes_of(g); ++r) {
+    const bool passes = static_cast<std::int32_t>(at(y, d.yb + index, r)) > 0;
+    at(g, d.s3 + index, r) =
+        passes ? narrowed(machine_.format, at(o, row, r), static_cast<int>(d.shift_a)) : 0;
+  }
 }
 
 // The square of each gradient's power of two, in units of the scale.

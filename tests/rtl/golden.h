@@ -33,9 +33,14 @@ class Golden {
   };
 
   void execute(const Descriptor& d);
-  void tile(const Descriptor& d, Cells& cells, Buffer x, Buffer y, Buffer w);
+  struct Rows {
+    Buffer x, y, g, d, w, o;
+  };
+  void tile(const Descriptor& d, Cells& cells, const Rows& rows);
   void transfer(const Descriptor& d);
   void vector_op(const Descriptor& d);
+  void error(const Descriptor& d, std::uint64_t row, std::uint64_t index);
+  void slope(const Descriptor& d, std::uint64_t row, std::uint64_t index);
   void update(const Descriptor& d, std::uint64_t row, std::uint64_t gradient_row, Buffer gradient);
   void reorganise(const Descriptor& d);
   void measure(std::uint64_t row);

@@ -143,6 +143,7 @@ class RandomProgram {
       d.relu = below(2);
       d.bias = below(2);
       d.psrc = below(2);
+      d.s3 = below(64);
       d.shift_a = below(machine_.format == Format::kFixed ? 20 : 4);
       d.shift_b = below(machine_.format == Format::kFixed ? 20 : 4);
       const auto kind = static_cast<VecKind>(d.kind);
@@ -152,8 +153,11 @@ class RandomProgram {
         d.addr = 1 + below(1 << below(20));
       }
       const bool sgd = kind == VecKind::kSgd || kind == VecKind::kSgdPred;
-      d.rot = below(sgd ? 16 : kind == VecKind::kAct ? machine_.cols : machine_.rows);
-      if (kind == VecKind::kError) ++d.rot;
+      d.rot = below(sgd                       ? 16
+                    : kind == VecKind::kAct   ? machine_.cols
+                    : kind == VecKind::kError ? machine_.pred_rows
+                                              : machine_.rows);
+      if (kind == VecKind::kError) d.addr = below(machine_.rows + 1);
       // Groups that do not overlap.
       d.gs = static_cast<std::uint32_t>(d.n2 * d.s2 + below(3));
     } else if (op == Op::kReorg) {

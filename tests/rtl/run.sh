@@ -107,7 +107,7 @@ arithmetic raise 1000000 rtl/raise.sv
 step "programs and training"
 {
   for design in baseline low efficient max; do
-    for format in fixed bf16; do echo "200 50 $design 4x5 $format --predictor 3x5 --bits 10"; done
+    for format in fixed bf16; do echo "200 50 $design 4x5 $format --predictor 3x5 --bits 10 --predictor-modes 3"; done
   done
   # Odd sizes: one row, one column, primes, the predictor array wider and higher than the main one.
   echo "60 - baseline 2x2 fixed --predictor 2x2 --bits 8"
@@ -116,19 +116,22 @@ step "programs and training"
   echo "60 - max 7x1 fixed --predictor 1x4 --bits 8"
   echo "60 - low 1x1 bf16 --predictor 1x1 --bits 8"
   echo "60 - max 3x11 fixed --predictor 5x2 --bits 8 --predictor-modes 3"
-  echo "20 10 max 12x15 bf16 --predictor 8x10 --dpi"
+  echo "20 10 max 12x15 bf16 --predictor 8x10 --dpi --predictor-modes 3"
   echo "20 10 baseline 12x15 fixed"
 } | xargs -d '\n' -P "$jobs" -I{} "${BASH_SOURCE[0]}" --configuration {} || die "a configuration fails"
 step "programs of networks"
 {
   # Batches in which the predictor learns are several times as long as others.
-  for design in baseline max; do echo "60 1 $design 4x5 fixed --predictor 3x5"; done
+  echo "60 1 baseline 4x5 fixed --predictor 3x5"
+  echo "8 1 max 4x5 fixed --predictor 3x5 --predictor-modes 3 --descriptor-bits 17"
+  echo "2 4 max 4x5 bf16 --predictor 3x5 --bits 12,13,14,14 --predictor-modes 3 --descriptor-bits 17"
   echo "8 1 low 4x5 fixed --predictor 3x5"
   echo "12 1 efficient 4x5 fixed --predictor 3x5"
   echo "2 4 efficient 4x5 bf16 --predictor 3x5"
   # Predictor memories that hold a part of the weights; an array higher than wide.
   echo "6 1 efficient 4x5 fixed --bits 12,12,14,12"
   echo "30 1 max 4x5 fixed --predictor 3x5 --bits 12,12,14,13"
+  echo "4 1 max 4x5 fixed --predictor 3x5 --bits 12,13,14,13 --predictor-modes 3 --descriptor-bits 17"
   echo "4 1 low 7x3 fixed --bits 13,13,14,12"
 } |
   xargs -d '\n' -P "$jobs" -I{} "${BASH_SOURCE[0]}" --networks {} || die "the program of a network fails"

@@ -3,7 +3,7 @@
 # memory out; bad files are refused with one sentence and the exit code 2 or 3; nothing hangs.
 set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
-config=(max 4x5 fixed --predictor 3x5 --bits 10)
+config=(max 4x5 fixed --predictor 3x5 --bits 10 --predictor-modes 3)
 run=$("$root/rtl/tools/model.sh" "${config[@]}")
 tests=$root/tests/rtl
 train=$("$root/rtl/tools/model.sh" "${config[@]}" \

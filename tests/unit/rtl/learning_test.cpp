@@ -61,20 +61,20 @@ class Learning : public Example {
     for (std::int64_t beat = step_.filters.precise; beat < step_.selections; ++beat) clear(beat);
     for (int f = 0; f < 16; ++f)
       for (int t = 0; t < 10; ++t)
-        word(golden_, filter_beat(step_.filters.precise, f, t), lane_of(t)) =
+        word(golden_, filter_beat(step_.filters.precise, f, t), lane_of(t, machine.cols)) =
             sum_of(t < 9 ? filter[f * 9 + t] : filter_bias[f]);
     for (std::int64_t j = 0; j < widest; ++j)
       for (int i = 0; i < 257; ++i)
-        word(golden_, dense_beat(step_.dense.precise, j, i), lane_of(i)) =
-            word(golden_, at_.dense.beat(i / machine.cols, j), i % machine.cols) << 16;
-    const int inputs = static_cast<int>(at_.conv.tiles) * machine.cols;
+        word(golden_, dense_beat(step_.dense.precise, j, i), lane_of(i, columns())) =
+            word(golden_, at_.dense.beat(i / columns(), j), i % columns()) << 16;
+    const int inputs = static_cast<int>(at_.conv.tiles * step_.tile_lanes);
     std::int64_t beat = step_.selections;
     for (int column = 0; column < 8; ++column)
       for (int first = 0; first < inputs; first += machine.rows)
         for (int t = 0; t < pieces(10, machine.cols) * machine.cols; ++t, ++beat)
           for (int lane = 0; lane < machine.lanes(); ++lane)
             word(golden_, beat, lane) =
-                data_of(lane < machine.rows && input(first + lane, column) == t ? 1 : 0);
+                data_of(lane < machine.rows && input(input_at(first + lane), column) == t ? 1 : 0);
     for (std::size_t l = 0; l < network.layers.size(); ++l) find_layer(l);
     start_ = golden_.outside();
   }
@@ -127,9 +127,11 @@ class Learning : public Example {
       }
       throw std::runtime_error("no such transfer");
     };
+    const bool beside = machine.has_predictor_array();
     const Places& at = of_layer_.emplace_back(
-        Places{first(Buffer::kP, false, 1), first(Buffer::kG, false, network.layers[l].m),
-               first(Buffer::kW, false, at_.cell_rows), first(Buffer::kV, true, 0)});
+        Places{first(Buffer::kP, true, 1), first(Buffer::kG, false, network.layers[l].m),
+               beside ? stored_cells(l) : first(Buffer::kW, false, at_.cell_rows),
+               first(Buffer::kV, true, 0)});
     const std::int64_t rows = channel_tiles(network.layers[l]) * network.layers[l].m;
     for (std::int64_t beat = at.gradients; beat < at.gradients + rows; ++beat)
       for (int lane = 0; lane < machine.lanes(); ++lane)
@@ -137,27 +139,39 @@ class Learning : public Example {
     for (int lane = 0; lane < machine.lanes(); ++lane) word(golden_, at.scale, lane) = 3;
   }
 
+  // max: the forward part of each layer stores the cells of all its channels.
+  std::int64_t stored_cells(std::size_t l) const {
+    for (const Descriptor& d : made.program)
+      if (static_cast<Op>(d.op) == Op::kDma && static_cast<Buffer>(d.kind) == Buffer::kPw &&
+          d.store != 0 && l-- == 0)
+        return d.addr;
+    throw std::runtime_error("no such transfer");
+  }
+
+  // The matrix' input in this lane of the tiles of inputs, or -1.
+  int input_at(int lane) const {
+    const int lanes = static_cast<int>(step_.tile_lanes), at = lane % lanes;
+    return at < columns() ? lane / lanes * columns() + at : -1;
+  }
   // Of the matrix' input i at this column of the map: which of a filter's 9 weights, 9 for the
   // bias, or -1.
   static int input(int i, int column) {
-    if (i >= 27) return -1;
+    if (i < 0 || i >= 27) return -1;
     if (i % 9 == 8) return i == 17 ? 9 : -1;
     const int dx = i % 9 - column + 1;
     return dx >= 0 && dx < 3 ? i / 9 * 3 + dx : -1;
   }
   // Rows of W hold COLS inputs as groups of ROWS lanes.
-  std::int64_t group_of(int i) const {
-    return i / machine.cols * step_.groups + i % machine.cols / machine.rows;
-  }
-  std::int64_t lane_of(int i) const { return i % machine.cols % machine.rows; }
+  std::int64_t lane_of(int i, int cols) const { return i % cols % machine.rows; }
   std::int64_t filter_beat(std::int64_t base, int f, int t) const {
-    return base + group_of(t) * 16 + f;
+    const std::int64_t group = t / machine.cols * step_.groups + t % machine.cols / machine.rows;
+    return base + group * 16 + f;
   }
   // The step takes 1024 weights at once.
   std::int64_t dense_beat(std::int64_t base, std::int64_t j, int i) const {
     const std::int64_t first = j / 1024 * 1024, rows = std::min<std::int64_t>(1024, widest - first),
-                       tile = i / machine.cols, group = i % machine.cols / machine.rows;
-    return base + step_.groups * (tile * widest + first) + group * rows + j - first;
+                       tile = i / columns(), group = i % columns() / machine.rows;
+    return base + step_.dense_groups * (tile * widest + first) + group * rows + j - first;
   }
   void clear(std::int64_t beat) {
     for (int lane = 0; lane < machine.lanes(); ++lane) word(golden_, beat, lane) = 0;
@@ -169,10 +183,10 @@ class Learning : public Example {
     return number(outside[static_cast<std::size_t>(beat * machine.lanes() + lane)] << 16);
   }
   double matrix(const Words& outside, int row, int i) const {
-    return read16(outside, at_.conv.beat(i / machine.cols, row), i % machine.cols);
+    return read16(outside, at_.conv.beat(i / columns(), row), i % columns());
   }
   double weight(const Words& outside, std::int64_t j, int i) const {
-    return read16(outside, at_.dense.beat(i / machine.cols, j), i % machine.cols);
+    return read16(outside, at_.dense.beat(i / columns(), j), i % columns());
   }
   // v' = v - v / 8 + g, w' = w - v' / 2^shift, and the rounded weight.
   void moved(Value gradient, std::int64_t precise, std::int64_t velocity, std::int64_t lane,
@@ -202,10 +216,18 @@ double Learning::add_channel(const LayerProduct& layer, const Places& at, std::i
   using std::vector;
   const std::int64_t c = channel % layer.n, lane = c % machine.rows,
                      tile = channel / layer.n * pieces(layer.n, machine.rows) + c / machine.rows;
-  const int scale = static_cast<int>(old_[static_cast<std::size_t>(at.scale * machine.lanes())]);
+  // The second array learns behind the main array's work on the layer.
+  const bool beside = machine.has_predictor_array();
+  const Words& scales = beside ? now_ : old_;
+  const int scale = static_cast<int>(scales[static_cast<std::size_t>(at.scale * machine.lanes())]);
+  const std::int64_t own_rows = beside ? machine.pred_rows : machine.rows,
+                     at_channel = tile * machine.rows + lane;
   const int shift = std::bit_width(static_cast<std::uint64_t>(layer.groups * layer.n)) - 1;
   double loss = 0;
-  const auto cell = [&](int i) { return read16(now_, at.cells + tile * at_.cell_rows + i, lane); };
+  const auto cell = [&](int i) {
+    return read16(now_, at.cells + at_channel / own_rows * at_.cell_rows + i,
+                  at_channel % own_rows);
+  };
   vector<Value> hidden(1024);
   for (int h = 0; h < 1024; ++h) {
     Sum sum;
@@ -260,7 +282,7 @@ double Learning::compare() {
   for (std::int64_t j = 0; j < widest; ++j)
     for (int i = 0; i < 257; ++i)
       moved(narrow_of(dense_gradient[j * 257 + i].done()), dense_beat(step_.dense.precise, j, i),
-            dense_beat(step_.dense.velocities, j, i), lane_of(i), 8, weight(now_, j, i));
+            dense_beat(step_.dense.velocities, j, i), lane_of(i, columns()), 8, weight(now_, j, i));
   const int shift = 8 + std::bit_width(static_cast<std::uint64_t>(widest)) - 1;
   for (int f = 0; f < 16; ++f) {
     Sum sums[10];
@@ -273,7 +295,7 @@ double Learning::compare() {
       const std::int64_t precise = filter_beat(step_.filters.precise, f, t);
       const int middle = t == 9 ? 17 : t / 3 * 9 + t % 3 + 2;  // at column 3
       moved(narrow_of(sums[t].done()), precise, filter_beat(step_.filters.velocities, f, t),
-            lane_of(t), shift, matrix(now_, f * 8 + 3, middle));
+            lane_of(t, machine.cols), shift, matrix(now_, f * 8 + 3, middle));
       for (int column = 0; column < 8; ++column)
         for (int i = 0; i < 27; ++i)
           if (input(i, column) == t) {
@@ -281,7 +303,7 @@ double Learning::compare() {
           }
     }
     for (int column = 0; column < 8; ++column)
-      for (int i = 0; i < at_.conv.tiles * machine.cols; ++i)
+      for (int i = 0; i < at_.conv.tiles * columns(); ++i)
         if (input(i, column) < 0) {
           EXPECT_EQ(matrix(now_, f * 8 + column, i), 0) << column << " " << i;
         }
@@ -290,7 +312,7 @@ double Learning::compare() {
 }
 
 TEST(MachinePredictor, LearnsByTheFormulas) {
-  for (const Design design : {Design::kLow, Design::kEfficient}) {
+  for (const Design design : {Design::kLow, Design::kEfficient, Design::kMax}) {
     Learning machine(design);
     double first = 0, last = 0;
     for (int batch = 0; batch < 20; ++batch) {
@@ -310,7 +332,7 @@ TEST(MachinePredictor, LearnsFromEveryLayer) {
                      grouped = convolution(2, 4, 9, 5), long_one = convolution(1, 4, 1030, 3);
   const std::vector<LayerProduct> cases[] = {
       {wide, narrow}, {narrow, wide}, {grouped, narrow}, {long_one, narrow}, {narrow, long_one}};
-  for (const Design design : {Design::kLow, Design::kEfficient})
+  for (const Design design : {Design::kLow, Design::kEfficient, Design::kMax})
     for (const std::vector<LayerProduct>& layers : cases) {
       SCOPED_TRACE(core::cat(kDesignNames[static_cast<int>(design)], ", filters of ", layers[0].k,
                              " and ", layers[1].k));

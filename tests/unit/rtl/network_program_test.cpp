@@ -34,6 +34,7 @@ Network network() {
       "small", 1, {layer(16, 27, 24, true), layer(8, 216, 30, false), layer(1, 120, 10, false)}};
 }
 
+constexpr std::uint32_t kEveryEngine = (1u << kEngineCount) - 1;
 constexpr Design kDesigns[] = {Design::kBaseline, Design::kLow, Design::kEfficient, Design::kMax};
 
 TEST(NetworkProgram, StreamsEveryRowOfEveryProduct) {
@@ -66,6 +67,47 @@ TEST(NetworkProgram, StreamsEveryRowOfEveryProduct) {
     EXPECT_EQ(bp.pred_rows, 0u);
     EXPECT_EQ(bp.main_drain_rows, drained);
   }
+}
+
+Machine learning_max() {
+  Machine m = large_machine(Design::kMax);
+  m.pred_three_modes = true;
+  return m;
+}
+
+// The main array works as without a predictor, but for the step; the second array has the
+// convolution forward and backward (27 inputs in 3 tiles, 8 rows of the map) and the dense layer
+// (257 inputs in 26 tiles) forward, for the features, for the weights, for each tile of 8 channels.
+TEST(NetworkProgram, MaxLearnsOnItsSecondArray) {
+  const Machine m = learning_max();
+  const Counts bp = predict_batch(m, make_program(m, network()).program, Phase::kBp),
+               exact = predict_batch(
+                   large_machine(Design::kBaseline),
+                   make_program(large_machine(Design::kBaseline), network()).program, Phase::kBp);
+  std::uint64_t rows = 0, drained = 0;
+  for (const LayerProduct& l : network().layers) {
+    // Blocks of 24 channels are three tiles of 8, and half a block two.
+    const std::int64_t main_tiles = (l.n + 11) / 12,
+                       tiles = main_tiles / 2 * 3 + main_tiles % 2 * 2;
+    rows += static_cast<std::uint64_t>(tiles * (2 * 8 * 3 * 128 + 3 * 26 * l.k));
+    drained += static_cast<std::uint64_t>(tiles * 26 * 10);
+  }
+  EXPECT_EQ(bp.pred_rows, rows);
+  EXPECT_EQ(bp.pred_drain_rows, drained);
+  EXPECT_EQ(bp.main_rows, exact.main_rows + 2 * 8 * 3 * 16);
+  EXPECT_EQ(bp.main_drain_rows, exact.main_drain_rows);
+}
+
+// Beside the main array: a batch is shorter than what the two arrays and the step need in turn.
+TEST(NetworkProgram, MaxLearnsBesideTheNextLayer) {
+  const Machine m = learning_max();
+  const NetworkProgram made = make_program(m, network());
+  Program in_turn = made.program;
+  for (Descriptor& d : in_turn) d.wait = kEveryEngine;
+  const Counts beside = predict_batch(m, made.program, Phase::kBp),
+               one = predict_batch(m, in_turn, Phase::kBp);
+  EXPECT_EQ(beside.busy_pred, one.busy_pred);
+  EXPECT_LT(beside.cycles + beside.busy_main / 4, one.cycles);
 }
 
 TEST(NetworkProgram, PredictsAllWeightsOfAGpBatch) {
@@ -236,6 +278,17 @@ TEST(NetworkProgram, SaysWhatDoesNotFit) {
   narrow.y_bits = 11;
   has(refusal([&] { make_program(narrow, network()); }),
       "memory Y of 2048 rows is too small: the predictor needs 4096");
+  Machine small = learning_max();
+  small.pred_cols = 20;
+  has(refusal([&] { make_program(small, network()); }),
+      "a predictor array of 20 columns cannot learn beside a main array of 15 columns, whose units "
+      "move its weights: 15 columns fit");
+  small = learning_max();
+  small.y_bits = 10;
+  has(refusal([&] { make_program(small, network()); }),
+      "memory Y of 1024 rows is too small: the predictor needs 1025");
+  small.y_bits = 11;
+  EXPECT_EQ(refusal([&] { make_program(small, network()); }), "");
   has(refusal([&] {
         make_program(large_machine(Design::kMax), Network{"none", 1, {}});
       }),

@@ -40,6 +40,12 @@ class Example {
     machine.rows = rows;
     machine.cols = cols;
     machine.design = design;
+    machine.pred_three_modes = design == Design::kMax;
+    if (rows < 12) {
+      machine.pred_rows = rows - 1;
+      machine.pred_cols = cols - 1;
+      machine.y_bits = 13;
+    }
     machine.format = Format::kBf16;
     machine.w_bits = machine.predictor_bits = 13;
     machine.descriptor_bits = 16;
@@ -52,6 +58,9 @@ class Example {
       for (double& x : *part) x = rounded(0.3 * normal(random));
     }
   }
+
+  // Of the array that runs the predictor.
+  int columns() const { return machine.has_predictor_array() ? machine.pred_cols : machine.cols; }
 
   std::uint32_t& word(Golden& golden, std::int64_t beat, std::int64_t lane) const {
     return golden.outside()[static_cast<std::size_t>(beat * machine.lanes() + lane)];
@@ -71,7 +80,7 @@ class Example {
     for (std::uint32_t& w : golden.outside())
       w = data_of(normal(words));  // activations, weights of the layer
     const bool own = machine.has_predictor_array();
-    const int cols = own ? machine.pred_cols : machine.cols;
+    const int cols = columns();
     const std::uint32_t exact = bit(Phase::kBp) | bit(Phase::kWarm);
     const std::int64_t base = machine.has_predictor_memory()
                                   ? transfer(Buffer::kPx, exact, false, 0).addr

@@ -21,6 +21,7 @@ rtl::Machine rtl_machine(const Accelerator& accelerator, const Design& design) {
   rtl::Machine out;
   const Array second = accelerator.second_array();
   out.design = rtl::design_named(design.name);
+  out.pred_three_modes = out.has_predictor_array();  // or its predictor could not learn
   for (const auto& [from, to] : {std::pair{accelerator.array.rows, &out.rows},
                                  {accelerator.array.columns, &out.cols},
                                  {second.rows, &out.pred_rows},

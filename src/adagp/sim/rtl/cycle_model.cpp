@@ -111,6 +111,8 @@ std::uint64_t chunks(const Machine& machine, const Descriptor& d) {
       return divide_up(machine.cols, machine.rows);
     case VecKind::kGradient:
       return divide_up(machine.pred_rows, machine.rows);
+    case VecKind::kError:
+      return machine.has_predictor_array() ? divide_up(machine.rows, machine.pred_rows) : 1;
     default:
       return 1;
   }

@@ -10,14 +10,16 @@
 //              sums start at 0), drain (dw: sums go to COLS rows of O from wb), psrc (efficient: x
 //              from PX); x row = xb + nested loops n0,n1,n2 with strides s0,s1,s2; Y/G row = yb +
 //              0,1,2,...
-//   ptile      the same on the predictor array: x from PX, W is PW, Y is PY
+//   ptile      the same on the predictor array: x from PX, the others are PW, PY, PG, PD, PO
 //   dma        kind (buffer), store, n0 rows from row xb, addr (outside memory, in beats)
 //   vec        kind (VecKind), loops from xb, plain rows from yb, relu, bias (row wb of P), shift_a,
 //              gs and rot (regrouped lanes); sgd: shift_a momentum, shift_b step size, rot to weights.
 //              sgd, sgd_pred with bias: row wb of P has the layer's scale, a shift. A predicted
 //              gradient (sgd_pred, sgd with psrc) is divided by 2^scale; another one is measured:
 //              clear (a new sum), drain (over addr elements the scale is moved and written).
-//              error, slope: Y and G have the plain rows, O the loops; error: bias, the scale; rot lanes
+//              error, slope: Y has the plain rows, O the loops, G rows from s3 on; error: bias, the scale,
+//              addr lanes with a channel. max: errors go to PG (gs, rot), slopes are those of PY, PO, PG;
+//              gradient: psrc (into Y, not O)
 //   reorg      kind (ReorgKind), window loops n,s from yb; cells addr = c0 + 65536 c1 with strides
 //              xb and s3; results in rows from wb; shift_a; relu; y_to_w: psrc (max: into PW, with
 //              rot and gs)

@@ -1,6 +1,4 @@
 // low, efficient: what the predictor learns from one layer in an exact batch.
-#include <bit>
-
 #include "adagp/sim/rtl/layer_program.h"
 
 namespace adagp::rtl {
@@ -35,10 +33,9 @@ void LayerProgram::learn_errors(Program& out, std::int64_t n_tile, std::int64_t 
     d.bias = 1;
     d.wb = narrow(at_.scale_row);
     d.xb = narrow(at_.update_first + j - first);
-    d.yb = narrow(y);
-    d.rot = narrow(std::min<std::int64_t>(machine_.rows, layer_.n - n_tile * machine_.rows));
-    // Of all channels the mean counts, or what is nearly one.
-    d.shift_a = narrow(std::bit_width(static_cast<std::uint64_t>(layer_.groups * layer_.n)) - 1);
+    d.yb = d.s3 = narrow(y);
+    d.addr = narrow(filters_of(n_tile));
+    d.shift_a = mean_shift();
     out.push_back(d);
     out.push_back(
         store(kExactPhases, Buffer::kG, y, count, errors_ + channel_tile(n_tile) * layer_.k + j));
@@ -72,32 +69,44 @@ void LayerProgram::learn_features(Program& out, std::int64_t n_tile) {
     }
   }
   emit(out, stages);
+  slopes(out, at_.features + at_.cell_rows, at_.hidden(), at_.hidden());
+}
+
+void LayerProgram::slopes(Program& out, std::int64_t from, std::int64_t y, std::int64_t to) const {
   // Each feature is a mean of 2x2.
   for (std::int64_t row = 0; row < kSide; ++row) {
-    Descriptor d = vec(kExactPhases, VecKind::kSlope, 2, kAllEngines);
+    Descriptor d = vec(kExactPhases, VecKind::kSlope, 2,
+                       machine_.has_predictor_array() ? kNotMainNorDma : kAllEngines);
     d.n1 = narrow(kSide / 2);
     d.n2 = narrow(kMaps);
     d.s0 = 0;
     d.s1 = 1;
     d.s2 = narrow(kSide / 2);
-    d.xb = narrow(at_.features + at_.cell_rows + row / 2 * (kConvRows / 2));
-    d.yb = narrow(at_.hidden() + row * kConvRows);
+    d.xb = narrow(from + row / 2 * (kConvRows / 2));
+    d.yb = narrow(y + row * kConvRows);
+    d.s3 = narrow(to + row * kConvRows);
     d.shift_a = 2;
     out.push_back(d);
   }
 }
 
 void LayerProgram::learn_convolution(Program& out, std::int64_t n_tile) {
-  const bool first = begun_ == 0 && channel_tile(n_tile) == 0;
+  convolution_gradient(out, at_.features, at_.hidden(), begun_ == 0 && channel_tile(n_tile) == 0);
+}
+
+void LayerProgram::convolution_gradient(Program& out, std::int64_t cells, std::int64_t from,
+                                        bool first) const {
+  const bool beside = machine_.has_predictor_array();
+  const int cols = beside ? machine_.pred_cols : machine_.cols;
   for (std::int64_t row = 0; row < kSide; ++row) {
     for (std::int64_t kt = 0; kt < at_.conv.tiles; ++kt) {
-      Descriptor d = tile(kExactPhases, Mode::kDx, kConvRows);
-      d.wait = kAllEngines;
+      Descriptor d = beside ? beside_tile(kExactPhases, Mode::kDx, kConvRows)
+                            : waits(tile(kExactPhases, Mode::kDx, kConvRows), kAllEngines);
       d.load_w = 1;
       d.acc_in = !first || row > 0;
       d.xb = narrow(kt * kConvRows);
-      d.yb = narrow(at_.hidden() + row * kConvRows);
-      d.wb = narrow(at_.features + row * kMapRow + kt * machine_.cols);
+      d.yb = narrow(from + row * kConvRows);
+      d.wb = narrow(cells + row * kMapRow + kt * cols);
       out.push_back(d);
     }
   }

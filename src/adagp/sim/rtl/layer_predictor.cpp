@@ -88,7 +88,8 @@ void LayerProgram::convolution(std::uint32_t mask, const Add& add) const {
 
 Descriptor LayerProgram::pool(std::uint32_t mask, ReorgKind kind, std::int64_t from,
                               std::int64_t to) const {
-  Descriptor d = descriptor(Op::kReorg, mask, kAllEngines);
+  Descriptor d =
+      descriptor(Op::kReorg, mask, kind == ReorgKind::kPyToPw ? kNotMainNorDma : kAllEngines);
   d.kind = static_cast<std::uint32_t>(kind);
   d.relu = 1;
   d.n0 = d.n1 = 2;
@@ -166,17 +167,16 @@ void LayerProgram::predict_block(Program& out, std::int64_t first, std::int64_t 
   const std::int64_t tiles = pieces(count, machine_.pred_rows),
                      groups = pieces(count, machine_.rows);
   for (std::int64_t q = 0; q < tiles; ++q) {
-    beside_convolution(out, at_.pooled(first / machine_.pred_rows + q, odd_));
-    out.push_back(
-        pool(kPredictedPhase, ReorgKind::kPyToPw, 0, at_.hidden_features + q * at_.feature_rows));
+    beside_features(out, kPredictedPhase, at_.pooled(first / machine_.pred_rows + q, odd_), 0,
+                    beside_features_at(q));
   }
   const std::int64_t most = std::min<std::int64_t>(kPredictedRows, at_.update_rows / (groups + 1));
   for (std::int64_t j = 0, rows = 0; j < layer_.k; j += rows) {
     rows = predicted_at_once(j, most);
     for (std::int64_t q = 0; q < tiles; ++q) {
-      beside_product(out, rows, j, at_.hidden_features + q * at_.feature_rows);
+      beside_product(out, kPredictedPhase, rows, j, beside_features_at(q));
       const std::int64_t channel = q * machine_.pred_rows;
-      Descriptor d = vec(kPredictedPhase, VecKind::kGradient, rows, kAllEngines);
+      Descriptor d = vec(kPredictedPhase, VecKind::kGradient, rows, kNotMainNorDma);
       d.xb = narrow(at_.update_first + channel / machine_.rows * rows);
       d.rot = narrow(channel % machine_.rows);
       d.gs = narrow(rows);
@@ -190,39 +190,43 @@ void LayerProgram::predict_block(Program& out, std::int64_t first, std::int64_t 
   }
 }
 
-void LayerProgram::beside_convolution(Program& out, std::int64_t cells) {
-  convolution(kPredictedPhase, [&](Descriptor d, std::int64_t kt) {
+void LayerProgram::beside_features(Program& out, std::uint32_t mask, std::int64_t cells,
+                                   std::int64_t y, std::int64_t features) {
+  convolution(mask, [&](Descriptor d, std::int64_t kt) {
     d.op = static_cast<std::uint32_t>(Op::kPtile);
-    // The main array and the DMA go on with the next layer.
-    d.wait = kAllEngines & ~bit(Engine::kMain) & ~bit(Engine::kDma);
+    d.wait = kNotMainNorDma;
     d.xb = narrow(at_.conv.in_memory(kt, 0));
+    d.yb += narrow(y);
     d.wb += narrow(cells + kt * machine_.pred_cols);
     out.push_back(d);
   });
+  out.push_back(pool(mask, ReorgKind::kPyToPw, y, features));
 }
 
-void LayerProgram::beside_product(Program& out, std::int64_t outputs, std::int64_t first,
-                                  std::int64_t features) {
-  const bool kept = at_.dense.holds(first, outputs);
+void LayerProgram::beside_product(Program& out, std::uint32_t mask, std::int64_t outputs,
+                                  std::int64_t first, std::int64_t features) {
   for (std::int64_t kt = 0; kt < at_.dense.tiles; ++kt) {
-    Descriptor d = tile(kPredictedPhase, Mode::kForward, outputs);
-    d.op = static_cast<std::uint32_t>(Op::kPtile);
-    d.wait = kAllEngines & ~bit(Engine::kMain) & ~bit(Engine::kDma);
+    Descriptor d = beside_tile(mask, Mode::kForward, outputs);
     d.load_w = 1;
     d.acc_in = kt > 0;
     d.wb = narrow(features + kt * machine_.pred_cols);
-    if (kept) {
-      d.xb = narrow(at_.dense.in_memory(kt, first));
-    } else {
-      // The half's last reader is the tile before the one that runs now; in front of the first tile
-      // of a product a unit has waited for all engines.
-      const std::int64_t half = at_.streamed + kt % 2 * kPredictedRows;
-      out.push_back(load(kPredictedPhase, Buffer::kPx, half, outputs, at_.dense.beat(kt, first)));
-      d.xb = narrow(half);
-      d.wait |= bit(Engine::kDma);
-    }
+    beside_weights(out, d, kt, first, kt);
     out.push_back(d);
   }
+}
+
+void LayerProgram::beside_weights(Program& out, Descriptor& d, std::int64_t kt, std::int64_t first,
+                                  std::int64_t turn) const {
+  if (at_.dense.holds(first, d.n0)) {
+    d.xb = narrow(at_.dense.in_memory(kt, first));
+    return;
+  }
+  // The half's last reader is the tile before the one that runs now; in front of the first turn a
+  // unit has waited for the second array.
+  const std::int64_t half = at_.streamed + turn % 2 * kPredictedRows;
+  out.push_back(load(d.mask, Buffer::kPx, half, d.n0, at_.dense.beat(kt, first)));
+  d.xb = narrow(half);
+  d.wait |= bit(Engine::kDma);
 }
 
 }  // namespace adagp::rtl

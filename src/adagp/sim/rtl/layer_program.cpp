@@ -32,7 +32,11 @@ LayerProgram::LayerProgram(const Machine& machine, const Memories& memories, con
   const std::int64_t weights = layer.groups * n_tiles_ * k_tiles_ * machine.cols;
   for (std::int64_t* place : {&weights_, &precise_, &velocities_}) *place = outside.take(weights);
   if (machine.has_predictor()) scale_ = outside.take(1);
-  if (machine.learns()) {
+  if (machine.learns_beside()) {
+    cells_ = outside.take(Memories::channel_tiles(machine, layer) * at_.cell_rows);
+    if (!errors_stay()) errors_ = outside.take(Memories::channel_tiles(machine, layer) * layer.k);
+    true_gradients_ = outside.take(weights);
+  } else if (machine.learns()) {
     cells_ = outside.take(channel_tiles() * at_.cell_rows);
     features_ = outside.take(channel_tiles() * at_.feature_rows);
     errors_ = outside.take(channel_tiles() * layer.k);
@@ -49,6 +53,9 @@ Program LayerProgram::forward() {
       }
     }
   }
+  if (machine_.learns_beside())
+    store_all(out, kExactPhases, Buffer::kPw, at_.pooled(0, odd_),
+              pred_channel_tiles() * at_.cell_rows, cells_);
   return out;
 }
 
@@ -60,10 +67,11 @@ Program LayerProgram::backward() {
   chunk_ = 0;
   if (machine_.has_predictor())
     out.push_back(load(kExactPhases, Buffer::kP, at_.scale_row, 1, scale_));
-  if (machine_.learns()) learn_begin(out);
+  const bool learns = machine_.learns() && !machine_.learns_beside();
+  if (learns) learn_begin(out);
   for (group_ = 0; group_ < layer_.groups; ++group_)
     for (std::int64_t t = 0; t < n_tiles_; ++t) weight_gradient(out, t);
-  if (machine_.learns()) learn_dense(out);
+  if (learns) learn_dense(out);
   return out;
 }
 
@@ -123,11 +131,11 @@ void LayerProgram::forward_group(Program& out, std::int64_t first, std::int64_t 
     out.push_back(d);
   }
   const std::int64_t stored = x_groups(first, count) * rows_;
-  store_all(out, kEveryPhase, Buffer::kX, stored, outside_.take(stored));
+  store_all(out, kEveryPhase, Buffer::kX, 0, stored, outside_.take(stored));
   if (!machine_.has_predictor()) return;
   for (std::int64_t t = 0; t < count; ++t) {
     summary(out, first + t, t * rows_);
-    if (machine_.learns()) keep_cells(out, first + t);
+    if (machine_.learns() && !machine_.learns_beside()) keep_cells(out, first + t);
     if (!machine_.has_predictor_array()) predict_tile(out, first + t);
   }
 }
@@ -164,12 +172,12 @@ void LayerProgram::input_gradient_group(Program& out, std::int64_t first, std::i
   // The ReLU's mask: the activations at the addresses of their gradients.
   for (std::int64_t t = 0; t < count; ++t) {
     Descriptor mask = load_inputs(kExactPhases, t * rows_, first + t, rows_now());
-    mask.wait = kAllEngines;
+    mask.wait = kNotPredictor;
     out.push_back(mask);
   }
   for (std::int64_t t = 0; t < count; ++t) {
     const Regrouped at = regrouped(first, t, machine_.cols, machine_.rows);
-    Descriptor d = vec(kExactPhases, VecKind::kBack, rows_now(), kAllEngines);
+    Descriptor d = vec(kExactPhases, VecKind::kBack, rows_now(), kNotPredictor);
     d.relu = 1;
     d.xb = narrow(t * rows_);
     d.yb = narrow(at.row);
@@ -178,12 +186,13 @@ void LayerProgram::input_gradient_group(Program& out, std::int64_t first, std::i
     out.push_back(d);
   }
   const std::int64_t stored = g_groups(first, count) * rows_;
-  store_all(out, kExactPhases, Buffer::kG, stored, outside_.take(stored));
+  store_all(out, kExactPhases, Buffer::kG, 0, stored, outside_.take(stored));
 }
 
 void LayerProgram::weight_gradient(Program& out, std::int64_t n_tile) {
   const std::int64_t at_once = at_.update_rows / machine_.cols;
-  if (machine_.learns()) learn_forward(out, n_tile);
+  const bool learns = machine_.learns() && !machine_.learns_beside();
+  if (learns) learn_forward(out, n_tile);
   for (std::int64_t first = 0; first < k_tiles_; first += at_once) {
     const std::int64_t count = std::min(at_once, k_tiles_ - first);
     std::vector<Stage> stages;
@@ -215,10 +224,13 @@ void LayerProgram::weight_gradient(Program& out, std::int64_t n_tile) {
     emit(out, stages);
     chunk_ = 0;
     const std::int64_t rows = count * machine_.cols;
-    if (machine_.learns()) learn_errors(out, n_tile, first * machine_.cols, rows);
+    if (learns) learn_errors(out, n_tile, first * machine_.cols, rows);
+    if (machine_.learns_beside())
+      out.push_back(store(kExactPhases, Buffer::kO, at_.update_first, rows,
+                          true_gradients_ + weight_row(n_tile, first)));
     update(out, kExactPhases, VecKind::kSgd, rows, weight_row(n_tile, first));
   }
-  if (machine_.learns()) {
+  if (learns) {
     learn_features(out, n_tile);
     learn_convolution(out, n_tile);
   }
@@ -234,7 +246,7 @@ void LayerProgram::update(Program& out, std::uint32_t mask, VecKind kind, std::i
     out.push_back(load(mask, Buffer::kP, at_.scale_row, 1, scale_));
   out.push_back(load(mask, Buffer::kP, at, rows, precise_ + from));
   out.push_back(load(mask, Buffer::kV, at, rows, velocities_ + from));
-  Descriptor d = vec(mask, kind, rows, kAllEngines);
+  Descriptor d = vec(mask, kind, rows, exact ? kNotPredictor : kAllEngines);
   d.xb = narrow(at);
   d.yb = narrow(kind == VecKind::kSgdPred ? at_.y_rows - kPredictedRows : 0);
   d.shift_a = 3;

@@ -1,6 +1,8 @@
 #pragma once
 // The program of one layer, of which network_program.cpp makes that of a network. Torch-free.
 
+#include <bit>
+
 #include "adagp/sim/rtl/program_parts.h"
 
 namespace adagp::rtl {
@@ -14,8 +16,10 @@ class LayerProgram {
   Program forward();
   // The input gradient, the weight gradient and the update; what the predictor learns.
   Program backward();
-  // design max: what the second array does for this layer, beside the next one.
+  // design max: what the second array does for this layer, beside the next one, in GP batches and
+  // in the backward pass.
   Program beside();
+  Program learn_beside();
   // The predictor's gradients have so many rows from layers whose backward part comes before (0:
   // none, this layer begins them).
   void learn_behind(std::int64_t rows) { begun_ = rows; }
@@ -73,6 +77,16 @@ class LayerProgram {
   void update(Program& out, std::uint32_t mask, VecKind kind, std::int64_t rows, std::int64_t from,
               std::int64_t offset = 0);
 
+  // Of a tile of outputs, lanes that have one.
+  std::int64_t filters_of(std::int64_t n_tile) const {
+    return std::min<std::int64_t>(machine_.rows, layer_.n - n_tile * machine_.rows);
+  }
+  // The mean over all channels counts in an error, or what is nearly one.
+  std::uint32_t mean_shift() const {
+    return static_cast<std::uint32_t>(
+               std::bit_width(static_cast<std::uint64_t>(layer_.groups * layer_.n))) -
+           1;
+  }
   std::int64_t channel_tiles() const { return layer_.groups * n_tiles_; }
   std::int64_t channel_tile(std::int64_t n_tile) const { return group_ * n_tiles_ + n_tile; }
 
@@ -97,9 +111,18 @@ class LayerProgram {
   void dense_product(Program& out, std::uint32_t mask, std::int64_t outputs, std::int64_t first);
   // `count` channels from `first`, a whole number of tiles of both arrays.
   void predict_block(Program& out, std::int64_t first, std::int64_t count);
-  void beside_convolution(Program& out, std::int64_t cells);
-  void beside_product(Program& out, std::int64_t outputs, std::int64_t first,
+  // The convolution of the cells in PW, its sums in PY from row `y` on, and the features of it.
+  void beside_features(Program& out, std::uint32_t mask, std::int64_t cells, std::int64_t y,
+                       std::int64_t features);
+  void beside_product(Program& out, std::uint32_t mask, std::int64_t outputs, std::int64_t first,
                       std::int64_t features);
+  // Gives a tile the dense weights of its outputs from `first` on, or loads them: turns take two
+  // halves of PX.
+  void beside_weights(Program& out, Descriptor& tile, std::int64_t kt, std::int64_t first,
+                      std::int64_t turn) const;
+  std::int64_t beside_features_at(std::int64_t q) const {
+    return at_.hidden_features + q * at_.feature_rows;
+  }
 
   // low, efficient: what the predictor learns from this layer; in layer_learning.cpp. For each tile
   // of channels: features again, from the cells that the forward pass kept; errors of the
@@ -112,6 +135,35 @@ class LayerProgram {
   void learn_features(Program& out, std::int64_t n_tile);
   void learn_convolution(Program& out, std::int64_t n_tile);
   void learn_dense(Program& out);
+  // Both arrays. A quarter of the features' gradients from row `from` on where the convolution's
+  // sums from row `y` on are positive, in rows from `to` on.
+  void slopes(Program& out, std::int64_t from, std::int64_t y, std::int64_t to) const;
+  // Slopes from row `from` on times the cells from row `cells` on.
+  void convolution_gradient(Program& out, std::int64_t cells, std::int64_t from, bool first) const;
+
+  // max: what the second array learns from this layer, whose gradients the main array has stored;
+  // in beside_learning.cpp. A block is a whole number of tiles of both arrays, of `tiles` and
+  // `groups`; `first` is its first channel.
+  struct Block {
+    std::int64_t first, tiles, groups;
+  };
+  // Outputs from j on: predictions, and from them and the true gradients the errors in PG.
+  void beside_errors(Program& out, const Block& block, std::int64_t j, std::int64_t rows);
+  // Gradients of the dense layer, in PD.
+  void beside_dense(Program& out, const Block& block, std::int64_t j, std::int64_t rows);
+  // Gradients of the features of tile q, in PO.
+  void beside_feature_gradient(Program& out, const Block& block, std::int64_t q);
+  // Outputs from j on that the predictor learns from at once.
+  std::int64_t learned_at_once(std::int64_t j) const;
+  // PG holds all errors of a block.
+  bool errors_stay() const { return layer_.k <= at_.learned_rows(); }
+  std::int64_t error_stride() const { return std::min(layer_.k, at_.learned_rows()); }
+  std::int64_t errors_row(std::int64_t q, std::int64_t j) const {
+    return q * error_stride() + (errors_stay() ? j : 0);
+  }
+  std::int64_t pred_channel_tiles() const {
+    return pieces(channel_tiles() * machine_.rows, machine_.pred_rows);
+  }
 
   const Machine& machine_;
   const Memories& at_;
@@ -123,6 +175,7 @@ class LayerProgram {
   // Places outside, in beats.
   std::int64_t inputs_, gradients_, weights_ = 0, precise_ = 0, velocities_ = 0, scale_ = 0;
   std::int64_t cells_ = 0, features_ = 0, errors_ = 0;  // of each tile of channels
+  std::int64_t true_gradients_ = 0;                     // max: in the layout of the weights
   std::int64_t begun_ = 0;
   std::int64_t group_ = 0, chunk_ = 0;  // at hand
 };

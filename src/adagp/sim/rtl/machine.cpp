@@ -17,8 +17,12 @@ int Machine::lanes_of(Buffer b) const {
       return cols;
     case Buffer::kPx:
       return has_predictor_array() ? pred_cols : cols;
+    case Buffer::kPd:
+      return pred_cols;
     case Buffer::kPy:
     case Buffer::kPw:
+    case Buffer::kPg:
+    case Buffer::kPo:
       return pred_rows;
     default:
       return rows;
@@ -33,8 +37,10 @@ int Machine::address_bits(Buffer b) const {
     case Buffer::kY:
     case Buffer::kG:
     case Buffer::kPy:
+    case Buffer::kPg:
       return y_bits;
     case Buffer::kPx:
+    case Buffer::kPd:
       return predictor_bits;
     default:
       return w_bits;
@@ -42,9 +48,19 @@ int Machine::address_bits(Buffer b) const {
 }
 
 bool Machine::has(Buffer b) const {
-  if (b == Buffer::kPx) return has_predictor_memory();
-  if (b == Buffer::kPy || b == Buffer::kPw) return has_predictor_array();
-  return true;
+  switch (b) {
+    case Buffer::kPx:
+      return has_predictor_memory();
+    case Buffer::kPy:
+    case Buffer::kPw:
+      return has_predictor_array();
+    case Buffer::kPg:
+    case Buffer::kPd:
+    case Buffer::kPo:
+      return learns_beside();
+    default:
+      return true;
+  }
 }
 
 void check(const Machine& machine) {

@@ -18,7 +18,7 @@ struct Machine {
   int cols = 15;  // input channels side by side
   int pred_rows = 8;
   int pred_cols = 10;
-  bool pred_three_modes = false;  // design max: the predictor's cells know more than `forward`
+  bool pred_three_modes = false;  // design max: the predictor's array learns, too
   // Address bits: a memory has 2^bits rows.
   int x_bits = kXAddressBits;
   int y_bits = kYAddressBits;
@@ -29,8 +29,9 @@ struct Machine {
   bool has_predictor() const { return design != Design::kBaseline; }
   bool has_predictor_memory() const { return design >= Design::kEfficient; }
   bool has_predictor_array() const { return design == Design::kMax; }
-  // The predictor is trained on the machine: on the main array, which runs it, too.
-  bool learns() const { return design == Design::kLow || design == Design::kEfficient; }
+  // The predictor is trained on the machine, by the array that runs it.
+  bool learns() const { return has_predictor() && (!has_predictor_array() || pred_three_modes); }
+  bool learns_beside() const { return has_predictor_array() && learns(); }
   int lanes() const;             // words of one DMA beat: the widest row of the machine
   int lanes_of(Buffer b) const;  // words of one row
   int address_bits(Buffer b) const;

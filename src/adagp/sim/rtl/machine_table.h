@@ -71,9 +71,12 @@ enum class Buffer {
   kPx = 8,
   kPy = 9,
   kPw = 10,
+  kPg = 11,
+  kPd = 12,
+  kPo = 13,
 };
-inline constexpr const char* kBufferNames[] = {"x", "y", "g", "d", "w", "o", "v", "p", "px", "py", "pw"};
-inline constexpr int kBufferCount = 11;
+inline constexpr const char* kBufferNames[] = {"x", "y", "g", "d", "w", "o", "v", "p", "px", "py", "pw", "pg", "pd", "po"};
+inline constexpr int kBufferCount = 14;
 
 enum class VecKind {
   kAct = 0,
@@ -106,7 +109,7 @@ enum class Op {
   kReorg = 5,
   kEnd = 15,
 };
-inline constexpr int kBufferBits[] = {16, 32, 16, 32, 16, 32, 32, 32, 16, 32, 16};
+inline constexpr int kBufferBits[] = {16, 32, 16, 32, 16, 32, 32, 32, 16, 32, 16, 16, 32, 32};
 
 // One row per descriptor field, least significant bit first.
 // X(name, first bit, bits)

@@ -9,22 +9,25 @@
 namespace adagp::rtl {
 namespace {
 
-// One descriptor of the second program after each tile of the first. Weights that it stores leave W
-// by the port through which tiles load theirs: the next tile waits for the transfer.
+// Rows of W leave by the port through which tiles load their weights, and rows of O come by the one
+// through which tiles drain their gradients.
+bool keeps_tiles_off(const Descriptor& d) {
+  const auto buffer = static_cast<Buffer>(d.kind);
+  return static_cast<Op>(d.op) == Op::kDma &&
+         (d.store != 0 ? buffer == Buffer::kW : buffer == Buffer::kO);
+}
+
+// One descriptor of the second program after each tile of the first.
 void merge(Program& out, const Program& main, const Program& beside) {
   size_t next = 0;
-  bool stores_weights = false;
+  bool moves = false;
   for (Descriptor d : main) {
     const bool tile = static_cast<Op>(d.op) == Op::kTile;
-    if (tile && stores_weights) d.wait |= bit(Engine::kDma);
+    if (tile && moves) d.wait |= bit(Engine::kDma);
     out.push_back(d);
     if (!tile) continue;
-    stores_weights = false;
-    if (next == beside.size()) continue;
-    const Descriptor& other = beside[next++];
-    stores_weights = static_cast<Op>(other.op) == Op::kDma && other.store != 0 &&
-                     static_cast<Buffer>(other.kind) == Buffer::kW;
-    out.push_back(other);
+    moves = next < beside.size() && keeps_tiles_off(beside[next]);
+    if (next < beside.size()) out.push_back(beside[next++]);
   }
   out.insert(out.end(), beside.begin() + static_cast<std::ptrdiff_t>(next), beside.end());
 }
@@ -51,6 +54,8 @@ NetworkProgram make_program(const Machine& machine, const Network& network) {
   Program& out = made.program;
   // A run that begins with an exact batch has them.
   if (machine.has_predictor()) memories.load_constants(out);
+  // The second array learns with what lies in its memory, which is empty in the first batch.
+  if (machine.learns_beside()) memories.load_predictor(out);
   Program beside;  // the predictor's work on the layer before
   for (LayerProgram& layer : layers) {
     merge(out, layer.forward(), beside);
@@ -62,11 +67,14 @@ NetworkProgram make_program(const Machine& machine, const Network& network) {
   out.push_back(descriptor(Op::kEnd, kPredictedPhase, 0));
   made.forward_end.back() = out.size();
   made.backward_end.resize(layers.size());
+  beside.clear();  // what the predictor learns from the layer behind
   for (size_t l = layers.size(); l-- > 0;) {
-    const Program part = layers[l].backward();
-    out.insert(out.end(), part.begin(), part.end());
+    merge(out, layers[l].backward(), beside);
+    beside = machine.learns_beside() ? layers[l].learn_beside() : Program{};
     made.backward_end[l] = out.size();
   }
+  out.insert(out.end(), beside.begin(), beside.end());
+  if (machine.learns_beside()) memories.store_gradients(out);
   out.insert(out.end(), step.begin(), step.end());
   // What the predictor learned comes back to its memory.
   if (machine.has_predictor_memory()) memories.load_predictor(out);

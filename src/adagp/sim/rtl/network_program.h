@@ -6,8 +6,9 @@
 // activation, then backward the input gradient, the weight gradient and the update. A GP batch runs
 // the forward product and, for every layer, the predictor: a summary of Y, a convolution with ReLU
 // and pooling, a dense layer to the gradient, and the update. An exact update measures the layer's
-// gradient, whose size scales predicted ones. In BP batches of low and efficient the predictor
-// learns (layer_learning.cpp, predictor_step.h); that of max learns outside.
+// gradient, whose size scales predicted ones. In BP batches the predictor learns: on the main array
+// (layer_learning.cpp), or that of max beside the next layer (beside_learning.cpp) if its array has
+// three modes; then comes its step (predictor_step.h).
 //
 // What it is for: the cycles and the transfers of a training step. Not in the program: batch norm,
 // max pooling and the loss, for which the machine has no unit; biases; and what the outside memory
@@ -53,7 +54,7 @@ struct Network {
 struct NetworkProgram {
   Program program;
   // Descriptors up to the end of each layer's forward and backward part. The predictor's work of
-  // design max lies in the forward part of the layer after; the backward parts stand in reverse
+  // design max lies in the part of the layer that comes after; the backward parts stand in reverse
   // order.
   std::vector<std::size_t> forward_end, backward_end;
   std::int64_t outside_beats = 0;  // that the transfers reach

@@ -6,13 +6,15 @@ namespace adagp::rtl {
 
 PredictorStep::PredictorStep(const Machine& machine, const Memories& memories, Outside& outside)
     : groups(pieces(machine.cols, machine.rows)),
+      dense_groups(machine.learns_beside() ? pieces(machine.pred_cols, machine.rows) : groups),
+      tile_lanes(machine.learns_beside() ? dense_groups * machine.rows : machine.cols),
       machine_(machine),
       at_(memories),
-      input_tiles_(pieces(at_.conv.tiles * machine.cols, machine.rows)),
+      input_tiles_(pieces(at_.conv.tiles * tile_lanes, machine.rows)),
       filter_tiles_(pieces(kFilter, machine.cols)),
       x_groups_(pieces(machine.rows, machine.cols) + 1) {
   const std::int64_t of_filters = filter_tiles_ * groups * kMaps,
-                     of_dense = at_.dense.tiles * groups * at_.dense.outputs;
+                     of_dense = at_.dense.tiles * dense_groups * at_.dense.outputs;
   filters = {outside.take(of_filters), outside.take(of_filters)};
   dense = {outside.take(of_dense), outside.take(of_dense)};
   selections = outside.take(kSide * input_tiles_ * filter_tiles_ * machine.cols);
@@ -20,7 +22,7 @@ PredictorStep::PredictorStep(const Machine& machine, const Memories& memories, O
   require_rows("X", user,
                filter_tiles_ * x_groups_ * kMaps + (at_.conv.tiles + x_groups_) * kConvRows,
                at_.x_rows, "x_bits");
-  require_rows("Y", user, (input_tiles_ + 1) * kConvRows, at_.y_rows, "y_bits");
+  require_rows("Y", user, (input_tiles_ + groups) * kConvRows, at_.y_rows, "y_bits");
   require_rows("W", user, groups * kMaps + (std::int64_t{1} << machine.w_bits) - at_.update_rows,
                std::int64_t{1} << machine.w_bits, "w_bits");
 }
@@ -32,9 +34,10 @@ Program PredictorStep::program() const {
   return out;
 }
 
-void PredictorStep::step(Program& out, std::int64_t rows, std::int64_t from, std::int64_t to,
-                         const Weights& weights, std::int64_t beat, std::uint32_t shift) const {
-  const std::int64_t count = groups * rows, at = at_.update_first;
+void PredictorStep::step(Program& out, std::int64_t rows, std::int64_t number, std::int64_t from,
+                         std::int64_t to, const Weights& weights, std::int64_t beat,
+                         std::uint32_t shift) const {
+  const std::int64_t count = number * rows, at = at_.update_first;
   Descriptor back = vec(kExactPhases, VecKind::kBack, rows, kAllEngines);
   back.xb = narrow(from);
   back.gs = narrow(rows);
@@ -56,7 +59,7 @@ void PredictorStep::step(Program& out, std::int64_t rows, std::int64_t from, std
   out.push_back(store(kExactPhases, Buffer::kV, at, count, weights.velocities + beat));
   // Only Y has a way to the lanes of X.
   out.push_back(load(kExactPhases, Buffer::kY, 0, count, weights.precise + beat));
-  for (std::int64_t group = 0; group < groups; ++group) {
+  for (std::int64_t group = 0; group < number; ++group) {
     Descriptor act = vec(kExactPhases, VecKind::kAct, rows, kAllEngines);
     act.yb = narrow(group * rows);
     act.xb = narrow(to);
@@ -88,9 +91,10 @@ void PredictorStep::select(Program& out, const Add& add) const {
 }
 
 void PredictorStep::step_filters(Program& out) const {
-  const std::int64_t cols = machine_.cols, rows = machine_.rows;
-  const std::int64_t column_rows = (input_tiles_ + 1) * kMaps;  // of G, for a column of the map
-  const std::int64_t sums = at_.conv.tiles * kConvRows;         // of D: the filters' gradients
+  const std::int64_t rows = machine_.rows;
+  const std::int64_t column_rows =
+      (input_tiles_ + groups) * kMaps;                   // of G, for a column of the map
+  const std::int64_t sums = at_.conv.tiles * kConvRows;  // of D: the filters' gradients
   out.push_back(load(kExactPhases, Buffer::kD, 0, sums, at_.conv_gradients));
   out.back().wait = kAllEngines;
   for (std::int64_t column = 0; column < kSide; ++column)
@@ -98,8 +102,8 @@ void PredictorStep::step_filters(Program& out) const {
       Descriptor d = vec(kExactPhases, VecKind::kBack, kMaps, kAllEngines);
       d.s0 = narrow(kSide);
       d.xb = narrow(kt * kConvRows + column);
-      d.yb = narrow(column * column_rows + kt * cols / rows * kMaps);
-      d.rot = narrow(kt * cols % rows);
+      d.yb = narrow(column * column_rows + kt * tile_lanes / rows * kMaps);
+      d.rot = narrow(kt * tile_lanes % rows);
       d.gs = narrow(kMaps);
       out.push_back(d);
     }
@@ -114,7 +118,7 @@ void PredictorStep::step_filters(Program& out) const {
       kStepShift +
       static_cast<std::uint32_t>(std::bit_width(static_cast<std::uint64_t>(at_.dense.outputs)) - 1);
   for (std::int64_t ft = 0; ft < filter_tiles_; ++ft)
-    step(out, kMaps, sums + ft * kMaps, ft * new_rows, filters, ft * groups * kMaps, shift);
+    step(out, kMaps, groups, sums + ft * kMaps, ft * new_rows, filters, ft * groups * kMaps, shift);
   select(out, [&](Descriptor& d, std::int64_t column, std::int64_t it, std::int64_t ft) {
     d.acc_in = ft > 0;
     d.xb = narrow(ft * new_rows);
@@ -124,9 +128,9 @@ void PredictorStep::step_filters(Program& out) const {
     for (std::int64_t it = 0; it < input_tiles_; ++it) {
       Descriptor d = vec(kExactPhases, VecKind::kAct, kMaps, kAllEngines);
       d.s0 = narrow(kSide);
-      d.xb = narrow(matrix + it * rows / cols * kConvRows + column);
+      d.xb = narrow(matrix + it * rows / tile_lanes * kConvRows + column);
       d.yb = narrow((column * input_tiles_ + it) * kMaps);
-      d.rot = narrow(it * rows % cols);
+      d.rot = narrow(it * rows % tile_lanes);
       d.gs = narrow(kConvRows);
       out.push_back(d);
     }
@@ -142,7 +146,7 @@ void PredictorStep::step_dense(Program& out) const {
       const std::int64_t row = kt * at_.dense.outputs + j;
       out.push_back(load(kExactPhases, Buffer::kD, 0, rows, at_.dense_gradients + row));
       out.back().wait = kAllEngines;
-      step(out, rows, 0, 0, dense, groups * row, kStepShift);
+      step(out, rows, dense_groups, 0, 0, dense, dense_groups * row, kStepShift);
       out.push_back(store(kExactPhases, Buffer::kX, 0, rows, at_.dense.beat(kt, j)));
     }
 }

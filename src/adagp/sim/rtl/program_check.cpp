@@ -22,7 +22,6 @@ class Checker {
         if (!machine_.has_predictor_array()) fail("ptile needs design max");
         if (!machine_.pred_three_modes && d_.mode != 0)
           fail("the predictor's cells know `forward` alone");
-        if (d_.acc_in && d_.mode != 0) fail("the predictor array has no D to add to");
         return tile(Buffer::kPx, Buffer::kPy, Buffer::kPw, machine_.pred_cols);
       case Op::kDma:
         return dma();
@@ -95,19 +94,20 @@ class Checker {
     if (d_.bias) within(Buffer::kP, d_.wb);
     const bool update = kind == VecKind::kSgd || kind == VecKind::kSgdPred;
     const bool learns = kind == VecKind::kError || kind == VecKind::kSlope;
-    if (learns && !machine_.has_predictor()) fail("error and slope need a design with a predictor");
+    if (learns && !machine_.learns()) fail("error and slope need a predictor that learns");
     if (kind == VecKind::kError && !d_.bias) fail("error needs the scale of the gradient (bias)");
-    if (kind == VecKind::kError &&
-        (d_.rot < 1 || d_.rot > static_cast<std::uint32_t>(machine_.rows)))
-      fail("error of " + std::to_string(d_.rot) + " of " + std::to_string(machine_.rows) +
+    if (kind == VecKind::kError && d_.addr > static_cast<std::uint32_t>(machine_.rows))
+      fail("error of " + std::to_string(d_.addr) + " of " + std::to_string(machine_.rows) +
            " lanes");
     if (d_.bias && kind != VecKind::kAct && kind != VecKind::kOut && kind != VecKind::kError &&
         !update)
       fail("bias belongs to act, out, error, sgd and sgd_pred");
     if (d_.bias && update && !machine_.has_predictor())
       fail("the scale of a gradient needs a design with a predictor");
-    if (d_.psrc && (kind != VecKind::kSgd || !d_.bias))
-      fail("psrc belongs to sgd with a scale: its gradient is a predicted one");
+    if (d_.psrc && kind == VecKind::kGradient && !machine_.learns_beside())
+      fail("gradient with psrc needs a predictor array that learns");
+    if (d_.psrc && kind != VecKind::kGradient && (kind != VecKind::kSgd || !d_.bias))
+      fail("psrc belongs to gradient, and to sgd with a scale: its gradient is a predicted one");
     if ((d_.clear || d_.drain) && (kind != VecKind::kSgd || !d_.bias || d_.psrc))
       fail("drain and clear belong to sgd that measures its gradient");
     if (d_.drain && !d_.addr) fail("a scale of 0 gradients");
@@ -130,14 +130,23 @@ class Checker {
         return within(Buffer::kP, looped);
       case VecKind::kGradient:
         within(Buffer::kPy, plain);
-        return regrouped(Buffer::kO, looped, machine_.rows);
+        return regrouped(d_.psrc ? Buffer::kY : Buffer::kO, looped, machine_.rows);
       case VecKind::kClear:
         return within(Buffer::kD, looped);
       case VecKind::kError:
       case VecKind::kSlope:
-        within(Buffer::kO, looped);
-        return within(Buffer::kY, plain);  // G has as many rows
+        return learning(kind, looped, plain, d_.s3 + d_.rows() - 1);
     }
+  }
+
+  void learning(VecKind kind, std::uint64_t looped, std::uint64_t plain,
+                std::uint64_t results) const {
+    const bool beside = machine_.has_predictor_array();
+    const bool error = kind == VecKind::kError;
+    within(beside && !error ? Buffer::kPo : Buffer::kO, looped);
+    within(beside && !error ? Buffer::kPy : Buffer::kY, plain);
+    if (beside && error) return regrouped(Buffer::kPg, results, machine_.pred_rows);
+    within(beside ? Buffer::kPg : Buffer::kG, results);
   }
 
   void reorg() const {

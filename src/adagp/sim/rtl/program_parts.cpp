@@ -25,16 +25,16 @@ Memories::Memories(const Machine& machine, const Network& network, Outside& outs
   w_half = feeding / 2;
   update_first = own ? feeding : 0;
   update_rows = usable - update_first;
-  const bool learns = machine.learns();
+  const bool learns = machine.learns(), on_main = learns && !own;
   require_rows(
       "W", "a network's program",
       machine.has_predictor() ? (own ? 4 : 2) * main_cols + w_rows - usable : 2 * main_cols, w_rows,
       "w_bits");
   if (!machine.has_predictor()) return;
   require_rows("X", "the predictor",
-               std::max(pieces(kConvInputs, cols) * kConvRows, learns ? 2 * kPredictedRows : 0),
+               std::max(pieces(kConvInputs, cols) * kConvRows, on_main ? 2 * kPredictedRows : 0),
                x_rows, "x_bits");
-  require_rows("Y", "the predictor", learns ? 4 * kPredictedRows : kPredictedRows + 1, y_rows,
+  require_rows("Y", "the predictor", on_main ? 4 * kPredictedRows : kPredictedRows + 1, y_rows,
                "y_bits");
   std::int64_t widest = 0;
   for (const LayerProduct& layer : network.layers) widest = std::max(widest, layer.k);
@@ -43,13 +43,15 @@ Memories::Memories(const Machine& machine, const Network& network, Outside& outs
   conv.outside = outside.take(conv.tiles * conv.outputs);
   dense.outside = outside.take(dense.tiles * dense.outputs);
   constants = outside.take(cell_rows + feature_rows - kFeatures);
-  if (machine.learns()) {
+  if (learns) {
     conv_gradients = outside.take(conv.tiles * conv.outputs);
     dense_gradients = outside.take(dense.tiles * dense.outputs);
   }
   if (machine.has_predictor_memory()) keep(machine);
   if (!own) return;
   block_tiles = std::lcm(machine.rows, machine.pred_rows) / machine.pred_rows;
+  block_groups = block_tiles * machine.pred_rows / machine.rows;
+  if (learns) require_room_beside(machine);
   hidden_features = w_rows - block_tiles * feature_rows;
   pooled_half = hidden_features / 2;
   for (const LayerProduct& layer : network.layers) {
@@ -74,6 +76,24 @@ void require_rows(const char* memory, const char* user, std::int64_t needed, std
   if (needed <= rows) return;
   throw UsageError(core::cat("rtl: memory ", memory, " of ", rows, " rows is too small: ", user,
                              " needs ", needed, " (rtl.", key, ", up to 16)"));
+}
+
+void Memories::require_room_beside(const Machine& machine) const {
+  if (machine.pred_cols > machine.cols)
+    throw UsageError(core::cat("rtl: a predictor array of ", machine.pred_cols,
+                               " columns cannot learn beside a main array of ", machine.cols,
+                               " columns, whose units move its weights: ", machine.cols,
+                               " columns fit"));
+  require_rows("Y", "the predictor array, which learns,",
+               std::max(2 * kPredictedRows, kPredictedRows + block_tiles + 1), y_rows, "y_bits");
+  if (learned_rows() < 1)
+    require_rows("W", "the predictor array, which learns,", 4 * (block_groups + 2),
+                 2 * update_first, "w_bits");
+}
+
+std::int64_t Memories::learned_rows() const {
+  return std::min({kPredictedRows, update_first / (block_groups + 1),
+                   (y_rows - kPredictedRows) / (block_tiles + 1), y_rows / (block_groups + 1)});
 }
 
 std::int64_t Memories::channel_tiles(const Machine& machine, const LayerProduct& layer) {
@@ -102,15 +122,26 @@ void Memories::keep(const Machine& machine) {
   dense.kept = all ? dense.outputs : left / dense.tiles;
 }
 
-void Memories::load_predictor(Program& out) const {
+template <typename Move>
+void Memories::each_kept(const Move& move) const {
   // The two products lie one behind the other on both sides.
   const bool all = dense.kept == dense.outputs;
-  load_all(out, kExactPhases, Buffer::kPx, 0, dense.first + (all ? dense.tiles * dense.kept : 0),
-           conv.outside);
-  for (std::int64_t tile = 0; !all && tile < dense.tiles; ++tile) {
-    load_all(out, kExactPhases, Buffer::kPx, dense.in_memory(tile, 0), dense.kept,
-             dense.beat(tile, 0));
-  }
+  move(0, dense.first + (all ? dense.tiles * dense.kept : 0), 0);
+  for (std::int64_t tile = 0; !all && tile < dense.tiles; ++tile)
+    move(dense.in_memory(tile, 0), dense.kept, dense.beat(tile, 0) - conv.outside);
+}
+
+void Memories::load_predictor(Program& out) const {
+  each_kept([&](std::int64_t row, std::int64_t rows, std::int64_t at) {
+    load_all(out, kExactPhases, Buffer::kPx, row, rows, conv.outside + at);
+  });
+}
+
+void Memories::store_gradients(Program& out) const {
+  out.push_back(descriptor(Op::kBarrier, kExactPhases, kAllEngines));
+  each_kept([&](std::int64_t row, std::int64_t rows, std::int64_t at) {
+    store_all(out, kExactPhases, Buffer::kPd, row, rows, conv_gradients + at);
+  });
 }
 
 void Memories::load_constants(Program& out) const {

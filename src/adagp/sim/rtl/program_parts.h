@@ -15,6 +15,9 @@ namespace adagp::rtl {
 
 inline constexpr std::uint32_t kAllEngines = 31;
 inline constexpr std::uint32_t kNotPredictor = kAllEngines & ~bit(Engine::kPred);
+// Of the second array's work: the main array goes on with the next layer.
+inline constexpr std::uint32_t kNotMain = kAllEngines & ~bit(Engine::kMain);
+inline constexpr std::uint32_t kNotMainNorDma = kNotMain & ~bit(Engine::kDma);
 inline constexpr std::uint32_t kExactPhases = bit(Phase::kBp) | bit(Phase::kWarm);
 inline constexpr std::uint32_t kPredictedPhase = bit(Phase::kGp);
 inline constexpr std::int64_t kPredictedRows = 1024;  // of Y or PY: gradients predicted at once
@@ -69,6 +72,14 @@ inline Descriptor tile(std::uint32_t mask, Mode mode, std::int64_t rows) {
   return d;
 }
 
+// On the second array, beside the main array and the DMA.
+inline Descriptor beside_tile(std::uint32_t mask, Mode mode, std::int64_t rows) {
+  Descriptor d = tile(mask, mode, rows);
+  d.op = static_cast<std::uint32_t>(Op::kPtile);
+  d.wait = kNotMainNorDma;
+  return d;
+}
+
 inline Descriptor vec(std::uint32_t mask, VecKind kind, std::int64_t rows, std::uint32_t wait) {
   Descriptor d = rows_of(descriptor(Op::kVec, mask, wait), rows);
   d.kind = static_cast<std::uint32_t>(kind);
@@ -94,6 +105,11 @@ inline Descriptor store(std::uint32_t mask, Buffer b, std::int64_t row, std::int
   return d;
 }
 
+inline Descriptor waits(Descriptor d, std::uint32_t engines) {
+  d.wait = engines;
+  return d;
+}
+
 // Rows from `row` on, in as many transfers as their count needs.
 inline void load_all(Program& out, std::uint32_t mask, Buffer b, std::int64_t row,
                      std::int64_t rows, std::int64_t beat) {
@@ -102,11 +118,10 @@ inline void load_all(Program& out, std::uint32_t mask, Buffer b, std::int64_t ro
   }
 }
 
-// Rows from 0 on, in as many transfers as their count needs.
-inline void store_all(Program& out, std::uint32_t mask, Buffer b, std::int64_t rows,
-                      std::int64_t beat) {
-  for (std::int64_t row = 0; row < rows; row += kLargestTransfer) {
-    out.push_back(store(mask, b, row, std::min(kLargestTransfer, rows - row), beat + row));
+inline void store_all(Program& out, std::uint32_t mask, Buffer b, std::int64_t row,
+                      std::int64_t rows, std::int64_t beat) {
+  for (std::int64_t done = 0; done < rows; done += kLargestTransfer) {
+    out.push_back(store(mask, b, row + done, std::min(kLargestTransfer, rows - done), beat + done));
   }
 }
 
@@ -169,6 +184,8 @@ struct Memories {
 
   // Fills the predictor's memory with what it keeps.
   void load_predictor(Program& out) const;
+  // max: stores the gradients that lie in PD, where PX has their weights.
+  void store_gradients(Program& out) const;
   // The zeros and ones around maps and features, which nothing overwrites.
   void load_constants(Program& out) const;
 
@@ -184,6 +201,16 @@ struct Memories {
   // low, efficient, of Y and G in the backward pass: the convolution's sums and their gradients.
   // Behind them lie predictions and errors.
   std::int64_t hidden() const { return y_rows - 2 * kPredictedRows; }
+  // max, of PY and PG: predictions and errors of a block of channels, then the convolution's sums
+  // of each of its tiles, or of one where Y is too small for them; slopes.
+  bool hidden_stays() const { return (block_tiles + 1) * kPredictedRows <= y_rows; }
+  std::int64_t beside_hidden(std::int64_t q) const {
+    return (hidden_stays() ? q + 1 : 1) * kPredictedRows;
+  }
+  std::int64_t slopes() const { return y_rows - kPredictedRows; }
+  // max: outputs that the predictor learns from at once. O, Y and PG hold them for a block of
+  // channels, whose regrouped lanes reach one group further.
+  std::int64_t learned_rows() const;
   std::int64_t w_half;                     // of the rows of W that feed the main array
   std::int64_t update_first, update_rows;  // of W, O, P and V
   std::int64_t cell_rows, feature_rows;    // a map and the features, with whole tiles at their ends
@@ -191,15 +218,20 @@ struct Memories {
   std::int64_t features = 0;               // low, efficient: cells and features in W
   std::int64_t hidden_features = 0;        // max: features in PW
   std::int64_t block_tiles = 0;            // max: of channels whose features are in PW together
+  std::int64_t block_groups = 0;           // max: the same channels, in tiles of the main array
   std::int64_t pooled_tiles = 0, pooled_half = 0;  // max: maps in PW, of two layers in turn
   PredictorWeights conv, dense;                    // the predictor's two products
   std::int64_t constants = 0;  // outside: a map without cells, a row of ones, rows of zeros
-  std::int64_t streamed = 0;   // max: two halves of PX for weights that are not kept
-  // low, efficient, outside: the gradients of both products, in the layout of their weights.
+  std::int64_t streamed = 0;   // max: two halves of PX (of PD) for weights that are not kept
+  // Outside: the gradients of both products, in the layout of their weights.
   std::int64_t conv_gradients = 0, dense_gradients = 0;
 
  private:
   void keep(const Machine& machine);
+  void require_room_beside(const Machine& machine) const;
+  // The rows of PX that are kept, as (row, rows, row of the weights outside).
+  template <typename Move>
+  void each_kept(const Move& move) const;
 };
 
 }  // namespace adagp::rtl
