@@ -7,12 +7,16 @@
 #include <nlohmann/json.hpp>
 
 #include "adagp/base/core/error.h"
+#include "adagp/base/core/files.h"
 #include "adagp/base/core/log.h"
+#include "adagp/base/core/lookup.h"
 #include "adagp/base/core/output.h"
 #include "adagp/base/core/special_files.h"
 #include "adagp/base/core/text.h"
 #include "adagp/results/report/table.h"
+#include "adagp/sim/exchange/formats.h"
 #include "adagp/sim/layers/pt2.h"
+#include "adagp/sim/zoo/zoo.h"
 #include "commands.h"
 #include "number_flag.h"
 
@@ -100,13 +104,26 @@ FoundTable exported_table(const LayersArgs& args) {
   return {std::move(exported.table), exported.parameters, exported.batch, exported.note};
 }
 
+FoundTable found_table(const LayersArgs& args) {
+  if (!args.pt2.empty()) return exported_table(args);
+  if (args.table.empty()) return model_table(args);
+  return {layers::from_csv(core::read_file(args.table), args.table), {}, {}, {}};
+}
+
+// --to: returns a line that says what was written.
+std::string write_for_simulator(const LayersArgs& args, const layers::Table& table) {
+  const accel::Accelerator accelerator = zoo::accelerator(args.accelerator);
+  return exchange::write_files(args.to.at(0), {table, accelerator, args.examples}, args.to.at(1));
+}
+
 std::string layers_output(const LayersArgs& args) {
   if (!args.zoo.empty()) return write_zoo(args);
-  if (args.model.empty() == args.pt2.empty()) {
-    throw UsageError("layers: give either --model or --pt2 (see 'adagp layers --help')");
+  if (args.model.empty() && args.pt2.empty() && args.table.empty()) {
+    throw UsageError("layers: give --model, --pt2 or --table (see 'adagp layers --help')");
   }
   if (args.coverage) return model_coverage(args);
-  FoundTable found = args.pt2.empty() ? model_table(args) : exported_table(args);
+  FoundTable found = found_table(args);
+  if (!args.to.empty()) return write_for_simulator(args, found.table);
   if (!args.all) found.table = layers::only_products(std::move(found.table));
   return args.csv    ? layers::to_csv(found.table)
          : args.json ? layers_json(found)
@@ -135,21 +152,30 @@ void add_layers(CLI::App& app, Action& action) {
       command->add_option("--pt2", args->pt2, "A network saved by Python's torch.export.save")
           ->excludes(model)
           ->type_name("FILE");
+  CLI::Option* table =
+      command->add_option("--table", args->table, "A layer table (CSV) instead of a model")
+          ->excludes(model)
+          ->excludes(pt2)
+          ->type_name("FILE");
   command
       ->add_option(
           "--input", args->input,
           "Input of the network: imagenet, cifar, HxW or tokens:SRC,TGT (default: as published)")
-      ->excludes(pt2);
+      ->excludes(pt2)
+      ->excludes(table);
   add_number(*command, "--classes", args->classes,
              "Classes (default: 1000, in cifar form 10, detection 80)", 1)
-      ->excludes(pt2);
+      ->excludes(pt2)
+      ->excludes(table);
   command->add_option("--words", args->words, "Vocabularies of a translation: SRC,TGT")
-      ->excludes(pt2);
+      ->excludes(pt2)
+      ->excludes(table);
   command
       ->add_option("--form", args->form,
                    "Form of the network: imagenet or cifar (default: cifar up to 32x32 pixels, "
                    "else imagenet)")
-      ->excludes(pt2);
+      ->excludes(pt2)
+      ->excludes(table);
   add_number(*command, "--batch", args->batch,
              "Examples in the exported input (default: its first size)", 1)
       ->needs(pt2);
@@ -157,17 +183,30 @@ void add_layers(CLI::App& app, Action& action) {
                     "Also norms, activations, pools and other operations without MACs");
   CLI::Option* csv = command->add_flag("--csv", args->csv, "CSV, as layers.csv of a run");
   command->add_flag("--json", args->json, "JSON")->excludes(csv);
+  CLI::Option* to =
+      command->add_option("--to", args->to, "Write files for another simulator into a folder: " +
+                                                core::join(core::names_of(exchange::formats()), ", "))
+          ->expected(2)
+          ->type_name("FORMAT FOLDER");
+  command->add_option("--accelerator", args->accelerator, "Preset or TOML file for --to")
+      ->needs(to)
+      ->capture_default_str();
+  add_number(*command, "--examples", args->examples, "Examples of a batch for --to", 1)
+      ->needs(to)
+      ->capture_default_str();
   CLI::Option* coverage =
       command
           ->add_flag("--coverage", args->coverage,
                      "Which parameters a GP step predicts, computes or leaves alone")
-          ->excludes(pt2);
+          ->excludes(pt2)
+      ->excludes(table);
   command->add_option("--head", args->head, "Treatment of the classifier: predicted, exact, frozen")
       ->needs(coverage)
       ->capture_default_str();
   command->add_option("--zoo", args->zoo, "Write the tables of all networks there, as CSV")
       ->excludes(model)
       ->excludes(pt2)
+      ->excludes(table)
       ->type_name("FOLDER");
   command->add_option("-o,--output", args->output, "Write to a file instead of stdout")
       ->type_name("FILE");
