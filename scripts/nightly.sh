@@ -12,6 +12,7 @@
 #   python   the Python package's tests, fast and slow: they need the wheel and packages of their own
 #   report   the page of `adagp report` in Chromium, which is installed for it
 #   rtl      the tests of the hardware
+#   zigzag   the package's own cost model on our files for it, in a .venv of its own (450 MB)
 #   vgg13    a BP and a GP batch of VGG13 (CIFAR, batch 1) on the RTL of each design: counters equal
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -31,6 +32,13 @@ one() {
       [[ -x $python ]] || python=python3
       "$python" tests/cli/kill_everywhere.py ;;
     python) make test-python PYTEST_ARGS="-m ''" ;;
+    zigzag)
+      make sim-only
+      venv=build/zigzag-venv
+      [[ -x $venv/bin/python3 ]] || python3 -m venv "$venv"
+      # It imports six without naming it.
+      "$venv/bin/pip" install --quiet zigzag-dse==3.9.1 six pytest
+      ADAGP_BIN=build/sim-only/bin/adagp "$venv/bin/python3" -m pytest -q tests/cli/test_zigzag.py ;;
     vgg13)
       make sim-only
       for design in baseline low efficient max; do
@@ -46,7 +54,7 @@ if [[ ${1:-} == --one ]]; then
   one "$2"
   exit
 fi
-all=(asan tsan bare lint fuzz kills python report rtl vgg13)
+all=(asan tsan bare lint fuzz kills python report rtl zigzag vgg13)
 names=("$@")
 [[ $# -gt 0 ]] || names=("${all[@]}")
 for name in "${names[@]}"; do

@@ -187,6 +187,7 @@ void add_layers(CLI::App& app, Action& action) {
       command->add_option("--to", args->to, "Write files for another simulator into a folder: " +
                                                 core::join(core::names_of(exchange::formats()), ", "))
           ->expected(2)
+          ->excludes(csv)
           ->type_name("FORMAT FOLDER");
   command->add_option("--accelerator", args->accelerator, "Preset or TOML file for --to")
       ->needs(to)

@@ -8,6 +8,7 @@
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
+#include "adagp/sim/exchange/formats.h"
 #include "adagp/sim/layers/pt2.h"
 #include "adagp/sim/layers/table_columns.h"
 #include "adagp/sim/scalesim/topology.h"
@@ -67,6 +68,13 @@ Table with_uncounted(Table table, const std::vector<UncountedTuple>& uncounted) 
   return table;
 }
 
+void write_for(const Table& table, const std::string& format, const std::string& folder,
+               const std::string& accelerator, int64_t batch, bool topology) {
+  const accel::Accelerator machine = zoo::accelerator(accelerator);
+  const auto rule = topology ? accel::SizeRule::kScaleSim : accel::SizeRule::kFloor;
+  exchange::write_files(format, {table, machine, batch, rule}, folder);
+}
+
 void bind_row(nb::module_& module) {
   nb::class_<Row>(module, "Layer", "One operation of a network, for one example.")
       .def_ro("name", &Row::name)
@@ -109,7 +117,9 @@ void bind_layers(nb::module_& module) {
       .def("total_weights", &layers::total_weights)
       .def("csv", &layers::to_csv)
       .def("json", &layers::to_json)
-      .def("topology", &scalesim::topology_csv);
+      .def("topology", &scalesim::topology_csv)
+      .def("write_for", &write_for, "format"_a, "folder"_a, "accelerator"_a, "batch"_a,
+           "topology"_a, nb::call_guard<nb::gil_scoped_release>());
   module.def("table_from_csv", &layers::from_csv, "text"_a, "file_name"_a,
              nb::call_guard<nb::gil_scoped_release>());
   module.def("table_from_export", &layers::parse_pt2, "json"_a, "model"_a, "file_name"_a,

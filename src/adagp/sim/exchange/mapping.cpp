@@ -57,10 +57,4 @@ Mapping map_nest(const LoopNest& nest, const accel::Accelerator& accelerator) {
   return out;
 }
 
-int64_t Mapping::cycles() const {
-  int64_t cycles = 1;
-  for (const Factor& factor : time) cycles = accel::mul(cycles, factor.size);
-  return cycles;
-}
-
 }  // namespace adagp::exchange

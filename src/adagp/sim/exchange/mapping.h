@@ -28,8 +28,6 @@ struct Factor {
 // of each loop runs in time: innermost the stream, then the rest of rows and columns, groups last.
 struct Mapping {
   std::vector<Factor> rows, columns, time;  // factors above 1 alone
-
-  int64_t cycles() const;  // all loops in time
 };
 Mapping map_nest(const LoopNest& nest, const accel::Accelerator& accelerator);
 

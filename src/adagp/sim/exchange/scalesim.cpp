@@ -40,7 +40,7 @@ std::string products_of(const std::vector<LoopNest>& nests, accel::Pass pass) {
     const auto& [m, k, n] = nest.work.gemm;
     if (nest.pass == pass) products.push_back({nest.name, nest.work.groups, m, k, n});
   }
-  return products.empty() ? "" : scalesim::topology_csv(products);
+  return products.empty() ? "" : scalesim::products_csv(products);
 }
 
 }  // namespace

@@ -54,6 +54,6 @@ struct Product {
   int64_t groups = 1, m = 1, k = 1, n = 1;
 };
 // The same of products: every group is a line.
-std::string topology_csv(const std::vector<Product>& products);
+std::string products_csv(const std::vector<Product>& products);
 
 }  // namespace adagp::scalesim

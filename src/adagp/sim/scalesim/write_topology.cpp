@@ -105,7 +105,7 @@ std::string topology_csv(const layers::Table& table) {
   return lines.text();
 }
 
-std::string topology_csv(const std::vector<Product>& products) {
+std::string products_csv(const std::vector<Product>& products) {
   Lines lines;
   for (const Product& product : products) {
     lines.add(plain_name(product.name), product.groups,
