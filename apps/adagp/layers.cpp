@@ -183,12 +183,13 @@ void add_layers(CLI::App& app, Action& action) {
                     "Also norms, activations, pools and other operations without MACs");
   CLI::Option* csv = command->add_flag("--csv", args->csv, "CSV, as layers.csv of a run");
   command->add_flag("--json", args->json, "JSON")->excludes(csv);
-  CLI::Option* to =
-      command->add_option("--to", args->to, "Write files for another simulator into a folder: " +
-                                                core::join(core::names_of(exchange::formats()), ", "))
-          ->expected(2)
-          ->excludes(csv)
-          ->type_name("FORMAT FOLDER");
+  CLI::Option* to = command
+                        ->add_option("--to", args->to,
+                                     "Write files for another simulator into a folder: " +
+                                         core::join(core::names_of(exchange::formats()), ", "))
+                        ->expected(2)
+                        ->excludes(csv)
+                        ->type_name("FORMAT FOLDER");
   command->add_option("--accelerator", args->accelerator, "Preset or TOML file for --to")
       ->needs(to)
       ->capture_default_str();
@@ -200,7 +201,7 @@ void add_layers(CLI::App& app, Action& action) {
           ->add_flag("--coverage", args->coverage,
                      "Which parameters a GP step predicts, computes or leaves alone")
           ->excludes(pt2)
-      ->excludes(table);
+          ->excludes(table);
   command->add_option("--head", args->head, "Treatment of the classifier: predicted, exact, frozen")
       ->needs(coverage)
       ->capture_default_str();

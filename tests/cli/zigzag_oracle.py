@@ -1,8 +1,6 @@
 """Twenty layers on two arrays, for ZigZag's cost model and for ours."""
 
 import csv
-import sys
-from pathlib import Path
 
 from harness import ROOT, adagp
 
@@ -110,22 +108,18 @@ def run_zigzag(folder):
 
 
 def counts(cost):
+    from zigzag.hardware.architecture.memory_port import DataDirection
+
     words = {}
     for operand in cost.layer.layer_operands:
         memory = cost.layer.memory_operand_links.layer_to_mem_op(operand)
         names = [level.name for level in cost.accelerator.memory_hierarchy.get_memory_levels(memory)]
         moved = cost.mapping.unit_mem_data_movement[operand][names.index("buffer")]
         moved = moved.get_attribute("data_elem_move_count")
-        words[operand.name] = {direction.name: moved.get(direction) for direction in type_of_directions()}
+        words[operand.name] = {direction.name: moved.get(direction) for direction in DataDirection}
     return dict(zip(NUMBERS, [cost.layer.total_mac_count, cost.latency_total0, words["I"]["RD_OUT_TO_LOW"],
                               words["W"]["RD_OUT_TO_LOW"], words["O"]["WR_IN_BY_LOW"],
                               words["O"]["RD_OUT_TO_LOW"]]))
-
-
-def type_of_directions():
-    from zigzag.hardware.architecture.memory_port import DataDirection
-
-    return DataDirection
 
 
 def read_golden():

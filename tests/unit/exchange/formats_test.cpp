@@ -102,13 +102,13 @@ TEST(ScaleSimFiles, HaveTheMacsAndTheMachine) {
     const Request request{net, machine, batch};
     const std::vector<LoopNest> nests = loop_nests(net, batch);
     const std::vector<File> files = scalesim_files(request, nests);
-    for (const accel::Pass pass : {accel::Pass::kForward, accel::Pass::kInputGradient,
-                                   accel::Pass::kWeightGradient}) {
+    for (const accel::Pass pass :
+         {accel::Pass::kForward, accel::Pass::kInputGradient, accel::Pass::kWeightGradient}) {
       const std::string name = std::string(pass_name(pass)) + ".csv";
       int64_t macs = 0;
       for (const LoopNest& nest : nests) macs += nest.pass == pass ? accel::macs(nest.work) : 0;
-      const auto read = scalesim::parse_topology(text_of(files, name), name,
-                                                 scalesim::TopologyKind::kConv);
+      const auto read =
+          scalesim::parse_topology(text_of(files, name), name, scalesim::TopologyKind::kConv);
       EXPECT_EQ(layers::total_macs(scalesim::to_table(read)), macs) << name;
     }
     const scalesim::Config read = scalesim::parse_config(text_of(files, "scalesim.cfg"), "x");

@@ -142,8 +142,8 @@ TEST(LoopNest, OfATransposedConvolution) {
   row.padding = {1, 1};
   const auto nests = nests_after_first(row, 2);
   expect_gradients(nests);
-  EXPECT_EQ(nests[0].n, (std::vector<Loop>{Loop::kFilter, Loop::kTapWidth, Loop::kTapHeight,
-                                           Loop::kTapDepth}));
+  EXPECT_EQ(nests[0].n,
+            (std::vector<Loop>{Loop::kFilter, Loop::kTapWidth, Loop::kTapHeight, Loop::kTapDepth}));
 }
 
 TEST(LoopNest, OfAThirdAxisALinearLayerAndAProductOfActivations) {
@@ -172,8 +172,10 @@ TEST(LoopNest, OfEveryNetworkOfTheZooHasItsMacs) {
 }
 
 TEST(LoopNest, FollowsThePlan) {
-  layers::Table table{"net", "x", {strided(), row_of("norm", "batch_norm", {6, 3, 4}, {6, 3, 4}, 1),
-                                   row_of("fc", "linear", {72, 1, 1}, {4, 1, 1}, 1)}};
+  layers::Table table{"net",
+                      "x",
+                      {strided(), row_of("norm", "batch_norm", {6, 3, 4}, {6, 3, 4}, 1),
+                       row_of("fc", "linear", {72, 1, 1}, {4, 1, 1}, 1)}};
   for (layers::Row& row : table.rows) layers::complete(row);
   std::vector<std::string> names;
   for (const LoopNest& nest : loop_nests(table, 1)) names.push_back(product_name(nest));

@@ -52,7 +52,7 @@ struct LoopNest {
   accel::Pass pass = accel::Pass::kForward;
   std::array<int64_t, kLoops> sizes{};  // at least 1
   Tensor left, right, result;           // result += left * right
-  std::vector<Loop> m, k, n;            // loops along M, K and N of the matrix product; groups: none
+  std::vector<Loop> m, k, n;  // loops along M, K and N of the matrix product; groups: none
   accel::Work work;
 
   int64_t size(Loop loop) const { return sizes[static_cast<size_t>(loop)]; }

@@ -47,9 +47,10 @@ std::string products_of(const std::vector<LoopNest>& nests, accel::Pass pass) {
 
 std::vector<File> scalesim_files(const Request& request, const std::vector<LoopNest>& nests) {
   axes_of(nests.front(), request.accelerator);  // refuses dataflows that SCALE-Sim has not
-  std::vector<File> files = {{"scalesim.cfg", scalesim::config_text(config_of(request.accelerator))}};
-  for (const accel::Pass pass : {accel::Pass::kForward, accel::Pass::kInputGradient,
-                                 accel::Pass::kWeightGradient}) {
+  std::vector<File> files = {
+      {"scalesim.cfg", scalesim::config_text(config_of(request.accelerator))}};
+  for (const accel::Pass pass :
+       {accel::Pass::kForward, accel::Pass::kInputGradient, accel::Pass::kWeightGradient}) {
     const bool layers = pass == accel::Pass::kForward && request.batch == 1;
     std::string text = layers ? scalesim::topology_csv(request.table) : products_of(nests, pass);
     if (!text.empty()) files.push_back({std::string(pass_name(pass)) + ".csv", std::move(text)});

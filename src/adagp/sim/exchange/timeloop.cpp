@@ -13,7 +13,7 @@ namespace {
 // One letter each, because Timeloop joins them in permutations. In the order of Loop; T and U are
 // position and tap of a third axis.
 constexpr std::array<const char*, kLoops> kTimeloopNames = {"N", "G", "M", "C", "T",
-                                                    "P", "Q", "U", "R", "S"};
+                                                            "P", "Q", "U", "R", "S"};
 
 std::string timeloop_name(Loop loop) {
   return kTimeloopNames[static_cast<size_t>(loop)];
@@ -34,8 +34,8 @@ std::vector<std::string> names_of(const std::vector<Loop>& loops) {
 std::string projection(const Index& index) {
   if (!index.tap) return core::cat("[[", timeloop_name(index.loop), "]]");
   const std::string axis = axis_letter(index.loop);
-  return core::cat("[[", timeloop_name(index.loop), ", ", axis, "stride], [", timeloop_name(*index.tap), ", ",
-                   axis, "dilation]]");
+  return core::cat("[[", timeloop_name(index.loop), ", ", axis, "stride], [",
+                   timeloop_name(*index.tap), ", ", axis, "dilation]]");
 }
 
 std::string data_space(const Tensor& tensor, bool written) {
@@ -46,11 +46,13 @@ std::string data_space(const Tensor& tensor, bool written) {
 }
 
 std::string problem_text(const LoopNest& nest) {
-  std::string out = core::cat("problem:\n  version: 0.4\n  shape:\n    name: ",
-                              pass_name(nest.pass), "\n    dimensions: ",
-                              yaml::list({kTimeloopNames.begin(), kTimeloopNames.end()}), "\n    coefficients:\n");
+  std::string out =
+      core::cat("problem:\n  version: 0.4\n  shape:\n    name: ", pass_name(nest.pass),
+                "\n    dimensions: ", yaml::list({kTimeloopNames.begin(), kTimeloopNames.end()}),
+                "\n    coefficients:\n");
   std::vector<std::string> sizes;
-  for (size_t i = 0; i < kLoops; ++i) sizes.push_back(core::cat(kTimeloopNames[i], ": ", nest.sizes[i]));
+  for (size_t i = 0; i < kLoops; ++i)
+    sizes.push_back(core::cat(kTimeloopNames[i], ": ", nest.sizes[i]));
   for (const Index& index : nest.windows()) {
     const std::string axis = axis_letter(index.loop);
     out += core::cat("      - {name: ", axis, "stride, default: 1}\n      - {name: ", axis,
@@ -59,8 +61,8 @@ std::string problem_text(const LoopNest& nest) {
     sizes.push_back(core::cat(axis, "dilation: ", index.dilation));
   }
   return core::cat(out, "    data_spaces:\n", data_space(nest.left, false),
-                   data_space(nest.right, false), data_space(nest.result, true),
-                   "  instance: {", core::join(sizes, ", "), "}\n");
+                   data_space(nest.right, false), data_space(nest.result, true), "  instance: {",
+                   core::join(sizes, ", "), "}\n");
 }
 
 std::string ones(const std::vector<Loop>& loops) {
@@ -98,8 +100,8 @@ std::string constraints_text(const LoopNest& nest, const accel::Accelerator& acc
       "\n      factors: ", ones(in_time),
       "\n    - type: temporal\n      target: pe_register\n      permutation: ",
       yaml::list(names_of(joined(*axes.stream, outside))), "\n      factors: ", ones(outside),
-      "\n    - type: dataspace\n      target: pe_register\n      keep: ",
-      yaml::list({kept.name}), "\n      bypass: ", yaml::list(passing),
+      "\n    - type: dataspace\n      target: pe_register\n      keep: ", yaml::list({kept.name}),
+      "\n      bypass: ", yaml::list(passing),
       "\n    - type: dataspace\n      target: buffer\n      keep: [Inputs, Weights, Outputs]\n");
 }
 
@@ -126,8 +128,7 @@ std::string architecture_text(const accel::Accelerator& a) {
       "architecture:\n  version: 0.4\n  nodes:\n    - !Container\n      name: system\n"
       "      attributes: {technology: \"45nm\", global_cycle_seconds: ",
       core::fixed(1e-6 / a.clock_mhz, 15), "}\n",
-      storage("dram", "DRAM", 0, a.dram_bytes_per_cycle > 0 ? sizes.dram_words_per_cycle : 0,
-              bits),
+      storage("dram", "DRAM", 0, a.dram_bytes_per_cycle > 0 ? sizes.dram_words_per_cycle : 0, bits),
       storage("buffer", "SRAM", a.buffer_bytes / a.word_bytes,
               a.buffer_bytes_per_cycle > 0 ? sizes.buffer_words_per_cycle : 0, bits),
       "    - !Container\n      name: pe\n      spatial: {meshX: ", a.array.columns,

@@ -14,9 +14,10 @@ std::string layout_of(const std::string& operand, int64_t bandwidth) {
 std::string config_text(const Config& config) {
   const Bandwidths bandwidths = config.bandwidths.value_or(Bandwidths{});
   std::string out = core::cat(
-      "[general]\nrun_name = ", config.run_name, "\n\n[architecture_presets]\nArrayHeight : ",
-      config.rows, "\nArrayWidth : ", config.columns, "\nIfmapSramSzkB : ", config.ifmap_kb,
-      "\nFilterSramSzkB : ", config.filter_kb, "\nOfmapSramSzkB : ", config.ofmap_kb,
+      "[general]\nrun_name = ", config.run_name,
+      "\n\n[architecture_presets]\nArrayHeight : ", config.rows, "\nArrayWidth : ", config.columns,
+      "\nIfmapSramSzkB : ", config.ifmap_kb, "\nFilterSramSzkB : ", config.filter_kb,
+      "\nOfmapSramSzkB : ", config.ofmap_kb,
       "\nIfmapOffset : 0\nFilterOffset : 10000000\nOfmapOffset : 20000000\nBandwidth : ",
       bandwidths.ofmap, "\nDataflow : ", config.dataflow,
       "\nMemoryBanks : 1\nReadRequestBuffer : 32\nWriteRequestBuffer : 32\n\n[layout]\n",
