@@ -13,6 +13,7 @@
 #   onnx     ONNX files of both of torch's exporters, of all networks of the tests
 #   report   the page of `adagp report` in Chromium, which is installed for it
 #   rtl      the tests of the hardware
+#   zigzag   the package's own cost model on our files for it, in a .venv of its own (450 MB)
 #   vgg13    a BP and a GP batch of VGG13 (CIFAR, batch 1) on the RTL of each design: counters equal
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -35,6 +36,13 @@ one() {
       make build
       ADAGP_ALL_EXPORTS=1 .venv/bin/python3 -m pytest -q tests/cli/test_onnx.py ;;
     python) make test-python PYTEST_ARGS="-m ''" ;;
+    zigzag)
+      make sim-only
+      venv=build/zigzag-venv
+      [[ -x $venv/bin/python3 ]] || python3 -m venv "$venv"
+      # It imports six without naming it.
+      "$venv/bin/pip" install --quiet zigzag-dse==3.9.1 six pytest
+      ADAGP_BIN=build/sim-only/bin/adagp "$venv/bin/python3" -m pytest -q tests/cli/test_zigzag.py ;;
     vgg13)
       make sim-only
       for design in baseline low efficient max; do
@@ -50,7 +58,7 @@ if [[ ${1:-} == --one ]]; then
   one "$2"
   exit
 fi
-all=(asan tsan bare lint fuzz kills python onnx report rtl vgg13)
+all=(asan tsan bare lint fuzz kills python onnx report rtl zigzag vgg13)
 names=("$@")
 [[ $# -gt 0 ]] || names=("${all[@]}")
 for name in "${names[@]}"; do

@@ -7,13 +7,17 @@
 #include <nlohmann/json.hpp>
 
 #include "adagp/base/core/error.h"
+#include "adagp/base/core/files.h"
 #include "adagp/base/core/log.h"
+#include "adagp/base/core/lookup.h"
 #include "adagp/base/core/output.h"
 #include "adagp/base/core/special_files.h"
 #include "adagp/base/core/text.h"
 #include "adagp/results/report/table.h"
+#include "adagp/sim/exchange/formats.h"
 #include "adagp/sim/layers/onnx.h"
 #include "adagp/sim/layers/pt2.h"
+#include "adagp/sim/zoo/zoo.h"
 #include "commands.h"
 #include "number_flag.h"
 
@@ -109,15 +113,28 @@ FoundTable exported_table(const LayersArgs& args) {
   return {std::move(exported.table), exported.parameters, exported.batch, exported.note};
 }
 
+FoundTable found_table(const LayersArgs& args) {
+  if (!args.pt2.empty() || !args.onnx.empty()) return exported_table(args);
+  if (args.table.empty()) return model_table(args);
+  return {layers::from_csv(core::read_file(args.table), args.table), {}, {}, {}};
+}
+
+// --to: returns a line that says what was written.
+std::string write_for_simulator(const LayersArgs& args, const layers::Table& table) {
+  const accel::Accelerator accelerator = zoo::accelerator(args.accelerator);
+  return exchange::write_files(args.to.at(0), {table, accelerator, args.examples}, args.to.at(1));
+}
+
 std::string layers_output(const LayersArgs& args) {
   if (!args.zoo.empty()) return write_zoo(args);
   const bool exported = !args.pt2.empty() || !args.onnx.empty();
-  if (args.model.empty() != exported) {
-    throw UsageError("layers: give one of --model, --pt2 and --onnx (see 'adagp layers --help')");
+  if (args.model.empty() && args.table.empty() && !exported) {
+    throw UsageError("layers: give --model, --pt2, --onnx or --table (see 'adagp layers --help')");
   }
   if (args.batch != 0 && !exported) throw UsageError("layers: --batch needs --pt2 or --onnx");
   if (args.coverage) return model_coverage(args);
-  FoundTable found = exported ? exported_table(args) : model_table(args);
+  FoundTable found = found_table(args);
+  if (!args.to.empty()) return write_for_simulator(args, found.table);
   if (!args.all) found.table = layers::only_products(std::move(found.table));
   return args.csv    ? layers::to_csv(found.table)
          : args.json ? layers_json(found)
@@ -150,37 +167,61 @@ void add_layers(CLI::App& app, Action& action) {
                           ->excludes(model)
                           ->excludes(pt2)
                           ->type_name("FILE");
+  CLI::Option* table =
+      command->add_option("--table", args->table, "A layer table (CSV) instead of a model")
+          ->excludes(model)
+          ->excludes(pt2)
+          ->excludes(onnx)
+          ->type_name("FILE");
   command
       ->add_option("--input", args->input,
                    "Input of the network: imagenet, cifar, HxW or tokens:SRC,TGT (default: as "
-                   "published); of "
-                   "an ONNX file that leaves sizes free, those of one example: 3x224x224")
-      ->excludes(pt2);
+                   "published); of an ONNX file that leaves sizes free, those of one example: "
+                   "3x224x224")
+      ->excludes(pt2)
+      ->excludes(table);
   add_number(*command, "--classes", args->classes,
              "Classes (default: 1000, in cifar form 10, detection 80)", 1)
       ->excludes(pt2)
-      ->excludes(onnx);
+      ->excludes(onnx)
+      ->excludes(table);
   command->add_option("--words", args->words, "Vocabularies of a translation: SRC,TGT")
       ->excludes(pt2)
-      ->excludes(onnx);
+      ->excludes(onnx)
+      ->excludes(table);
   command
       ->add_option("--form", args->form,
                    "Form of the network: imagenet or cifar (default: cifar up to 32x32 pixels, "
                    "else imagenet)")
       ->excludes(pt2)
-      ->excludes(onnx);
+      ->excludes(onnx)
+      ->excludes(table);
   add_number(*command, "--batch", args->batch,
              "Examples in the exported input (default: its first size; 1 where that is free)", 1);
   command->add_flag("--all", args->all,
                     "Also norms, activations, pools and other operations without MACs");
   CLI::Option* csv = command->add_flag("--csv", args->csv, "CSV, as layers.csv of a run");
   command->add_flag("--json", args->json, "JSON")->excludes(csv);
+  CLI::Option* to = command
+                        ->add_option("--to", args->to,
+                                     "Write files for another simulator into a folder: " +
+                                         core::join(core::names_of(exchange::formats()), ", "))
+                        ->expected(2)
+                        ->excludes(csv)
+                        ->type_name("FORMAT FOLDER");
+  command->add_option("--accelerator", args->accelerator, "Preset or TOML file for --to")
+      ->needs(to)
+      ->capture_default_str();
+  add_number(*command, "--examples", args->examples, "Examples of a batch for --to", 1)
+      ->needs(to)
+      ->capture_default_str();
   CLI::Option* coverage =
       command
           ->add_flag("--coverage", args->coverage,
                      "Which parameters a GP step predicts, computes or leaves alone")
           ->excludes(pt2)
-          ->excludes(onnx);
+          ->excludes(onnx)
+          ->excludes(table);
   command->add_option("--head", args->head, "Treatment of the classifier: predicted, exact, frozen")
       ->needs(coverage)
       ->capture_default_str();
@@ -188,6 +229,7 @@ void add_layers(CLI::App& app, Action& action) {
       ->excludes(model)
       ->excludes(pt2)
       ->excludes(onnx)
+      ->excludes(table)
       ->type_name("FOLDER");
   command->add_option("-o,--output", args->output, "Write to a file instead of stdout")
       ->type_name("FILE");

@@ -4,15 +4,19 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "adagp/sim/layers/table.h"
 
 namespace adagp::apps {
 
 struct LayersArgs {
-  std::string model, pt2, onnx, input, form, words, zoo, output, head = "predicted";
+  std::string model, pt2, onnx, table, input, form, words, zoo, output, head = "predicted";
   std::optional<int64_t> classes;
   int64_t batch = 0;
+  std::vector<std::string> to;  // format, folder
+  std::string accelerator = "adagp-180";
+  int64_t examples = 1;
   bool all = false, csv = false, json = false, coverage = false;
 };
 

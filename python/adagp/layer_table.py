@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, overload
 
 from . import _core
-from ._impl.arguments import flag, text, whole
+from ._impl.arguments import flag, listed, text, whole
 from ._impl.extras import need
 from ._core import Layer
 from ._impl.showing import text_or_file
@@ -123,6 +123,31 @@ class LayerTable:
         ones) is written as a matrix product; every group has a line.
         """
         return text_or_file(self._table.topology(), path)
+
+    def to_timeloop(
+        self,
+        folder: str | PathLike[str],
+        accelerator: str | PathLike[str] = "adagp-180",
+        batch: int = 1,
+    ) -> None:
+        """Timeloop's files (0.4) of a training batch: a problem with the constraints of the
+        dataflow for each product, and the architecture of a preset or TOML file."""
+        self._write_for("timeloop", folder, accelerator, batch)
+
+    def to_zigzag(
+        self,
+        folder: str | PathLike[str],
+        accelerator: str | PathLike[str] = "adagp-180",
+        batch: int = 1,
+    ) -> None:
+        """ZigZag's workload, mapping and accelerator of a training batch: forward products and
+        gradients, as `adagp layers --to zigzag` writes them."""
+        self._write_for("zigzag", folder, accelerator, batch)
+
+    def _write_for(self, form: str, folder: Any, accelerator: Any, batch: int) -> None:
+        machine = listed(accelerator, "accelerator")
+        examples = whole(batch, "batch", 1)
+        self._table.write_for(form, listed(folder, "folder"), machine, examples, self._topology)
 
     def json(self) -> str:
         """The table as JSON, as `adagp layers --all --json` writes it."""

@@ -9,6 +9,7 @@
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
+#include "adagp/sim/exchange/formats.h"
 #include "adagp/sim/layers/onnx.h"
 #include "adagp/sim/layers/pt2.h"
 #include "adagp/sim/layers/table_columns.h"
@@ -35,7 +36,7 @@ Columns columns_of(const Table& table) {
   }
   out["name"] = names;
   out["op"] = ops;
-  for (const layers::Column* column : layers::layout_for(table).columns) {
+  for (const layers::Column* column : layers::header_for(table).columns) {
     std::vector<int64_t> numbers;
     for (Row row : table.rows) numbers.push_back(column->field(row));
     out[column->name] = to_array(std::move(numbers));
@@ -67,6 +68,13 @@ Table with_uncounted(Table table, const std::vector<UncountedTuple>& uncounted) 
   }
   layers::missing(table);  // refuses sums beyond 64 bits
   return table;
+}
+
+void write_for(const Table& table, const std::string& format, const std::string& folder,
+               const std::string& accelerator, int64_t batch, bool topology) {
+  const accel::Accelerator machine = zoo::accelerator(accelerator);
+  const auto rule = topology ? accel::SizeRule::kScaleSim : accel::SizeRule::kFloor;
+  exchange::write_files(format, {table, machine, batch, rule}, folder);
 }
 
 void bind_row(nb::module_& module) {
@@ -111,7 +119,9 @@ void bind_layers(nb::module_& module) {
       .def("total_weights", &layers::total_weights)
       .def("csv", &layers::to_csv)
       .def("json", &layers::to_json)
-      .def("topology", &scalesim::topology_csv);
+      .def("topology", &scalesim::topology_csv)
+      .def("write_for", &write_for, "format"_a, "folder"_a, "accelerator"_a, "batch"_a,
+           "topology"_a, nb::call_guard<nb::gil_scoped_release>());
   module.def("table_from_csv", &layers::from_csv, "text"_a, "file_name"_a,
              nb::call_guard<nb::gil_scoped_release>());
   module.def("table_from_export", &layers::parse_pt2, "json"_a, "model"_a, "file_name"_a,

@@ -62,6 +62,18 @@ def test_topology_has_the_same_macs(tmp_path):
         assert program_text("simulate", "--topology", path, "--inference", "--json")
 
 
+def test_files_for_other_simulators_are_those_of_the_program(tmp_path):
+    layers("resnet18", "cifar").to_zigzag(tmp_path / "ours", accelerator="tpu-128", batch=4)
+    layers("resnet18", "cifar").to_timeloop(tmp_path / "problems")
+    program_text("layers", "--model", "resnet18", "--input", "cifar", "--to", "zigzag", tmp_path / "theirs",
+                 "--accelerator", "tpu-128", "--examples", "4")
+    for file in (tmp_path / "theirs").iterdir():
+        assert (tmp_path / "ours" / file.name).read_text() == file.read_text()
+    assert len(list((tmp_path / "problems").iterdir())) == 1 + 62
+    with pytest.raises(UsageError, match="rs"):
+        layers("resnet18", "cifar").to_zigzag(tmp_path, accelerator="eyeriss")
+
+
 # --- torch
 
 

@@ -30,4 +30,7 @@ struct Config {
 // rule, also for what is not modelled: sparsity, custom layouts and Ramulator traces.
 Config parse_config(const std::string& text, const std::string& file_name);
 
+// A file of version 3 that parse_config reads as `config`.
+std::string config_text(const Config& config);
+
 }  // namespace adagp::scalesim

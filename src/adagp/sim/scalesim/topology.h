@@ -48,4 +48,12 @@ layers::Table to_table(const Topology& topology);
 // other names do not hold "DP", nor commas. Throws DataError when there is no product.
 std::string topology_csv(const layers::Table& table);
 
+// `groups` matrix products of [M, K] and [K, N].
+struct Product {
+  std::string name;
+  int64_t groups = 1, m = 1, k = 1, n = 1;
+};
+// The same of products: every group is a line.
+std::string products_csv(const std::vector<Product>& products);
+
 }  // namespace adagp::scalesim

@@ -55,43 +55,63 @@ Layer product(const layers::Row& row) {
   return {"", m, k, 1, k, 1, n, 1};
 }
 
-class Names {
+// Commas and "DP" mean something to SCALE-Sim.
+std::string plain_name(const std::string& name) {
+  return replaced(replaced(name, ",", "_"), "DP", "Dp");
+}
+
+// The lines of a topology; no two names are equal.
+class Lines {
  public:
+  // `groups` lines of one layer.
+  void add(const std::string& name, int64_t groups, Layer layer) {
+    if (groups > kMostGroups) {
+      throw DataError(core::cat("scalesim: layer '", name, "' has ", groups,
+                                " groups, expected at most ", kMostGroups));
+    }
+    for (int64_t group = 0; group < groups; ++group) {
+      layer.name = fresh(groups > 1 ? core::cat(name, "_group", group) : name);
+      text_ += line_of(layer);
+    }
+  }
+  const std::string& text() const { return text_; }
+
+ private:
   std::string fresh(const std::string& name) {
     std::string out = name;
     for (int use = 2; !taken_.insert(out).second; ++use) out = core::cat(name, "_", use);
     return out;
   }
 
- private:
+  std::string text_ = kTitles;
   std::set<std::string> taken_;
 };
 
 }  // namespace
 
 std::string topology_csv(const layers::Table& table) {
-  std::string out = kTitles;
-  Names names;
+  Lines lines;
   for (const layers::Row& row : table.rows) {
     if (!layers::is_product(row)) continue;
-    const std::string name = replaced(replaced(row.name, ",", "_"), "DP", "Dp");
+    const std::string name = plain_name(row.name);
     const bool depthwise = is_plain(row) && row.groups > 1 && row.groups == row.input[0];
     Layer layer = is_plain(row) ? convolution(row) : product(row);
     if (depthwise) layer.channels = row.groups;  // SCALE-Sim runs one after another
-    const int64_t lines = depthwise ? 1 : row.groups;
-    if (lines > kMostGroups) {
-      throw DataError(core::cat("scalesim: layer '", row.name, "' has ", lines,
-                                " groups, expected at most ", kMostGroups));
-    }
-    for (int64_t group = 0; group < lines; ++group) {
-      layer.name = names.fresh(depthwise   ? "DP_" + name
-                               : lines > 1 ? core::cat(name, "_group", group)
-                                           : name);
-      out += line_of(layer);
-    }
+    lines.add(depthwise ? "DP_" + name : name, depthwise ? 1 : row.groups, layer);
   }
-  if (out == kTitles) throw DataError("scalesim: '" + table.model + "' has no product to write");
-  return out;
+  if (lines.text() == kTitles) {
+    throw DataError("scalesim: '" + table.model + "' has no product to write");
+  }
+  return lines.text();
+}
+
+std::string products_csv(const std::vector<Product>& products) {
+  Lines lines;
+  for (const Product& product : products) {
+    lines.add(plain_name(product.name), product.groups,
+              {"", product.m, product.k, 1, product.k, 1, product.n, 1});
+  }
+  return lines.text();
 }
 
 }  // namespace adagp::scalesim
