@@ -8,7 +8,8 @@
 #   bare     build and tests without the library of rivals
 #   lint     clang-tidy on every source; `make lint` looks at the torch-free ones and at what changed
 #   fuzz     every fuzz target for five minutes
-#   kills    train, compare and sweep killed (-9) in a hundred places each: the same command ends the same
+#   kills    train, compare and sweep killed (-9) in a hundred places each: the same command ends the same; and
+#            a sweep that four processes share, all of them killed again and again, twenty times
 #   python   the Python package's tests, fast and slow: they need the wheel and packages of their own
 #   onnx     ONNX files of both of torch's exporters, of all networks of the tests
 #   report   the page of `adagp report` in Chromium, which is installed for it

@@ -72,18 +72,31 @@ std::vector<config::RunConfig> runs_of(const config::RunConfig& config,
   return runs;
 }
 
+// A unit is a seed with all its methods.
+int print_seeds(const RunListFlags& list) {
+  list.print_commands(static_cast<size_t>(list.seeds));
+  return 0;
+}
+
 int run_budget(CompareArguments& arguments) {
   experiment::BudgetOptions options = arguments.budget;
   if (arguments.methods_given) options.methods = arguments.options.methods;
   if (options.methods.empty()) options.methods = {"bp", "progressive", "stored-loss", "adagp"};
   arguments.list.fill(options);
   const config::RunConfig config = arguments.flags.resolve_run();
-  warn_unused(arguments.flags.given(), experiment::budget_runs(config, options));
+  const auto runs = experiment::budget_runs(config, options);
+  if (arguments.list.commands) return print_seeds(arguments.list);
+  warn_unused(arguments.flags.given(), runs);
   const auto result = with_resume_advice(options.overwrite, kRunsNotRedone, [&] {
     return experiment::compare_budgets(config, options);
   });
-  arguments.list.print(result.report);
-  core::log_info("written: " + arguments.list.output + "/budget.md, .json, .csv, .svg");
+  if (result.report.runs.empty()) {
+    core::log_info("no run of bp is finished yet: no table");
+  } else {
+    arguments.list.print(result.report);
+    core::log_info("written: " + arguments.list.output + "/budget.md, .json, .csv, .svg");
+  }
+  arguments.list.tell_left(result.open);
   fail_if_any(result.diverged);
   return 0;
 }
@@ -93,12 +106,15 @@ int run_compare(CompareArguments& arguments) {
   if (arguments.by_budget) return run_budget(arguments);
   arguments.list.fill(arguments.options);
   const config::RunConfig config = arguments.flags.resolve_run();
-  warn_unused(arguments.flags.given(), runs_of(config, arguments.options.methods));
+  const auto runs = runs_of(config, arguments.options.methods);
+  if (arguments.list.commands) return print_seeds(arguments.list);
+  warn_unused(arguments.flags.given(), runs);
   const auto result = with_resume_advice(arguments.options.overwrite, kRunsNotRedone, [&] {
     return experiment::compare_methods(config, arguments.options);
   });
   arguments.list.print(result.table);
   core::log_info("written: " + arguments.list.output + "/compare.md, compare.json, compare.csv");
+  arguments.list.tell_left(result.open);
   fail_if_any(result.diverged);
   return 0;
 }

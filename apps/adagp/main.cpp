@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <csignal>
 #include <exception>
 #include <sstream>
 #include <utility>
@@ -29,6 +30,14 @@ namespace adagp::apps {
 namespace {
 
 constexpr int kUsage = 2;
+// A queue asks by SIGUSR1 that a job saves its state before its time ends, and starts it again when
+// it hears this.
+constexpr int kAgain = 85;
+
+int exit_code_of(const Error& error) {
+  const int code = error.exit_code();
+  return code == 128 + SIGUSR1 ? kAgain : code;
+}
 
 // The flags and commands an unknown word could have meant.
 std::vector<std::string> known_words(const CLI::App& app, bool flags) {
@@ -195,7 +204,8 @@ int run(int argc, char** argv) {
   bool quiet = false;
   app.add_flag("-q,--quiet", quiet, "Warnings and errors only");
   app.footer(
-      "Exit codes: 0 done, 1 error, 2 usage, 3 data, 4 diverged, 130/143 interrupted (saved).");
+      "Exit codes: 0 done, 1 error, 2 usage, 3 data, 4 diverged, 130/143 interrupted (saved), 85 "
+      "saved by SIGUSR1: start it again.");
 
   Action action;
   for (const Command& command : kCommands) {
@@ -239,7 +249,7 @@ int main(int argc, char** argv) {
     return code;
   } catch (const adagp::Error& error) {
     log_error(error.what());
-    return error.exit_code();
+    return adagp::apps::exit_code_of(error);
   } catch (const std::exception& error) {
     log_error(adagp::core::plain_message(error));
     return 1;

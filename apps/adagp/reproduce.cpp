@@ -34,13 +34,17 @@ struct Target {
   int64_t quick_epochs;
   const char* quick_schedule;  // of so many epochs; null: the recipe's schedule scales with them
   experiment::Reproduced (*run)(const config::RunConfig&, const experiment::ReproduceOptions&);
+  size_t (*units)(const experiment::ReproduceOptions&);
 };
 constexpr Target kTargets[] = {
-    {"paper-table1", study::kPaperRecipe, 5, nullptr, experiment::reproduce_table1},
-    {"paper-figures", study::kPaperRecipe, 5, nullptr, experiment::reproduce_figures},
-    {"review", study::kPaperRecipe, 5, nullptr, experiment::reproduce_review},
+    {"paper-table1", study::kPaperRecipe, 5, nullptr, experiment::reproduce_table1,
+     experiment::table1_units},
+    {"paper-figures", study::kPaperRecipe, 5, nullptr, experiment::reproduce_figures,
+     experiment::figures_units},
+    {"review", study::kPaperRecipe, 5, nullptr, experiment::reproduce_review,
+     [](const experiment::ReproduceOptions&) { return size_t{1}; }},
     {"term-project", study::kTermProjectRecipe, 10, study::kTermProjectQuickSchedule,
-     experiment::reproduce_term_project},
+     experiment::reproduce_term_project, experiment::term_project_units},
 };
 
 const Target& find_target(const std::string& name) {
@@ -115,15 +119,16 @@ int run_reproduce(ReproduceArguments& arguments) {
   if (!arguments.output_given) list.output = "runs/reproduce/" + arguments.target;
   list.fill(options);
   const config::RunConfig config = recipe_of(target, arguments);
+  if (list.commands) {
+    list.print_commands(target.units(options));
+    return 0;
+  }
   core::stop_after(list.budget);
   const auto result = with_resume_advice(options.overwrite, kWithoutOverwrite,
                                          [&] { return target.run(config, options); });
   core::print_result(list.json ? result.json : result.text, list.json);
   core::log_info("written in " + list.output + ": " + core::join(result.files, ", "));
-  if (result.open > 0) {
-    core::log_info(core::cat(result.open, result.open == 1 ? " run is" : " runs are",
-                             " left; the same command goes on"));
-  }
+  list.tell_left(result.open);
   return 0;
 }
 

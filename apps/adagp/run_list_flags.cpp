@@ -1,5 +1,11 @@
 #include "run_list_flags.h"
 
+#include "adagp/base/core/error.h"
+#include "adagp/base/core/foreign_text.h"
+#include "adagp/base/core/log.h"
+#include "adagp/base/core/provenance.h"
+#include "adagp/base/core/text.h"
+#include "adagp/lab/experiment/shards.h"
 #include "number_flag.h"
 
 namespace adagp::apps {
@@ -12,6 +18,47 @@ void RunListFlags::declare(CLI::App& command, const std::string& folder) {
       ->capture_default_str();
   command.add_flag("--overwrite", overwrite, "Run everything anew");
   command.add_flag("--json", json, "Print as JSON");
+  command
+      .add_option(
+          "--shard", shard_,
+          "Part I of N of the list: its seeds I, I + N, ... (default: all; in a Slurm array "
+          "that of the task)")
+      ->type_name("I/N");
+  command.add_flag("--commands", commands,
+                   "Print a command for each part that one machine does; train nothing");
+  add_number(command, "--claim-timeout", claim_timeout_,
+             "Seconds after which the work of a silent process of another machine is taken over", 1,
+             1e6)
+      ->capture_default_str();
+}
+
+experiment::Sharing RunListFlags::sharing() const {
+  experiment::Sharing out;
+  out.claim_timeout = claim_timeout_;
+  if (!shard_.empty()) {
+    if (commands)
+      throw UsageError("--commands: prints the commands of all shards; leave --shard out");
+    experiment::set_shard(out, shard_);
+  } else if (!commands) {
+    experiment::set_shard_from_slurm(out);
+  }
+  return out;
+}
+
+void RunListFlags::print_commands(size_t units) const {
+  std::vector<std::string> words;
+  for (const std::string& word : core::command()) {
+    if (word != "--commands") words.push_back(core::shell_word(word));
+  }
+  for (size_t unit = 1; unit <= units; ++unit) {
+    core::print_data(core::cat(core::join(words, " "), " --shard ", unit, "/", units, "\n"));
+  }
+}
+
+void RunListFlags::tell_left(size_t runs) {
+  if (runs == 0) return;
+  core::log_info(
+      core::cat(runs, runs == 1 ? " run is" : " runs are", " left; the same command goes on"));
 }
 
 void RunListFlags::declare_budget(CLI::App& command) {

@@ -8,6 +8,7 @@
 #include <CLI/CLI.hpp>
 
 #include "adagp/base/core/output.h"
+#include "adagp/lab/experiment/shared_list.h"
 
 namespace adagp::apps {
 
@@ -16,8 +17,10 @@ struct RunListFlags {
   std::string output;  // folder of the runs
   double budget = 0;   // seconds; 0 = no limit
   bool overwrite = false, json = false;
+  bool commands = false;  // print a command for each unit; train nothing
 
-  // --seeds, -o, --overwrite and --json. `folder` is the default of -o.
+  // --seeds, -o, --overwrite, --json and what several processes need to share the list. `folder` is
+  // the default of -o.
   void declare(CLI::App& command, const std::string& folder);
   // --budget, in seconds; compare has another flag of this name.
   void declare_budget(CLI::App& command);
@@ -28,13 +31,24 @@ struct RunListFlags {
     options.seeds = seeds;
     options.folder = output;
     options.overwrite = overwrite;
+    options.sharing = sharing();
   }
+  // --claim-timeout and --shard. Throws UsageError.
+  experiment::Sharing sharing() const;
+  // This command for each of so many units, on stdout.
+  void print_commands(size_t units) const;
+  // What is left when the command ends well.
+  static void tell_left(size_t runs);
 
   // The report of an experiment on stdout.
   template <typename Report>
   void print(const Report& report) const {
     core::print_result((json ? to_json(report) : to_console(report)) + "\n", json);
   }
+
+ private:
+  std::string shard_;
+  double claim_timeout_ = experiment::Sharing{}.claim_timeout;
 };
 
 }  // namespace adagp::apps

@@ -76,15 +76,22 @@ int run_sweep(SweepArguments& arguments) {
   if (options.named) options.axes.emplace_back("speedup");
   if (options.select) options.axes = report::parse_axes(arguments.axes, "top1");
   arguments.list.fill(options);
+  if (options.select && (arguments.list.commands || options.sharing.shards > 1)) {
+    throw UsageError(
+        "--pareto chooses the later seeds by the first: the list has no shards; start the same "
+        "command several times, or in a Slurm array with --shard 1/1");
+  }
+  if (arguments.list.commands) {
+    arguments.list.print_commands(static_cast<size_t>(options.seeds));
+    return 0;
+  }
   warn_unused(arguments.flags.given(), experiment::sweep_runs(config, options));
   core::stop_after(arguments.list.budget);
   const auto result = with_resume_advice(options.overwrite, kWithoutOverwrite,
                                          [&] { return experiment::sweep(config, options); });
   arguments.list.print(result.report);
   core::log_info("written: " + arguments.list.output + "/sweep.md, .json, .csv, .svg");
-  if (result.open > 0) {
-    core::log_info(core::cat(result.open, " runs are left; the same command goes on"));
-  }
+  arguments.list.tell_left(result.open);
   return 0;
 }
 

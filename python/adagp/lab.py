@@ -16,6 +16,7 @@ from ._impl.arguments import whole
 from ._impl.cycles import long_cycles
 from ._impl.extras import need
 from ._impl.lab_costs import equal_cost_epochs, planned_cost, scheduled_cost
+from ._impl.lab_executor import check_executor, run_all
 from ._impl.lab_job import PREDICTING, Job, Setting, make_plan, pair_of
 from ._impl.lab_run import Training, train_run
 from ._impl.lab_setting import Asked, make_setting, one_line, seeds_of
@@ -49,6 +50,7 @@ if TYPE_CHECKING:
         data: str
         overwrite: bool
         progress: bool
+        executor: Any
 
 
 @overload
@@ -94,6 +96,7 @@ def compare(
     dry_run: bool = False,
     overwrite: bool = False,
     progress: bool = True,
+    executor: Any = None,
 ) -> Budget | Comparison | DryRun:
     """Trains your network by several methods and says which of them pays.
 
@@ -114,6 +117,10 @@ def compare(
     unfinished ones go on from their last epoch: after Ctrl-C the same call goes on. A folder with
     runs of another network, data, loss, score or optimizer is refused.
 
+    ``executor``: one of ``concurrent.futures``, or of a library that has such (submitit, Dask). Each
+    seed is one task in a process of its own, here or on another machine that shares ``folder``.
+    What is sent there must pickle (docs/cluster.md).
+
     >>> r = adagp.compare(resnet18, train, test, epochs=15)  # doctest: +SKIP
     >>> r.verdict                                            # doctest: +SKIP
     """
@@ -122,6 +129,8 @@ def compare(
     epochs = whole(epochs, "epochs", 1)
     if equal not in ("cost", "epochs"):
         raise UsageError(f"equal: {equal!r}, expected 'cost' or 'epochs'")
+    if executor is not None:
+        check_executor(executor)
     path = Path(folder)
     if path.exists() and not path.is_dir():
         raise DataError(f"{path}: is a file; folder= names a folder for the runs")
@@ -140,7 +149,12 @@ def compare(
         return _dry_run(setting, jobs, done)
     work = {(m, n): _cost(setting, m, n) for m, n in {(job.method, job.epochs) for job in jobs}}
     with Progress(progress, [work[job.method, job.epochs] for job in jobs]) as shown:
-        wanted = [_run(setting, job, path, overwrite, shown) for job in jobs]
+        if executor is None:
+            for job in jobs:
+                _run(setting, job, path, overwrite, shown)
+        else:
+            run_all(executor, _run, asked, jobs, path, overwrite, shown)
+    wanted = [job.folder for job in jobs]
     found = runs(folder).where(lambda run: run.path.name in wanted)
     if equal == "cost":
         budget = found.budget(setting.batch, [epochs])
@@ -217,12 +231,11 @@ def _try_methods(setting: Setting, jobs: list[Job]) -> None:
             ) from error
 
 
-def _run(setting: Setting, job: Job, folder: Path, overwrite: bool, shown: Progress) -> str:
+def _run(setting: Setting, job: Job, folder: Path, overwrite: bool, shown: Progress) -> None:
     with RunWriter(folder / job.folder, setting.config(job), overwrite=overwrite) as writer:
         shown.begin(job.folder, 1.0 if writer.finished else 0.0)
         if not writer.finished:
             train_run(setting, job, writer, shown)
-    return job.folder
 
 
 class DryRun:

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """kill -9 of train, compare and sweep in many places, then the same command again: the results are those of an
 undisturbed run, byte for byte but for seconds: weights, checkpoints, metrics, and reports as JSON, CSV, Markdown and
-SVG. Part of `make nightly` (kills), not of `make test`.
+SVG. Also a sweep that four processes share and each is killed. Part of `make nightly` (kills), not of `make test`.
 
 A process that is killed leaves nothing but its files. So the places are before changes of a file (stop_at.c
 counts them), spread over the whole command: whatever else it does between two changes leaves the same.
@@ -20,6 +20,7 @@ from pathlib import Path
 import numpy as np
 from safetensors import safe_open
 
+import shared_kills
 from harness import TINY, adagp, assert_same_run, sets, stopping
 
 OFTEN = sets(checkpoint_every="4ba", log_every="3ba")
@@ -135,17 +136,32 @@ def kill_in_places(name, count, scratch):
     return not wrong
 
 
+def kill_those_who_share(count, scratch):
+    try:
+        shared_kills.rounds(count, scratch, assert_same)
+    except AssertionError as error:
+        print(f"shared: {error}", file=sys.stderr, flush=True)
+        return False
+    print(f"shared: {count} rounds of four processes, each killed again and again: all end as one", flush=True)
+    return True
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("commands", nargs="*", default=list(COMMANDS), help="of train, compare, sweep")
+    parser.add_argument("commands", nargs="*", default=[*COMMANDS, "shared"],
+                        help="of train, compare, sweep, shared")
     parser.add_argument("--places", type=int, default=100, help="for each command (default %(default)s)")
+    parser.add_argument("--rounds", type=int, default=20, help="of shared (default %(default)s)")
     args = parser.parse_args()
-    if unknown := set(args.commands) - set(COMMANDS):
-        parser.error(f"no command {', '.join(unknown)}: choose from {', '.join(COMMANDS)}")
+    known = [*COMMANDS, "shared"]
+    if unknown := set(args.commands) - set(known):
+        parser.error(f"no command {', '.join(unknown)}: choose from {', '.join(known)}")
     good = True
     for name in args.commands:
         with tempfile.TemporaryDirectory(prefix="adagp-kills-") as scratch:
-            good = kill_in_places(name, args.places, Path(scratch)) and good
+            ended = (kill_those_who_share(args.rounds, Path(scratch)) if name == "shared"
+                     else kill_in_places(name, args.places, Path(scratch)))
+            good = ended and good
     return 0 if good else 1
 
 

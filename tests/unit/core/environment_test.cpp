@@ -5,7 +5,7 @@
 namespace adagp::core {
 namespace {
 
-class Environment : public testing::Test {
+class Environment : public ::testing::Test {
  protected:
   Environment() {
     binding_.bind("epochs", &epochs_, "");

@@ -67,6 +67,19 @@ TEST(Budget, AClockThatContradictsTheCostsIsTold) {
 }
 
 // Seeds run one after the other, and so all lengths of one seed are slow: the means hide it.
+TEST(Budget, SecondsOfUnlikeHardwareAreNotCompared) {
+  std::vector<BudgetRun> runs = control();
+  add_runs(runs, "other", 256, 30, 25, 50, {89, 89.2});
+  ASSERT_TRUE(row_of(report_of(runs), "other", 256, 30).clock);
+  for (BudgetRun& run : runs) run.hardware = run.seed == 0 ? "one" : "another";
+  const BudgetReport report = report_of(runs);
+  const BudgetRow& row = row_of(report, "other", 256, 30);
+  EXPECT_TRUE(row.counted);
+  EXPECT_FALSE(row.clock || row.best_clock);
+  EXPECT_TRUE(report.targets.empty());
+  EXPECT_NE(to_markdown(report).find("unlike devices (another; one)"), std::string::npos);
+}
+
 TEST(Budget, ASeedOfABusyMachineIsToldInTheVerdict) {
   auto runs = control();
   add_runs(runs, "m", 256, 24, 16, 32, {88.3, 88.6});

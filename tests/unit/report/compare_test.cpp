@@ -51,6 +51,21 @@ TEST(Compare, ProcessorSecondsHaveAColumnWhereARunHasThem) {
   EXPECT_EQ(methods.at("adagp").at("processor_seconds_mean"), 50);
 }
 
+TEST(Compare, SecondsOfUnlikeHardwareAreInNoRatio) {
+  auto runs = two_seeds();
+  for (RunRecord& run : runs) run.hardware = "one";
+  const Comparison like = compare(runs);
+  EXPECT_DOUBLE_EQ(like.methods[1].speedup, 240.0 / 150);
+  EXPECT_FALSE(says(verdict(like), "unlike"));
+  runs[3].hardware = "another";  // adagp of seed 1
+  const Comparison unlike = compare(runs);
+  EXPECT_DOUBLE_EQ(unlike.methods[1].speedup, 100.0 / 80) << "seed 0 alone";
+  EXPECT_TRUE(says(verdict(unlike), "unlike devices (another; one)"));
+  EXPECT_FALSE(says(verdict(unlike), "The machine was busy")) << "bp's seconds need not be equal";
+  runs[1].hardware = "another";
+  EXPECT_TRUE(std::isnan(compare(runs).methods[1].speedup));
+}
+
 TEST(Compare, ThePictureHasARowForEveryPairThatWasMeasured) {
   const IntervalChart chart = to_chart(compare(two_seeds()));
   ASSERT_EQ(chart.rows.size(), 1u);

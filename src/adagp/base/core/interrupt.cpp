@@ -27,6 +27,7 @@ void remember(int signal) {
 void catch_signals() {
   std::signal(SIGINT, remember);
   std::signal(SIGTERM, remember);
+  std::signal(SIGUSR1, remember);
 }
 
 void stop_after(double seconds) {

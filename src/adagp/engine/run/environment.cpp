@@ -7,6 +7,7 @@
 #include <ATen/Version.h>
 #include <torch/version.h>
 
+#include "adagp/base/core/claim_file.h"
 #include "adagp/base/core/error.h"
 #include "adagp/base/core/provenance.h"
 #include "adagp/base/core/text.h"
@@ -51,6 +52,7 @@ nlohmann::ordered_json environment(const at::Device& device, const std::string& 
                              {"command", core::command()},
                              {"version", core::version()},
                              {"commit", commit()},
+                             {"host", core::this_process().host},
                              {"device", device.str()},
                              {"threads", at::get_num_threads()},
                              {"cores", std::thread::hardware_concurrency()},

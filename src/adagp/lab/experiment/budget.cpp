@@ -10,6 +10,7 @@
 #include "adagp/base/core/text.h"
 #include "adagp/engine/method/table.h"
 #include "adagp/lab/experiment/run_list.h"
+#include "adagp/lab/experiment/run_record.h"
 
 namespace adagp::experiment {
 namespace {
@@ -135,8 +136,9 @@ std::vector<int64_t> targets_of(const BudgetOptions& options, const std::set<int
 }
 
 // Refuses what cannot be before anything is trained, and tells how much there is to do.
-void announce(const std::vector<Job>& jobs, TaskCache& tasks, const RunListOptions& options) {
-  const std::vector<double> costs = check_list(jobs, tasks, options);
+void announce(const std::vector<Job>& jobs, TaskCache& tasks, SharedList& shared,
+              const RunListOptions& options) {
+  const std::vector<double> costs = check_list(jobs, tasks, shared, options);
   for (size_t i = 0; i < jobs.size(); ++i) {
     if (std::isnan(costs[i])) refuse_uncounted(jobs[i].config.model.name);
   }
@@ -200,20 +202,21 @@ BudgetResult compare_budgets(const config::RunConfig& config, const BudgetOption
   const task::Figure& figure = task->figures().front();
   const report::Metric metric{figure.name, figure.label, figure.percent};
   const RunListOptions list{options.folder, options.overwrite};
-  announce(jobs, tasks, list);
+  SharedList shared = join_list("compare --budget", jobs, tasks, list, options.sharing);
+  announce(jobs, tasks, shared, list);
 
   BudgetResult result;
   std::vector<report::BudgetRun> runs;
   std::string about;
   report::Conditions conditions;
-  run_list(jobs, tasks, list, [&](size_t index, const JobResult& one) {
+  result.open = run_list(jobs, tasks, shared, list, [&](size_t index, const JobResult& one) {
     const config::RunConfig& asked = jobs[index].config;
     const std::string& label = labelled[index].label;
     if (one.summary) {
       const report::Summary& s = *one.summary;
       if (!s.cost_epochs) refuse_uncounted(s.model);
-      runs.push_back(
-          {label, s.epochs, s.batch, s.seed, s.score(), *s.cost_epochs, s.train_seconds});
+      runs.push_back({label, s.epochs, s.batch, s.seed, s.score(), *s.cost_epochs, s.train_seconds,
+                      hardware_of(options.folder / jobs[index].folder)});
       about =
           core::cat(s.model, " on ", s.data, ", ", s.device, ", ", s.precision, ", ", options.seeds,
                     options.seeds == 1 ? " seed" : " seeds", " from ", config.seed);
@@ -222,7 +225,7 @@ BudgetResult compare_budgets(const config::RunConfig& config, const BudgetOption
       result.diverged.push_back(jobs[index].folder + ": " + one.diverged);
       // A length with a run that failed is judged by none: those that did not are no fair sample.
       constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
-      runs.push_back({label, asked.epochs, asked.batch, asked.seed, kNone, kNone, kNone});
+      runs.push_back({label, asked.epochs, asked.batch, asked.seed, kNone, kNone, kNone, {}});
     }
     const bool has_control = std::any_of(runs.begin(), runs.end(), [](const auto& run) {
       return run.method == "bp" && std::isfinite(run.score);
@@ -233,7 +236,9 @@ BudgetResult compare_budgets(const config::RunConfig& config, const BudgetOption
     result.report.conditions = conditions;
     write(result.report, options.folder);
   });
-  if (result.report.runs.empty()) throw DivergedError("no run of bp was finished");
+  if (result.report.runs.empty() && result.open == 0) {
+    throw DivergedError("no run of bp was finished");
+  }
   return result;
 }
 

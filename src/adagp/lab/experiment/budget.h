@@ -8,6 +8,7 @@
 
 #include "adagp/base/config/run_config.h"
 #include "adagp/base/core/files.h"
+#include "adagp/lab/experiment/shared_list.h"
 #include "adagp/results/report/budget.h"
 
 namespace adagp::experiment {
@@ -25,6 +26,7 @@ struct BudgetOptions {
   std::vector<int64_t> targets;
   core::fs::path folder = "runs/budget";
   bool overwrite = false;
+  Sharing sharing{};
 };
 
 // Runs of one method with its keys, at one or more lengths.
@@ -40,6 +42,7 @@ BudgetSpec parse_budget_spec(const std::string& text, const std::vector<int64_t>
 struct BudgetResult {
   report::BudgetReport report;
   std::vector<std::string> diverged;  // what those runs said
+  size_t open = 0;                    // runs that other processes work on, or have to
 };
 
 // The configurations of all runs, resolved as far as the texts go. Throws UsageError.

@@ -84,17 +84,18 @@ CompareResult compare_methods(const config::RunConfig& config, const CompareOpti
   const task::TaskPtr task = tasks.open(config);
 
   const RunListOptions list{options.folder, options.overwrite};
-  check_list(jobs, tasks, list);
+  SharedList shared = join_list("compare", jobs, tasks, list, options.sharing);
+  check_list(jobs, tasks, shared, list);
   CompareResult result;
   std::string about;
   std::vector<report::RunRecord> runs;
-  run_list(jobs, tasks, list, [&](size_t job, const JobResult& one) {
+  result.open = run_list(jobs, tasks, shared, list, [&](size_t job, const JobResult& one) {
     if (!one.summary) {
       result.diverged.push_back(jobs[job].folder + ": " + one.diverged);
       return;
     }
     const report::Summary& s = *one.summary;
-    runs.push_back(record_of(s));
+    runs.push_back(record_of(s, options.folder / jobs[job].folder));
     about = core::cat(s.model, " on ", s.data, ", ", about_training(s));
   });
   const task::Figure& figure = task->figures().front();

@@ -6,6 +6,7 @@
 
 #include "adagp/base/config/run_config.h"
 #include "adagp/base/core/files.h"
+#include "adagp/lab/experiment/shared_list.h"
 #include "adagp/results/report/compare.h"
 
 namespace adagp::experiment {
@@ -15,11 +16,13 @@ struct CompareOptions {
   int64_t seeds = 3;  // the configuration's seed and those after it
   core::fs::path folder = "runs/compare";
   bool overwrite = false;
+  Sharing sharing{};
 };
 
 struct CompareResult {
   report::Comparison table;           // of the runs that finished
   std::vector<std::string> diverged;  // what the others said
+  size_t open = 0;                    // runs that other processes work on, or have to
 };
 
 // Runs what is not finished yet, in <folder>/<method>-seed<n>, and writes compare.md, compare.json

@@ -6,6 +6,7 @@
 
 #include "adagp/base/config/run_config.h"
 #include "adagp/base/core/files.h"
+#include "adagp/lab/experiment/shared_list.h"
 
 namespace adagp::experiment {
 
@@ -15,12 +16,13 @@ struct ReproduceOptions {
   bool quick = false;    // the smallest part that shows something
   core::fs::path folder;
   bool overwrite = false;
+  Sharing sharing{};
 };
 
 struct Reproduced {
   std::string text, json;  // for stdout
   std::vector<std::string> files;
-  size_t open = 0;  // runs that the time did not suffice for
+  size_t open = 0;  // runs that the time did not suffice for, or that other processes have
 };
 
 // Each trains what is not finished yet below the folder and keeps its files there up to date; the
@@ -37,5 +39,10 @@ Reproduced reproduce_term_project(const config::RunConfig& config, const Reprodu
 // The open questions of a review: reads what the other commands wrote beside this folder and asks
 // the simulators; trains nothing -> review.md, review.json.
 Reproduced reproduce_review(const config::RunConfig& config, const ReproduceOptions& options);
+
+// How many units their lists have: a network with one seed.
+size_t table1_units(const ReproduceOptions& options);
+size_t figures_units(const ReproduceOptions& options);
+size_t term_project_units(const ReproduceOptions& options);
 
 }  // namespace adagp::experiment

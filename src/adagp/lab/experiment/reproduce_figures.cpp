@@ -36,6 +36,10 @@ struct Figure15 {
   std::vector<report::EpochHistory> history;
 };
 
+std::vector<std::string> figures_networks(const ReproduceOptions& options) {
+  return study::paper_networks(options.networks.empty() ? "vgg13" : options.networks);
+}
+
 std::string figures_text(const std::vector<Figure15>& trained, const study::PaperResult& simulated,
                          size_t open, bool markdown) {
   std::string text;
@@ -73,15 +77,19 @@ std::vector<std::string> write_run_figures(const core::fs::path& run, const core
   return files;
 }
 
+size_t figures_units(const ReproduceOptions& options) {
+  return figures_networks(options).size();
+}
+
 Reproduced reproduce_figures(const config::RunConfig& config, const ReproduceOptions& options) {
-  const std::vector<std::string> models =
-      study::paper_networks(options.networks.empty() ? "vgg13" : options.networks);
+  const std::vector<std::string> models = figures_networks(options);
   std::vector<Job> jobs;
   for (const std::string& model : models) {
     Job& job = jobs.emplace_back(Job{core::cat(model, ", adagp, seed ", config.seed), config,
                                      core::cat(model, "-adagp-seed", config.seed)});
     job.config.model.name = model;
     job.config.method = "adagp";
+    job.unit = core::cat(model, "-seed", config.seed);
     train::check_names(job.config);
   }
   core::make_folder(options.folder);
@@ -89,22 +97,22 @@ Reproduced reproduce_figures(const config::RunConfig& config, const ReproduceOpt
   std::vector<std::string> files{"figures.md"};
   TaskCache tasks;
   check_new_networks(jobs, tasks, options.folder);
-  const size_t open = run_list(
-      jobs, tasks, {options.folder, options.overwrite, true},
-      [&](size_t i, const JobResult& result) {
-        if (!result.summary) return;
-        const core::fs::path run = options.folder / jobs[i].folder;
-        const std::string& model = jobs[i].config.model.name;
-        trained.push_back(
-            {model, about_training(*result.summary), report::read_history(run / "metrics.jsonl")});
-        const std::string prefix = "fig15-" + model;
-        const std::string title = "Fig. 15: the predictor on " + model;
-        const auto drawn = write_run_figures(run, options.folder, {prefix, title, prefix, title});
-        files.insert(files.end(), drawn.begin(), drawn.end());
-        core::write_file(options.folder / ("fig15-" + model + ".json"),
-                         report::probe_json(trained.back().history));
-        files.push_back("fig15-" + model + ".json");
-      });
+  const RunListOptions all{options.folder, options.overwrite, true};
+  SharedList shared = join_list("reproduce paper-figures", jobs, tasks, all, options.sharing);
+  const size_t open = run_list(jobs, tasks, shared, all, [&](size_t i, const JobResult& result) {
+    if (!result.summary) return;
+    const core::fs::path run = options.folder / jobs[i].folder;
+    const std::string& model = jobs[i].config.model.name;
+    trained.push_back(
+        {model, about_training(*result.summary), report::read_history(run / "metrics.jsonl")});
+    const std::string prefix = "fig15-" + model;
+    const std::string title = "Fig. 15: the predictor on " + model;
+    const auto drawn = write_run_figures(run, options.folder, {prefix, title, prefix, title});
+    files.insert(files.end(), drawn.begin(), drawn.end());
+    core::write_file(options.folder / ("fig15-" + model + ".json"),
+                     report::probe_json(trained.back().history));
+    files.push_back("fig15-" + model + ".json");
+  });
   const study::PaperResult simulated = simulated_figures();
   for (const auto& [name, chart] : study::paper_charts(simulated)) {
     core::write_file(options.folder / name, report::svg(chart));

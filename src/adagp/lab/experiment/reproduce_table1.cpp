@@ -23,11 +23,17 @@ std::vector<Job> table1_jobs(const config::RunConfig& config,
         job.config.model.name = model;
         job.config.method = method;
         job.config.seed = seed;
+        job.unit = core::cat(model, "-seed", seed);
         train::check_names(job.config);
       }
     }
   }
   return jobs;
+}
+
+std::vector<std::string> table1_networks(const ReproduceOptions& options) {
+  const bool few = options.quick && options.networks.empty();
+  return study::paper_networks(few ? "vgg13,mobilenet_v2" : options.networks);
 }
 
 void write_table1(const study::Table1& table, const core::fs::path& folder) {
@@ -40,10 +46,12 @@ void write_table1(const study::Table1& table, const core::fs::path& folder) {
 
 }  // namespace
 
+size_t table1_units(const ReproduceOptions& options) {
+  return table1_networks(options).size() * static_cast<size_t>(options.seeds);
+}
+
 Reproduced reproduce_table1(const config::RunConfig& config, const ReproduceOptions& options) {
-  const std::string few =
-      options.quick && options.networks.empty() ? "vgg13,mobilenet_v2" : options.networks;
-  const std::vector<std::string> models = study::paper_networks(few);
+  const std::vector<std::string> models = table1_networks(options);
   const std::vector<Job> jobs = table1_jobs(config, models, options.seeds);
   core::make_folder(options.folder);
   TaskCache tasks;
@@ -64,23 +72,23 @@ Reproduced reproduce_table1(const config::RunConfig& config, const ReproduceOpti
   };
   check_new_networks(jobs, tasks, options.folder);
   size_t done = 0;
-  const size_t open = run_list(
-      jobs, tasks, {options.folder, options.overwrite, true},
-      [&](size_t i, const JobResult& result) {
-        const Job& job = jobs[i];
-        for (study::Table1Runs& network : networks) {
-          if (network.model != job.config.model.name) continue;
-          if (!result.summary) {
-            network.diverged.push_back(core::cat(job.config.method, " seed ", job.config.seed));
-            continue;
-          }
-          network.runs.push_back(record_of(*result.summary));
-          about = about_training(*result.summary);
-          conditions = result.summary->conditions;
-        }
-        ++done;
-        if (!result.reused) write_table1(table(jobs.size() - done), options.folder);
-      });
+  const RunListOptions all{options.folder, options.overwrite, true};
+  SharedList shared = join_list("reproduce paper-table1", jobs, tasks, all, options.sharing);
+  const size_t open = run_list(jobs, tasks, shared, all, [&](size_t i, const JobResult& result) {
+    const Job& job = jobs[i];
+    for (study::Table1Runs& network : networks) {
+      if (network.model != job.config.model.name) continue;
+      if (!result.summary) {
+        network.diverged.push_back(core::cat(job.config.method, " seed ", job.config.seed));
+        continue;
+      }
+      network.runs.push_back(record_of(*result.summary, options.folder / job.folder));
+      about = about_training(*result.summary);
+      conditions = result.summary->conditions;
+    }
+    ++done;
+    if (!result.reused) write_table1(table(jobs.size() - done), options.folder);
+  });
   const study::Table1 whole = table(open);
   write_table1(whole, options.folder);
   return {study::table1_text(whole, false),

@@ -100,6 +100,7 @@ class TermJobs {
       Job job{core::cat(row.model, ", ", variant, ", batch ", row.batch, ", seed ", seed),
               variant_config(config_, row, variant), folder};
       job.config.seed = seed;
+      job.unit = core::cat(row.model, "-seed", seed);
       if (variant == "equal-time") {
         job.seconds_of = {folder_of(row, "bp", seed), folder_of(row, "adagp", seed)};
       }
@@ -153,6 +154,10 @@ void write_term(const study::TermProject& project, const core::fs::path& folder)
 
 }  // namespace
 
+size_t term_project_units(const ReproduceOptions& options) {
+  return term_networks(options).size() * static_cast<size_t>(options.seeds);
+}
+
 Reproduced reproduce_term_project(const config::RunConfig& config,
                                   const ReproduceOptions& options) {
   TermRows rows = term_rows(config, options);
@@ -184,31 +189,31 @@ Reproduced reproduce_term_project(const config::RunConfig& config,
   TaskCache tasks;
   check_new_networks(jobs, tasks, options.folder);
   size_t done = 0;
-  const size_t open =
-      run_list(jobs, tasks, {options.folder, options.overwrite, true},
-               [&](size_t i, const JobResult& result) {
-                 const TermJob& one = list.jobs()[i];
-                 for (const auto& [row, variant] : one.rows) {
-                   if (result.no_budget) continue;
-                   if (!result.summary) {
-                     row->diverged.push_back(core::cat(variant, " seed ", one.job.config.seed));
-                     continue;
-                   }
-                   report::RunRecord record = record_of(*result.summary);
-                   record.method = variant;
-                   row->runs.push_back(record);
-                   if (variant == "adagp") {
-                     add_epochs(*row, one.job.config, options.folder / one.job.folder);
-                   }
-                   // Of the first run, which is the recipe's; tables name what differs from it.
-                   if (project.about.empty()) project.about = about_training(*result.summary);
-                   project.conditions = result.summary->conditions;
-                 }
-                 ++done;
-                 if (result.reused) return;
-                 fill(jobs.size() - done);
-                 write_term(project, options.folder);
-               });
+  const RunListOptions all{options.folder, options.overwrite, true};
+  SharedList shared = join_list("reproduce term-project", jobs, tasks, all, options.sharing);
+  const size_t open = run_list(jobs, tasks, shared, all, [&](size_t i, const JobResult& result) {
+    const TermJob& one = list.jobs()[i];
+    for (const auto& [row, variant] : one.rows) {
+      if (result.no_budget) continue;
+      if (!result.summary) {
+        row->diverged.push_back(core::cat(variant, " seed ", one.job.config.seed));
+        continue;
+      }
+      report::RunRecord record = record_of(*result.summary, options.folder / one.job.folder);
+      record.method = variant;
+      row->runs.push_back(record);
+      if (variant == "adagp") {
+        add_epochs(*row, one.job.config, options.folder / one.job.folder);
+      }
+      // Of the first run, which is the recipe's; tables name what differs from it.
+      if (project.about.empty()) project.about = about_training(*result.summary);
+      project.conditions = result.summary->conditions;
+    }
+    ++done;
+    if (result.reused) return;
+    fill(jobs.size() - done);
+    write_term(project, options.folder);
+  });
   fill(open);
   write_term(project, options.folder);
   for (const auto& [name, chart] : study::term_charts(project)) {

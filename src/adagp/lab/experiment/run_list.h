@@ -3,12 +3,14 @@
 // compare, compare --budget, sweep and reproduce are such lists with different tables behind them.
 
 #include <functional>
+#include <map>
 #include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "adagp/base/config/run_config.h"
+#include "adagp/lab/experiment/shared_list.h"
 #include "adagp/lab/experiment/task_cache.h"
 #include "adagp/results/report/summary.h"
 
@@ -24,6 +26,9 @@ struct Job {
     std::string bp, other;
   };
   std::optional<EqualSeconds> seconds_of{};
+  // What one process does as a whole, so that what is compared is of one machine; empty: all runs
+  // of a seed.
+  std::string unit{};
 };
 
 struct JobResult {
@@ -44,12 +49,22 @@ struct RunListOptions {
 // one is no number of 64 bits.
 std::vector<int64_t> seeds_from(int64_t first, int64_t count);
 
+// The unit of a job, as the name of a file, and the places of all units of a list, from 0 on.
+std::string unit_of(const Job& job);
+std::map<std::string, size_t> places_of_units(const std::vector<Job>& jobs);
+
+// Joins the processes that work on this list. `command` is part of what they must agree in. Throws
+// UsageError where others work on another list in this folder.
+SharedList join_list(const std::string& command, const std::vector<Job>& jobs, TaskCache& tasks,
+                     const RunListOptions& options, const Sharing& sharing);
+
 // A name that every file system takes.
 std::string folder_name(const std::string& label);
 
 // Checks every run before the first one starts, and returns what each costs in epochs of plain
-// backprop: 0 for a finished one, NaN where it cannot be counted. Throws UsageError and DataError.
-std::vector<double> check_list(const std::vector<Job>& jobs, TaskCache& tasks,
+// backprop: 0 for a finished one and for what another process has, NaN where it cannot be counted.
+// Throws UsageError and DataError.
+std::vector<double> check_list(const std::vector<Job>& jobs, TaskCache& tasks, SharedList& shared,
                                const RunListOptions& options);
 
 // Tells how many runs are left and what they cost by check_list().
@@ -63,9 +78,11 @@ void check_new_networks(const std::vector<Job>& jobs, TaskCache& tasks,
 
 // Calls `done` with the place and the result of each job, in the order of the list. Once
 // core::stop_after() has passed, the run in work saves a checkpoint and only finished jobs are
-// reported. Returns how many are left to do. The same call goes on. Throws Interrupted after a
-// signal.
-size_t run_list(const std::vector<Job>& jobs, TaskCache& tasks, const RunListOptions& options,
+// reported. The same holds for jobs that other processes work on. Returns how many are left to do.
+// The same call goes on. Afterwards no other process writes tables until `shared` is gone or the
+// next list is run. Throws Interrupted after a signal.
+size_t run_list(const std::vector<Job>& jobs, TaskCache& tasks, SharedList& shared,
+                const RunListOptions& options,
                 const std::function<void(size_t, const JobResult&)>& done);
 
 }  // namespace adagp::experiment

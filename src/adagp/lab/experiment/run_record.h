@@ -6,7 +6,10 @@
 
 namespace adagp::experiment {
 
-report::RunRecord record_of(const report::Summary& summary);
+// `folder`: the run's.
+report::RunRecord record_of(const report::Summary& summary, const core::fs::path& folder);
+// What a finished run was trained on, "NVIDIA H200"; empty: not known.
+std::string hardware_of(const core::fs::path& folder);
 // "cpu, fp32, 30 epochs of batch 128": what runs of several networks have in common.
 std::string about_training(const report::Summary& summary);
 

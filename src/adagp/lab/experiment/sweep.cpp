@@ -3,12 +3,15 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <set>
 
 #include "adagp/base/core/log.h"
 #include "adagp/base/core/text.h"
 #include "adagp/engine/method/table.h"
+#include "adagp/lab/experiment/run_record.h"
 #include "adagp/lab/experiment/sweep_plan.h"
 #include "adagp/papers/study/simulated_speedup.h"
+#include "adagp/results/report/clock_note.h"
 #include "adagp/results/report/pareto.h"
 #include "adagp/results/report/table.h"
 
@@ -22,6 +25,12 @@ bool sweeps_group(const SweepOptions& options, const char* group) {
     if (key.starts_with(group)) return true;
   }
   return false;
+}
+
+void forget_seconds(report::SweepPointRuns& point) {
+  for (auto* runs : {&point.runs, &point.bp, &point.skip}) {
+    for (report::SweepRun& run : *runs) run.seconds = kMissing;
+  }
 }
 
 // What was run so far, and the table of it.
@@ -50,6 +59,10 @@ class SweepProgress {
       const report::Summary& s = *result.summary;
       run = {seed, s.score(), s.cost_epochs.value_or(kMissing), s.train_seconds};
     }
+    if (result.summary) {
+      const std::string hardware = hardware_of(options_.folder / job.job.folder);
+      if (!hardware.empty()) hardware_.insert(hardware);
+    }
     (job.control ? controls_ : runs_)[job.index].push_back(run);
     if (result.summary && !job.control) describe(job, *result.summary);
     ++done_;
@@ -62,6 +75,7 @@ class SweepProgress {
       points[i].runs = runs_[i];
       if (plan_.points[i].bp >= 0) points[i].bp = controls_[size_t(plan_.points[i].bp)];
       if (plan_.points[i].skip >= 0) points[i].skip = controls_[size_t(plan_.points[i].skip)];
+      if (hardware_.size() > 1) forget_seconds(points[i]);
     }
     report::SweepReport out = report::sweep_report(points, keys_, metric_, options_.axes);
     out.about = about_;
@@ -69,6 +83,8 @@ class SweepProgress {
     out.runs_done = static_cast<int64_t>(done_);
     out.runs_planned = static_cast<int64_t>(planned);
     out.notes = plan_.notes;
+    const std::string unlike = report::hardware_note({hardware_.begin(), hardware_.end()});
+    if (!unlike.empty()) out.notes.push_back(unlike);
     return out;
   }
 
@@ -102,6 +118,7 @@ class SweepProgress {
   std::vector<std::string> keys_;
   std::vector<report::SweepPointRuns> points_;
   std::vector<std::vector<report::SweepRun>> runs_, controls_;
+  std::set<std::string> hardware_;
   size_t done_ = 0;
   std::string about_;
   report::Conditions conditions_;
@@ -182,6 +199,12 @@ SweepResult sweep(const config::RunConfig& config, const SweepOptions& options) 
   const task::Figure figure = tasks.open(plan.points.front().training.config)->figures().front();
   SweepProgress progress(plan, options, {figure.name, figure.label, figure.percent});
 
+  std::vector<Job> whole;
+  for (const SweepJob& one : sweep_jobs(plan, plan.order, config.seed, options.seeds)) {
+    whole.push_back(one.job);
+  }
+  SharedList shared = join_list("sweep", whole, tasks, list, options.sharing);
+
   SweepResult result;
   size_t planned = 0;
   const auto run = [&](const std::vector<size_t>& points, int64_t seed, int64_t seeds) {
@@ -189,8 +212,8 @@ SweepResult sweep(const config::RunConfig& config, const SweepOptions& options) 
     std::vector<Job> jobs;
     for (const SweepJob& one : all) jobs.push_back(one.job);
     planned += jobs.size();
-    announce_list(jobs, check_list(jobs, tasks, list), list);
-    result.open += run_list(jobs, tasks, list, [&](size_t i, const JobResult& one) {
+    announce_list(jobs, check_list(jobs, tasks, shared, list), list);
+    result.open += run_list(jobs, tasks, shared, list, [&](size_t i, const JobResult& one) {
       progress.add(all[i], one);
       if (one.reused) return;
       result.report = progress.report(planned);

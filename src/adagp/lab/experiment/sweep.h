@@ -6,6 +6,7 @@
 
 #include "adagp/base/config/run_config.h"
 #include "adagp/base/core/files.h"
+#include "adagp/lab/experiment/shared_list.h"
 #include "adagp/papers/study/sweep_points.h"
 #include "adagp/results/report/sweep.h"
 
@@ -21,11 +22,12 @@ struct SweepOptions {
   bool select = false;  // after the first seed go on with the two best layers of the front alone
   core::fs::path folder = "runs/sweep";
   bool overwrite = false;
+  Sharing sharing{};
 };
 
 struct SweepResult {
   report::SweepReport report;
-  size_t open = 0;  // runs that the time did not suffice for
+  size_t open = 0;  // runs that the time did not suffice for, or that other processes have
 };
 
 // Keys that cannot be swept, each with the reason.

@@ -10,6 +10,7 @@
 #include "adagp/base/core/error.h"
 #include "adagp/base/core/text.h"
 #include "adagp/results/report/budget_targets.h"
+#include "adagp/results/report/clock_note.h"
 
 namespace adagp::report {
 namespace {
@@ -39,6 +40,14 @@ void check_runs(const std::vector<BudgetRun>& runs) {
     throw Error(core::cat("compare: no run of 'bp' among ", runs.size(),
                           " runs: there is nothing to compare with; add bp to the methods"));
   }
+}
+
+std::vector<std::string> hardware_of(const std::vector<BudgetRun>& runs) {
+  std::set<std::string> out;
+  for (const BudgetRun& run : runs) {
+    if (!run.hardware.empty()) out.insert(run.hardware);
+  }
+  return {out.begin(), out.end()};
 }
 
 // Runs of one method, batch size and length.
@@ -181,7 +190,12 @@ BudgetReport budget_report(std::vector<BudgetRun> runs, const Metric& metric, in
   report.metric = metric;
   report.runs = std::move(runs);
   report.by_cost = control_curves(groups, pooled, &BudgetRow::cost_mean);
-  report.by_seconds = control_curves(groups, pooled, &BudgetRow::seconds_mean);
+  const std::string unlike = hardware_note(hardware_of(report.runs));
+  if (unlike.empty()) {
+    report.by_seconds = control_curves(groups, pooled, &BudgetRow::seconds_mean);
+  } else {
+    report.notes.push_back(unlike);
+  }
   for (const BudgetGroup& group : groups) {
     BudgetRow row = group.row;
     if (row.method != "bp") {
@@ -192,6 +206,7 @@ BudgetReport budget_report(std::vector<BudgetRun> runs, const Metric& metric, in
     }
     report.rows.push_back(row);
   }
+  if (!unlike.empty()) return report;
   note_controls(report);
   report.targets = time_to_targets(report.rows, batch, target_epochs, report.notes);
   return report;

@@ -17,9 +17,10 @@ namespace adagp::report {
 struct BudgetRun {
   std::string method;  // "bp" is the control
   int64_t epochs = 0, batch = 0, seed = 0;
-  double score = 0;    // more is better; not finite: the run has none
-  double cost = 0;     // counted by multiplications, in epochs of plain backprop
-  double seconds = 0;  // of training
+  double score = 0;        // more is better; not finite: the run has none
+  double cost = 0;         // counted by multiplications, in epochs of plain backprop
+  double seconds = 0;      // of training
+  std::string hardware{};  // RunRecord's
 };
 
 // A method at one budget.

@@ -122,17 +122,19 @@ void say(std::vector<std::string>& sentences, const std::string& what,
 // Of single runs of bp, not of their means over the seeds: a machine that was busy for a while
 // slows all lengths of a seed alike, and the means agree. Each begins a paragraph.
 std::string clock_notes(const BudgetReport& report) {
-  std::map<int64_t, std::pair<double, double>> range;  // of bp's seconds for an epoch
+  // Of bp's seconds for an epoch, by batch size and hardware.
+  std::map<std::pair<int64_t, std::string>, std::pair<double, double>> range;
   for (const BudgetRun& run : report.runs) {
     const double pace = run.seconds / run.cost;
     if (run.method != "bp" || !std::isfinite(pace)) continue;
-    auto& [least, most] = range.emplace(run.batch, std::pair(pace, pace)).first->second;
+    auto& [least, most] =
+        range.emplace(std::pair(run.batch, run.hardware), std::pair(pace, pace)).first->second;
     least = std::min(least, pace);
     most = std::max(most, pace);
   }
   std::string out;
-  for (const auto& [batch, paces] : range) {
-    const std::string what = core::cat("bp, batch size ", batch, ": an epoch");
+  for (const auto& [key, paces] : range) {
+    const std::string what = core::cat("bp, batch size ", key.first, ": an epoch");
     const std::string note = clock_note(what, paces.first, paces.second);
     if (!note.empty()) out += "\n\n" + note;
   }

@@ -12,4 +12,10 @@ std::string clock_note(const std::string& what, double least, double most) {
                    "do not trust what is said of seconds.");
 }
 
+std::string hardware_note(const std::vector<std::string>& hardware) {
+  if (hardware.size() < 2) return "";
+  return "The runs were on unlike devices (" + core::join(hardware, "; ") +
+         "), whose seconds are not compared.";
+}
+
 }  // namespace adagp::report

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 #include <map>
+#include <set>
 
 #include <nlohmann/json.hpp>
 
@@ -57,11 +58,16 @@ double mean_of_known(const SeedRuns& runs, std::optional<double> RunRecord::*num
   return mean(known);
 }
 
+// Their seconds say nothing about their work.
+bool are_unlike(const RunRecord& a, const RunRecord& b) {
+  return !a.hardware.empty() && !b.hardware.empty() && a.hardware != b.hardware;
+}
+
 double speedup_over(const SeedRuns& reference, const SeedRuns& runs) {
   double theirs = 0, ours = 0;
   for (const auto& [seed, run] : runs) {
     const auto other = reference.find(seed);
-    if (other == reference.end()) continue;
+    if (other == reference.end() || are_unlike(run, other->second)) continue;
     theirs += other->second.seconds;
     ours += run.seconds;
   }
@@ -118,6 +124,7 @@ double uneven_seconds(const SeedRuns& runs, const SeedRuns& reference) {
   for (const auto& [seed, run] : runs) {
     const auto other = reference.find(seed);
     if (other == reference.end() || other->second.seconds <= 0) continue;
+    if (are_unlike(run, other->second)) continue;
     most = std::max(most, std::abs(run.seconds / other->second.seconds - 1));
   }
   return most;
@@ -149,7 +156,12 @@ Comparison compare(const std::vector<RunRecord>& runs, const Metric& metric) {
   Comparison out;
   out.metric = metric;
   for (const auto& group : groups) out.methods.push_back(summarise(group, bp));
-  if (bp != nullptr) {
+  std::set<std::string> hardware;
+  for (const RunRecord& run : runs) {
+    if (!run.hardware.empty()) hardware.insert(run.hardware);
+  }
+  out.hardware.assign(hardware.begin(), hardware.end());
+  if (bp != nullptr && hardware.size() < 2) {
     std::vector<double> seconds;
     for (const auto& [seed, run] : bp->runs) seconds.push_back(run.seconds);
     const auto [least, most] = std::minmax_element(seconds.begin(), seconds.end());

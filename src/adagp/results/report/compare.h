@@ -24,6 +24,7 @@ struct RunRecord {
   int64_t gp_batches = 0;
   std::optional<double> cosine{};  // of predicted with true gradients, where something is predicted
   std::optional<double> processor_seconds{};  // of training, where it was measured
+  std::string hardware{};  // "NVIDIA H200", "Intel(R) Xeon(R) ..."; empty: not known
 };
 
 // One method over its seeds. NaN where a number does not exist.
@@ -34,7 +35,8 @@ struct MethodRow {
   int64_t n = 0;
   double seconds_mean = 0;
   // Mean seconds of bp / mean seconds of the method, over the seeds both have: a ratio of means,
-  // so that one slow run weighs by its seconds and not by its ratio.
+  // so that one slow run weighs by its seconds and not by its ratio. A seed whose two runs were on
+  // unlike hardware does not count.
   double speedup = 0;
   int64_t bp_batches = 0;  // mean over the seeds, rounded
   int64_t gp_batches = 0;
@@ -64,6 +66,7 @@ struct Comparison {
   std::vector<PairedRow> pairs;    // against bp first, then against skip; without bp against skip
   double uneven_seconds = 0;       // by how much equal-time's differ from adagp's, the worst seed
   double least_bp_seconds = 0, most_bp_seconds = 0;  // of bp's runs, which have equal work
+  std::vector<std::string> hardware;                 // of all runs that name theirs, sorted
 };
 
 // Throws Error when a method has a seed twice.

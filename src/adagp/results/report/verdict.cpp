@@ -130,6 +130,10 @@ std::string verdict(const Comparison& comparison) {
   const std::string clock =
       clock_note("bp: a run", comparison.least_bp_seconds, comparison.most_bp_seconds);
   if (!clock.empty()) paragraphs.push_back(clock);
+  const std::string unlike = hardware_note(comparison.hardware);
+  if (!unlike.empty()) {
+    paragraphs.push_back(unlike + " The speed-up is of seeds whose two runs were on like ones.");
+  }
   return core::join(paragraphs, "\n\n");
 }
 

@@ -29,7 +29,7 @@ using Clock = std::chrono::steady_clock;
 
 // Signals come out of a pipe, so that one poll() waits for them and for the children's output.
 int g_signal_pipe[2] = {-1, -1};
-// SIGINT and SIGTERM so far.
+// SIGINT, SIGTERM and SIGUSR1 so far.
 std::atomic<int> g_asked_to_end{0};
 // This one ends the children at once; one more ends this process whatever it is doing, and the
 // kernel then ends the children.
@@ -74,8 +74,8 @@ class Signals {
   }
 
  private:
-  static constexpr std::array<int, 3> kSignals{SIGINT, SIGTERM, SIGCHLD};
-  std::array<struct sigaction, 3> before_{};
+  static constexpr std::array<int, 4> kSignals{SIGINT, SIGTERM, SIGUSR1, SIGCHLD};
+  std::array<struct sigaction, 4> before_{};
 };
 
 class Family {
