@@ -20,7 +20,7 @@ tools=(cmake==4.4.4 ninja==1.13.2)
 linters=(ruff==0.17.5)  # PyPI has no shellcheck for aarch64: the distribution's is taken
 torch=("torch==$torch_version")
 tests=(torchvision==0.26.0 timm==1.0.30 numpy safetensors tensorboard pytest pyyaml pillow sacrebleu scalesim==3.0.0
-       onnx==1.23.2 onnxscript==0.7.2)
+       onnx==1.23.2 onnxscript==0.7.2 nanobind==3.1.0)
 [[ $torch_version == 2.11.0 ]] || tests[0]='torchvision>=0.26.0'  # pip takes the one that fits torch
 
 say() { echo "setup: $*" >&2; }
