@@ -12,6 +12,7 @@ one() {  # NUMBER FILE CONFIGURATION EXPRESSION WHAT
   case $configuration in
     F) args=(max 2x3 fixed --predictor-modes 3) ;;
     B) args=(max 2x3 bf16 --predictor-modes 3) ;; E) args=(efficient 2x3 fixed) ;;
+    W) args=(max 3x2 fixed --predictor-modes 3 --predictor 2x1) ;;
     *) echo "mutation $number: configuration '$configuration' is unknown"; return ;;
   esac
   rm -rf "$folder"
@@ -24,7 +25,7 @@ one() {  # NUMBER FILE CONFIGURATION EXPRESSION WHAT
     return
   fi
   # Built badly is not detected: the mutation must be one that a compiler accepts.
-  if ! program=$(ADAGP_RTL_OPT=-O0 JOBS=1 "$root/rtl/tools/model.sh" "${args[@]}" --predictor 1x2 --bits 8 \
+  if ! program=$(ADAGP_RTL_OPT=-O0 JOBS=1 "$root/rtl/tools/model.sh" "${args[@]:0:3}" --predictor 1x2 "${args[@]:3}" --bits 8 \
       --rtl "$folder/rtl" --build "$folder/build" --main "$programs" 2>"$folder/log"); then
     echo "NOT BUILT $what ($file): $(head -1 "$folder/log")"
     return
@@ -43,9 +44,10 @@ if [[ ${1:-} == --one ]]; then
 fi
 mkdir -p "$work"
 # The unchanged machine must pass, or "detected" would mean nothing.
-for args in "max 2x3 fixed --predictor-modes 3" "max 2x3 bf16 --predictor-modes 3" "efficient 2x3 fixed"; do
+for args in "max 2x3 fixed --predictor-modes 3" "max 2x3 bf16 --predictor-modes 3" "efficient 2x3 fixed" \
+  "max 3x2 fixed --predictor-modes 3 --predictor 2x1"; do
   read -ra config <<<"$args"
-  program=$("$root/rtl/tools/model.sh" "${config[@]}" --predictor 1x2 --bits 8 --main "$programs")
+  program=$("$root/rtl/tools/model.sh" "${config[@]:0:3}" --predictor 1x2 "${config[@]:3}" --bits 8 --main "$programs")
   "$program" 40 >/dev/null || { echo "mutations: the unchanged machine fails on $args"; exit 1; }
 done
 grep -v '^#' "$root/tests/rtl/mutations.txt" | grep -e "${1:-.}" | awk -F ' [|] ' '{

@@ -90,11 +90,13 @@ void LayerProgram::beside_errors(Program& out, const Block& block, std::int64_t 
 
 void LayerProgram::beside_dense(Program& out, const Block& block, std::int64_t j,
                                 std::int64_t rows) {
-  for (std::int64_t q = 0; q < block.tiles; ++q)
-    for (std::int64_t kt = 0; kt < at_.dense.tiles; ++kt) {
-      const bool kept = at_.dense.holds(j, rows);
-      const std::int64_t sums = at_.dense_gradients + kt * at_.dense.outputs + j,
-                         row = kept ? at_.dense.in_memory(kt, j) : at_.streamed;
+  const bool kept = at_.dense.holds(j, rows);
+  for (std::int64_t kt = 0; kt < at_.dense.tiles; ++kt) {
+    const std::int64_t sums = at_.dense_gradients + kt * at_.dense.outputs + j,
+                       row = kept ? at_.dense.in_memory(kt, j) : at_.streamed;
+    if (!kept && (j < begun_ || block.first > 0))
+      out.push_back(waits(load(kExactPhases, Buffer::kPd, row, rows, sums), kNotMain));
+    for (std::int64_t q = 0; q < block.tiles; ++q) {
       Descriptor d = beside_tile(kExactPhases, Mode::kDx, rows);
       if (!kept || !errors_stay()) d.wait = kNotMain;
       d.load_w = 1;
@@ -102,11 +104,10 @@ void LayerProgram::beside_dense(Program& out, const Block& block, std::int64_t j
       d.xb = narrow(row);
       d.yb = narrow(errors_row(q, j));
       d.wb = narrow(beside_features_at(q) + kt * machine_.pred_cols);
-      if (!kept && d.acc_in)
-        out.push_back(waits(load(kExactPhases, Buffer::kPd, row, rows, sums), kNotMain));
       out.push_back(d);
-      if (!kept) out.push_back(waits(store(kExactPhases, Buffer::kPd, row, rows, sums), kNotMain));
     }
+    if (!kept) out.push_back(waits(store(kExactPhases, Buffer::kPd, row, rows, sums), kNotMain));
+  }
 }
 
 void LayerProgram::beside_feature_gradient(Program& out, const Block& block, std::int64_t q) {
