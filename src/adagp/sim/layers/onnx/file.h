@@ -3,6 +3,7 @@
 // opened. Torch-free.
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -80,7 +81,7 @@ struct OnnxModel {
 };
 
 // Throws DataError on other bytes, on graphs that lie in each other without end, and on more nodes
-// and names than any network has.
-OnnxModel parse_onnx_model(std::string_view bytes);
+// and names than any network has. Calls `jumped` after the numbers of a large tensor.
+OnnxModel parse_onnx_model(std::string_view bytes, const std::function<void()>& jumped);
 
 }  // namespace adagp::layers
