@@ -1,7 +1,6 @@
 // The messages of onnx.proto; numbers of fields are its own.
 #include "adagp/sim/layers/onnx/file.h"
 
-#include <set>
 #include <utility>
 
 #include "adagp/base/core/error.h"
@@ -17,8 +16,7 @@ using io::WireField;
 using io::WireReader;
 
 constexpr int64_t kMostParts = 4'000'000;  // some 20 of an operation
-constexpr size_t kLongestText = 1 << 16;
-constexpr size_t kLarge = 1 << 16;  // bytes of a tensor
+constexpr size_t kLarge = 1 << 16;         // bytes of a tensor
 
 // Reads one file; counts what it has, so that a small file cannot take all memory.
 class FileReader {

@@ -19,7 +19,8 @@ struct Numbers {
   bool whole = true;  // integers or truth values
 };
 
-constexpr int kDeepestGraphs = 32;     // graphs in attributes, functions that call functions
+constexpr int kDeepestGraphs = 32;  // graphs in attributes, functions that call functions
+constexpr size_t kLongestText = 1 << 16;
 constexpr size_t kMostNumbers = 4096;  // a larger tensor is no size, axis or scale
 
 struct OnnxTensor {
