@@ -91,7 +91,7 @@ def test_onnx_says_what_has_no_row(tmp_path):
 def test_onnx_with_free_sizes_asks_for_them(tmp_path):
     helper = pytest.importorskip("onnx").helper
     path = tiny_onnx(tmp_path, [helper.make_node("Relu", ["x"], ["y"])], {}, ("N", 4, "H", "W"))
-    with pytest.raises(UsageError, match=r"input 'x' has the shape \?x4x\?x\?.*input="):
+    with pytest.raises(UsageError, match=r"input 'x' has the shape Nx4xHxW.*input="):
         layers(path)
     assert layers(path, input=(4, 6, 6))[0].output == [4, 6, 6]
     with pytest.raises(UsageError, match="input 'x'"):

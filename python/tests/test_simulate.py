@@ -295,8 +295,8 @@ FUZZ = """
             make += [lambda: [thing(depth + 1) for _ in range(rng.randint(0, 3))],
                      lambda: {"a": thing(depth + 1)}, lambda: (thing(depth + 1),) * 2]
         return rng.choice(make)()
-    names = ["table_from_csv", "table_from_export", "table_from_topology", "zoo_table",
-             "zoo_inputs", "simulate", "examples_of", "run_pipelines"]
+    names = ["table_from_csv", "table_from_export", "table_from_onnx", "table_from_topology",
+             "zoo_table", "zoo_inputs", "simulate", "examples_of", "run_pipelines"]
     table = _core.zoo_table("resnet8", "cifar")
     options = _core.SimulateOptions(); options.models = "resnet8"; options.inputs = "cifar"
     sweep = _core.simulate(options, None)

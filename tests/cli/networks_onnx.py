@@ -4,7 +4,7 @@ import torch
 import torchvision
 from torch import nn
 
-from networks import IMAGE, image, made
+from networks import image, made, segmentation
 
 
 class Translator(nn.Module):
@@ -51,15 +51,6 @@ class Experts(nn.Module):
         return (x @ self.experts).relu() @ self.vote
 
 
-def timm_model(name, **options):
-    def build():
-        import timm
-
-        return timm.create_model(name, **options)
-
-    return build
-
-
 # Name -> network, shapes of its inputs, and options, as in networks.py.
 MORE = {
     "alexnet": made(lambda: torchvision.models.alexnet(weights=None), (1, 3, 224, 224)),
@@ -71,10 +62,7 @@ MORE = {
     "efficientnet": image("efficientnet_b0"),
     "mnasnet": image("mnasnet0_5"),
     "regnet": image("regnet_y_400mf"),
-    "lraspp": lambda: (
-        __import__("networks").Result(
-            torchvision.models.segmentation.lraspp_mobilenet_v3_large(weights=None, weights_backbone=None)),
-        [IMAGE], {}),
+    "lraspp": segmentation("lraspp_mobilenet_v3_large"),
     "translator": made(Translator, (2, 6, 16)),
     "decoder": made(Decoder, (2, 9, 24)),
     "experts": made(Experts, (2, 3, 7, 8)),

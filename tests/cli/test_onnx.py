@@ -23,11 +23,14 @@ from torch.utils.flop_counter import FlopCounterMode  # noqa: E402
 from networks import NETWORKS  # noqa: E402
 from networks_onnx import MORE, Decoder  # noqa: E402
 
-# The older exporter, which takes a second for each, cannot write LSTMs that project.
+# The older exporter, which takes a second for each, cannot write LSTMs that project, and the newer one writes
+# files that ONNX's own checker refuses.
 KNOWN = {name: build for name, build in {**NETWORKS, **MORE}.items()
          if not name.endswith("_decomposed") and name != "lstm_projected"}
 # The newer one takes some ten seconds: here a few, at night all.
 FEW = ["vit", "lstm", "decoder", "frames"]
+# With a fixed batch exporters compute what a first state of zeros gives, and leave the product out.
+FREE_BATCH = ["lstm", "gru", "rnn"]
 BY_NEWER = list(KNOWN) if os.environ.get("ADAGP_ALL_EXPORTS") else FEW
 
 
@@ -50,10 +53,16 @@ def export(file, model, shapes, newer, **options):
                           dynamo=newer, **options)
 
 
+def free_sizes(axes, newer):
+    """Options of the exporter that leave sizes of the input free."""
+    return {"dynamic_shapes": (axes,)} if newer else {"dynamic_axes": {"x": axes}, "input_names": ["x"]}
+
+
 def check(folder, name, newer):
     model, shapes, options = KNOWN[name]()
     macs = counted(model, shapes)
-    export(folder / "net.onnx", model, shapes, newer)
+    free = free_sizes({0: "batch"}, newer) if name in FREE_BATCH else {}
+    export(folder / "net.onnx", model, shapes, newer, **free)
     source = ["--onnx", folder / "net.onnx"]
     examples = options.get("batch", shapes[0][0])
     if "batch" in options:  # simulate has a --batch of its own, and takes the table instead
@@ -93,9 +102,7 @@ def test_products_are_those_of_the_pt2_file(tmp_path, name):
 @pytest.mark.parametrize("newer", [False, True])
 def test_free_sizes(tmp_path, newer):
     file = tmp_path / "net.onnx"
-    free = {0: "batch", 1: "words"}
-    how = {"dynamic_shapes": (free,)} if newer else {"dynamic_axes": {"x": free}, "input_names": ["x"]}
-    export(file, Decoder(), [(2, 9, 24)], newer, **how)
+    export(file, Decoder(), [(2, 9, 24)], newer, **free_sizes({0: "batch", 1: "words"}, newer))
     err = adagp("layers", "--onnx", file, code=2).stderr
     assert "batchxwordsx24" in err and "--input" in err
     for words in (5, 9):

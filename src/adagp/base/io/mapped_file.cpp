@@ -38,6 +38,10 @@ MappedFile::MappedFile(const core::fs::path& path) {
   bytes_ = {static_cast<const char*>(mapping_), count};
 }
 
+void MappedFile::release() const {
+  if (mapping_ != nullptr) ::madvise(mapping_, bytes_.size(), MADV_DONTNEED);
+}
+
 MappedFile::~MappedFile() {
   if (mapping_ != nullptr) ::munmap(mapping_, bytes_.size());
 }

@@ -18,6 +18,9 @@ class MappedFile {
   MappedFile& operator=(const MappedFile&) = delete;
 
   std::string_view bytes() const { return bytes_; }
+  // Gives back the memory of what was looked at; the bytes stay valid. A look at one of them can
+  // cost two MB, as pages of a file come in groups.
+  void release() const;
 
  private:
   std::string read_;  // of what cannot be mapped

@@ -1,5 +1,6 @@
 #include "adagp/sim/layers/onnx.h"
 
+#include <functional>
 #include <stdexcept>
 
 #include "adagp/base/core/error.h"
@@ -29,14 +30,16 @@ std::vector<std::pair<std::string, std::vector<int64_t>>> parse_onnx_sizes(
   return out;
 }
 
-Exported parse_onnx(std::string_view bytes, const std::string& model, const std::string& file_name,
-                    const OnnxInputs& inputs) {
+namespace {
+
+Exported table_of(std::string_view bytes, const std::string& model, const std::string& file_name,
+                  const OnnxInputs& inputs, const std::function<void()>& jumped) {
   // Names of the file's are in messages, which are one line.
   const auto message = [&](const char* why) {
     return file_name + ": " + core::printable_line(why);
   };
   try {
-    return exported_table(onnx_graph(parse_onnx_model(bytes), inputs), model, inputs.batch,
+    return exported_table(onnx_graph(parse_onnx_model(bytes, jumped), inputs), model, inputs.batch,
                           "--onnx");
   } catch (const std::out_of_range&) {
     throw DataError(file_name + ": uses a tensor that it does not describe");
@@ -47,9 +50,17 @@ Exported parse_onnx(std::string_view bytes, const std::string& model, const std:
   }
 }
 
+}  // namespace
+
+Exported parse_onnx(std::string_view bytes, const std::string& model, const std::string& file_name,
+                    const OnnxInputs& inputs) {
+  return table_of(bytes, model, file_name, inputs, [] {});
+}
+
 Exported read_onnx(const core::fs::path& path, const OnnxInputs& inputs) {
   const io::MappedFile file(path);
-  return parse_onnx(file.bytes(), path.stem().string(), path.string(), inputs);
+  return table_of(file.bytes(), path.stem().string(), path.string(), inputs,
+                  [&] { file.release(); });
 }
 
 }  // namespace adagp::layers

@@ -3,6 +3,7 @@
 // opened. Torch-free.
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -18,7 +19,8 @@ struct Numbers {
   bool whole = true;  // integers or truth values
 };
 
-constexpr int kDeepestGraphs = 32;     // graphs in attributes, functions that call functions
+constexpr int kDeepestGraphs = 32;  // graphs in attributes, functions that call functions
+constexpr size_t kLongestText = 1 << 16;
 constexpr size_t kMostNumbers = 4096;  // a larger tensor is no size, axis or scale
 
 struct OnnxTensor {
@@ -80,7 +82,7 @@ struct OnnxModel {
 };
 
 // Throws DataError on other bytes, on graphs that lie in each other without end, and on more nodes
-// and names than any network has.
-OnnxModel parse_onnx_model(std::string_view bytes);
+// and names than any network has. Calls `jumped` after the numbers of a large tensor.
+OnnxModel parse_onnx_model(std::string_view bytes, const std::function<void()>& jumped);
 
 }  // namespace adagp::layers

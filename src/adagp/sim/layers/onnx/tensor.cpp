@@ -103,7 +103,7 @@ void TensorFields::take(const WireField& field) {
       io::add_integers(field, integers_, kMostNumbers);
       break;
     case 8:
-      name = field.bytes;
+      name_ = field.bytes;
       break;
     case 9:
       raw_ = field.bytes;
@@ -134,7 +134,8 @@ std::optional<Numbers> TensorFields::numbers(size_t count) const {
 
 OnnxTensor TensorFields::tensor() const {
   OnnxTensor out;
-  out.name = name;
+  if (name_.size() > kLongestText) throw DataError("has a tensor with too long a name");
+  out.name = name_;
   out.sizes = checked_sizes(sizes_, out.name);
   out.learnt = may_be_learnt(type_);
   size_t count = 1;

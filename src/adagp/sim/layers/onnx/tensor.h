@@ -21,11 +21,10 @@ struct TensorFields {
   void take(const io::WireField& field);
   OnnxTensor tensor() const;
 
-  std::string_view name;
-
  private:
   std::optional<Numbers> numbers(size_t count) const;
 
+  std::string_view name_;
   std::vector<int64_t> sizes_;
   int64_t type_ = 0;
   std::string_view raw_;
