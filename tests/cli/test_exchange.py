@@ -58,7 +58,7 @@ def test_the_examples_of_the_page_are_what_the_program_writes(tmp_path):
     shown = 0
     for form, text in sections:
         adagp("layers", *NET, "--examples", "32", "--to", form.replace("-", "").lower(), tmp_path)
-        for name, block in re.findall(r"`FOLDER/([^`]+)`[^`]*```(?:yaml|csv)\n(.*?)```", text, re.DOTALL):
+        for name, block in re.findall(r"`FOLDER/([^`]+)`[^\n]*\n\n```\w+\n(.*?)```", text, re.DOTALL):
             assert block in (tmp_path / name).read_text(), name
             shown += 1
     assert shown == 6
