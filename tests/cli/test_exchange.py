@@ -8,12 +8,13 @@ import sys
 from math import prod
 
 import pytest
-import yaml
 from harness import ROOT, adagp
 from simulator import run_json
 
 sys.path.insert(0, str(ROOT / "bench"))
 import scalesim_compare as compare  # noqa: E402
+
+yaml = pytest.importorskip("yaml", reason="PyYAML is not installed (scripts/setup.sh --full)")
 
 NET = ["--model", "resnet8", "--input", "cifar"]
 BATCH = 3
