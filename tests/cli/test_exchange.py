@@ -8,12 +8,13 @@ import sys
 from math import prod
 
 import pytest
-import yaml
 from harness import ROOT, adagp
 from simulator import run_json
 
 sys.path.insert(0, str(ROOT / "bench"))
 import scalesim_compare as compare  # noqa: E402
+
+yaml = pytest.importorskip("yaml", reason="PyYAML is not installed (scripts/setup.sh --full)")
 
 NET = ["--model", "resnet8", "--input", "cifar"]
 BATCH = 3
@@ -58,7 +59,7 @@ def test_the_examples_of_the_page_are_what_the_program_writes(tmp_path):
     shown = 0
     for form, text in sections:
         adagp("layers", *NET, "--examples", "32", "--to", form.replace("-", "").lower(), tmp_path)
-        for name, block in re.findall(r"`FOLDER/([^`]+)`[^`]*```(?:yaml|csv)\n(.*?)```", text, re.DOTALL):
+        for name, block in re.findall(r"`FOLDER/([^`]+)`[^\n]*\n\n```\w+\n(.*?)```", text, re.DOTALL):
             assert block in (tmp_path / name).read_text(), name
             shown += 1
     assert shown == 6
@@ -205,7 +206,8 @@ def test_the_package_reads_our_files(tmp_path):
     (tmp_path / "net.csv").write_text(
         "model,input,name,op,in_c,in_h,in_w,out_c,out_h,out_w,kernel_h,kernel_w,stride_h,stride_w,padding_h,padding_w,"
         "groups,macs,weights,bias,input_bytes,output_bytes\n"
-        "net,x,a,conv2d,4,6,6,5,6,6,3,3,1,1,1,1,1,6480,180,0,576,720\nnet,x,b,linear,9,1,1,7,1,1,1,1,1,1,0,0,1,63,63,0,36,28\n")
+        "net,x,a,conv2d,4,6,6,5,6,6,3,3,1,1,1,1,1,6480,180,0,576,720\n"
+        "net,x,b,linear,9,1,1,7,1,1,1,1,1,1,0,0,1,63,63,0,36,28\n")
     adagp("layers", "--table", tmp_path / "net.csv", "--to", "scalesim", tmp_path / "out")
     for name in PASSES:
         files = tmp_path / "out/scalesim.cfg", tmp_path / f"out/{name}.csv", "conv"
