@@ -33,7 +33,7 @@ Columns columns_of(const Table& table) {
   }
   out["name"] = names;
   out["op"] = ops;
-  for (const layers::Column* column : layers::layout_for(table).columns) {
+  for (const layers::Column* column : layers::header_for(table).columns) {
     std::vector<int64_t> numbers;
     for (Row row : table.rows) numbers.push_back(column->field(row));
     out[column->name] = to_array(std::move(numbers));
