@@ -17,7 +17,7 @@ from ._impl.arguments import (
     whole,
 )
 from ._impl.extras import need
-from ._impl.blocks import BlockTimes, time_blocks
+from ._impl.blocks import BlockTimes, set_costs, time_blocks
 from .errors import UsageError
 from .sim import set_machine, set_network, usual_examples, warn_of_missing
 
@@ -165,8 +165,7 @@ class Pipelines:
         self, file: Any, schedule: str | None = None, stages: int | None = None,
         micro_batches: int | None = None,
     ) -> None:  # fmt: skip
-        """Writes the order of a BP batch as the CSV (compute_only) that PyTorch's pipeline schedules
-        and `pipeline(schedule_file=...)` read."""
+        """Writes the order of a BP batch as PyTorch's CSV, for `pipeline(schedule_file=...)`, too."""
         self._study.save_schedule(self._find(schedule, stages, micro_batches), str(file))
 
     def json(self) -> str:
@@ -184,28 +183,6 @@ class Pipelines:
         columns["training_speedup"] = [run["training"]["speedup"] for run in self._runs]
         heading = f"times in {self.unit}" + (f"; {self.note}" if self.note else "")
         return table_html(columns, heading=heading)
-
-
-def _set_costs(options: _core.PipelineOptions, costs: Any) -> None:
-    """A file, a DataFrame, a list of dicts or what `time_blocks` measured."""
-    if isinstance(costs, str) or hasattr(costs, "__fspath__"):
-        options.costs_file = str(costs)
-        return
-    if isinstance(costs, BlockTimes):
-        options.items_unit = costs.unit
-        costs = list(costs)
-    elif hasattr(costs, "to_dict") and hasattr(costs, "columns"):
-        costs = costs.to_dict("records")
-    if not isinstance(costs, (list, tuple)) or not all(isinstance(c, Mapping) for c in costs):
-        raise UsageError(
-            f"costs is a {type(costs).__name__}, expected a file, a DataFrame, a list of dicts "
-            "with forward and backward, or what adagp.time_blocks returns"
-        )
-    try:
-        items = json.dumps([dict(one) for one in costs], allow_nan=True, default=float)
-    except (TypeError, ValueError) as error:
-        raise UsageError(f"costs: {error}; expected numbers and names") from error
-    options.set_costs(items, "costs")
 
 
 def pipeline(
@@ -302,7 +279,7 @@ def pipeline(
     options.epochs = whole(epochs, "epochs", -(2**62))
     options.batches_per_epoch = optional_whole(batches_per_epoch, "batches_per_epoch", -(2**62))
     if costs is not None:
-        _set_costs(options, costs)
+        set_costs(options, costs)
     if model is not None:
         machine = _core.SimulateOptions()
         tables = set_network(machine, model, input)

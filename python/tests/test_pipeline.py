@@ -103,10 +103,10 @@ def test_frame_pictures_and_lists():
     assert kinds.count(("gp", "backward")) == 0
     events = pipes.events("gpipe")
     assert max(events["end"]) == pipes[0]["makespan"]
-    with pytest.raises(UsageError, match="0 runs of 5 fit"):
+    with pytest.raises(UsageError, match=f"0 runs of {len(SCHEDULES)} fit"):
         pipes.gantt("pipedream")
     with pytest.raises(IndexError):
-        pipes[5]
+        pipes[len(SCHEDULES)]
 
 
 def test_one_of_several_is_found_by_its_sizes(tmp_path):

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
+from .. import _core
 from ..errors import UsageError
 from .arguments import whole
 from .batch_tensors import map_tensors
@@ -171,3 +173,25 @@ def time_blocks(model: Any, x: Any, *, repeats: int = 5) -> BlockTimes:
         with torch.no_grad():  # running means of norms moved
             for name, value in model.named_buffers():
                 value.copy_(state[name])
+
+
+def set_costs(options: _core.PipelineOptions, costs: Any) -> None:
+    """A file, a DataFrame, a list of dicts or what `time_blocks` measured."""
+    if isinstance(costs, str) or hasattr(costs, "__fspath__"):
+        options.costs_file = str(costs)
+        return
+    if isinstance(costs, BlockTimes):
+        options.items_unit = costs.unit
+        costs = list(costs)
+    elif hasattr(costs, "to_dict") and hasattr(costs, "columns"):
+        costs = costs.to_dict("records")
+    if not isinstance(costs, (list, tuple)) or not all(isinstance(c, Mapping) for c in costs):
+        raise UsageError(
+            f"costs is a {type(costs).__name__}, expected a file, a DataFrame, a list of dicts "
+            "with forward and backward, or what adagp.time_blocks returns"
+        )
+    try:
+        items = json.dumps([dict(one) for one in costs], allow_nan=True, default=float)
+    except (TypeError, ValueError) as error:
+        raise UsageError(f"costs: {error}; expected numbers and names") from error
+    options.set_costs(items, "costs")

@@ -222,14 +222,8 @@ std::vector<pipeline::Event> pipeline_events(const PipelineRun& run) {
 
 pipeline::OpLists pipeline_op_lists(const PipelineRun& run) {
   check_boxes(run);
-  pipeline::Request request;
-  request.schedule = run.placement.schedule;
-  request.devices = run.placement.devices;
-  request.micro_batches = run.placement.micro_batches;
-  request.chunks = run.placement.chunks();
+  pipeline::Request request = pipeline::request_of(run.placement);
   request.overlap = run.overlap;
-  request.gp_share = run.placement.gp_share;
-  request.own = run.placement.own;
   request.phases.clear();
   for (int64_t i = 0; i < run.sequence.batches; ++i) {
     request.phases.push_back(

@@ -87,6 +87,17 @@ Placement make_placement(const Request& request) {
   return placement;
 }
 
+Request request_of(const Placement& placement) {
+  Request request;
+  request.schedule = placement.schedule;
+  request.devices = placement.devices;
+  request.micro_batches = placement.micro_batches;
+  request.chunks = placement.chunks();
+  request.gp_share = placement.gp_share;
+  request.own = placement.own;
+  return request;
+}
+
 // A compute op with the receive it waits for before it and the send others wait for after it.
 void add_with_messages(const Placement& placement, const Op& op, OpList& ops) {
   const bool forward = op.kind == Kind::kForward;

@@ -60,6 +60,7 @@ struct OpLists {
 // Throws UsageError with the numbers for what a schedule cannot do: an odd number of stages or
 // micro-batches that are no multiple of the stages for Chimera, and the like.
 Placement make_placement(const Request& request);
+Request request_of(const Placement& placement);  // that makes this placement
 OpLists make_op_lists(const Request& request);
 // The ops of one device in one batch (Op::batch = 0), as an executor runs them one after another;
 // make_op_lists() without overlap is these in sequence.
