@@ -49,9 +49,13 @@ def timeless_table(rows):
     return [[row[i] for i in kept] for row in rows]
 
 
+# "bp: a run takes 0.10 to 0.17 s. The machine was busy ...", with the line ends of text or of JSON before it.
+CLOCK_NOTE = re.compile(r"(\\n|\n)*[^\n\"\\]* takes [\d.]+ to [\d.]+ s\. The machine was busy.*?said of seconds\.")
+
+
 def timeless_report(file):
     """What the clock does not decide in a report: of a picture over seconds, what its points say besides."""
-    text = file.read_text()
+    text = CLOCK_NOTE.sub("", file.read_text())
     if file.suffix == ".json":
         return timeless(json.loads(text))
     if file.suffix == ".csv":

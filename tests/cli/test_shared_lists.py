@@ -63,7 +63,7 @@ def test_another_list_or_overwrite_is_refused_while_somebody_works(tmp_path):
     first = start_and_stop(*COMMAND, "-o", folder)
     other = adagp(*COMMAND, *sets(optim__lr=0.03), "-o", folder, code=2).stderr
     assert f"process {first.pid} on" in other and "optim.lr" in other and "here" in other and "0.03" in other
-    more = adagp(*COMMAND, "--seeds", "4", "-o", folder, code=2).stderr
+    more = adagp(*COMMAND[:-3], "4", *COMMAND[-2:], "-o", folder, code=2).stderr  # seeds
     assert "6 runs" in more and "8 runs" in more
     assert "--overwrite needs it alone" in adagp(*COMMAND, "--overwrite", "-o", folder, code=2).stderr
     first.kill()

@@ -142,10 +142,10 @@ TEST(Claims, OfAnotherMachineCountUntilTheyAreOldByTheFileSystemsClock) {
 TEST(Claims, GarbageIsJudgedByItsAge) {
   const TempFolder folder;
   const fs::path file = folder / "c" / "a";
-  make_folder(folder / "c");
   for (const std::string text :
        {"", "no JSON", "[1, 2]", R"({"pid": "many"})",
         R"({"host":"","boot":"","space":"","pid":1,"started":1,"claim":"../x"})"}) {
+    make_folder(folder / "c");  // the round before has left nothing
     write_file(file, text);
     Claims claims(folder / "c", kHour / 2);
     EXPECT_FALSE(claims.take("a")) << text;

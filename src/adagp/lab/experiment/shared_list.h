@@ -16,8 +16,6 @@ struct Sharing {
   double claim_timeout = 600;  // seconds, core/claims.h
   // Shard 2 of 3 works on the units 2, 5, 8, ... alone.
   int64_t shard = 1, shards = 1;
-  // Whether these were chosen by SLURM's variables and not by the user.
-  bool by_slurm = false;
 };
 
 // What the processes of one list must agree in: names and values.
