@@ -123,8 +123,8 @@ step "programs of networks"
 {
   # Batches in which the predictor learns are several times as long as others.
   echo "60 1 baseline 4x5 fixed --predictor 3x5"
-  echo "8 1 max 4x5 fixed --predictor 3x5 --predictor-modes 3 --descriptor-bits 17"
-  echo "2 4 max 4x5 bf16 --predictor 3x5 --bits 12,13,14,14 --predictor-modes 3 --descriptor-bits 17"
+  echo "6 1 max 4x5 fixed --predictor 3x5 --predictor-modes 3 --descriptor-bits 17"
+  echo "1 4 max 4x5 bf16 --predictor 3x5 --bits 12,13,14,14 --predictor-modes 3 --descriptor-bits 17"
   echo "8 1 low 4x5 fixed --predictor 3x5"
   echo "12 1 efficient 4x5 fixed --predictor 3x5"
   echo "2 4 efficient 4x5 bf16 --predictor 3x5"

@@ -139,7 +139,25 @@ TEST(ProgramCheck, NamesTheDescriptorAndTheLimit) {
         d.drain = d.psrc = d.addr = 1;
       },
       "drain and clear belong");
-  fails([&](ProgramFile& f) { update(f).psrc = 1, f.program[0].bias = 0; }, "psrc belongs to sgd");
+  fails([&](ProgramFile& f) { update(f).psrc = 1, f.program[0].bias = 0; },
+        "psrc belongs to gradient, and to sgd");
+  const auto of_kind = [&](ProgramFile& f, VecKind kind) -> Descriptor& {
+    Descriptor& d = update(f);
+    d.kind = static_cast<std::uint32_t>(kind);
+    return d;
+  };
+  fails([&](ProgramFile& f) { of_kind(f, VecKind::kError).addr = 13; }, "error of 13 of 12 lanes");
+  fails([&](ProgramFile& f) { of_kind(f, VecKind::kError).s3 = 4096; }, "row 4096 of memory g");
+  fails([&](ProgramFile& f) { of_kind(f, VecKind::kError); }, "a predictor that learns",
+        Design::kMax);
+  fails([&](ProgramFile& f) { of_kind(f, VecKind::kGradient).psrc = 1, f.program[0].bias = 0; },
+        "a predictor array that learns", Design::kMax);
+  fails(
+      [&](ProgramFile& f) {
+        f.machine.pred_three_modes = true;
+        of_kind(f, VecKind::kError).s3 = 4096;
+      },
+      "of memory pg, which has 4096 rows", Design::kMax);
   fails([&](ProgramFile& f) { update(f); }, "needs a design with a predictor", Design::kBaseline);
   const auto pool = [](ProgramFile& f) -> Descriptor& {
     f.program[0] = descriptor_of(Op::kReorg);
