@@ -197,8 +197,9 @@ def onnx_node(op, inputs, outputs, domain="", **attributes):
             return b"".join(field(8, one) for one in value)
         return field(3 if isinstance(value, int) else 6 if isinstance(value, bytes) else 4, value)
 
-    return (b"".join(field(1, name) for name in inputs) + b"".join(field(2, name) for name in outputs) + field(4, op)
-            + field(7, domain) + b"".join(field(5, field(1, name) + given(value)) for name, value in attributes.items()))
+    named = b"".join(field(5, field(1, name) + given(value)) for name, value in attributes.items())
+    return (b"".join(field(1, name) for name in inputs) + b"".join(field(2, name) for name in outputs)
+            + field(4, op) + field(7, domain) + named)
 
 
 def onnx(inputs, constants, nodes, functions=()):
