@@ -93,7 +93,7 @@ void check_dualpipe_v(const Request& request) {
 
 Schedule dualpipe_v() {
   Schedule schedule = v_shaped("dualpipe-v");
-  schedule.about = "DualPipe with stages in a V: a forward beside each backward (simulated alone)";
+  schedule.about = "DualPipe with stages in a V: a forward beside each backward (only simulated)";
   schedule.order = [](const Placement& placement, int device, Phase phase) {
     return phase == Phase::kPredict ? v_forwards(placement, device)
                                     : DualPipeVOrder(placement, device).take();

@@ -114,7 +114,7 @@ std::vector<OpList> filled_pair(const Placement& placement) {
 Schedule filled() {
   Schedule schedule = dapple();
   schedule.name = "filled";
-  schedule.about = "1F1B, a GP batch in the bubbles of the BP batch after it (simulated alone)";
+  schedule.about = "1F1B, a GP batch in the bubbles of the BP batch after it (only simulated)";
   schedule.trains = false;
   schedule.pair = filled_pair;
   return schedule;

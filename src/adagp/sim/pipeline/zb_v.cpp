@@ -77,7 +77,7 @@ class ZbVOrder {
 
 Schedule zb_v() {
   Schedule schedule = v_shaped("zb-v");
-  schedule.about = "zero bubble with stages in a V: no bubbles if F = I = W (simulated alone)";
+  schedule.about = "zero bubble with stages in a V: no bubbles if F = I = W (only simulated)";
   schedule.order = [](const Placement& placement, int device, Phase phase) {
     return phase == Phase::kPredict ? v_forwards(placement, device)
                                     : ZbVOrder(placement, device).take();
