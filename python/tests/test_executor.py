@@ -16,11 +16,10 @@ def compare(folder, **options):
     return adagp.compare(chosen.pop("make", network), TRAIN, TEST, folder=folder, **chosen)
 
 
-def timeless(value):
-    if isinstance(value, dict):
-        return {k: timeless(v) for k, v in value.items()
-                if not any(word in k for word in ("seconds", "time", "target", "clock", "notes", "verdict"))}
-    return [timeless(one) for one in value] if isinstance(value, list) else value
+@pytest.fixture(autouse=True)
+def workers_have_one_thread(monkeypatch):
+    """As the runs of `alone`: sums in another order have other bits."""
+    monkeypatch.setenv("OMP_NUM_THREADS", "1")
 
 
 @pytest.fixture(scope="module")
@@ -45,10 +44,24 @@ def assert_same(folder, alone):
 
 
 def test_processes_train_what_one_process_trains(tmp_path, alone):
-    with ProcessPoolExecutor(2, mp_context=get_context("spawn"), initializer=torch.set_num_threads,
-                             initargs=(1,)) as workers:  # fmt: skip
+    with ProcessPoolExecutor(2, mp_context=get_context("spawn")) as workers:
         compare(tmp_path, equal="epochs", executor=workers)
     assert_same(tmp_path, alone)
+
+
+def test_workers_of_dask(tmp_path, alone):
+    distributed = pytest.importorskip("dask.distributed")
+    with distributed.Client(n_workers=2, threads_per_worker=1, dashboard_address=None) as client:
+        compare(tmp_path, equal="epochs", executor=client.get_executor())
+    assert_same(tmp_path, alone)
+
+
+def test_jobs_of_submitit(tmp_path, alone):
+    submitit = pytest.importorskip("submitit")
+    workers = submitit.AutoExecutor(folder=tmp_path / "logs", cluster="local")
+    workers.update_parameters(timeout_min=10)
+    compare(tmp_path / "runs", equal="epochs", executor=workers)
+    assert_same(tmp_path / "runs", alone)
 
 
 def test_threads_and_other_things_are_refused(tmp_path):

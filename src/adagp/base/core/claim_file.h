@@ -25,6 +25,7 @@ enum class Life { kAlive, kGone, kUnknown };
 Life life_of(const Claimant& process);
 
 // What is known of a claim from its file.
+// NOLINTNEXTLINE(bugprone-exception-escape): of its JSON, whose move throws nothing
 struct SeenClaim {
   std::string id;          // of this one claim; also where the file cannot be read
   Claimant owner;          // empty: the file is no claim
