@@ -66,7 +66,8 @@ module TOP;
     rst = 0;
     cycle;
     $dumpfile("cells.vcd");
-    $dumpvars(1, TOP, TOP.machine);
+    $dumpvars(1, TOP);
+    $dumpvars(2, TOP.machine);
     for (int i = 0; i < DESCRIPTORS; i = i + 1) begin
       program_we = 1; program_wa = i; program_wd = descriptors[i];
       cycle;

@@ -188,10 +188,11 @@ def measure(number_format, liberty, folder):
 
 def events(energies, cycles):
     """[(event, pJ)]: beyond what as many cycles take in which the machine is stopped."""
-    rest = {unit: energy / cycles["stopped"] for unit, energy in energies["stopped"].items()}
+    units = {unit for found in energies.values() for unit in found}
+    rest = {unit: energies["stopped"].get(unit, 0) / cycles["stopped"] for unit in units}
 
     def beyond(step, units):
-        return sum(energies[step][unit] - rest[unit] * cycles[step] for unit in units)
+        return sum(energies[step].get(unit, 0) - rest[unit] * cycles[step] for unit in units)
 
     out = [(what, beyond(step, units) / count) for step, units, count, what in EVENTS]
     mac = out[0][1]

@@ -1,7 +1,7 @@
 """A machine as cells of a library: Yosys maps it, and the cells' functions make a model to simulate.
 
-rtl/sim/bench.sv runs programs on it. Every wire is one signal n<number>; memory banks stay what they are in
-rtl/bank.sv.
+rtl/sim/bench.sv runs programs on it. Every wire is one signal n<number> in a scope s<number>; memory banks
+stay what they are in rtl/bank.sv.
 """
 
 import json
@@ -10,6 +10,8 @@ import subprocess
 
 from liberty import BadInput
 from synth import BANK, ROOT, TOP, sources
+
+BLOCK = 256  # wires of a scope: Icarus Verilog looks through all of a scope for each use of one
 
 
 class Netlist:
@@ -51,7 +53,7 @@ def run_yosys(folder, script):
 
 
 def wire(bit):
-    return f"n{bit}" if isinstance(bit, int) else f"1'b{0 if bit == 'x' else bit}"
+    return f"s{bit // BLOCK}.n{bit}" if isinstance(bit, int) else f"1'b{0 if bit == 'x' else bit}"
 
 
 def expression(function, pins):
@@ -99,7 +101,10 @@ def model(netlist, library, delays=None):
         wires |= {bit for bit in port if isinstance(bit, int)}
     head = ", ".join(f"{direction} {bits(port)} {name}" for name, (direction, port) in netlist.ports.items())
     lines = ["`timescale 1ns/1ps", f"module {TOP} ({head});"]
-    lines += [f"logic n{bit}{' = 0' if bit in registers else ''};" for bit in sorted(wires)]
+    for first in range(0, max(wires) + 1, BLOCK):
+        block = [f"logic n{bit}{' = 0' if bit in registers else ''};" for bit in range(first, first + BLOCK)
+                 if bit in wires]
+        lines.append(f"generate if (1) begin : s{first // BLOCK} {' '.join(block)} end endgenerate")
     for name, (direction, port) in netlist.ports.items():
         lines.append(f"assign {together(port)} = {name};" if direction == "input" else
                      f"assign {name} = {together(port)};")

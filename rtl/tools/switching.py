@@ -58,7 +58,7 @@ def toggle_energies(netlist, library, unit_of, slew=SLEW_NS):
 
 
 def read_header(lines):
-    """{code: wires n<number>} and the codes of the ports by name, of the scope of the top module."""
+    """{code: wires n<number>} and {port: code}: of the scopes below the machine and of the bench around it."""
     wires, ports, depth = defaultdict(list), {}, 0
     for line in lines:
         words = line.split()
@@ -70,7 +70,7 @@ def read_header(lines):
             return wires, ports
         elif words[:1] == ["$var"]:
             name = words[4]
-            if depth == 2 and name[0] == "n" and name[1:].isdigit():
+            if depth == 3 and name[0] == "n" and name[1:].isdigit():
                 wires[words[3]].append(int(name[1:]))
             elif depth == 1:
                 ports[name] = words[3]

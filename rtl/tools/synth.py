@@ -33,7 +33,8 @@ VARIANTS = {
     "max-three-modes": {"PMODES": 1},
 }
 QFLOW = Path("/usr/share/qflow/tech")
-LIBRARIES = {"osu035": QFLOW / "osu035/osu035_stdcells.lib", "osu018": QFLOW / "osu018/osu018_stdcells.lib"}
+# osu018 beside it would say nothing new: the area of every cell is a quarter.
+LIBRARIES = {"osu035": QFLOW / "osu035/osu035_stdcells.lib"}
 
 
 def parse_array(words):

@@ -9,6 +9,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "rtl/tools"))
+import energy  # noqa: E402
 import gate_netlist  # noqa: E402
 from liberty import BadInput, CellLibrary, Group, Table  # noqa: E402
 from switching import delays, picojoules, toggle_energies, toggles  # noqa: E402
@@ -57,9 +58,9 @@ def netlist(a, inverted, q, clock):
 def waveform(a, inverted, q, clock):
     """Codes ! clk, " a, # inverted, $ q: q takes the inverted value of a at each of two rising edges."""
     head = ["$scope module TOP $end", "$var wire 1 ! clk $end", "$var wire 2 & state [1:0] $end",
-            "$scope module adagp_top $end", *(f"$var wire 1 {code} n{wire} $end" for code, wire in
+            "$scope module adagp_top $end", "$scope begin s0 $end", *(f"$var wire 1 {code} n{wire} $end" for code, wire in
                                               (("!", clock), ('"', a), ("#", inverted), ("$", q))),
-            "$upscope $end", "$upscope $end", "$enddefinitions $end"]
+            "$upscope $end", "$upscope $end", "$upscope $end", "$enddefinitions $end"]
     body = ["#0", "b00 &", "0!", '0"', "1#", "0$",
             "#1", "1!", "1$",  # in state 0: the clock rises once, q rises once
             "#2", "0!", '1"', "0#", "b01 &",  # ... the clock falls, a rises, its inverse falls
@@ -106,7 +107,7 @@ def test_the_cells_of_yosys_take_the_same(library, tmp_path):
 
 GLITCH_BENCH = """`timescale 1ns/1ps
 module TOP; reg clk = 0; reg a = 0; wire y; adagp_top dut (.a(a), .y(y));
-  initial begin $dumpfile("a.vcd"); $dumpvars(1, TOP, TOP.dut); #10 a = 1; #10 a = 0; #10 clk = 1; #10 $finish; end
+  initial begin $dumpfile("a.vcd"); $dumpvars(1, TOP); $dumpvars(2, TOP.dut); #10 a = 1; #10 a = 0; #10 clk = 1; #10 $finish; end
 endmodule
 """
 
@@ -134,12 +135,24 @@ def test_a_wire_glitches_where_gates_need_time(library, tmp_path):
         assert counts["all"]["0" + code] + counts["all"]["1" + code] == expected
 
 
+def test_an_events_energy_is_what_lies_above_the_stopped_machine():
+    names = {step for step, *_ in energy.EVENTS} | {"weights", "issue"}
+    cycles = {"stopped": 10, **dict.fromkeys(names, 130)}
+    idle = {"stopped": {"PE": 10 * 12.0}}  # 12 pJ a cycle; no other unit has a clock here
+    found = {**idle, **{step: {"PE": 130 * 12.0} for step in names}}
+    found["forward"] = {"PE": 130 * 12 + energy.N * energy.ROWS * energy.COLS * 7.0, "memory ports": 240.0}
+    result = dict(energy.events(found, cycles))
+    assert result["MAC, forward"] == pytest.approx(7) and result["MAC, input gradient"] == pytest.approx(0)
+    assert result["row of the main array beside its PEs"] == pytest.approx(240 / energy.N)
+    assert result["stopped, a cycle: PE, each"] == pytest.approx(12 / (energy.ROWS * energy.COLS))
+
+
 def test_functions_become_expressions():
     pins = {"A": 3, "B": 4, "C": "1", "S": 5}
-    assert gate_netlist.expression("(!((A B)+C))", pins) == "(~((n3 & n4)|1'b1))"
-    assert gate_netlist.expression("(!((S A) + (!S B)))", pins) == "(~((n5 & n3) | (~n5 & n4)))"
-    assert gate_netlist.expression("((A^B)^C)", pins) == "((n3^n4)^1'b1)"
-    assert gate_netlist.expression("A' B", pins) == "(~n3) & n4"
+    assert gate_netlist.expression("(!((A B)+C))", pins) == "(~((s0.n3 & s0.n4)|1'b1))"
+    assert gate_netlist.expression("(!((S A) + (!S B)))", pins) == "(~((s0.n5 & s0.n3) | (~s0.n5 & s0.n4)))"
+    assert gate_netlist.expression("((A^B)^C)", pins) == "((s0.n3^s0.n4)^1'b1)"
+    assert gate_netlist.expression("A' B", pins) == "(~s0.n3) & s0.n4"
     assert gate_netlist.path_of("$flatten\\main.\\cells.\\g_row[0].\\c.$abc$12$auto$34") == "main.cells.g_row[0].c"
     assert gate_netlist.path_of("main.cells.$abc$12") == "main.cells"
 
