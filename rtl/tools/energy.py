@@ -17,6 +17,7 @@ import random
 import struct
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
 
 import gate_netlist
@@ -188,8 +189,7 @@ def measure(number_format, liberty, folder):
 
 def events(energies, cycles):
     """[(event, pJ)]: beyond what as many cycles take in which the machine is stopped."""
-    units = {unit for found in energies.values() for unit in found}
-    rest = {unit: energies["stopped"].get(unit, 0) / cycles["stopped"] for unit in units}
+    rest = Counter({unit: energy / cycles["stopped"] for unit, energy in energies["stopped"].items()})
 
     def beyond(step, units):
         return sum(energies[step].get(unit, 0) - rest[unit] * cycles[step] for unit in units)
@@ -198,7 +198,7 @@ def events(energies, cycles):
     mac = out[0][1]
     loads = beyond("weights", ["PE"]) / LOADS - ROWS * COLS * mac
     out.append(("hop: a weight to the next PE", loads / (ROWS * COLS * COLS)))
-    out.append(("descriptor: fetched, decoded, issued", beyond("issue", rest) / len(steps(Codes()))))
+    out.append(("descriptor: fetched, decoded, issued", beyond("issue", energies["issue"]) / len(steps(Codes()))))
     shares = {"PE": ROWS * COLS, "predictor PE": PROWS * PCOLS, "vector unit": ROWS, "reorganisation unit": ROWS}
     for unit, energy in sorted(rest.items()):
         out.append((f"stopped, a cycle: {unit}" + (", each" if unit in shares else ""),

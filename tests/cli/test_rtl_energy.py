@@ -57,9 +57,10 @@ def netlist(a, inverted, q, clock):
 
 def waveform(a, inverted, q, clock):
     """Codes ! clk, " a, # inverted, $ q: q takes the inverted value of a at each of two rising edges."""
+    names = ("!", clock), ('"', a), ("#", inverted), ("$", q)
     head = ["$scope module TOP $end", "$var wire 1 ! clk $end", "$var wire 2 & state [1:0] $end",
-            "$scope module adagp_top $end", "$scope begin s0 $end", *(f"$var wire 1 {code} n{wire} $end" for code, wire in
-                                              (("!", clock), ('"', a), ("#", inverted), ("$", q))),
+            "$scope module adagp_top $end", "$scope begin s0 $end",
+            *(f"$var wire 1 {code} n{wire} $end" for code, wire in names),
             "$upscope $end", "$upscope $end", "$upscope $end", "$enddefinitions $end"]
     body = ["#0", "b00 &", "0!", '0"', "1#", "0$",
             "#1", "1!", "1$",  # in state 0: the clock rises once, q rises once
@@ -107,7 +108,8 @@ def test_the_cells_of_yosys_take_the_same(library, tmp_path):
 
 GLITCH_BENCH = """`timescale 1ns/1ps
 module TOP; reg clk = 0; reg a = 0; wire y; adagp_top dut (.a(a), .y(y));
-  initial begin $dumpfile("a.vcd"); $dumpvars(1, TOP); $dumpvars(2, TOP.dut); #10 a = 1; #10 a = 0; #10 clk = 1; #10 $finish; end
+  initial begin $dumpfile("a.vcd"); $dumpvars(1, TOP); $dumpvars(2, TOP.dut);
+    #10 a = 1; #10 a = 0; #10 clk = 1; #10 $finish; end
 endmodule
 """
 
