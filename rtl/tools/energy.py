@@ -44,7 +44,6 @@ EVENTS = [
     ("input gradient", ["PE"], N * ROWS * COLS, "MAC, input gradient"),
     ("weight gradient", ["PE"], N * ROWS * COLS, "MAC, weight gradient"),
     ("forward", ["array's control", "memory ports"], N, "row of the main array beside its PEs"),
-    ("predictor forward", ["predictor PE"], N * PROWS * PCOLS, "MAC of a predictor PE"),
     ("act", ["vector unit"], N * ROWS, "vector unit, lane: ReLU and rounding"),
     ("back", ["vector unit"], 2 * N * ROWS, "vector unit, lane: mask"),
     ("update", ["vector unit"], N * ROWS, "vector unit, lane: update"),
@@ -198,7 +197,6 @@ def events(energies, cycles):
     mac = out[0][1]
     loads = beyond("weights", ["PE"]) / LOADS - ROWS * COLS * mac
     out.append(("hop: a weight to the next PE", loads / (ROWS * COLS * COLS)))
-    out.append(("descriptor: fetched, decoded, issued", beyond("issue", energies["issue"]) / len(steps(Codes()))))
     shares = {"PE": ROWS * COLS, "predictor PE": PROWS * PCOLS, "vector unit": ROWS, "reorganisation unit": ROWS}
     for unit, energy in sorted(rest.items()):
         out.append((f"stopped, a cycle: {unit}" + (", each" if unit in shares else ""),

@@ -138,7 +138,7 @@ def test_a_wire_glitches_where_gates_need_time(library, tmp_path):
 
 
 def test_an_events_energy_is_what_lies_above_the_stopped_machine():
-    names = {step for step, *_ in energy.EVENTS} | {"weights", "issue"}
+    names = {step for step, *_ in energy.EVENTS} | {"weights"}
     cycles = {"stopped": 10, **dict.fromkeys(names, 130)}
     idle = {"stopped": {"PE": 10 * 12.0}}  # 12 pJ a cycle; no other unit has a clock here
     found = {**idle, **{step: {"PE": 130 * 12.0} for step in names}}
