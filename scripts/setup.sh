@@ -8,7 +8,7 @@
 #   --auto   full where there is an NVIDIA GPU, slim elsewhere (default)
 #   --lint   also clang-format, clang-tidy, shellcheck and, in .venv, ruff
 #   --fuzz   also clang with libFuzzer
-#   --synth  also Yosys and cell libraries (rtl/tools/synth.py)
+#   --synth  also Yosys, Verilator and cell libraries (rtl/tools/synth.py, energy.py)
 #
 # ADAGP_TORCH_VERSION=2.15.0 takes another LibTorch than 2.11.0.
 # ADAGP_DEPS_DIR=<folder with include/> replaces the distribution packages on machines without them.
@@ -38,7 +38,7 @@ for arg in "$@"; do
     --sim | --slim | --full | --auto) want=${arg#--} ;;
     --lint) lint=yes required+=(clang-format:clang-format clang-tidy:clang-tidy shellcheck:shellcheck) ;;
     --fuzz) required+=(clang:clang++) optional+=(libclang-rt-dev:libclang_rt) ;;
-    --synth) required+=(yosys:yosys qflow-tech-osu018:qflow qflow-tech-osu035:qflow) ;;
+    --synth) required+=(yosys:yosys verilator:verilator qflow-tech-osu018:qflow qflow-tech-osu035:qflow) ;;
     -h | --help) sed -n '2,/^set/{/^set/d;s/^# \{0,1\}//;p}' "$0"; exit 0 ;;
     *) say "unknown option '$arg' (see --help)"; exit 2 ;;
   esac

@@ -13,11 +13,10 @@ import struct
 import subprocess
 import sys
 import tempfile
-import tomllib
 from pathlib import Path
 
 from draw_hardware import STYLE, text
-from table import laid_out
+from program import Codes, program_text
 
 ROOT = Path(__file__).resolve().parents[2]
 X, W, Y = [[1, 4], [5, 2]], [[2, 3], [0, 1]], [[2, 7], [10, 17]]
@@ -33,29 +32,15 @@ MORE_STYLE = """
 
 
 def program():
-    table = tomllib.loads((ROOT / "rtl/machine.toml").read_text())
-    first = {name: at for name, at, _ in laid_out(table)}
-    ops = {op["name"]: op["code"] for op in table["op"]}
-    place = {key: {one["name"]: i for i, one in enumerate(table[key])} for key in ("buffer", "engine", "mode")}
-
-    def descriptor(op, **fields):
-        return sum(value << first[name] for name, value in {"op": ops[op], "mask": 7, **fields}.items())
-
-    lines = [f"{one:064x}" for one in (
-        descriptor("dma", kind=place["buffer"]["x"], n0=2, addr=0),
-        descriptor("dma", kind=place["buffer"]["w"], n0=2, addr=2),
-        descriptor("tile", wait=1 << place["engine"]["dma"], mode=place["mode"]["forward"], load_w=1, n0=2, n1=1,
-                   n2=1, s0=1),
-        descriptor("end"))]
-    checksum = 2166136261  # FNV-1a
-    for letter in "".join(lines).encode():
-        checksum = (checksum ^ letter) * 16777619 & 0xFFFFFFFF
-    head = ["adagp-rtl program 2", "design baseline", "format fixed", "array 2x2", "predictor_array 1x1",
-            "predictor_modes 1", "x_bits 4", "y_bits 4", "w_bits 4", "predictor_bits 4",
-            f"descriptor_bits {table['address_bits']['descriptor']}", "epochs 1", "epoch_batches 1",
-            "schedule bp",
-            f"descriptors {len(lines)}"]
-    return "\n".join([*head, *lines, f"checksum {checksum:08x}", ""])
+    codes = Codes()
+    memory, make = codes.place["buffer"], codes.descriptor
+    return program_text(
+        [make("dma", kind=memory["x"], n0=2, addr=0), make("dma", kind=memory["w"], n0=2, addr=2),
+         make("tile", wait=1 << codes.place["engine"]["dma"], mode=codes.place["mode"]["forward"], load_w=1, n0=2,
+              n1=1, n2=1, s0=1),
+         make("end")],
+        design="baseline", format="fixed", array="2x2", predictor_array="1x1", predictor_modes=1, x_bits=4, y_bits=4,
+        w_bits=4, predictor_bits=4, descriptor_bits=codes.address_bits["descriptor"])
 
 
 def signals_of(vcd, wanted):

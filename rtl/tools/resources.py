@@ -2,7 +2,8 @@
 
 import re
 from collections import Counter
-from pathlib import Path
+
+from liberty import BadInput, read
 
 # Cells of synth_xilinx -> the resource that a table shows. Inverters are left out: they disappear
 # into the LUT or flip-flop behind them.
@@ -17,10 +18,6 @@ XILINX = [
 ]
 XILINX_NAMES = ["LUT", "FF", "DSP48E1", "RAMB36", "RAMB18", "LUT as memory", "CARRY4"]
 CELL_NAMES = ["combinational area", "sequential area", "cell area", "flip-flops"]
-
-
-class BadInput(Exception):
-    """One sentence for the user."""
 
 
 def source_name(module):
@@ -42,20 +39,13 @@ class Library:
     """Area of every cell of a Liberty file, and whether it is a flip-flop or latch."""
 
     def __init__(self, path):
-        try:
-            text = Path(path).read_text(errors="replace")
-        except OSError as error:
-            raise BadInput(f"{path}: cannot be read ({error.strerror})") from error
-        text = re.sub(r"/\*.*?\*/", "", text, flags=re.S)
-        parts = re.split(r"\bcell\s*\(\s*\"?([\w.]+)\"?\s*\)", text)
         self.area, self.sequential = {}, set()
-        for name, body in zip(parts[1::2], parts[2::2]):
-            area = re.search(r"\barea\s*:\s*([0-9.eE+-]+)", body)
-            if not area:
+        for cell in (cell for library in read(path) for cell in library.all("cell")):
+            if "area" not in cell.values:
                 continue
-            self.area[name] = float(area.group(1))
-            if re.search(r"\b(ff|latch)(_bank)?\s*\(", body):
-                self.sequential.add(name)
+            self.area[cell.arguments[0]] = float(cell.values["area"])
+            if cell.all("ff", "ff_bank", "latch", "latch_bank"):
+                self.sequential.add(cell.arguments[0])
         if not self.area or not self.sequential:
             raise BadInput(f"{path}: {len(self.area)} cells with an area and {len(self.sequential)} "
                            "flip-flops found; expected a Liberty file with both")

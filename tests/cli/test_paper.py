@@ -98,7 +98,7 @@ def test_figures_of_training_stand_on_the_page_that_the_note_names(paper):
 
 def test_rtl_counts_are_those_of_the_csv(paper):
     names = {"DSP48E1": "DSP"}
-    lines = [line.split(",") for line in (ROOT / "docs/results/2026-11-16-rtl-resources.csv").read_text().splitlines()]
+    lines = [line.split(",") for line in (ROOT / "docs/results/2026-11-19-rtl-resources.csv").read_text().splitlines()]
     counts = {(names.get(r[3], r[3]), r[0]): int(r[4]) for r in lines
               if r[1] == "fixed" and r[2] in ("xc7", "osu035")}
     rows = [r for r in paper["comparisons"] if r["where"] in ("Table 4", "Table 5") and r["ours"] is not None]

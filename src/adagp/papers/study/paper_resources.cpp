@@ -7,8 +7,8 @@ namespace adagp::study {
 namespace {
 
 const Note kNoPower{Reason::kNotModelled,
-                    "our RTL has no power: it needs the activity of every wire (docs/hardware.md, "
-                    "Energy)"};
+                    "our RTL has energies of events in 0.35 um, without wires and memories, and no "
+                    "watts (docs/hardware.md, Energy)"};
 const Note kNoLayout{Reason::kNotModelled,
                      "our RTL has no layout, and so no wires and no buffers between them"};
 
