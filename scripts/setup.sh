@@ -38,7 +38,7 @@ for arg in "$@"; do
     --sim | --slim | --full | --auto) want=${arg#--} ;;
     --lint) lint=yes required+=(clang-format:clang-format clang-tidy:clang-tidy shellcheck:shellcheck) ;;
     --fuzz) required+=(clang:clang++) optional+=(libclang-rt-dev:libclang_rt) ;;
-    --synth) required+=(yosys:yosys verilator:verilator qflow-tech-osu018:qflow qflow-tech-osu035:qflow) ;;
+    --synth) required+=(yosys:yosys iverilog:iverilog verilator:verilator qflow-tech-osu018:qflow qflow-tech-osu035:qflow) ;;
     -h | --help) sed -n '2,/^set/{/^set/d;s/^# \{0,1\}//;p}' "$0"; exit 0 ;;
     *) say "unknown option '$arg' (see --help)"; exit 2 ;;
   esac
