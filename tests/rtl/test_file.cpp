@@ -59,7 +59,8 @@ int run(const char* path, std::uint32_t seed) {
                 static_cast<unsigned long long>(seen.cycles), moved, wrong,
                 counts ? "equal" : "DIFFER");
     std::fflush(stdout);
-    if (wrong != 0 || !counts || moved == 0) return 1;
+    // Random numbers may grow until nothing moves any more; the first batch moves weights.
+    if (wrong != 0 || !counts || (batch == 0 && moved == 0)) return 1;
   }
   std::printf("%lld batches equal, %llu cycles\n", static_cast<long long>(file.schedule.batches()),
               static_cast<unsigned long long>(cycles));
