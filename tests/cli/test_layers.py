@@ -91,7 +91,7 @@ def test_a_deep_program_is_refused(tmp_path):
 
 def test_usage_errors(tmp_path):
     assert "did you mean 'resnet50'" in adagp("layers", "--model", "resnet5O", code=2).stderr
-    assert "--pt2 and --onnx" in adagp("layers", code=2).stderr
+    assert "--model, --pt2, --onnx or --table" in adagp("layers", code=2).stderr
     assert "tokens:SRC,TGT" in adagp("layers", "--model", "transformer", "--input", "cifar",
                                      code=2).stderr
     assert "takes images" in adagp("layers", "--model", "vgg11", "--input", "tokens:3,4",
