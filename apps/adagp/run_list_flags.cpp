@@ -35,11 +35,15 @@ void RunListFlags::declare(CLI::App& command, const std::string& folder) {
 experiment::Sharing RunListFlags::sharing() const {
   experiment::Sharing out;
   out.claim_timeout = claim_timeout_;
+  if (overwrite && (commands || !shard_.empty())) {
+    throw UsageError("--overwrite: needs the list alone; leave --shard and --commands out");
+  }
   if (!shard_.empty()) {
-    if (commands)
+    if (commands) {
       throw UsageError("--commands: prints the commands of all shards; leave --shard out");
+    }
     experiment::set_shard(out, shard_);
-  } else if (!commands) {
+  } else if (!commands && !overwrite) {
     experiment::set_shard_from_slurm(out);
   }
   return out;

@@ -18,7 +18,7 @@ def in_arguments(text: str) -> str:
         return text
 
     def argument(found: re.Match[str]) -> str:
-        sentence = text[found.end():].startswith((":", " is "))
+        sentence = text[found.end() :].startswith((":", " is "))
         name = _NAMES.get(found[1], found[1].replace("-", "_"))
         return name + ("" if sentence else "=")
 

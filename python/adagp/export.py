@@ -77,8 +77,7 @@ def to_wandb(run: Run, project: str, mode: str = "offline", **options: Any) -> s
     return folder.removesuffix("/files")
 
 
-def to_mlflow(run: Run, tracking_uri: str, experiment: str = "adagp",
-              weights: bool = False) -> str:
+def to_mlflow(run: Run, tracking_uri: str, experiment: str = "adagp", weights: bool = False) -> str:
     """Sends a finished run to MLflow and returns the id of the run there.
 
     `tracking_uri`: a server or a file, as "http://host:5000" or "sqlite:///mlflow.db". With
@@ -96,19 +95,23 @@ def to_mlflow(run: Run, tracking_uri: str, experiment: str = "adagp",
     here: str = started.info.run_id
     ended = "FAILED"
     try:
-        parameters = [entities.Param(key, str(value)[:_LONGEST_PARAMETER])
-                      for key, value in flat(run.config).items()]
+        parameters = [entities.Param(key, str(value)[:_LONGEST_PARAMETER]) for key, value in flat(run.config).items()]
         for i in range(0, len(parameters), _PARAMETERS_A_CALL):
-            client.log_batch(here, params=parameters[i:i + _PARAMETERS_A_CALL])
+            client.log_batch(here, params=parameters[i : i + _PARAMETERS_A_CALL])
         now = started.info.start_time
         last = max(steps, default=0)
-        metrics = [entities.Metric(key, float(value), now, step)
-                   for step, figures in steps.items() for key, value in figures.items()]
-        metrics += [entities.Metric("summary/" + key, float(value), now, last)
-                    for key, value in result.items()
-                    if isinstance(value, (int, float)) and not isinstance(value, bool)]
+        metrics = [
+            entities.Metric(key, float(value), now, step)
+            for step, figures in steps.items()
+            for key, value in figures.items()
+        ]
+        metrics += [
+            entities.Metric("summary/" + key, float(value), now, last)
+            for key, value in result.items()
+            if isinstance(value, (int, float)) and not isinstance(value, bool)
+        ]
         for i in range(0, len(metrics), _METRICS_A_CALL):
-            client.log_batch(here, metrics=metrics[i:i + _METRICS_A_CALL])
+            client.log_batch(here, metrics=metrics[i : i + _METRICS_A_CALL])
         names = ["config.toml", "summary.json"] + ["weights.safetensors"] * weights
         for name in names:
             if (run.path / name).exists():

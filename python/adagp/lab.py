@@ -189,9 +189,7 @@ def _cost(setting: Setting, method: str, epochs: int) -> float:
     return scheduled_cost(method, setting.schedule, plan, setting.costs)
 
 
-def _jobs(
-    setting: Setting, methods: list[str], epochs: int, seeds: list[int], equal: str
-) -> list[Job]:
+def _jobs(setting: Setting, methods: list[str], epochs: int, seeds: list[int], equal: str) -> list[Job]:
     lengths: list[tuple[str, int]] = []
     for method in methods:
         if equal == "epochs":
@@ -226,9 +224,7 @@ def _try_methods(setting: Setting, jobs: list[Job]) -> None:
         except Error:
             raise
         except Exception as error:  # of the user's network, loss, score, data or device
-            raise UsageError(
-                f"a trial step of method {job.method!r} failed: {one_line(error)}"
-            ) from error
+            raise UsageError(f"a trial step of method {job.method!r} failed: {one_line(error)}") from error
 
 
 def _run(setting: Setting, job: Job, folder: Path, overwrite: bool, shown: Progress) -> None:

@@ -185,9 +185,7 @@ def _onnx_sizes(given: Any) -> list[tuple[str, list[int]]]:
     """Sizes of inputs by name, or in their order where the name is ""."""
 
     def sizes(value: Any) -> list[int]:
-        return [
-            whole(size, "input", 1) for size in (value.shape if hasattr(value, "shape") else value)
-        ]
+        return [whole(size, "input", 1) for size in (value.shape if hasattr(value, "shape") else value)]
 
     if given is None:
         return []
@@ -198,25 +196,19 @@ def _onnx_sizes(given: Any) -> list[tuple[str, list[int]]]:
     if isinstance(given, (tuple, list)) and given:
         arrays = all(hasattr(one, "shape") for one in given)
         return [("", sizes(one)) for one in (given if arrays else [given])]
-    raise UsageError(
-        f"input is {given!r}, expected the shape of one example such as (3, 224, 224), or arrays"
-    )
+    raise UsageError(f"input is {given!r}, expected the shape of one example such as (3, 224, 224), or arrays")
 
 
 def _from_file(path: Path, given: Any, batch: int, kind: str | None) -> LayerTable:
     ending = path.suffix.lower()
     wanted = 0 if batch == 1 else batch  # a file knows its batch itself; 1 is the default
     if ending == ".onnx":
-        return _checked(
-            _core.table_from_onnx(str(path), wanted, _onnx_sizes(given)), str(path)
-        )
+        return _checked(_core.table_from_onnx(str(path), wanted, _onnx_sizes(given)), str(path))
     if ending in (".pt2", ".zip"):
         from ._impl.export import graph_json
 
         graph = graph_json(path, str(path))
-        return _checked(
-            _core.table_from_export(graph, path.stem, str(path), wanted), str(path)
-        )
+        return _checked(_core.table_from_export(graph, path.stem, str(path), wanted), str(path))
     content = _read(path)
     # Bytes that are no UTF-8 would not reach C++; it names them in its own way otherwise.
     content = content.encode("utf-8", errors="replace").decode("utf-8")
@@ -224,9 +216,7 @@ def _from_file(path: Path, given: Any, batch: int, kind: str | None) -> LayerTab
         return LayerTable(_core.table_from_csv(content, str(path)))
     if kind is None and not _looks_like_topology(content):
         return LayerTable(_core.table_from_csv(content, str(path)))  # says what is wrong
-    return LayerTable(
-        _core.table_from_topology(content, str(path), kind or "conv"), topology=True
-    )
+    return LayerTable(_core.table_from_topology(content, str(path), kind or "conv"), topology=True)
 
 
 def _looks_like_topology(content: str) -> bool:
@@ -241,9 +231,7 @@ def _from_frame(frame: Any) -> LayerTable:
     try:
         return LayerTable(table.with_uncounted([tuple(one) for one in uncounted]))
     except TypeError as error:
-        raise UsageError(
-            f"DataFrame: attrs['uncounted'] is {uncounted!r}, expected (name, op, macs, times)"
-        ) from error
+        raise UsageError(f"DataFrame: attrs['uncounted'] is {uncounted!r}, expected (name, op, macs, times)") from error
 
 
 def _from_name(name: str, given: Any) -> LayerTable:

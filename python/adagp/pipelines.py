@@ -105,16 +105,12 @@ class Pipelines:
         wanted = {"schedule": schedule, "stages": stages, "micro_batches": micro_batches}
         wanted = {key: value for key, value in wanted.items() if value is not None}
         found = [
-            place
-            for place, run in enumerate(self._runs)
-            if all(run[key] == value for key, value in wanted.items())
+            place for place, run in enumerate(self._runs) if all(run[key] == value for key, value in wanted.items())
         ]
         if len(found) == 1:
             return found[0]
         asked = ", ".join(f"{key} {value!r}" for key, value in wanted.items()) or "nothing named"
-        there = ", ".join(
-            f"{run['schedule']} {run['stages']}x{run['micro_batches']}" for run in self._runs[:8]
-        )
+        there = ", ".join(f"{run['schedule']} {run['stages']}x{run['micro_batches']}" for run in self._runs[:8])
         raise UsageError(
             f"{asked}: {len(found)} runs of {len(self)} fit, expected one; name schedule, stages "
             f"and micro_batches. There are {there}{', ...' if len(self) > 8 else ''}"

@@ -38,9 +38,19 @@ class Prediction:
     Made by `adagp.wrap`. The model and the optimizer stay as they are.
     """
 
-    def __init__(self, model: nn.Module, optimizer: torch.optim.Optimizer, schedule: Schedule,
-                 epochs: int, steps_per_epoch: int, method: Method, skip: Sequence[str], seed: int,
-                 probe_every: int | None, process_group: Any) -> None:
+    def __init__(
+        self,
+        model: nn.Module,
+        optimizer: torch.optim.Optimizer,
+        schedule: Schedule,
+        epochs: int,
+        steps_per_epoch: int,
+        method: Method,
+        skip: Sequence[str],
+        seed: int,
+        probe_every: int | None,
+        process_group: Any,
+    ) -> None:
         if isinstance(optimizer, torch.optim.LBFGS):
             raise UsageError("optimizer: LBFGS runs the closure several times in a step; use another")
         self.model, self.optimizer, self.schedule = model, optimizer, schedule
@@ -55,7 +65,8 @@ class Prediction:
         if method == "adagp":
             rows = self._taps.rows
             self._predictor = reference.SharedPredictor(
-                [layer.place for layer in layers], seed, rows.device, rows.dtype)
+                [layer.place for layer in layers], seed, rows.device, rows.dtype
+            )
         self._kernels = self._kernel_steps()
         self._probes = Probes(PROBE_EVERY if probe_every is None else probe_every)
         # The predictor learns for the GP batches to come, and for probes that were asked for.
@@ -112,9 +123,11 @@ class Prediction:
 
     def __repr__(self) -> str:
         moved = [row["in_gp"] for row in self.coverage]
-        return (f"<Prediction: method {self.method}, schedule {self.schedule}, {self.steps} steps "
-                f"done ({self._exact_steps} BP), next {self.phase.upper()}; "
-                f"{moved.count('predicted')} of {len(moved)} parameters predicted>")
+        return (
+            f"<Prediction: method {self.method}, schedule {self.schedule}, {self.steps} steps "
+            f"done ({self._exact_steps} BP), next {self.phase.upper()}; "
+            f"{moved.count('predicted')} of {len(moved)} parameters predicted>"
+        )
 
     def _kernel_steps(self) -> KernelSteps | None:
         """Where the model is on a GPU, and the kernels are there."""
@@ -124,9 +137,14 @@ class Prediction:
 
     # One batch.
 
-    def step(self, closure: Callable[[], Tensor] | Sequence[Callable[[], Tensor]],
-             backward: Callable[[Tensor], object] | None = None, update: Update | None = None, *,
-             scaler: Any = None) -> Tensor:
+    def step(
+        self,
+        closure: Callable[[], Tensor] | Sequence[Callable[[], Tensor]],
+        backward: Callable[[Tensor], object] | None = None,
+        update: Update | None = None,
+        *,
+        scaler: Any = None,
+    ) -> Tensor:
         """One batch, BP or GP. Returns its loss, detached.
 
         closure: the forward pass; returns the loss and calls no backward(). A list of closures is
@@ -149,15 +167,18 @@ class Prediction:
         if scaler is not None and backward is not None:
             raise UsageError("backward: scaler= brings its own; leave one of the two out")
         if scaler is not None and update is not None and not takes_phase(update):
-            raise UsageError("update: with scaler= it must take the phase ('bp' or 'gp'): GP batches "
-                             "have gradients that are not scaled, and take optimizer.step()")
+            raise UsageError(
+                "update: with scaler= it must take the phase ('bp' or 'gp'): GP batches "
+                "have gradients that are not scaled, and take optimizer.step()"
+            )
         if self.phase == "bp":
             self._last = self._exact_step(closures, backward, update, scaler)
         elif self.method == "adagp":
             self._last = self._predicted_step(closures, update)
         elif self.method == "zero":
-            self._apply({index: torch.zeros_like(layer.weight)
-                         for index, layer in enumerate(self._taps.layers)}, update)
+            self._apply(
+                {index: torch.zeros_like(layer.weight) for index, layer in enumerate(self._taps.layers)}, update
+            )
         self.steps += 1
         if self.steps % CHECK_EVERY == 0 or self.steps % self.steps_per_epoch == 0:
             self._check_finite()
@@ -170,17 +191,23 @@ class Prediction:
         with torch.no_grad():
             self._forward(closure)
 
-    def _exact_step(self, closures: Sequence[Callable[[], Tensor]],
-                    backward: Callable[[Tensor], object] | None, update: Update | None,
-                    scaler: Any) -> Tensor:
+    def _exact_step(
+        self,
+        closures: Sequence[Callable[[], Tensor]],
+        backward: Callable[[Tensor], object] | None,
+        update: Update | None,
+        scaler: Any,
+    ) -> Tensor:
         self.optimizer.zero_grad(set_to_none=True)
         self._clean = False
         losses = []
         for number, closure in enumerate(closures):
             loss = self._forward(closure, again=number > 0)
             if not loss.requires_grad:
-                raise UsageError("closure: the loss of a BP batch has no graph; return it without "
-                                 "detach() and without torch.no_grad()")
+                raise UsageError(
+                    "closure: the loss of a BP batch has no graph; return it without "
+                    "detach() and without torch.no_grad()"
+                )
             losses.append(loss.detach())
             loss = loss / len(closures) if len(closures) > 1 else loss
             (backward or torch.Tensor.backward)(loss if scaler is None else scaler.scale(loss))
@@ -214,15 +241,16 @@ class Prediction:
             if weight.grad is not None:
                 gradients[index] = reference.as_rows(weight.grad, weight)
         if not gradients:
-            raise UsageError("backward: it left no gradient in any hooked layer; it must call "
-                             "loss.backward() and not clear the gradients")
+            raise UsageError(
+                "backward: it left no gradient in any hooked layer; it must call "
+                "loss.backward() and not clear the gradients"
+            )
         self._gather()
         rows = self._taps.rows
         start = time.perf_counter()
         with torch.no_grad():
             if self._probes.measures(self._exact_steps):
-                self._probes.measure(self.steps, self._names, gradients,
-                                     predictor.predict(rows, list(gradients)))
+                self._probes.measure(self.steps, self._names, gradients, predictor.predict(rows, list(gradients)))
             if self._probes.keeps(self._exact_steps):
                 self._probes.keep(gradients)
             if rows.device.type == "cpu":
@@ -231,26 +259,25 @@ class Prediction:
                 return
         predictor.learn(rows, gradients)
 
-    def _predicted_step(self, closures: Sequence[Callable[[], Tensor]],
-                        update: Update | None) -> Tensor:
+    def _predicted_step(self, closures: Sequence[Callable[[], Tensor]], update: Update | None) -> Tensor:
         assert self._predictor is not None
         predictor = self._predictor
         if not self._clean:
             self.optimizer.zero_grad(set_to_none=True)
             self._clean = True
         with torch.no_grad():
-            losses = [self._forward(closure, again=number > 0).detach()
-                      for number, closure in enumerate(closures)]
+            losses = [self._forward(closure, again=number > 0).detach() for number, closure in enumerate(closures)]
             self._gather()
             # A layer that never had a true gradient has no scale yet: it stays.
             wanted = [index for index in self._taps.used() if predictor.seen[index]]
-            if update is None and self._kernels is not None and \
-                    self._kernels.update(self._taps.rows, wanted):
+            if update is None and self._kernels is not None and self._kernels.update(self._taps.rows, wanted):
                 return _mean(losses)
             predicted = predictor.predict(self._taps.rows, wanted)
             weights = [self._taps.layers[index].weight for index in wanted]
-            gradients = {index: reference.like_weight(rows, weight).to(weight.dtype)
-                         for index, rows, weight in zip(wanted, predicted, weights)}
+            gradients = {
+                index: reference.like_weight(rows, weight).to(weight.dtype)
+                for index, rows, weight in zip(wanted, predicted, weights)
+            }
         self._apply(gradients, update)
         return _mean(losses)
 
@@ -281,16 +308,17 @@ class Prediction:
         finally:
             taps.end()
         if not isinstance(loss, Tensor) or loss.numel() != 1:
-            got = f"a tensor of shape {tuple(loss.shape)}" if isinstance(loss, Tensor) \
-                else type(loss).__name__
-            raise UsageError(f"closure: returned {got}, expected the loss as a tensor with one "
-                             "element (reduction='mean')")
+            got = f"a tensor of shape {tuple(loss.shape)}" if isinstance(loss, Tensor) else type(loss).__name__
+            raise UsageError(
+                f"closure: returned {got}, expected the loss as a tensor with one element (reduction='mean')"
+            )
         looked_at = loss.requires_grad or not torch.is_grad_enabled()
         if looks and looked_at and not taps.used():
             raise UsageError(
                 "closure: no layer of the model ran as adagp.wrap left it. It must call this model. "
                 "If it does: code compiled before adagp.wrap has no hooks; call torch._dynamo.reset() "
-                "after adagp.wrap")
+                "after adagp.wrap"
+            )
         self._watch(loss.detach())
         return loss
 
@@ -301,14 +329,17 @@ class Prediction:
                 self._watched = torch.zeros((), device=loss.device)
             self._watched.add_(loss.reshape(()), alpha=0)  # 0 times what is not finite is NaN
         elif not math.isfinite(loss.item()):
-            raise DivergedError(f"loss: {loss.item()} in step {self.steps} ({self.phase} batch); "
-                                f"{self._taps.first_broken()}; lower the learning rate")
+            raise DivergedError(
+                f"loss: {loss.item()} in step {self.steps} ({self.phase} batch); "
+                f"{self._taps.first_broken()}; lower the learning rate"
+            )
 
     def _check_finite(self) -> None:
         known, self._watched = self._watched, None
         if known is not None and not math.isfinite(known.item()):
-            raise DivergedError(f"loss: not finite before step {self.steps}; "
-                                f"{self._taps.first_broken()}; lower the learning rate")
+            raise DivergedError(
+                f"loss: not finite before step {self.steps}; {self._taps.first_broken()}; lower the learning rate"
+            )
 
     def _gather(self) -> None:
         """All processes see the mean of their summaries, as they see the mean of gradients."""
@@ -341,8 +372,7 @@ class Prediction:
         if missing:
             raise DataError(f"state: '{missing[0]}' is missing; expected what state_dict() gives")
         if state["method"] != self.method:
-            raise DataError(f"state: saved with method='{state['method']}', "
-                            f"this controller has method='{self.method}'")
+            raise DataError(f"state: saved with method='{state['method']}', this controller has method='{self.method}'")
         if self._predictor is not None:
             self._predictor.load_state_dict(state["predictor"])
         self._probes.load_state_dict(state["probes"])
@@ -355,9 +385,19 @@ class Prediction:
         self._removed = True
 
 
-def wrap(model: nn.Module, optimizer: torch.optim.Optimizer, schedule: str = "auto", *,
-         epochs: int, steps_per_epoch: int, method: Method = "adagp", skip: Sequence[str] = (),
-         seed: int = 0, probe_every: int | None = None, process_group: Any = None) -> Prediction:
+def wrap(
+    model: nn.Module,
+    optimizer: torch.optim.Optimizer,
+    schedule: str = "auto",
+    *,
+    epochs: int,
+    steps_per_epoch: int,
+    method: Method = "adagp",
+    skip: Sequence[str] = (),
+    seed: int = 0,
+    probe_every: int | None = None,
+    process_group: Any = None,
+) -> Prediction:
     """ADA-GP beside a model: some batches skip the backward pass and take predicted gradients.
 
     >>> import torch, adagp
@@ -386,22 +426,25 @@ def wrap(model: nn.Module, optimizer: torch.optim.Optimizer, schedule: str = "au
     if not isinstance(model, nn.Module):
         raise UsageError(f"model: got {type(model).__name__}, expected a torch.nn.Module")
     if not isinstance(optimizer, torch.optim.Optimizer):
-        raise UsageError(f"optimizer: got {type(optimizer).__name__}, expected a torch.optim "
-                         "optimizer")
+        raise UsageError(f"optimizer: got {type(optimizer).__name__}, expected a torch.optim optimizer")
     if not isinstance(schedule, str):
         raise UsageError(f"schedule: got {schedule!r}, expected text as '10ep bp, 1:1'")
     if method not in METHODS:
         raise UsageError(f"method: got {method!r}, expected one of {', '.join(METHODS)}")
-    for name, value, least in (("epochs", epochs, 1), ("steps_per_epoch", steps_per_epoch, 1),
-                               ("probe_every", 0 if probe_every is None else probe_every, 0)):
+    for name, value, least in (
+        ("epochs", epochs, 1),
+        ("steps_per_epoch", steps_per_epoch, 1),
+        ("probe_every", 0 if probe_every is None else probe_every, 0),
+    ):
         if not isinstance(value, int) or isinstance(value, bool) or value < least:
             raise UsageError(f"{name}: got {value!r}, expected a whole number from {least}")
     names = (skip,) if isinstance(skip, str) else tuple(skip)
     stretches = Schedule(schedule, epochs)
     if told := long_cycles(stretches, epochs, steps_per_epoch):
         warnings.warn(told, stacklevel=2)
-    return Prediction(model, optimizer, stretches, epochs, steps_per_epoch, method, names, seed,
-                      probe_every, process_group)
+    return Prediction(
+        model, optimizer, stretches, epochs, steps_per_epoch, method, names, seed, probe_every, process_group
+    )
 
 
 def _closures(given: Any) -> Sequence[Callable[[], Tensor]]:
@@ -410,8 +453,10 @@ def _closures(given: Any) -> Sequence[Callable[[], Tensor]]:
         raise UsageError("closure: got an empty list, expected one closure for each part of the batch")
     for closure in closures:
         if not callable(closure):
-            raise UsageError(f"closure: got {type(closure).__name__}, expected a function that "
-                             "returns the loss, as lambda: F.cross_entropy(model(x), y)")
+            raise UsageError(
+                f"closure: got {type(closure).__name__}, expected a function that "
+                "returns the loss, as lambda: F.cross_entropy(model(x), y)"
+            )
     return closures
 
 

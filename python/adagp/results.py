@@ -33,8 +33,7 @@ def runs(folder: str | PathLike[str]) -> Runs:
     path = Path(folder)
     if not path.is_dir():
         raise DataError(f"{path}: no such folder")
-    inner = sorted((at for at in path.iterdir() if at.is_dir() and is_run_folder(at)),
-                   key=lambda at: _natural(at.name))
+    inner = sorted((at for at in path.iterdir() if at.is_dir() and is_run_folder(at)), key=lambda at: _natural(at.name))
     if not inner:
         hint = f"; it is a run itself: adagp.Run({str(path)!r})" if is_run_folder(path) else ""
         raise DataError(f"{path}: holds no run folders{hint}")
@@ -43,8 +42,7 @@ def runs(folder: str | PathLike[str]) -> Runs:
 
 def _natural(name: str) -> list[tuple[int, str]]:
     """seed10 comes after seed9."""
-    return [(int(part), "") if part.isdigit() else (-1, part)
-            for part in re.split(r"([0-9]+)", name)]
+    return [(int(part), "") if part.isdigit() else (-1, part) for part in re.split(r"([0-9]+)", name)]
 
 
 def _order_of(file: Path) -> list[str]:
@@ -103,27 +101,38 @@ class Runs(Sequence[Run]):
             order = list(methods)
             for method in order:
                 if method not in found:
-                    raise UsageError(f"methods: no finished run of {method!r}; there are "
-                                     f"{', '.join(found)}")
-        of = [(run, summary) for method in order for run, summary in done
-              if summary.method == method]
+                    raise UsageError(f"methods: no finished run of {method!r}; there are {', '.join(found)}")
+        of = [(run, summary) for method in order for run, summary in done if summary.method == method]
         lengths = sorted({s.epochs for _, s in of if s.method != "equal-time"})
         if len(lengths) > 1:
             said = ", ".join(map(str, lengths[:-1])) + f" and {lengths[-1]}"
-            raise UsageError(f"the runs are of {said} epochs; runs of several lengths are compared "
-                             "by cost: call .budget(), or choose one length with "
-                             ".where(lambda run: run.summary.epochs == ...)")
+            raise UsageError(
+                f"the runs are of {said} epochs; runs of several lengths are compared "
+                "by cost: call .budget(), or choose one length with "
+                ".where(lambda run: run.summary.epochs == ...)"
+            )
         s = of[-1][1]
         epochs = "epoch" if s.epochs == 1 else "epochs"
         about = f"{_about(s)}, {s.epochs} {epochs} of batch {s.batch}"
-        records = [_core.RunRecord(s.method, s.seed, s.score, s.train_seconds, s.bp_batches,
-                                   s.gp_batches, s.cosine, _processor_seconds(run))
-                   for run, s in of]
+        records = [
+            _core.RunRecord(
+                s.method,
+                s.seed,
+                s.score,
+                s.train_seconds,
+                s.bp_batches,
+                s.gp_batches,
+                s.cosine,
+                _processor_seconds(run),
+            )
+            for run, s in of
+        ]
         table = _core.compare_runs(records, _metric(s), about, s.conditions)
         return Comparison(table, Runs([run for run, _ in of], order))
 
-    def budget(self, batch: int | None = None, targets: Sequence[int] = (),
-               label: Callable[[Run], str] | None = None) -> Budget:
+    def budget(
+        self, batch: int | None = None, targets: Sequence[int] = (), label: Callable[[Run], str] | None = None
+    ) -> Budget:
         """Methods at several lengths against a curve through bp (`adagp compare --budget`).
 
         `batch`: the batch size whose bp sets the targets; `targets`: epochs of bp whose scores
@@ -136,20 +145,32 @@ class Runs(Sequence[Run]):
                 raise UsageError(f"{run.path}: its cost was not counted (cost_epochs)")
         control = [s for _, s in done if s.method == "bp" and batch in (None, s.batch)]
         if not control:
-            raise UsageError(f"no finished run of bp{'' if batch is None else f' of {batch=}'}: "
-                             "a budget is measured against bp")
+            raise UsageError(
+                f"no finished run of bp{'' if batch is None else f' of {batch=}'}: a budget is measured against bp"
+            )
         batch = control[0].batch
         measured = {s.epochs for s in control if s.batch == batch}
         usual = sorted(measured & {15, 30}) or [max(measured)]
-        entries = [_core.BudgetRun(label(run) if label else s.method, s.epochs, s.batch, s.seed,
-                                   s.score, s.cost_epochs or 0, s.train_seconds)
-                   for run, s in done]
+        entries = [
+            _core.BudgetRun(
+                label(run) if label else s.method,
+                s.epochs,
+                s.batch,
+                s.seed,
+                s.score,
+                s.cost_epochs or 0,
+                s.train_seconds,
+            )
+            for run, s in done
+        ]
         seeds = sorted({s.seed for _, s in done})
         s = done[-1][1]
         plural = "seed" if len(seeds) == 1 else "seeds"
         about = f"{_about(s)}, {len(seeds)} {plural} from {seeds[0]}"
-        return Budget(_core.budget_report(entries, _metric(s), batch, list(targets) or usual,
-                                          about, s.conditions), Runs([run for run, _ in done]))
+        return Budget(
+            _core.budget_report(entries, _metric(s), batch, list(targets) or usual, about, s.conditions),
+            Runs([run for run, _ in done]),
+        )
 
     def _comparable(self) -> list[tuple[Run, _core.Summary]]:
         """The finished runs; refused where their scores or seconds mean different things."""
@@ -160,13 +181,17 @@ class Runs(Sequence[Run]):
         for run, s in done[1:]:
             for key in ("task", "metric", "model", "data", "device", "precision"):
                 if getattr(s, key) != getattr(first, key):
-                    raise UsageError(f"{run.path} cannot be compared with {first_run.path}: "
-                                     f"{key} {getattr(s, key)}, not {getattr(first, key)}; "
-                                     "choose runs with .where()")
+                    raise UsageError(
+                        f"{run.path} cannot be compared with {first_run.path}: "
+                        f"{key} {getattr(s, key)}, not {getattr(first, key)}; "
+                        "choose runs with .where()"
+                    )
             if s.conditions.to_json() != first.conditions.to_json():
-                raise UsageError(f"{run.path} cannot be compared with {first_run.path}: its score "
-                                 f"is of {s.conditions.text()}, not of {first.conditions.text()}; "
-                                 "choose runs with .where()")
+                raise UsageError(
+                    f"{run.path} cannot be compared with {first_run.path}: its score "
+                    f"is of {s.conditions.text()}, not of {first.conditions.text()}; "
+                    "choose runs with .where()"
+                )
         return done
 
 
@@ -235,8 +260,7 @@ class Comparison:
         """A row for each method, unrounded."""
         pd = need("pandas", "Comparison.to_pandas")
         rows = json.loads(self.to_json())["methods"]
-        frame: pandas.DataFrame = pd.DataFrame(
-            [{"method": method, **row} for method, row in rows.items()])
+        frame: pandas.DataFrame = pd.DataFrame([{"method": method, **row} for method, row in rows.items()])
         return frame
 
     def pairs(self) -> pandas.DataFrame:
@@ -247,12 +271,10 @@ class Comparison:
 
     def save(self, folder: str | PathLike[str]) -> None:
         """Writes compare.md, compare.json and compare.csv, as the program does."""
-        for ending, text in (("md", self.to_markdown()), ("json", self.to_json()),
-                             ("csv", self.to_csv())):
+        for ending, text in (("md", self.to_markdown()), ("json", self.to_json()), ("csv", self.to_csv())):
             _core.write_file(Path(folder) / f"compare.{ending}", text.encode())
 
-    def report(self, output: str | PathLike[str] = "report.html",
-               title: str | None = None) -> Path:
+    def report(self, output: str | PathLike[str] = "report.html", title: str | None = None) -> Path:
         """Writes the runs and their comparison as one HTML file (`adagp report`).
 
         >>> adagp.runs("runs/vgg13").compare().report("vgg13.html")   # doctest: +SKIP
@@ -267,11 +289,14 @@ class Comparison:
         axes: Axes = pyplot.subplots()[1] if ax is None else ax
         for row in self._table.methods:
             sd = row.score_sd if row.score_sd == row.score_sd else None
-            axes.errorbar(row.seconds_mean, row.score_mean, yerr=sd, fmt="o", capsize=3,
-                          label=row.method)
+            axes.errorbar(row.seconds_mean, row.score_mean, yerr=sd, fmt="o", capsize=3, label=row.method)
         metric = self._table.metric
-        return finish_axes(axes, self._table.about, "seconds of training; bars: sd of the seeds",
-                           metric.label + (" %" if metric.percent else ""))
+        return finish_axes(
+            axes,
+            self._table.about,
+            "seconds of training; bars: sd of the seeds",
+            metric.label + (" %" if metric.percent else ""),
+        )
 
     def details(self) -> str:
         """All there is to read: head, table, verdict and plain words."""
@@ -287,8 +312,13 @@ class Comparison:
 
     def _repr_html_(self) -> str:
         drawn = any(isfinite(pair.points.mean) for pair in self._table.pairs)
-        return page(self.verdict, self._head(), self._table.rows_html("methods over their seeds"),
-                    self.to_svg() if drawn else "", "differences in score, with their intervals")
+        return page(
+            self.verdict,
+            self._head(),
+            self._table.rows_html("methods over their seeds"),
+            self.to_svg() if drawn else "",
+            "differences in score, with their intervals",
+        )
 
 
 class Budget:
@@ -340,20 +370,24 @@ class Budget:
 
     def save(self, folder: str | PathLike[str]) -> None:
         """Writes budget.md, budget.json, budget.csv and budget.svg, as the program does."""
-        for ending, text in (("md", self.to_markdown()), ("json", self.to_json()),
-                             ("csv", self.to_csv()), ("svg", self.to_svg())):
+        for ending, text in (
+            ("md", self.to_markdown()),
+            ("json", self.to_json()),
+            ("csv", self.to_csv()),
+            ("svg", self.to_svg()),
+        ):
             _core.write_file(Path(folder) / f"budget.{ending}", text.encode())
 
-    def report(self, output: str | PathLike[str] = "report.html",
-               title: str | None = None) -> Path:
+    def report(self, output: str | PathLike[str] = "report.html", title: str | None = None) -> Path:
         """Writes runs and budget as one HTML file (`adagp report`). The runs' folder must have the
         file budget.json of them, as `adagp compare --budget` and .save(folder) write it."""
         from ._impl.page import write_page
 
         folders = {run.path.resolve().parent for run in self.runs}
         if len(folders) != 1 or not (next(iter(folders)) / "budget.json").is_file():
-            raise UsageError("report: no budget.json beside the runs; call .save() with the folder "
-                             "that holds them first")
+            raise UsageError(
+                "report: no budget.json beside the runs; call .save() with the folder that holds them first"
+            )
         return write_page(list(folders), output, title)
 
     def plot(self, ax: Axes | None = None) -> Axes:
@@ -369,19 +403,31 @@ class Budget:
         kinds = dict.fromkeys((row.method, row.batch) for row in self._table.rows)
         methods = list(dict.fromkeys(method for method, _ in kinds))
         for method, batch in kinds:
-            of = [row for row in self._table.rows if (row.method, row.batch) == (method, batch)
-                  and isfinite(row.score_mean)]
-            axes.errorbar([row.seconds_mean for row in of], [row.score_mean for row in of],
-                          yerr=[row.score_sd if isfinite(row.score_sd) else 0 for row in of],
-                          fmt="o" if method == "bp" else "o-", capsize=3,
-                          color=f"C{methods.index(method)}", label=f"{method}, batch {batch}")
+            of = [
+                row
+                for row in self._table.rows
+                if (row.method, row.batch) == (method, batch) and isfinite(row.score_mean)
+            ]
+            axes.errorbar(
+                [row.seconds_mean for row in of],
+                [row.score_mean for row in of],
+                yerr=[row.score_sd if isfinite(row.score_sd) else 0 for row in of],
+                fmt="o" if method == "bp" else "o-",
+                capsize=3,
+                color=f"C{methods.index(method)}",
+                label=f"{method}, batch {batch}",
+            )
         axes.set_xscale("log")
         ticker = need("matplotlib.ticker", "Budget.plot")
         axes.xaxis.set_major_formatter(ticker.LogFormatter())  # 20, not 2 x 10^1
         axes.xaxis.set_minor_formatter(ticker.LogFormatter())
         metric = self._table.metric
-        return finish_axes(axes, self._table.about, "seconds of training; dashed: fit through bp",
-                           metric.label + (" %" if metric.percent else ""))
+        return finish_axes(
+            axes,
+            self._table.about,
+            "seconds of training; dashed: fit through bp",
+            metric.label + (" %" if metric.percent else ""),
+        )
 
     def details(self) -> str:
         """All there is to read: also seconds to a score, the controls and the notes."""
@@ -397,6 +443,9 @@ class Budget:
 
     def _repr_html_(self) -> str:
         drawn = any(isfinite(row.score_mean) for row in self._table.rows)
-        return page(self.verdict, self._head(),
-                    self._table.rows_html("d: points above backprop of equal cost or seconds"),
-                    self.to_svg() if drawn else "")
+        return page(
+            self.verdict,
+            self._head(),
+            self._table.rows_html("d: points above backprop of equal cost or seconds"),
+            self.to_svg() if drawn else "",
+        )

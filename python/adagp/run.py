@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from . import _core
 from ._impl.extras import need
-from ._impl.records import (Columns, Record, decode, probe_columns, read_bytes, read_records,
-                            to_columns)
+from ._impl.records import Columns, Record, decode, probe_columns, read_bytes, read_records, to_columns
 from ._impl.showing import finish_axes
 from .errors import DataError, UsageError
 
@@ -44,15 +43,14 @@ class Run:
         self._read_at: tuple[int, int] | None = None
         self._records: list[Record] = []
         if not self.path.is_dir():
-            raise DataError(f"{self.path}: no such folder; name the folder that `adagp train -o` "
-                            "or adagp.compare(folder=) wrote")
+            raise DataError(
+                f"{self.path}: no such folder; name the folder that `adagp train -o` or adagp.compare(folder=) wrote"
+            )
         if is_run_folder(self.path):
             return
         if any(is_run_folder(inner) for inner in self.path.iterdir() if inner.is_dir()):
-            raise DataError(f"{self.path}: holds several runs; read them with "
-                            f"adagp.runs({str(self.path)!r})")
-        raise DataError(f"{self.path}: not a run folder: it has no config.toml and no "
-                        "summary.json")
+            raise DataError(f"{self.path}: holds several runs; read them with adagp.runs({str(self.path)!r})")
+        raise DataError(f"{self.path}: not a run folder: it has no config.toml and no summary.json")
 
     @property
     def name(self) -> str:
@@ -72,13 +70,17 @@ class Run:
         """
         file = self.path / "summary.json"
         if not file.exists():
-            raise DataError(f"{self.path}: the run is not finished (no summary.json); give the "
-                            "command that started it again, or read .history")
+            raise DataError(
+                f"{self.path}: the run is not finished (no summary.json); give the "
+                "command that started it again, or read .history"
+            )
         try:
             return _core.Summary.read(file)
         except DataError as error:
-            raise DataError(f"{error}; the file is cut off or of another version: delete it and "
-                            "give the command that started the run again") from None
+            raise DataError(
+                f"{error}; the file is cut off or of another version: delete it and "
+                "give the command that started the run again"
+            ) from None
 
     @property
     def config(self) -> dict[str, Any]:
@@ -133,8 +135,7 @@ class Run:
         rows = csv.DictReader(io.StringIO(decode(read_bytes(file), file)))
         return [row.get("name") or "" for row in rows]
 
-    def plot(self, y: str = "test_loss", x: str = "epoch", ax: Axes | None = None,
-             **style: Any) -> Axes:
+    def plot(self, y: str = "test_loss", x: str = "epoch", ax: Axes | None = None, **style: Any) -> Axes:
         """Draws a figure of the history against x: "epoch", "step", "seconds" or "cost".
 
         >>> adagp.Run("runs/a").plot("test_top1", x="seconds")   # doctest: +SKIP
@@ -144,19 +145,20 @@ class Run:
         for argument, name in (("y", y), ("x", key)):
             if name not in columns or columns[name].dtype == object:
                 known = [k for k, v in columns.items() if v.dtype != object]
-                raise UsageError(f"{argument}: {name!r} is not in the history of {self.path}; "
-                                 f"there are {', '.join(known)}")
+                raise UsageError(
+                    f"{argument}: {name!r} is not in the history of {self.path}; there are {', '.join(known)}"
+                )
         both = (columns[y] == columns[y]) & (columns[key] == columns[key])  # neither is NaN
         if not both.any():
-            raise UsageError(f"{y!r} and {x!r} are never in the same record of {self.path}; "
-                             "choose x='step' or x='epoch'")
+            raise UsageError(
+                f"{y!r} and {x!r} are never in the same record of {self.path}; choose x='step' or x='epoch'"
+            )
         pyplot = need("matplotlib.pyplot", "Run.plot")
         axes: Axes = pyplot.subplots()[1] if ax is None else ax
         axes.plot(columns[key][both], columns[y][both], **{"label": self.name, **style})
         return finish_axes(axes, self.name, x, y, legend=False)
 
-    def report(self, output: str | PathLike[str] = "report.html",
-               title: str | None = None) -> Path:
+    def report(self, output: str | PathLike[str] = "report.html", title: str | None = None) -> Path:
         """Writes the run as one HTML file to look at and to share (`adagp report`).
 
         >>> adagp.Run("runs/a").report("a.html")   # doctest: +SKIP
@@ -206,15 +208,21 @@ class Run:
         rows = {"run": str(self.path)}
         if self.finished:
             s = self.summary
-            rows |= {"method": s.method, "model": s.model, "data": s.data,
-                     "epochs": f"{s.epochs} of batch {s.batch}, seed {s.seed}", s.metric:
-                     f"{s.score:.2f} (best {s.best:.2f})", "training": f"{s.train_seconds:.1f} s",
-                     "batches": f"{s.bp_batches} BP, {s.gp_batches} GP"}
+            rows |= {
+                "method": s.method,
+                "model": s.model,
+                "data": s.data,
+                "epochs": f"{s.epochs} of batch {s.batch}, seed {s.seed}",
+                s.metric: f"{s.score:.2f} (best {s.best:.2f})",
+                "training": f"{s.train_seconds:.1f} s",
+                "batches": f"{s.bp_batches} BP, {s.gp_batches} GP",
+            }
         else:
             last = self.records[-1] if self.records else {}
             rows["state"] = f"not finished; {last.get('step', 0)} steps recorded"
-        cells = "".join(f"<tr><th>{html.escape(key)}</th><td>{html.escape(value)}</td></tr>"
-                        for key, value in rows.items())
+        cells = "".join(
+            f"<tr><th>{html.escape(key)}</th><td>{html.escape(value)}</td></tr>" for key, value in rows.items()
+        )
         return f"<table>{cells}</table>"
 
 

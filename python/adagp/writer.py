@@ -26,11 +26,19 @@ if TYPE_CHECKING:
     import torch
 
 # What belongs to a run; other files in the folder are never touched.
-_FILES = ("summary.json", "config.toml", "metrics.jsonl", "layers.csv", "environment.json",
-          "convolutions.json", "weights.safetensors", "best.safetensors", "checkpoint/python.pt")
+_FILES = (
+    "summary.json",
+    "config.toml",
+    "metrics.jsonl",
+    "layers.csv",
+    "environment.json",
+    "convolutions.json",
+    "weights.safetensors",
+    "best.safetensors",
+    "checkpoint/python.pt",
+)
 _NEEDED = ("method", "model", "data", "seed", "epochs", "batch", "metric", "figures", "loss")
-_CONDITIONS = ("data_limit", "data_test_limit", "train_examples", "test_examples", "input",
-               "from_weights", "settings")
+_CONDITIONS = ("data_limit", "data_test_limit", "train_examples", "test_examples", "input", "from_weights", "settings")
 
 _writers: weakref.WeakSet[RunWriter] = weakref.WeakSet()
 
@@ -63,13 +71,19 @@ def make_summary(**fields: Any) -> _core.Summary:
         try:
             setattr(target, name, value)
         except (TypeError, AttributeError):
-            raise UsageError(f"{name}: got {value!r}, a {type(value).__name__}, which a summary "
-                             "cannot hold there") from None
+            raise UsageError(
+                f"{name}: got {value!r}, a {type(value).__name__}, which a summary cannot hold there"
+            ) from None
     summary.conditions = conditions
     if "best" not in fields:
         summary.best = summary.score
-    figures = {**summary.figures, "loss": summary.loss, "best": summary.best, "score":
-               summary.score, "train_seconds": summary.train_seconds}
+    figures = {
+        **summary.figures,
+        "loss": summary.loss,
+        "best": summary.best,
+        "score": summary.score,
+        "train_seconds": summary.train_seconds,
+    }
     for name, number in figures.items():
         if not math.isfinite(number):
             raise UsageError(f"{name}: {number}; a run without a finite score has no summary")
@@ -94,19 +108,25 @@ def finished_run(folder: Path, config: Mapping[str, Any]) -> bool:
 def _check_existing(folder: Path, config: Mapping[str, Any]) -> None:
     if not (folder / "config.toml").exists():
         if (folder / "summary.json").exists() or (folder / "checkpoint").exists():
-            raise DataError(f"{folder}: has a run's files but no config.toml; choose "
-                            "another folder, or start anew with overwrite=True")
+            raise DataError(
+                f"{folder}: has a run's files but no config.toml; choose "
+                "another folder, or start anew with overwrite=True"
+            )
         return
     stored = Run(folder).config
     if stored.get("origin") != "python":
-        raise UsageError(f"{folder}: holds a run of the program; go on with it by `adagp "
-                         "train -o`, choose another folder, or start anew with overwrite=True")
+        raise UsageError(
+            f"{folder}: holds a run of the program; go on with it by `adagp "
+            "train -o`, choose another folder, or start anew with overwrite=True"
+        )
     ours, theirs = flat(config), flat(stored)
     keys = sorted(key for key in ours.keys() | theirs.keys() if ours.get(key) != theirs.get(key))
     if keys:
-        raise UsageError(f"{folder}: holds a run with another configuration "
-                         f"({', '.join(keys)}); choose another folder, or start anew with "
-                         "overwrite=True")
+        raise UsageError(
+            f"{folder}: holds a run with another configuration "
+            f"({', '.join(keys)}); choose another folder, or start anew with "
+            "overwrite=True"
+        )
 
 
 class RunWriter:
@@ -126,8 +146,7 @@ class RunWriter:
     aside; the first save() or finish() removes it, and close() before that puts it back.
     """
 
-    def __init__(self, folder: str | PathLike[str], config: Mapping[str, Any], *,
-                 overwrite: bool = False) -> None:
+    def __init__(self, folder: str | PathLike[str], config: Mapping[str, Any], *, overwrite: bool = False) -> None:
         self.path = Path(folder)
         self._config = {"origin": "python", **config}
         text = to_toml(self._config)  # before anything is made
@@ -180,8 +199,10 @@ class RunWriter:
             found = torch.load(file, map_location="cpu", weights_only=True)
             step, state = int(found["step"]), dict(found["state"])
         except Exception as error:  # zip, pickle and torch each have their own
-            raise DataError(f"{file}: cannot be read: {(str(error) or repr(error)).splitlines()[0]}"
-                            "; delete it to begin the run anew") from None
+            raise DataError(
+                f"{file}: cannot be read: {(str(error) or repr(error)).splitlines()[0]}"
+                "; delete it to begin the run anew"
+            ) from None
         self._open(step)
         return state
 
@@ -190,9 +211,13 @@ class RunWriter:
             raise UsageError(f"{self.path}: the run is finished; start anew with overwrite=True")
         if self._records is not None:
             self._records.close()
-        environment = {"started": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
-                       "python": platform.python_version(), "adagp": _core.VERSION,
-                       "cores": os.cpu_count(), "machine": platform.machine()}
+        environment = {
+            "started": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+            "python": platform.python_version(),
+            "adagp": _core.VERSION,
+            "cores": os.cpu_count(),
+            "machine": platform.machine(),
+        }
         text = json.dumps(environment, indent=2) + "\n"
         _core.write_file(self.path / "environment.json", text.encode())
         self._records = _core.RecordWriter(self.path / "metrics.jsonl", keep_until_step)
@@ -246,8 +271,9 @@ class RunWriter:
     def __enter__(self) -> RunWriter:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None,
-                 trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         self.close()
 
 

@@ -27,9 +27,7 @@ def images():
 
 def run(folder, resume):
     accelerator = accelerate.Accelerator(cpu=True)
-    plan = integration.plan(
-        accelerator, "progressive+stored-loss", images(), batch_size=BATCH, epochs=EPOCHS, seed=3
-    )
+    plan = integration.plan(accelerator, "progressive+stored-loss", images(), batch_size=BATCH, epochs=EPOCHS, seed=3)
     loader = DataLoader(images(), batch_sampler=plan)
     torch.manual_seed(0)
     net = torch.nn.Sequential(
@@ -94,9 +92,7 @@ def test_two_processes_see_each_example_once(tmp_path):
 def adagp_choice(seen, epoch):
     """The examples that a plan of one process chooses from the same losses."""
     table = next(row[4] for row in seen if row[0] == epoch)
-    plan = adagp.Plan(
-        "progressive+stored-loss", images(), batch_size=BATCH, epochs=EPOCHS, seed=3
-    )
+    plan = adagp.Plan("progressive+stored-loss", images(), batch_size=BATCH, epochs=EPOCHS, seed=3)
     plan._losses._table.copy_(torch.tensor(table))
     plan.set_epoch(epoch)
     return sorted(number for batch in plan for number in batch)
@@ -117,9 +113,7 @@ def test_one_process(tmp_path):
             "accelerator: got a str",
         ),
         (
-            lambda: integration.plan(
-                accelerate.Accelerator(cpu=True), "bp", 100, batch_size=8, epochs=2, world=2
-            ),
+            lambda: integration.plan(accelerate.Accelerator(cpu=True), "bp", 100, batch_size=8, epochs=2, world=2),
             "the accelerator knows it",
         ),
     ],

@@ -125,9 +125,7 @@ def run_lightning(folder, _):
 def launched(folder, kind, batch, launcher):
     environment = {**os.environ, "OMP_NUM_THREADS": "1", "CUDA_VISIBLE_DEVICES": ""}
     command = [sys.executable, *launcher, __file__, kind, str(folder), str(batch)]
-    ended = subprocess.run(
-        command, capture_output=True, text=True, timeout=PATIENCE, env=environment, check=False
-    )
+    ended = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE, env=environment, check=False)
     assert ended.returncode == 0, ended.stdout[-3000:] + ended.stderr[-6000:]
     return [torch.load(folder / f"{rank}.pt") for rank in (0, 1)]
 

@@ -69,6 +69,9 @@ def test_threads_and_other_things_are_refused(tmp_path):
         compare(tmp_path, executor=workers)
     with pytest.raises(adagp.UsageError, match="executor: got 4, expected"):
         compare(tmp_path, executor=4)
+    with ProcessPoolExecutor(1, mp_context=get_context("fork")) as workers:
+        with pytest.raises(adagp.UsageError, match="its processes are forked"):
+            compare(tmp_path, executor=workers)
     assert not list(tmp_path.iterdir())
 
 

@@ -17,10 +17,14 @@ from adagp.export import figures_of
 
 
 def test_names_are_those_of_the_programs_tensorboard_files() -> None:
-    assert figures_of({"kind": "train", "step": 1, "epoch": 0, "loss": 2.0, "predictor_loss": 1.0,
-                       "probes": [[1]], "top1": None}) == {"train/loss": 2, "predictor/loss": 1}
+    assert figures_of(
+        {"kind": "train", "step": 1, "epoch": 0, "loss": 2.0, "predictor_loss": 1.0, "probes": [[1]], "top1": None}
+    ) == {"train/loss": 2, "predictor/loss": 1}
     assert figures_of({"kind": "epoch", "step": 1, "epoch": 3, "test_top1": 2.0, "q": 0.5}) == {
-        "test/top1": 2, "epoch/q": 0.5, "epoch/epoch": 3}
+        "test/top1": 2,
+        "epoch/q": 0.5,
+        "epoch/epoch": 3,
+    }
 
 
 def wandb_records(file: Path) -> Iterator[bytes]:
@@ -31,7 +35,7 @@ def wandb_records(file: Path) -> Iterator[bytes]:
             at += 32768 - at % 32768
             continue
         _, length, kind = struct.unpack_from("<IHB", data, at)
-        parts += data[at + 7:at + 7 + length]
+        parts += data[at + 7 : at + 7 + length]
         at += 7 + length
         if kind in (1, 4):  # a whole record, or the last part of one
             yield parts
@@ -50,8 +54,7 @@ def test_wandb_offline(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     records: list[wandb_internal_pb2.Record] = []
     until = time.monotonic() + PATIENCE  # a process of W&B writes it, on a busy machine after finish
     while time.monotonic() < until and not any(record.HasField("exit") for record in records):
-        records = [wandb_internal_pb2.Record.FromString(data)
-                   for data in wandb_records(next(folder.glob("*.wandb")))]
+        records = [wandb_internal_pb2.Record.FromString(data) for data in wandb_records(next(folder.glob("*.wandb")))]
         time.sleep(0.1)
     for record in records:
         for item in record.summary.update:
@@ -59,10 +62,8 @@ def test_wandb_offline(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         for item in record.run.config.update:
             config[item.key or item.nested_key[0]] = json.loads(item.value_json)
         if record.HasField("history"):
-            logged.append({item.key or item.nested_key[0]: json.loads(item.value_json)
-                           for item in record.history.item})
-    assert [(row["_step"], row["test/top1"], row["train/loss"]) for row in logged] == [
-        (10, 40.0, 2.0), (20, 50.0, 1.0)]
+            logged.append({item.key or item.nested_key[0]: json.loads(item.value_json) for item in record.history.item})
+    assert [(row["_step"], row["test/top1"], row["train/loss"]) for row in logged] == [(10, 40.0, 2.0), (20, 50.0, 1.0)]
     assert summary["top1"] == 50 and summary["train_seconds"] == 2
     assert config["optim"] == {"lr": 0.1}
     with pytest.raises(UsageError, match="mode: got 'later'"):

@@ -72,9 +72,7 @@ def fit(folder, resume=None):
         save_steps=4, eval_strategy="steps", eval_steps=7, max_grad_norm=0, report_to=[],
         disable_tqdm=True, per_device_eval_batch_size=32,
     )  # fmt: skip
-    trainer = Watched(
-        network(), args, train_dataset=Images(), eval_dataset=Images(), callbacks=[save()]
-    )
+    trainer = Watched(network(), args, train_dataset=Images(), eval_dataset=Images(), callbacks=[save()])
     if resume:
         plan.load_state_dict(torch.load(f"{resume}/plan.pt"))
     trainer.train(resume_from_checkpoint=resume)

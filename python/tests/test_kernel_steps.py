@@ -19,8 +19,9 @@ from adagp.predict import wrap  # noqa: E402
 @pytest.mark.parametrize("compiled", [False, True])
 def test_hooked_network_with_operators_equals_the_reference(compiled):
     torch.manual_seed(0)
-    first = nn.Sequential(nn.Conv2d(3, 8, 3), nn.BatchNorm2d(8), nn.ReLU(), nn.Conv2d(8, 4, 3),
-                          nn.Flatten(), nn.Linear(256, 5))
+    first = nn.Sequential(
+        nn.Conv2d(3, 8, 3), nn.BatchNorm2d(8), nn.ReLU(), nn.Conv2d(8, 4, 3), nn.Flatten(), nn.Linear(256, 5)
+    )
     results = []
     for kernels in (False, True):
         torch._dynamo.reset()
@@ -28,8 +29,7 @@ def test_hooked_network_with_operators_equals_the_reference(compiled):
         optimizer = torch.optim.SGD(model.parameters(), lr=0.02, momentum=0.9)
         gp = wrap(model, optimizer, "1ep bp, 1:1", epochs=3, steps_per_epoch=2)
         gp._taps.use_kernels(kernels)
-        run = torch.compile(model, fullgraph=True, backend="aot_eager") if compiled and kernels \
-            else model
+        run = torch.compile(model, fullgraph=True, backend="aot_eager") if compiled and kernels else model
         generator = torch.Generator().manual_seed(1)
         for _ in range(6):
             x = torch.randn(8, 3, 12, 12, generator=generator)
@@ -53,11 +53,11 @@ KINDS = {
 def trained(device, kind, kernels):
     """Six steps of a small network in two parameter groups; the controller and the weights."""
     torch.manual_seed(0)
-    model = nn.Sequential(nn.Conv2d(3, 8, 3), nn.ReLU(), nn.Conv2d(8, 4, 3, bias=False),
-                          nn.Flatten(), nn.Linear(256, 5)).to(device)
+    model = nn.Sequential(
+        nn.Conv2d(3, 8, 3), nn.ReLU(), nn.Conv2d(8, 4, 3, bias=False), nn.Flatten(), nn.Linear(256, 5)
+    ).to(device)
     model[2].to(memory_format=torch.channels_last)
-    optimizer = KINDS[kind]([{"params": model[:3].parameters()},
-                             {"params": model[3:].parameters(), "lr": 0.005}])
+    optimizer = KINDS[kind]([{"params": model[:3].parameters()}, {"params": model[3:].parameters(), "lr": 0.005}])
     gp = wrap(model, optimizer, "1ep bp, 1:1", epochs=3, steps_per_epoch=2)
     gp._kernels = KernelSteps(gp._predictor, gp._taps, optimizer) if kernels else None
     generator = torch.Generator().manual_seed(1)
@@ -91,8 +91,9 @@ def test_kernel_steps_equal_plain_torch(device, kind):
 
 def trained_start(device):
     torch.manual_seed(0)
-    model = nn.Sequential(nn.Conv2d(3, 8, 3), nn.ReLU(), nn.Conv2d(8, 4, 3, bias=False),
-                          nn.Flatten(), nn.Linear(256, 5))
+    model = nn.Sequential(
+        nn.Conv2d(3, 8, 3), nn.ReLU(), nn.Conv2d(8, 4, 3, bias=False), nn.Flatten(), nn.Linear(256, 5)
+    )
     return [p.detach().to(device) for p in model.parameters()]
 
 
@@ -102,8 +103,7 @@ def test_kernel_steps_go_on_after_plain_steps_and_a_loaded_state(device):
     other, _, _ = trained(device, "sgd", kernels=True)
     other.load_state_dict(saved)
     rows = torch.randn_like(gp._taps.rows)
-    gradients = {i: torch.randn(p.filters, p.cols, device=device)
-                 for i, p in enumerate(gp._predictor.places)}
+    gradients = {i: torch.randn(p.filters, p.cols, device=device) for i, p in enumerate(gp._predictor.places)}
     for controller in (gp, other):
         controller._predictor.learn(rows, gradients)  # plain torch
         assert controller._kernels.learn(rows, gradients)
@@ -111,11 +111,14 @@ def test_kernel_steps_go_on_after_plain_steps_and_a_loaded_state(device):
         torch.testing.assert_close(value, other._predictor.state_dict()[name], rtol=0, atol=0)
 
 
-@pytest.mark.parametrize("optimizer, why", [
-    (lambda p: torch.optim.SGD(p, lr=0.1, momentum=0.9, dampening=0.5), "dampening=0.5"),
-    (lambda p: torch.optim.SGD(p, lr=0.1, maximize=True), "maximize=True"),
-    (lambda p: torch.optim.RMSprop(p, lr=0.001), "RMSprop"),
-])
+@pytest.mark.parametrize(
+    "optimizer, why",
+    [
+        (lambda p: torch.optim.SGD(p, lr=0.1, momentum=0.9, dampening=0.5), "dampening=0.5"),
+        (lambda p: torch.optim.SGD(p, lr=0.1, maximize=True), "maximize=True"),
+        (lambda p: torch.optim.RMSprop(p, lr=0.001), "RMSprop"),
+    ],
+)
 def test_another_optimizer_takes_plain_torch_and_says_so_once(device, optimizer, why):
     model = nn.Linear(4, 3).to(device)
     gp = wrap(model, optimizer(model.parameters()), "1ep bp, 1:1", epochs=3, steps_per_epoch=1)
@@ -138,8 +141,9 @@ def test_a_compiled_network_on_a_gpu_equals_the_reference(mode):
     for compiled in (False, True):
         torch._dynamo.reset()
         torch.manual_seed(0)
-        model = nn.Sequential(nn.Conv2d(3, 8, 3), nn.BatchNorm2d(8), nn.ReLU(), nn.Conv2d(8, 4, 3),
-                              nn.Flatten(), nn.Linear(256, 5)).cuda()
+        model = nn.Sequential(
+            nn.Conv2d(3, 8, 3), nn.BatchNorm2d(8), nn.ReLU(), nn.Conv2d(8, 4, 3), nn.Flatten(), nn.Linear(256, 5)
+        ).cuda()
         optimizer = torch.optim.SGD(model.parameters(), lr=0.02, momentum=0.9)
         gp = wrap(model, optimizer, "1ep bp, 1:1", epochs=4, steps_per_epoch=3)
         assert gp._kernels is not None

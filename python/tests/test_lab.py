@@ -96,9 +96,7 @@ def test_bp_is_a_loop_by_hand(tmp_path):
     compare(tmp_path, methods=[], seeds=[3])
     torch.manual_seed(3 * 1_000_003)
     model = network()
-    optimizer = torch.optim.SGD(
-        model.parameters(), lr=0.1, momentum=0.9, weight_decay=5e-4, nesterov=True
-    )
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9, weight_decay=5e-4, nesterov=True)
     plan = adagp.Plan("bp", TRAIN.dataset, batch_size=20, epochs=4, seed=3)
     for _ in range(4):
         for batch in plan:
@@ -198,9 +196,7 @@ def test_a_prediction_is_counted():
 
 
 def test_low_res_keeps_the_statistics_of_norms():
-    setting = make_setting(
-        Asked(network, TRAIN, TEST, ["bp", "low-res"], [0], policy="constant", schedule="1:1")
-    )
+    setting = make_setting(Asked(network, TRAIN, TEST, ["bp", "low-res"], [0], policy="constant", schedule="1:1"))
     training = Training(setting, Job("low-res", 4, 0, 20))
     norm = training.model[1]
     before = norm.running_mean.clone()
@@ -250,11 +246,15 @@ def nan_loss(outputs, targets):
         ({"policy": "cosin"}, "cosine"),
         ({"policy": "plateau"}, "plateau"),
         ({"settings": {"policy.peek": 0.2}}, "policy.peak"),
-        ({"settings": {"policy.patience": 3}}, "'triangle' does not read policy.patience.*plateau; it "
-         "reads policy.peak"),
+        (
+            {"settings": {"policy.patience": 3}},
+            "'triangle' does not read policy.patience.*plateau; it reads policy.peak",
+        ),
         ({"settings": {"policy.watch": "train"}}, "'triangle' does not read policy.watch"),
-        ({"policy": "cosine", "settings": {"policy.peak": 0.2}}, "triangle, one-cycle; it reads "
-         "policy.floor, policy.warmup"),
+        (
+            {"policy": "cosine", "settings": {"policy.peak": 0.2}},
+            "triangle, one-cycle; it reads policy.floor, policy.warmup",
+        ),
         ({"settings": {"optim.lr": 0.5}}, "no plan reads optim.lr"),
         ({"methods": "stored-los"}, "'stored-loss'"),
         ({"precision": "fp16"}, "precision"),

@@ -272,8 +272,10 @@ def test_an_optimizer_of_the_model(tmp_path):
     rates = []
 
     def make(model):
-        groups = [{"params": [p for n, p in model.named_parameters() if "bias" not in n]},
-                  {"params": [p for n, p in model.named_parameters() if "bias" in n], "lr": 0.01}]
+        groups = [
+            {"params": [p for n, p in model.named_parameters() if "bias" not in n]},
+            {"params": [p for n, p in model.named_parameters() if "bias" in n], "lr": 0.01},
+        ]
         made = torch.optim.SGD(groups, lr=0.1)
         rates.append([group["lr"] for group in made.param_groups])
         return made  # fmt: skip

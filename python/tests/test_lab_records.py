@@ -23,12 +23,19 @@ def network() -> nn.Module:
 
 def compare(folder: Path, **options: Any) -> Any:
     generator = torch.Generator().manual_seed(0)
-    data = TensorDataset(torch.randn(60, 3, 8, 8, generator=generator),
-                         torch.randint(0, 4, (60,), generator=generator))
-    chosen: dict[str, Any] = {"epochs": 3, "seeds": 1, "methods": ["adagp"], "equal": "epochs",
-                              "schedule": "1ep bp, 1:1", "progress": False, **options}
-    return adagp.compare(network, DataLoader(data, batch_size=10), DataLoader(data, batch_size=60),
-                         folder=folder, **chosen)
+    data = TensorDataset(torch.randn(60, 3, 8, 8, generator=generator), torch.randint(0, 4, (60,), generator=generator))
+    chosen: dict[str, Any] = {
+        "epochs": 3,
+        "seeds": 1,
+        "methods": ["adagp"],
+        "equal": "epochs",
+        "schedule": "1ep bp, 1:1",
+        "progress": False,
+        **options,
+    }
+    return adagp.compare(
+        network, DataLoader(data, batch_size=10), DataLoader(data, batch_size=60), folder=folder, **chosen
+    )
 
 
 @pytest.fixture
@@ -79,8 +86,9 @@ def test_long_epochs_have_several_records(tmp_path: Path, monkeypatch: pytest.Mo
     assert steps == [4, 6, 8, 12, 16, 18]
 
 
-def test_progress_in_a_log_is_two_lines(tmp_path: Path, capsys: pytest.CaptureFixture[str],
-                                        monkeypatch: pytest.MonkeyPatch) -> None:
+def test_progress_in_a_log_is_two_lines(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Where the runs take less than the time between two lines, which a busy machine may need."""
     monkeypatch.setattr("adagp._impl.progress._Log.between", float("inf"))
     compare(tmp_path, progress=True, methods=["skip"])
@@ -93,7 +101,6 @@ def test_progress_in_a_log_is_two_lines(tmp_path: Path, capsys: pytest.CaptureFi
 
 def test_progress_moves_inside_an_epoch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     shares = []
-    monkeypatch.setattr("adagp._impl.progress.Progress.moved",
-                        lambda self, share: shares.append(share))
+    monkeypatch.setattr("adagp._impl.progress.Progress.moved", lambda self, share: shares.append(share))
     compare(tmp_path, methods=[])
     assert len(shares) == 18 and shares == sorted(shares) and 0 <= shares[0] < shares[5] < 1 / 3

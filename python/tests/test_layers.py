@@ -65,8 +65,20 @@ def test_topology_has_the_same_macs(tmp_path):
 def test_files_for_other_simulators_are_those_of_the_program(tmp_path):
     layers("resnet18", "cifar").to_zigzag(tmp_path / "ours", accelerator="tpu-128", batch=4)
     layers("resnet18", "cifar").to_timeloop(tmp_path / "problems")
-    program_text("layers", "--model", "resnet18", "--input", "cifar", "--to", "zigzag", tmp_path / "theirs",
-                 "--accelerator", "tpu-128", "--examples", "4")
+    program_text(
+        "layers",
+        "--model",
+        "resnet18",
+        "--input",
+        "cifar",
+        "--to",
+        "zigzag",
+        tmp_path / "theirs",
+        "--accelerator",
+        "tpu-128",
+        "--examples",
+        "4",
+    )
     for file in (tmp_path / "theirs").iterdir():
         assert (tmp_path / "ours" / file.name).read_text() == file.read_text()
     assert len(list((tmp_path / "problems").iterdir())) == 1 + 62
@@ -191,9 +203,7 @@ def test_modules_equal_the_program(torch, tmp_path, seed):
     path = saved(torch, model, (batch, 3, size, size), tmp_path / "net.pt2")
     from_file, from_module = layers(path), layers(model, (3, size, size), batch, name="net")
     assert from_file.json() == from_module.json()
-    ran = subprocess.run(
-        [program(), "layers", "--pt2", path, "--all", "--json"], capture_output=True, text=True
-    )
+    ran = subprocess.run([program(), "layers", "--pt2", path, "--all", "--json"], capture_output=True, text=True)
     if "without libarchive" in ran.stderr:
         table = tmp_path / "net.csv"
         from_module.to_csv(table)

@@ -82,15 +82,11 @@ def trainer_of(plan, package=L, callbacks=(), epochs=EPOCHS, **options):
     options = {"accelerator": "cpu", "devices": 1, "logger": False, "num_sanity_val_steps": 1,
                "enable_progress_bar": False, "enable_model_summary": False,
                "enable_checkpointing": bool(callbacks), **options}  # fmt: skip
-    return package.Trainer(
-        max_epochs=epochs, callbacks=[PlanCallback(plan), *callbacks], **options
-    )
+    return package.Trainer(max_epochs=epochs, callbacks=[PlanCallback(plan), *callbacks], **options)
 
 
 def loader_of(plan, workers=0, persistent=False):
-    return DataLoader(
-        images(), batch_sampler=plan, num_workers=workers, persistent_workers=persistent
-    )
+    return DataLoader(images(), batch_sampler=plan, num_workers=workers, persistent_workers=persistent)
 
 
 def validation():
@@ -242,9 +238,7 @@ def forgetful(plan):
 def shrinking(plan):
     module = module_of(plan)
     step = module.training_step
-    module.training_step = lambda batch, batch_idx: step(
-        (plan.shrink(batch[0]), *batch[1:]), batch_idx
-    )
+    module.training_step = lambda batch, batch_idx: step((plan.shrink(batch[0]), *batch[1:]), batch_idx)
     return module
 
 
@@ -287,9 +281,7 @@ def test_a_checkpoint_without_the_plan_is_refused(tmp_path):
     state = torch.load(tmp_path / "whole.ckpt", weights_only=True)
     assert state["callbacks"]["PlanCallback"]["epoch"] == EPOCHS - 1
     del state["callbacks"]["PlanCallback"]
-    state["loops"]["fit_loop"]["epoch_progress"]["current"].update(
-        ready=2, started=2, processed=2, completed=2
-    )
+    state["loops"]["fit_loop"]["epoch_progress"]["current"].update(ready=2, started=2, processed=2, completed=2)
     torch.save(state, tmp_path / "without.ckpt")
     plan = plan_of("bp")
     with pytest.raises(adagp.UsageError, match="must be one with PlanCallback"):

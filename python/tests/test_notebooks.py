@@ -26,12 +26,7 @@ def test_a_notebook_runs(name, tmp_path):
         notebook, timeout=PATIENCE, kernel_name="python3", resources={"metadata": {"path": tmp_path}}
     )
     client.execute()
-    kinds = [
-        kind
-        for cell in notebook.cells
-        for output in cell.get("outputs", [])
-        for kind in output.get("data", {})
-    ]
+    kinds = [kind for cell in notebook.cells for output in cell.get("outputs", []) for kind in output.get("data", {})]
     pictures = sum(kind in ("image/png", "image/svg+xml") for kind in kinds)
     assert pictures >= PICTURES[name]
     jupytext.write(notebook, tmp_path / f"{name}.ipynb")

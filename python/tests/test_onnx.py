@@ -25,9 +25,7 @@ def onnx_file(torch, model, shape, path):
     return path
 
 
-@pytest.mark.parametrize(
-    "name", ["resnet18", "mobilenet_v2", "squeezenet1_1", "densenet121", "efficientnet_b0"]
-)
+@pytest.mark.parametrize("name", ["resnet18", "mobilenet_v2", "squeezenet1_1", "densenet121", "efficientnet_b0"])
 def test_onnx_equals_the_export(torch, tmp_path, name):
     models = pytest.importorskip("torchvision").models
     model = models.get_model(name)

@@ -20,9 +20,14 @@ NO_BYTES = torch.zeros(0, dtype=torch.uint8)  # a CPU needs no workspace
 def outputs(device, dtype=torch.float32):
     torch.manual_seed(0)
     last = torch.randn(4, 8, 9, 7).to(memory_format=torch.channels_last)
-    for x, convolution in ((torch.randn(4, 8, 16, 16), True), (last, True),
-                           (torch.randn(4, 8, 3, 3), True), (torch.randn(5, 8), False),
-                           (torch.randn(3, 11, 8), False), (torch.randn(2, 3, 5, 8), False)):
+    for x, convolution in (
+        (torch.randn(4, 8, 16, 16), True),
+        (last, True),
+        (torch.randn(4, 8, 3, 3), True),
+        (torch.randn(5, 8), False),
+        (torch.randn(3, 11, 8), False),
+        (torch.randn(2, 3, 5, 8), False),
+    ):
         yield x.to(device, dtype), convolution
 
 
@@ -48,8 +53,7 @@ def predictor(device) -> ref.SharedPredictor:
 
 
 def gradients(device):
-    return {i: torch.randn(p.filters, p.cols, device=device) * 0.1**i
-            for i, p in enumerate(PLACES)}
+    return {i: torch.randn(p.filters, p.cols, device=device) * 0.1**i for i, p in enumerate(PLACES)}
 
 
 def test_features(device):
@@ -63,8 +67,7 @@ def test_features(device):
 
 RULES = {
     "sgd": (0, [0.9, 0.0, 0.0], lambda p: torch.optim.SGD(p, 0.1, 0.9, weight_decay=0.01)),
-    "nesterov": (0, [0.9, 1.0, 0.0],
-                 lambda p: torch.optim.SGD(p, 0.1, 0.9, weight_decay=0.01, nesterov=True)),
+    "nesterov": (0, [0.9, 1.0, 0.0], lambda p: torch.optim.SGD(p, 0.1, 0.9, weight_decay=0.01, nesterov=True)),
     "adam": (1, [0.9, 0.999, 1e-8], lambda p: torch.optim.Adam(p, 0.1, weight_decay=0.01)),
     "adamw": (2, [0.9, 0.999, 1e-8], lambda p: torch.optim.AdamW(p, 0.1, weight_decay=0.01)),
 }
@@ -74,8 +77,7 @@ def update_arguments(device, name):
     net = predictor(device)
     rows = torch.randn(20, 64, device=device)
     low = net.params["fc.weight"].detach().bfloat16()
-    features = ops.features(rows, net.params["conv.weight"].detach(),
-                            net.params["conv.bias"].detach())
+    features = ops.features(rows, net.params["conv.weight"].detach(), net.params["conv.bias"].detach())
     weights = [torch.randn(shape, device=device) for shape in SHAPES]
     weights[0] = weights[0].to(memory_format=torch.channels_last)
     first = [torch.rand_like(w) for w in weights]
@@ -83,9 +85,22 @@ def update_arguments(device, name):
     steps = [torch.full((1,), 3.0, device=device) for _ in weights] if "adam" in name else []
     kind, numbers, make = RULES[name]
     rate = torch.tensor([0.1], device=device)
-    return (features, low, net.params["fc.bias"].detach(), net.scale, [0, 1, 2],
-            [p.first for p in PLACES], weights, first, second, steps, rate, [0.01] * 3, kind,
-            numbers), make
+    return (
+        features,
+        low,
+        net.params["fc.bias"].detach(),
+        net.scale,
+        [0, 1, 2],
+        [p.first for p in PLACES],
+        weights,
+        first,
+        second,
+        steps,
+        rate,
+        [0.01] * 3,
+        kind,
+        numbers,
+    ), make
 
 
 @pytest.mark.parametrize("name", RULES)
@@ -97,10 +112,9 @@ def test_update_is_the_optimizers_step_with_the_prediction(device, name):
     for i, w in enumerate(expected):
         keys = ("exp_avg", "exp_avg_sq", "step") if second else ("momentum_buffer",)
         lists = (first, second, [s[0].cpu() for s in steps])
-        optimizer.state[w] = {k: v[i].clone(memory_format=torch.preserve_format)
-                              for k, v in zip(keys, lists)}
+        optimizer.state[w] = {k: v[i].clone(memory_format=torch.preserve_format) for k, v in zip(keys, lists)}
         # Operands are bf16 by definition; the products between are exact.
-        guess = features[firsts[i]:][: w.shape[0]].double() @ low[: w[0].numel()].double().t()
+        guess = features[firsts[i] :][: w.shape[0]].double() @ low[: w[0].numel()].double().t()
         guess = (guess + bias[: w[0].numel()].double()) * scale[i].double()
         w.grad = ref.like_weight(guess.float(), w.detach())
     optimizer.step()
@@ -111,8 +125,7 @@ def test_update_is_the_optimizers_step_with_the_prediction(device, name):
         assert got.stride() == want.stride()
     for got, want in zip(first, expected):
         state = optimizer.state[want]
-        torch.testing.assert_close(got, state.get("exp_avg", state.get("momentum_buffer")),
-                                   rtol=1e-5, atol=1e-6)
+        torch.testing.assert_close(got, state.get("exp_avg", state.get("momentum_buffer")), rtol=1e-5, atol=1e-6)
 
 
 def learn_arguments(device, net: ref.SharedPredictor):
@@ -121,12 +134,26 @@ def learn_arguments(device, net: ref.SharedPredictor):
     rows, targets = torch.randn(20, 64, device=device), gradients(device)
     features = ops.features(rows, state["param.conv.weight"], state["param.conv.bias"])
     values = [state[f"param.{n}"] for n in names]
-    values += [values[2].bfloat16(), net.mean_square.clone(), net.scale.clone(),
-               torch.ones(1, dtype=torch.uint8, device=device), torch.zeros(1, device=device)]
+    values += [
+        values[2].bfloat16(),
+        net.mean_square.clone(),
+        net.scale.clone(),
+        torch.ones(1, dtype=torch.uint8, device=device),
+        torch.zeros(1, device=device),
+    ]
     moments = [[state[f"optimizer.{kind}.{n}"] for n in names] for kind in ("mean", "square")]
     steps = [state[f"optimizer.step.{n}"].reshape(1).to(device) for n in names]
-    arguments = (rows, features, [p.first for p in PLACES], list(targets.values()), values,
-                 *moments, steps, torch.tensor([ref.RATE], device=device), ref.RMS_DECAY)
+    arguments = (
+        rows,
+        features,
+        [p.first for p in PLACES],
+        list(targets.values()),
+        values,
+        *moments,
+        steps,
+        torch.tensor([ref.RATE], device=device),
+        ref.RMS_DECAY,
+    )
     return arguments, rows, targets
 
 
@@ -162,15 +189,17 @@ def summarised(y, rows, first=0, convolution=True):
     ops.summarise_(y, rows, NO_BYTES, first, convolution, 1)
 
 
-@pytest.mark.parametrize("call, text", [
-    (lambda: summarised(torch.zeros(2, 3, 4, 4), torch.zeros(2, 64)), "rows 0 to 3"),
-    (lambda: summarised(torch.zeros(2, 3, 4, 4), torch.zeros(3, 63)), "64"),
-    (lambda: summarised(torch.zeros(2, 3, 4), torch.zeros(3, 64)), "3 axes"),
-    (lambda: summarised(torch.zeros(2, 3).half(), torch.zeros(3, 64), convolution=False),
-     "bfloat16"),
-    (lambda: summarised(torch.zeros(2, 3), torch.zeros(3, 64), -1, False), "rows -1"),
-    (lambda: ops.features(torch.zeros(2, 64), torch.zeros(15, 9), torch.zeros(16)), "conv_weight"),
-])
+@pytest.mark.parametrize(
+    "call, text",
+    [
+        (lambda: summarised(torch.zeros(2, 3, 4, 4), torch.zeros(2, 64)), "rows 0 to 3"),
+        (lambda: summarised(torch.zeros(2, 3, 4, 4), torch.zeros(3, 63)), "64"),
+        (lambda: summarised(torch.zeros(2, 3, 4), torch.zeros(3, 64)), "3 axes"),
+        (lambda: summarised(torch.zeros(2, 3).half(), torch.zeros(3, 64), convolution=False), "bfloat16"),
+        (lambda: summarised(torch.zeros(2, 3), torch.zeros(3, 64), -1, False), "rows -1"),
+        (lambda: ops.features(torch.zeros(2, 64), torch.zeros(15, 9), torch.zeros(16)), "conv_weight"),
+    ],
+)
 def test_wrong_tensors_are_refused(call, text):
     with pytest.raises(RuntimeError, match=text):
         call()

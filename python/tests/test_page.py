@@ -24,8 +24,13 @@ def bundled(monkeypatch: pytest.MonkeyPatch) -> None:
 def folder(tmp_path: Path) -> Path:
     for seed in range(3):
         for method, score in (("bp", 60.0), ("skip", 50.0), ("adagp", 40.0)):
-            write_run(tmp_path / f"runs/{method}-seed{seed}", method=method, seed=seed,
-                      figures={"top1": score + seed}, cost_epochs=2.0)
+            write_run(
+                tmp_path / f"runs/{method}-seed{seed}",
+                method=method,
+                seed=seed,
+                figures={"top1": score + seed},
+                cost_epochs=2.0,
+            )
     return tmp_path / "runs"
 
 
@@ -52,8 +57,14 @@ def test_a_comparison_says_its_verdict(folder: Path, tmp_path: Path) -> None:
 def test_a_budget_needs_its_file_beside_the_runs(folder: Path, tmp_path: Path) -> None:
     for seed in range(3):
         for epochs in (1, 3):
-            write_run(folder / f"bp-e{epochs}-seed{seed}", method="bp", seed=seed, epochs=epochs,
-                      figures={"top1": 55.0 + 3 * epochs + seed}, cost_epochs=float(epochs))
+            write_run(
+                folder / f"bp-e{epochs}-seed{seed}",
+                method="bp",
+                seed=seed,
+                epochs=epochs,
+                figures={"top1": 55.0 + 3 * epochs + seed},
+                cost_epochs=float(epochs),
+            )
     budget = runs(folder).budget()
     with pytest.raises(UsageError, match=r"\.save\(\)"):
         budget.report(tmp_path / "three.html")

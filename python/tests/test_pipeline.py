@@ -173,9 +173,7 @@ def test_measured_blocks():
     pipes = pipeline(costs=times, stages=3, micro_batches=4)
     assert pipes.unit == "seconds"
     parts = pipes[0]["parts"]
-    assert sum(part["forward"] for part in parts) == pytest.approx(
-        sum(block["forward"] for block in times)
-    )
+    assert sum(part["forward"] for part in parts) == pytest.approx(sum(block["forward"] for block in times))
 
 
 def test_forward_and_backward_are_told_apart():

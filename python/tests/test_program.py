@@ -47,14 +47,13 @@ def test_commands_of_the_engine_name_a_way(monkeypatch: pytest.MonkeyPatch) -> N
 def test_every_command_of_the_engine_is_known() -> None:
     """Those that the package's own program says it cannot do."""
     for command in [*_ENGINE, "doctor"]:
-        own = subprocess.run([Path(_core.__file__).parent / "bin/adagp", command],
-                             capture_output=True, text=True)
+        own = subprocess.run([Path(_core.__file__).parent / "bin/adagp", command], capture_output=True, text=True)
         assert own.returncode == 2 and "needs LibTorch" in own.stderr, command
 
 
 def test_another_program_can_be_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     other = tmp_path / "other"
-    other.write_text("#!/bin/sh\necho other \"$@\"\nexit 7\n")
+    other.write_text('#!/bin/sh\necho other "$@"\nexit 7\n')
     monkeypatch.setenv("ADAGP_PROGRAM", str(other))
     with pytest.raises(DataError, match="ADAGP_PROGRAM names .*other, which is not a program"):
         program()
@@ -65,8 +64,9 @@ def test_another_program_can_be_named(monkeypatch: pytest.MonkeyPatch, tmp_path:
     assert (done.returncode, done.stdout) == (7, "other train a b\n")
 
 
-def test_doctor_tells_versions_and_the_program(capsys: pytest.CaptureFixture[str],
-                                               monkeypatch: pytest.MonkeyPatch) -> None:
+def test_doctor_tells_versions_and_the_program(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("ADAGP_PROGRAM", "/no/such")
     doctor()
     told = dict(line.split(maxsplit=1) for line in capsys.readouterr().out.splitlines())
@@ -79,17 +79,21 @@ def test_doctor_tells_versions_and_the_program(capsys: pytest.CaptureFixture[str
 
 
 def test_a_missing_package_names_its_extra(monkeypatch: pytest.MonkeyPatch) -> None:
-    for module, extra in (("pandas", r"'adagp\[pandas\]'"), ("wandb", "wandb"),
-                          ("matplotlib.pyplot", r"'adagp\[plot\]'")):
+    for module, extra in (
+        ("pandas", r"'adagp\[pandas\]'"),
+        ("wandb", "wandb"),
+        ("matplotlib.pyplot", r"'adagp\[plot\]'"),
+    ):
         with monkeypatch.context() as inside:
             inside.setitem(sys.modules, module, None)
-            with pytest.raises(UsageError, match=f"plot needs {module.split('.')[0]}: "
-                                                 f"pip install {extra}"):
+            with pytest.raises(UsageError, match=f"plot needs {module.split('.')[0]}: pip install {extra}"):
                 extras.need(module, "plot")
 
 
 def test_importing_takes_no_torch() -> None:
-    code = ("import sys, adagp.run, adagp.results, adagp.writer, adagp.export, adagp.weights\n"
-            "print([m for m in ('torch', 'pandas', 'matplotlib') if m in sys.modules])")
+    code = (
+        "import sys, adagp.run, adagp.results, adagp.writer, adagp.export, adagp.weights\n"
+        "print([m for m in ('torch', 'pandas', 'matplotlib') if m in sys.modules])"
+    )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"

@@ -79,9 +79,7 @@ def test_a_long_run_in_a_log_shows_that_it_lives() -> None:
 
 
 @pytest.mark.parametrize("tqdm", [True, False])
-def test_a_terminal_has_one_line_that_moves_inside_an_epoch(
-    tqdm: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_terminal_has_one_line_that_moves_inside_an_epoch(tqdm: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     if tqdm:
         pytest.importorskip("tqdm")
     else:
@@ -111,8 +109,15 @@ def test_a_stop_says_where() -> None:
     assert "stopped in run 1 of 2" in log.getvalue()
 
 
-@pytest.mark.parametrize(("seconds", "text"), [
-    (0.4, "0 s"), (89, "89 s"), (100, "2 min"), (3600, "60 min"), (11100, "3 h 05 min"),
-])
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [
+        (0.4, "0 s"),
+        (89, "89 s"),
+        (100, "2 min"),
+        (3600, "60 min"),
+        (11100, "3 h 05 min"),
+    ],
+)
 def test_human_times(seconds: float, text: str) -> None:
     assert human_time(seconds) == text

@@ -65,8 +65,7 @@ def test_learning_equals_autograd_over_the_full_width():
     squares: list[torch.Tensor | None] = [None] * len(PLACES)
     for _ in range(4):
         rows = torch.randn(15, 64, dtype=torch.float64)
-        gradients = {i: torch.randn(x.filters, x.cols, dtype=torch.float64) * 10.0**-i
-                     for i, x in enumerate(PLACES)}
+        gradients = {i: torch.randn(x.filters, x.cols, dtype=torch.float64) * 10.0**-i for i, x in enumerate(PLACES)}
         x = F.conv2d(rows.view(-1, 1, 8, 8), p["conv.weight"], p["conv.bias"], padding=1)
         x = F.adaptive_avg_pool2d(torch.relu(x), 4).flatten(1)
         wide = F.linear(x, p["fc.weight"], p["fc.bias"])  # all columns, then the mask
@@ -85,8 +84,7 @@ def test_learning_equals_autograd_over_the_full_width():
         torch.testing.assert_close(ours.params[name], value, msg=name)
     rows = torch.randn(15, 64, dtype=torch.float64)
     x = F.conv2d(rows.view(-1, 1, 8, 8), p["conv.weight"], p["conv.bias"], padding=1)
-    wide = F.linear(F.adaptive_avg_pool2d(torch.relu(x), 4).flatten(1), p["fc.weight"],
-                    p["fc.bias"]).detach()
+    wide = F.linear(F.adaptive_avg_pool2d(torch.relu(x), 4).flatten(1), p["fc.weight"], p["fc.bias"]).detach()
     for i, got in enumerate(ours.predict(rows, range(3))):
         part = wide[PLACES[i].first :][: PLACES[i].filters, : PLACES[i].cols]
         torch.testing.assert_close(got, part * squares[i].sqrt())
@@ -137,8 +135,7 @@ class Vgg8s(nn.Module):
         channels = 3
         for stage in ((16,), (32,), (32, 64), (64, 128), (128,)):
             for width in stage:
-                steps += [nn.Conv2d(channels, width, 3, padding=1), nn.BatchNorm2d(width),
-                          nn.ReLU(inplace=True)]
+                steps += [nn.Conv2d(channels, width, 3, padding=1), nn.BatchNorm2d(width), nn.ReLU(inplace=True)]
                 channels = width
             steps.append(nn.MaxPool2d(2))
         self.features = nn.Sequential(*steps)
@@ -153,27 +150,59 @@ def engine_steps(folder: Path, optimizer: list[str]) -> tuple[dict, dict, dict]:
     from safetensors.torch import load_file, save_file
 
     generator = torch.Generator().manual_seed(1)
-    data = {"images": torch.randint(0, 256, (32, 3, 32, 32), generator=generator).byte(),
-            "labels": torch.arange(32) % 10}
+    data = {
+        "images": torch.randint(0, 256, (32, 3, 32, 32), generator=generator).byte(),
+        "labels": torch.arange(32) % 10,
+    }
     save_file(data, folder / "data.safetensors")
     saved = []
     # One batch holds all images: the order in it moves nothing but the last bits.
     for epochs in (3, 4):
         subprocess.run(
-            [engine(), "train", "--data", "packed", "--data-dir", folder / "data.safetensors",
-             "--model", "vgg8s", "--method", "adagp", "--schedule", "3ep bp, gp", "--epochs",
-             str(epochs), "--batch", "32", "--device", "cpu", "-o", folder / "run",
-             "--set", "policy.name=constant", "--set", "augment.crop=none",
-             "--set", "augment.flip=false", "--set", "data.mean=[0.5]", "--set", "data.std=[0.25]",
-             *[part for key in optimizer for part in ("--set", key)]],
-            check=True, capture_output=True, timeout=PATIENCE)
+            [
+                engine(),
+                "train",
+                "--data",
+                "packed",
+                "--data-dir",
+                folder / "data.safetensors",
+                "--model",
+                "vgg8s",
+                "--method",
+                "adagp",
+                "--schedule",
+                "3ep bp, gp",
+                "--epochs",
+                str(epochs),
+                "--batch",
+                "32",
+                "--device",
+                "cpu",
+                "-o",
+                folder / "run",
+                "--set",
+                "policy.name=constant",
+                "--set",
+                "augment.crop=none",
+                "--set",
+                "augment.flip=false",
+                "--set",
+                "data.mean=[0.5]",
+                "--set",
+                "data.std=[0.25]",
+                *[part for key in optimizer for part in ("--set", key)],
+            ],
+            check=True,
+            capture_output=True,
+            timeout=PATIENCE,
+        )
         files = sorted((folder / "run" / "checkpoint").glob("step-*.safetensors"))
         saved += [load_file(file) for file in files]
     return data, *(saved[i] for i in (0, 1, 3))
 
 
 def under(state: dict, prefix: str) -> dict:
-    return {k[len(prefix):]: v for k, v in state.items() if k.startswith(prefix)}
+    return {k[len(prefix) :]: v for k, v in state.items() if k.startswith(prefix)}
 
 
 def resume(gp, model, optimizer, state: dict, step: int) -> None:
@@ -183,12 +212,13 @@ def resume(gp, model, optimizer, state: dict, step: int) -> None:
         if isinstance(optimizer, torch.optim.SGD):
             slot = {"momentum_buffer": state[f"optimizer.momentum.{name}"].clone()}
         else:
-            slot = {"exp_avg": state[f"optimizer.mean.{name}"].clone(),
-                    "exp_avg_sq": state[f"optimizer.square.{name}"].clone(),
-                    "step": state[f"optimizer.step.{name}"].clone()}
+            slot = {
+                "exp_avg": state[f"optimizer.mean.{name}"].clone(),
+                "exp_avg_sq": state[f"optimizer.square.{name}"].clone(),
+                "step": state[f"optimizer.step.{name}"].clone(),
+            }
         optimizer.state[parameter] = slot
-    gp.load_state_dict({**gp.state_dict(), "steps": step, "exact_steps": step,
-                        "predictor": under(state, "predictor.")})
+    gp.load_state_dict({**gp.state_dict(), "steps": step, "exact_steps": step, "predictor": under(state, "predictor.")})
 
 
 @pytest.mark.skipif(engine() is None, reason="needs a full build of the program: ADAGP_PROGRAM")
@@ -211,10 +241,11 @@ def test_a_step_equals_the_engines(tmp_path, name):
         assert gp.phase == ("bp" if step == 2 else "gp")
         gp.step(lambda: F.cross_entropy(model(x), data["labels"]))
         # True gradients of a bias before a norm are nothing but rounding.
-        noise = {f"net.features.{i}.bias" for i, part in enumerate(model.features)
-                 if isinstance(part, nn.Conv2d)}
-        got = {**{"net." + k: v for k, v in model.state_dict().items()},
-               **{"predictor." + k: v for k, v in gp.state_dict()["predictor"].items()}}
+        noise = {f"net.features.{i}.bias" for i, part in enumerate(model.features) if isinstance(part, nn.Conv2d)}
+        got = {
+            **{"net." + k: v for k, v in model.state_dict().items()},
+            **{"predictor." + k: v for k, v in gp.state_dict()["predictor"].items()},
+        }
         assert len(got) > 60
         for key, value in got.items():
             if step == 2 and key in noise:

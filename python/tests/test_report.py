@@ -23,8 +23,9 @@ from adagp.results import runs
 def compared(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """What `adagp compare` wrote."""
     folder = tmp_path_factory.mktemp("compare") / "out"
-    done = call(full_program(), "compare", *TINY, "--epochs", "2", "--methods", "skip,bp,adagp",
-                "--seeds", "3", "-o", folder)
+    done = call(
+        full_program(), "compare", *TINY, "--epochs", "2", "--methods", "skip,bp,adagp", "--seeds", "3", "-o", folder
+    )
     assert done.returncode == 0, done.stderr
     return folder
 
@@ -33,8 +34,20 @@ def compared(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def budget(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """What `adagp compare --budget` wrote."""
     folder = tmp_path_factory.mktemp("budget") / "out"
-    done = call(full_program(), "compare", "--budget", *TINY, "--methods", "bp@1/2/3,skip@2/3",
-                "--seeds", "2", "-o", folder, "--budget-batches", "10")
+    done = call(
+        full_program(),
+        "compare",
+        "--budget",
+        *TINY,
+        "--methods",
+        "bp@1/2/3,skip@2/3",
+        "--seeds",
+        "2",
+        "-o",
+        folder,
+        "--budget-batches",
+        "10",
+    )
     assert done.returncode == 0, done.stderr
     return folder
 
@@ -99,8 +112,7 @@ def test_budget_equals_the_programs_files(budget: Path) -> None:
 def test_runs_of_ours_are_compared_without_the_unfinished(tmp_path: Path) -> None:
     for seed in range(11):
         write_run(tmp_path / f"bp-seed{seed}", seed=seed, figures={"top1": 50.0 + seed})
-        write_run(tmp_path / f"a-seed{seed}", seed=seed, method="a",
-                  figures={"top1": 51.0 + seed + seed % 2})
+        write_run(tmp_path / f"a-seed{seed}", seed=seed, method="a", figures={"top1": 51.0 + seed + seed % 2})
     (tmp_path / "a-seed10/summary.json").unlink()
     (tmp_path / "other").mkdir()
     found = runs(tmp_path)
@@ -131,14 +143,16 @@ def test_plot_has_a_point_for_each_method(tmp_path: Path) -> None:
     assert axes.get_ylabel() == "top-1 %"
 
 
-@pytest.mark.parametrize(("changes", "what"), [
-    ({"model": "other"}, "model other, not mine"),
-    ({"device": "cuda"}, "device cuda, not cpu"),
-    ({"test_examples": 10}, "of 80 training and 10 test examples of 8x8, not of 80 training"),
-    ({"metric": "top5"}, "metric top5, not top1"),
-])
-def test_scores_of_other_conditions_are_refused(tmp_path: Path, changes: dict[str, Any],
-                                                what: str) -> None:
+@pytest.mark.parametrize(
+    ("changes", "what"),
+    [
+        ({"model": "other"}, "model other, not mine"),
+        ({"device": "cuda"}, "device cuda, not cpu"),
+        ({"test_examples": 10}, "of 80 training and 10 test examples of 8x8, not of 80 training"),
+        ({"metric": "top5"}, "metric top5, not top1"),
+    ],
+)
+def test_scores_of_other_conditions_are_refused(tmp_path: Path, changes: dict[str, Any], what: str) -> None:
     write_run(tmp_path / "a")
     write_run(tmp_path / "b", seed=1, **changes)
     with pytest.raises(UsageError, match=what):
@@ -170,15 +184,48 @@ def test_the_examples_of_docstrings_run(name: str) -> None:
     assert found.attempted > 0 and found.failed == 0
 
 
-JUNK: list[Any] = [None, 1, -1, 2**70, 1.5, float("nan"), "", "x" * 10_000, "\udcff", b"\xff", [],
-                   [None], {}, {"a": None}, object(), int, (), [1e308] * 3, ["x"]]
+JUNK: list[Any] = [
+    None,
+    1,
+    -1,
+    2**70,
+    1.5,
+    float("nan"),
+    "",
+    "x" * 10_000,
+    "\udcff",
+    b"\xff",
+    [],
+    [None],
+    {},
+    {"a": None},
+    object(),
+    int,
+    (),
+    [1e308] * 3,
+    ["x"],
+]
 
 
 def test_no_object_crashes_the_bindings(tmp_path: Path) -> None:
-    calls = [_core.mean, _core.standard_deviation, _core.paired_difference, _core.Summary.read,
-             _core.RunRecord, _core.Metric, _core.BudgetRun, _core.FolderLock, _core.make_folder,
-             _core.RecordWriter, _core.compare_runs, _core.budget_report, _core.write_file,
-             _core.write_safetensors, _core.SafeTensors.read, _core.remove_temporaries]
+    calls = [
+        _core.mean,
+        _core.standard_deviation,
+        _core.paired_difference,
+        _core.Summary.read,
+        _core.RunRecord,
+        _core.Metric,
+        _core.BudgetRun,
+        _core.FolderLock,
+        _core.make_folder,
+        _core.RecordWriter,
+        _core.compare_runs,
+        _core.budget_report,
+        _core.write_file,
+        _core.write_safetensors,
+        _core.SafeTensors.read,
+        _core.remove_temporaries,
+    ]
     here = os.getcwd()
     os.chdir(tmp_path)
     try:

@@ -24,8 +24,21 @@ def run(tmp_path: Path) -> Run:
 def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A run of the program with probes."""
     folder = tmp_path_factory.mktemp("program") / "run"
-    done = call(full_program(), "train", *TINY, "--method", "adagp", "--epochs", "3", "--set",
-                "schedule=1ep bp, 1:1", "--set", "probe_every=2ba", "-o", folder)
+    done = call(
+        full_program(),
+        "train",
+        *TINY,
+        "--method",
+        "adagp",
+        "--epochs",
+        "3",
+        "--set",
+        "schedule=1ep bp, 1:1",
+        "--set",
+        "probe_every=2ba",
+        "-o",
+        folder,
+    )
     assert done.returncode == 0, done.stderr
     return folder
 
@@ -60,8 +73,10 @@ def test_a_last_line_cut_inside_a_letter_is_tolerated(run: Run) -> None:
     assert len(run.records) == 4
 
 
-@pytest.mark.parametrize("line", ['{"kind": "train", "st', '{"kind": "train", "loss": NaN}',
-                                  "[1, 2]", '{"step": 3}', "1, 2", "[" * 100_000, ""])
+@pytest.mark.parametrize(
+    "line",
+    ['{"kind": "train", "st', '{"kind": "train", "loss": NaN}', "[1, 2]", '{"step": 3}', "1, 2", "[" * 100_000, ""],
+)
 def test_a_corrupt_line_in_the_middle_is_named(run: Run, line: str) -> None:
     file = run.path / "metrics.jsonl"
     lines = file.read_text().splitlines()
@@ -196,15 +211,19 @@ def test_damaged_weights_are_named(run: Run) -> None:
             run.weights()
 
 
-@pytest.mark.parametrize("name", ["float64", "float32", "float16", "bfloat16", "int64", "int32",
-                                  "int16", "int8", "uint8", "bool"])
+@pytest.mark.parametrize(
+    "name", ["float64", "float32", "float16", "bfloat16", "int64", "int32", "int16", "int8", "uint8", "bool"]
+)
 def test_all_types_travel(tmp_path: Path, name: str) -> None:
     torch = pytest.importorskip("torch")
     from adagp.weights import read_weights, write_weights
 
     dtype = getattr(torch, name)
-    tensors = {"a": torch.randn(4, 5).mul(3).to(dtype).T, "scalar": torch.ones((), dtype=dtype),
-               "empty": torch.empty((0, 3), dtype=dtype)}
+    tensors = {
+        "a": torch.randn(4, 5).mul(3).to(dtype).T,
+        "scalar": torch.ones((), dtype=dtype),
+        "empty": torch.empty((0, 3), dtype=dtype),
+    }
     write_weights(tmp_path / "w.safetensors", tensors)
     back = read_weights(tmp_path / "w.safetensors")
     assert all(torch.equal(back[k], tensors[k]) and back[k].dtype == dtype for k in tensors)
@@ -212,9 +231,16 @@ def test_all_types_travel(tmp_path: Path, name: str) -> None:
 
 
 def test_a_hundred_thousand_records(run: Run) -> None:
-    record = {"kind": "train", "epoch": 3, "gp_share": 0.5, "loss": 0.7392384052276611,
-              "lr": 0.06470588235294118, "predictor_loss": 1.1464334726333618,
-              "seconds_per_batch": 0.0354220222, "top1": 55.5}
+    record = {
+        "kind": "train",
+        "epoch": 3,
+        "gp_share": 0.5,
+        "loss": 0.7392384052276611,
+        "lr": 0.06470588235294118,
+        "predictor_loss": 1.1464334726333618,
+        "seconds_per_batch": 0.0354220222,
+        "top1": 55.5,
+    }
     lines = [json.dumps({**record, "step": step}) for step in range(100_000)]
     (run.path / "metrics.jsonl").write_text("\n".join(lines) + "\n")
     history = run.history

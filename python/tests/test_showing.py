@@ -20,8 +20,13 @@ OPTIONS = "[('dampening', 0), ('lr', 0.05), ('momentum', 0.9)]"
 def write_own(folder: Path, **changes: Any) -> None:
     """A run as adagp.compare writes it."""
     fields = {**SUMMARY, "cost_epochs": float(changes["epochs"]), **changes}
-    config = {"method": fields["method"], "seed": fields["seed"], "epochs": fields["epochs"],
-              "optimizer": f"SGD {OPTIONS}", "policy": "triangle"}
+    config = {
+        "method": fields["method"],
+        "seed": fields["seed"],
+        "epochs": fields["epochs"],
+        "optimizer": f"SGD {OPTIONS}",
+        "policy": "triangle",
+    }
     with RunWriter(folder, config) as writer:
         writer.finish(**fields)
 
@@ -32,9 +37,15 @@ def budget(tmp_path: Path) -> Budget:
     for seed in range(3):
         for method, epochs in (("bp", 2), ("bp", 4), ("bp", 6), ("skip", 5)):
             score = 60.0 - 40 / epochs + seed / 10 - 5 * (method == "skip")
-            write_own(tmp_path / f"{method}-{epochs}-seed{seed}", method=method, epochs=epochs,
-                      seed=seed, figures={"top1": score}, train_seconds=float(epochs),
-                      cost_epochs=4.0 if method == "skip" else float(epochs))
+            write_own(
+                tmp_path / f"{method}-{epochs}-seed{seed}",
+                method=method,
+                epochs=epochs,
+                seed=seed,
+                figures={"top1": score},
+                train_seconds=float(epochs),
+                cost_epochs=4.0 if method == "skip" else float(epochs),
+            )
     return runs(tmp_path).budget(targets=[4])
 
 
@@ -96,8 +107,13 @@ def test_processor_seconds_stand_beside_those_of_the_clock(tmp_path: Path) -> No
     for seed, processor in enumerate((6.0, 8.0)):
         with RunWriter(tmp_path / f"bp{seed}", {"method": "bp"}) as writer:
             for epoch in (1, 2):
-                writer.record("epoch", epoch=epoch - 1, step=epoch, train_seconds=9.0 * epoch,
-                              processor_seconds=processor * epoch / 2)
+                writer.record(
+                    "epoch",
+                    epoch=epoch - 1,
+                    step=epoch,
+                    train_seconds=9.0 * epoch,
+                    processor_seconds=processor * epoch / 2,
+                )
             fields = {**SUMMARY, "train_seconds": 18.0, "cost_epochs": 2.0}
             writer.finish(**{**fields, "seed": seed})
     write_run(tmp_path / "skip0", method="skip")
@@ -119,8 +135,12 @@ def test_a_summary_says_what_it_is(tmp_path: Path) -> None:
 
 
 def test_to_csv_with_a_path_returns_nothing(budget: Budget, tmp_path: Path) -> None:
-    for result in (budget, budget.runs.where(lambda run: run.summary.epochs == 4).compare(),
-                   simulate("resnet18", "cifar", 64), layers("resnet18", "cifar")):
+    for result in (
+        budget,
+        budget.runs.where(lambda run: run.summary.epochs == 4).compare(),
+        simulate("resnet18", "cifar", 64),
+        layers("resnet18", "cifar"),
+    ):
         file = tmp_path / "out.csv"
         assert result.to_csv(file) is None
         assert file.read_text() == result.to_csv()
@@ -165,8 +185,8 @@ def test_what_wrap_gives_says_what_it_is() -> None:
     from adagp import wrap
 
     model = torch.nn.Linear(4, 2)
-    gp = wrap(model, torch.optim.SGD(model.parameters(), lr=0.1), "1ep bp, 1:1", epochs=2,
-              steps_per_epoch=1)
+    gp = wrap(model, torch.optim.SGD(model.parameters(), lr=0.1), "1ep bp, 1:1", epochs=2, steps_per_epoch=1)
     gp.step(lambda: model(torch.ones(3, 4)).sum())
-    assert repr(gp) == ("<Prediction: method adagp, schedule 1ep bp, 1:1, 1 steps done (1 BP), "
-                        "next GP; 1 of 2 parameters predicted>")
+    assert repr(gp) == (
+        "<Prediction: method adagp, schedule 1ep bp, 1:1, 1 steps done (1 BP), next GP; 1 of 2 parameters predicted>"
+    )

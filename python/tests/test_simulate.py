@@ -106,9 +106,7 @@ def test_pareto_front_by_another_way():
     sim = simulate("resnet18", "cifar", array="4..64:4x4..64:4", dataflow=["ws", "os"])
     front = sim.pareto("cycles", "energy")
     points = {*zip(sim["total_cycles"], sim["energy_j"])}
-    expected = {
-        p for p in points if not any(q != p and q[0] <= p[0] and q[1] <= p[1] for q in points)
-    }
+    expected = {p for p in points if not any(q != p and q[0] <= p[0] and q[1] <= p[1] for q in points)}
     assert {*zip(front["total_cycles"], front["energy_j"])} == expected
     assert (np.diff(front["total_cycles"]) >= 0).all()
     flags = ["--model", "resnet18", "--input", "cifar", "--array", "4..64:4x4..64:4"]
@@ -251,9 +249,7 @@ LONG = """
 
 @pytest.mark.parametrize("at", [0, 2])  # at its start, and when it has told twice how far it is
 def test_ctrl_c_ends_a_sweep(at):
-    child = subprocess.Popen(
-        [sys.executable, "-c", textwrap.dedent(LONG), str(at)], stdout=subprocess.PIPE, text=True
-    )
+    child = subprocess.Popen([sys.executable, "-c", textwrap.dedent(LONG), str(at)], stdout=subprocess.PIPE, text=True)
     assert child.stdout.readline() == "on its way\n"
     child.send_signal(signal.SIGINT)
     assert child.stdout.readline() == "interrupted True\n"

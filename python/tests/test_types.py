@@ -77,13 +77,20 @@ def test_recipes_of_the_documents_are_typed(tmp_path: Path) -> None:
         modules[f"recipe_{i}"] = given + text
     assert len(modules) > 10
     # Recipes write their own functions without types, and subclass what is Any here.
-    loose = ("--allow-untyped-defs", "--allow-untyped-calls", "--allow-subclassing-any",
-             "--allow-redefinition", "--allow-any-generics")
+    loose = (
+        "--allow-untyped-defs",
+        "--allow-untyped-calls",
+        "--allow-subclassing-any",
+        "--allow-redefinition",
+        "--allow-any-generics",
+    )
     assert mypy(tmp_path, modules, *loose) == ""
 
 
 def test_what_compare_returns_is_known(tmp_path: Path) -> None:
-    text = GIVEN + """
+    text = (
+        GIVEN
+        + """
 reveal_type(adagp.compare(resnet18, train_loader, test_loader, epochs=2))
 reveal_type(adagp.compare(resnet18, train_loader, test_loader, epochs=2, equal="epochs"))
 reveal_type(adagp.compare(resnet18, train_loader, test_loader, epochs=2, dry_run=True))
@@ -91,6 +98,7 @@ adagp.compare(resnet18, train_loader, test_loader, epoch=2)
 prediction: adagp.Prediction = adagp.wrap(model, optimizer, epochs=1, steps_per_epoch=1)
 dry: adagp.DryRun
 """
+    )
     said = mypy(tmp_path, {"returned": text})
     assert re.findall(r'Revealed type is "([\w.]+)"', said) == [
         "adagp.results.Budget", "adagp.results.Comparison", "adagp.lab.DryRun"]  # fmt: skip
@@ -113,8 +121,10 @@ def test_help_begins_with_a_map_of_tasks(torch: bool) -> None:
 
 
 def test_a_missing_package_is_named_and_passed_over() -> None:
-    code = ("import sys; sys.modules['torch'] = None; import adagp\n"
-            "print(hasattr(adagp, 'wrap'))\ntry: adagp.wrap\n"
-            "except adagp.UsageError as error: print(error)")
+    code = (
+        "import sys; sys.modules['torch'] = None; import adagp\n"
+        "print(hasattr(adagp, 'wrap'))\ntry: adagp.wrap\n"
+        "except adagp.UsageError as error: print(error)"
+    )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "False\nadagp.wrap needs torch: pip install 'adagp[torch]'\n"

@@ -25,15 +25,25 @@ OPTIMIZERS = {
 
 def network(seed: int = 0) -> nn.Sequential:
     torch.manual_seed(seed)
-    return nn.Sequential(nn.Conv2d(3, 8, 3, padding=1), nn.BatchNorm2d(8), nn.ReLU(inplace=True),
-                         nn.Conv2d(8, 12, 3, stride=2, groups=2), nn.ReLU(), nn.Dropout(0.1),
-                         nn.AdaptiveAvgPool2d(2), nn.Flatten(), nn.Linear(48, 5))
+    return nn.Sequential(
+        nn.Conv2d(3, 8, 3, padding=1),
+        nn.BatchNorm2d(8),
+        nn.ReLU(inplace=True),
+        nn.Conv2d(8, 12, 3, stride=2, groups=2),
+        nn.ReLU(),
+        nn.Dropout(0.1),
+        nn.AdaptiveAvgPool2d(2),
+        nn.Flatten(),
+        nn.Linear(48, 5),
+    )
 
 
 def batches(count: int, seed: int = 1):
     generator = torch.Generator().manual_seed(seed)
-    return [(torch.randn(8, 3, 12, 12, generator=generator),
-             torch.randint(0, 5, (8,), generator=generator)) for _ in range(count)]
+    return [
+        (torch.randn(8, 3, 12, 12, generator=generator), torch.randint(0, 5, (8,), generator=generator))
+        for _ in range(count)
+    ]
 
 
 def controller(model, schedule="1ep bp, gp", name="sgd", **options):
@@ -47,8 +57,9 @@ def advance(gp, model, data):
 
 
 def snapshot(model, optimizer):
-    moments = [{k: v.clone() for k, v in slot.items() if isinstance(v, torch.Tensor)}
-               for slot in optimizer.state.values()]
+    moments = [
+        {k: v.clone() for k, v in slot.items() if isinstance(v, torch.Tensor)} for slot in optimizer.state.values()
+    ]
     return {k: v.clone() for k, v in model.state_dict().items()}, moments
 
 
@@ -71,8 +82,10 @@ def test_schedule_bp_is_the_plain_loop_bit_for_bit(name):
     torch.manual_seed(7)
     seen = advance(gp, model, data[:23])
     file = io.BytesIO()  # a checkpoint in the middle, in fresh objects
-    torch.save({"gp": gp.state_dict(), "model": model.state_dict(), "opt": theirs.state_dict(),
-                "rng": torch.get_rng_state()}, file)
+    torch.save(
+        {"gp": gp.state_dict(), "model": model.state_dict(), "opt": theirs.state_dict(), "rng": torch.get_rng_state()},
+        file,
+    )
     file.seek(0)
     saved = torch.load(file, weights_only=True)
     model = network(seed=99)
@@ -112,8 +125,9 @@ def test_gp_moves_weights_as_the_optimizer_does_with_the_prediction(name, layout
         layer.register_forward_hook(lambda m, i, o: outputs.append(o.detach().clone()))
     with torch.no_grad():
         other(data[3][0])
-    rows = torch.cat([ref.summarise(outputs[0], True), ref.summarise(outputs[1], True),
-                      ref.summarise(outputs[2], False)])
+    rows = torch.cat(
+        [ref.summarise(outputs[0], True), ref.summarise(outputs[1], True), ref.summarise(outputs[2], False)]
+    )
     for layer, predicted in zip(layers, predictor.predict(rows, range(3))):
         layer.weight.grad = ref.like_weight(predicted, layer.weight)
     their.step()
@@ -161,8 +175,7 @@ def test_skip_changes_nothing_and_zero_moves_by_momentum():
     model = network()
     gp, optimizer = controller(model, method="zero")
     advance(gp, model, data[:3])
-    weight, buffer = model[0].weight.detach().clone(), \
-        optimizer.state[model[0].weight]["momentum_buffer"].clone()
+    weight, buffer = model[0].weight.detach().clone(), optimizer.state[model[0].weight]["momentum_buffer"].clone()
     bias = model[0].bias.detach().clone()
     gp.step(lambda: calls.append(1))
     expected = weight - 0.05 * (0.9 * buffer + 5e-4 * weight)
@@ -171,14 +184,14 @@ def test_skip_changes_nothing_and_zero_moves_by_momentum():
 
 
 def test_gp_builds_no_graph_and_keeps_no_activation():
-    model = nn.Sequential(*[nn.Conv2d(16, 16, 3, padding=1) for _ in range(8)], nn.Flatten(),
-                          nn.Linear(16 * 32 * 32, 2))
+    model = nn.Sequential(
+        *[nn.Conv2d(16, 16, 3, padding=1) for _ in range(8)], nn.Flatten(), nn.Linear(16 * 32 * 32, 2)
+    )
     gp, _ = controller(model, "1ep bp, gp", steps_per_epoch=1, skip=("9",))
     x, y = torch.randn(32, 16, 32, 32), torch.zeros(32, dtype=torch.long)  # 2 MiB a map
 
     def large() -> set[int]:
-        return {id(t) for t in gc.get_objects()
-                if type(t) is torch.Tensor and t.numel() >= x.numel()}
+        return {id(t) for t in gc.get_objects() if type(t) is torch.Tensor and t.numel() >= x.numel()}
 
     before, live = large(), []
 
@@ -276,8 +289,7 @@ def test_compiled_code_of_networks_with_and_without_hooks_is_kept_apart():
 
     x, y = torch.randn(4, 3, 8, 8), torch.tensor([0, 1, 2, 3])
     model = network()
-    gp = wrap(model, torch.optim.SGD(model.parameters(), lr=0.1), "1ep bp, 1:1", epochs=2,
-                    steps_per_epoch=2)
+    gp = wrap(model, torch.optim.SGD(model.parameters(), lr=0.1), "1ep bp, 1:1", epochs=2, steps_per_epoch=2)
     run = compiled(model)
     for _ in range(4):
         gp.step(lambda: F.cross_entropy(run(x), y))
@@ -297,8 +309,7 @@ def test_code_that_was_compiled_without_hooks_is_refused(monkeypatch):
     x, y = torch.randn(4, 4), torch.tensor([0, 1, 0, 1])
     torch.compile(network(), backend="aot_eager")(x).sum().backward()
     model = network()
-    gp = wrap(model, torch.optim.SGD(model.parameters(), lr=0.1), "1ep bp, 1:1", epochs=2,
-                    steps_per_epoch=2)
+    gp = wrap(model, torch.optim.SGD(model.parameters(), lr=0.1), "1ep bp, 1:1", epochs=2, steps_per_epoch=2)
     run = torch.compile(model, backend="aot_eager")
     with pytest.raises(UsageError, match="no layer of the model ran"):
         gp.step(lambda: F.cross_entropy(run(x), y))

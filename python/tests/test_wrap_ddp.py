@@ -49,8 +49,12 @@ if world > 1:
 
 
 def start(folder: Path, rank: int, world: int) -> subprocess.Popen[str]:
-    return subprocess.Popen([sys.executable, "-c", SCRIPT, str(rank), str(world), str(folder)],
-                            stderr=subprocess.PIPE, text=True, env=os.environ)
+    return subprocess.Popen(
+        [sys.executable, "-c", SCRIPT, str(rank), str(world), str(folder)],
+        stderr=subprocess.PIPE,
+        text=True,
+        env=os.environ,
+    )
 
 
 def test_two_processes_stay_equal_and_equal_one(tmp_path):
@@ -62,8 +66,7 @@ def test_two_processes_stay_equal_and_equal_one(tmp_path):
     finally:
         for process in processes:
             process.kill()
-    one, other, alone = (torch.load(tmp_path / name, weights_only=True)
-                         for name in ("2-0.pt", "2-1.pt", "1-0.pt"))
+    one, other, alone = (torch.load(tmp_path / name, weights_only=True) for name in ("2-0.pt", "2-1.pt", "1-0.pt"))
     for part in ("model", "predictor"):
         for name, value in one[part].items():
             assert torch.equal(value, other[part][name]), name

@@ -24,17 +24,20 @@ def wrapped(model=None, schedule="1ep bp, gp", parameters=None, **options):
     return wrap(model, optimizer, schedule, **{"epochs": 2, "steps_per_epoch": 1, **options}), model
 
 
-@pytest.mark.parametrize("options, text", [
-    ({"epochs": 0}, "epochs: got 0"),
-    ({"steps_per_epoch": 1.5}, "steps_per_epoch: got 1.5"),
-    ({"steps_per_epoch": True}, "steps_per_epoch: got True"),
-    ({"method": "adagpp"}, "method: got 'adagpp', expected one of adagp, skip, zero"),
-    ({"schedule": "10ep pb"}, "schedule"),
-    ({"schedule": None}, "schedule: got None"),
-    ({"probe_every": -1}, "probe_every"),
-    ({"skip": ("1",)}, "skip: '1' is no Conv2d or Linear of the model; there are 0, 2"),
-    ({"skip": ("0", "2")}, "no nn.Conv2d or nn.Linear"),
-])
+@pytest.mark.parametrize(
+    "options, text",
+    [
+        ({"epochs": 0}, "epochs: got 0"),
+        ({"steps_per_epoch": 1.5}, "steps_per_epoch: got 1.5"),
+        ({"steps_per_epoch": True}, "steps_per_epoch: got True"),
+        ({"method": "adagpp"}, "method: got 'adagpp', expected one of adagp, skip, zero"),
+        ({"schedule": "10ep pb"}, "schedule"),
+        ({"schedule": None}, "schedule: got None"),
+        ({"probe_every": -1}, "probe_every"),
+        ({"skip": ("1",)}, "skip: '1' is no Conv2d or Linear of the model; there are 0, 2"),
+        ({"skip": ("0", "2")}, "no nn.Conv2d or nn.Linear"),
+    ],
+)
 def test_bad_options(options, text):
     with pytest.raises(UsageError) as error:
         wrapped(**options)
@@ -112,10 +115,15 @@ def test_nan_loss_diverges_before_anything_moves(steps):
     gp.step(lambda: model(x).square().mean())  # the caller may go on
 
 
-@pytest.mark.parametrize("result, text", [
-    (None, "returned NoneType"), (0.5, "returned float"),
-    (torch.zeros(3), r"a tensor of shape \(3,\)"), (torch.zeros(()), "no graph"),
-])
+@pytest.mark.parametrize(
+    "result, text",
+    [
+        (None, "returned NoneType"),
+        (0.5, "returned float"),
+        (torch.zeros(3), r"a tensor of shape \(3,\)"),
+        (torch.zeros(()), "no graph"),
+    ],
+)
 def test_closures_that_return_no_loss(result, text):
     gp, _ = wrapped()
     with pytest.raises(UsageError, match=f"closure: .*{text}"):
@@ -163,6 +171,8 @@ def test_backward_is_called_on_bp_batches_only():
     gp, model = wrapped(schedule="1:1", epochs=1, steps_per_epoch=4)
     calls = []
     for _ in range(4):
-        gp.step(lambda: model(torch.randn(3, 4)).square().mean(),
-                backward=lambda loss: (calls.append(gp.phase), loss.backward()))
+        gp.step(
+            lambda: model(torch.randn(3, 4)).square().mean(),
+            backward=lambda loss: (calls.append(gp.phase), loss.backward()),
+        )
     assert calls == ["bp", "bp"]

@@ -24,8 +24,7 @@ def small():
 def wrapped(schedule="1ep bp, 1:1", model=None, **options):
     model = model or small()
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
-    return wrap(model, optimizer, schedule,
-                **{"epochs": 2, "steps_per_epoch": 2, **options}), model, optimizer
+    return wrap(model, optimizer, schedule, **{"epochs": 2, "steps_per_epoch": 2, **options}), model, optimizer
 
 
 def mean_square(model, part=slice(None)):
@@ -77,8 +76,7 @@ def test_update_is_called_on_both_kinds_of_batches(method):
     def update(phase):
         told.append((phase, gp.phase))
         nn.utils.clip_grad_norm_(model.parameters(), 1e-3)
-        norms.append(torch.stack([p.grad.norm() for p in model.parameters()
-                                  if p.grad is not None]).norm())
+        norms.append(torch.stack([p.grad.norm() for p in model.parameters() if p.grad is not None]).norm())
         optimizer.step()
 
     for _ in range(4):
@@ -177,18 +175,22 @@ def test_other_schedules_are_not_told_about(schedule, steps, recwarn):
     assert not [w for w in recwarn if "BP batch" in str(w.message)]
 
 
-@pytest.mark.parametrize(("schedule", "options", "learned"), [
-    ("bp", {}, []),
-    ("bp", {"probe_every": 2}, [0, 1, 2, 3, 4, 5]),
-    ("1ep 1:1, bp", {}, []),
-    ("1ep bp, 1ep 1:1, bp", {}, [0, 1]),
-    ("1:1", {}, [1, 3]),
-])
+@pytest.mark.parametrize(
+    ("schedule", "options", "learned"),
+    [
+        ("bp", {}, []),
+        ("bp", {"probe_every": 2}, [0, 1, 2, 3, 4, 5]),
+        ("1ep 1:1, bp", {}, []),
+        ("1ep bp, 1ep 1:1, bp", {}, [0, 1]),
+        ("1:1", {}, [1, 3]),
+    ],
+)
 def test_the_predictor_learns_for_gp_batches_to_come(monkeypatch, schedule, options, learned):
     calls = []
     learn = reference.SharedPredictor.learn
-    monkeypatch.setattr(reference.SharedPredictor, "learn",
-                        lambda self, *given: (calls.append(gp.steps), learn(self, *given))[1])
+    monkeypatch.setattr(
+        reference.SharedPredictor, "learn", lambda self, *given: (calls.append(gp.steps), learn(self, *given))[1]
+    )
     gp, model, _ = wrapped(schedule, epochs=3, steps_per_epoch=2, **options)
     for step in range(6):
         rows = gp._taps.rows.clone()

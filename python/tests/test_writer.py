@@ -19,8 +19,15 @@ from adagp.errors import DataError, UsageError
 from adagp.run import Run
 from adagp.writer import RunWriter, make_summary
 
-CONFIG: dict[str, Any] = {"method": "bp", "seed": 0, "optim": {"lr": 0.1}, "sides": [8, 16],
-                          "note": 'quote " \\ é\n\x7f', "absent": None, "tuple": (1.5, 1e-7)}
+CONFIG: dict[str, Any] = {
+    "method": "bp",
+    "seed": 0,
+    "optim": {"lr": 0.1},
+    "sides": [8, 16],
+    "note": 'quote " \\ é\n\x7f',
+    "absent": None,
+    "tuple": (1.5, 1e-7),
+}
 
 
 def test_the_configuration_comes_back(tmp_path: Path) -> None:
@@ -85,8 +92,14 @@ def test_another_configuration_is_refused_and_overwritten_on_demand(tmp_path: Pa
 
 def program_run(folder: Path) -> dict[str, str]:
     """Files such as the program writes; the writer looks at their names alone."""
-    files = {"config.toml": 'method = "bp"\n', "tb/events.1": "1", "trace/e000.safetensors": "2",
-             "checkpoint/step-0000000010.safetensors": "3", "layers.csv": "4", "mine.txt": "5"}
+    files = {
+        "config.toml": 'method = "bp"\n',
+        "tb/events.1": "1",
+        "trace/e000.safetensors": "2",
+        "checkpoint/step-0000000010.safetensors": "3",
+        "layers.csv": "4",
+        "mine.txt": "5",
+    }
     for name, text in files.items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_text(text)
@@ -94,8 +107,9 @@ def program_run(folder: Path) -> dict[str, str]:
 
 
 def files_of(folder: Path) -> dict[str, str]:
-    return {str(at.relative_to(folder)): at.read_text() for at in folder.rglob("*")
-            if at.is_file() and at.name != ".lock"}
+    return {
+        str(at.relative_to(folder)): at.read_text() for at in folder.rglob("*") if at.is_file() and at.name != ".lock"
+    }
 
 
 def test_a_replaced_run_of_the_program_leaves_nothing(tmp_path: Path) -> None:
@@ -103,8 +117,7 @@ def test_a_replaced_run_of_the_program_leaves_nothing(tmp_path: Path) -> None:
     with RunWriter(tmp_path, CONFIG, overwrite=True) as writer:
         writer.record("epoch", step=1, epoch=0)
         writer.finish(**SUMMARY)
-    assert files_of(tmp_path).keys() == {"config.toml", "mine.txt", "metrics.jsonl", "summary.json",
-                                         "environment.json"}
+    assert files_of(tmp_path).keys() == {"config.toml", "mine.txt", "metrics.jsonl", "summary.json", "environment.json"}
 
 
 @pytest.mark.parametrize("killed", [False, True])
@@ -154,15 +167,18 @@ def test_a_damaged_checkpoint_is_named(tmp_path: Path) -> None:
                 writer.resume()
 
 
-@pytest.mark.parametrize(("changes", "what"), [
-    ({"loss": float("nan")}, "loss: nan"),
-    ({"figures": {"top5": 1.0}}, "'top1' is not among the figures"),
-    ({"figures": {"top1": float("inf")}}, "top1: inf"),
-    ({"seed": "zero"}, "seed: got 'zero', a str"),
-    ({"figures": None}, "figures: got None"),
-    ({"best_loss": 1}, "no field 'best_loss'"),
-    ({"score": 1}, "score: got 1"),
-])
+@pytest.mark.parametrize(
+    ("changes", "what"),
+    [
+        ({"loss": float("nan")}, "loss: nan"),
+        ({"figures": {"top5": 1.0}}, "'top1' is not among the figures"),
+        ({"figures": {"top1": float("inf")}}, "top1: inf"),
+        ({"seed": "zero"}, "seed: got 'zero', a str"),
+        ({"figures": None}, "figures: got None"),
+        ({"best_loss": 1}, "no field 'best_loss'"),
+        ({"score": 1}, "score: got 1"),
+    ],
+)
 def test_bad_summaries_are_refused(tmp_path: Path, changes: dict[str, Any], what: str) -> None:
     with RunWriter(tmp_path / "a", CONFIG) as writer:
         with pytest.raises(UsageError, match=what):
@@ -186,13 +202,14 @@ def test_a_second_writer_is_refused_and_a_killed_one_leaves_no_lock(tmp_path: Pa
         with pytest.raises(UsageError, match="another process is working in it"):
             RunWriter(tmp_path / "a", CONFIG)
     # The killed process leaves a child, as a DataLoader's worker would be.
-    code = ("import os, sys, time\nfrom adagp.writer import RunWriter\n"
-            "w = RunWriter(sys.argv[1], {'method': 'bp'})\n"
-            "pid = os.fork()\n"
-            "if pid: print(pid, flush=True)\n"
-            f"time.sleep({PATIENCE})\n")
-    process = subprocess.Popen([sys.executable, "-c", code, tmp_path / "b"], text=True,
-                               stdout=subprocess.PIPE)
+    code = (
+        "import os, sys, time\nfrom adagp.writer import RunWriter\n"
+        "w = RunWriter(sys.argv[1], {'method': 'bp'})\n"
+        "pid = os.fork()\n"
+        "if pid: print(pid, flush=True)\n"
+        f"time.sleep({PATIENCE})\n"
+    )
+    process = subprocess.Popen([sys.executable, "-c", code, tmp_path / "b"], text=True, stdout=subprocess.PIPE)
     assert process.stdout is not None
     child = int(process.stdout.readline())
     try:
@@ -223,8 +240,7 @@ def test_the_program_and_the_package_respect_each_other(tmp_path: Path) -> None:
     refused = call(program, "train", *TINY, "--epochs", "1", "-o", run.path)
     lines = [line for line in refused.stderr.splitlines() if line.strip()]
     assert refused.returncode in (2, 3) and len(lines) == 1 and "config.toml" in lines[0]
-    assert {file.name: file.read_bytes() for file in run.path.iterdir()
-            if file.is_file()} == before
+    assert {file.name: file.read_bytes() for file in run.path.iterdir() if file.is_file()} == before
     done = call(program, "train", *TINY, "--epochs", "1", "-o", tmp_path / "c")
     assert done.returncode == 0, done.stderr
     with pytest.raises(UsageError, match="holds a run of the program"):
@@ -234,9 +250,19 @@ def test_the_program_and_the_package_respect_each_other(tmp_path: Path) -> None:
 def test_the_program_reads_a_summary_of_ours(tmp_path: Path) -> None:
     """equal-time takes its seconds from another run's summary.json."""
     program = full_program()
-    write_run(tmp_path / "ours", train_seconds=0.2, batch=20, model="resnet8", data="synthetic",
-              method="adagp")
-    done = call(program, "train", *TINY, "--epochs", "2", "--method", "equal-time", "--set",
-                f"equal_time.reference={tmp_path / 'ours'}", "-o", tmp_path / "a")
+    write_run(tmp_path / "ours", train_seconds=0.2, batch=20, model="resnet8", data="synthetic", method="adagp")
+    done = call(
+        program,
+        "train",
+        *TINY,
+        "--epochs",
+        "2",
+        "--method",
+        "equal-time",
+        "--set",
+        f"equal_time.reference={tmp_path / 'ours'}",
+        "-o",
+        tmp_path / "a",
+    )
     assert done.returncode == 0, done.stderr
     assert json.loads((tmp_path / "a/summary.json").read_text())["method"] == "equal-time"

@@ -114,11 +114,38 @@ def test_shards_do_their_part_and_the_last_one_writes_the_table(alone, tmp_path)
     (["--shard", "a\x1bb"], {}, r"got 'a\x1bb', expected I/N"),
     (["--shard", "1/2", "--commands"], {}, "leave --shard out"),
     ([], {"SLURM_ARRAY_TASK_ID": "x", "SLURM_ARRAY_TASK_COUNT": "3"}, "SLURM_ARRAY_TASK_ID=x: expected"),
-    ([], {"SLURM_ARRAY_TASK_ID": "9", "SLURM_ARRAY_TASK_COUNT": "3"}, "the numbers have gaps"),
+    (["--shard", "1/2", "--overwrite"], {}, "--overwrite: needs the list alone"),
+    (["--commands", "--overwrite"], {}, "--overwrite: needs the list alone"),
 ])
 def test_what_is_no_shard_is_refused_before_anything_runs(words, env, says, tmp_path):
     assert says in adagp(*COMMAND, *words, "-o", tmp_path / "out", env=env, code=2).stderr
     assert not list(tmp_path.rglob("config.toml"))
+
+
+def test_an_array_with_gaps_has_no_shards(alone, tmp_path):
+    folder = tmp_path / "out"
+    done = adagp(*COMMAND, "-o", folder, env={"SLURM_ARRAY_TASK_ID": "9", "SLURM_ARRAY_TASK_COUNT": "3"})
+    assert "the numbers have gaps" in done.stderr
+    assert_same_reports(folder, alone)
+
+
+def test_a_run_that_another_shard_made_otherwise_is_refused(tmp_path):
+    folder = tmp_path / "out"
+    adagp(*COMMAND, "-o", folder, "--shard", "1/3")
+    other = adagp(*COMMAND, "--set", "optim.lr=0.01", "-o", folder, "--shard", "2/3", code=2).stderr
+    assert "bp-seed0: holds a run with another configuration (optim.lr)" in other
+
+
+def test_a_run_that_diverged_in_another_process_is_known(tmp_path):
+    # The rate breaks every run that has more than a batch behind it.
+    wild = [*COMMAND, *sets(**{"optim.lr": "1e30"})]
+    whole, folder = tmp_path / "whole", tmp_path / "out"
+    codes = {adagp(*wild, "-o", whole, code=None).returncode}
+    first = adagp(*wild, "-o", folder, "--shard", "1/3", code=None)
+    assert codes == {4} and "diverged" in first.stderr
+    adagp(*wild, "-o", folder, "--shard", "2/3", code=None)
+    last = adagp(*wild, "-o", folder, "--shard", "3/3", code=None)
+    assert last.returncode == 4 and "left" not in last.stderr
 
 
 def test_a_list_that_is_chosen_on_the_way_has_no_shards(tmp_path):

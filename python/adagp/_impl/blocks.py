@@ -38,10 +38,7 @@ class BlockTimes:
     def __repr__(self) -> str:
         forward = sum(item["forward"] for item in self._items)
         backward = sum(item["backward"] for item in self._items)
-        return (
-            f"<BlockTimes of {len(self)} blocks: forward {forward:.4g} s, "
-            f"backward {backward:.4g} s>"
-        )
+        return f"<BlockTimes of {len(self)} blocks: forward {forward:.4g} s, backward {backward:.4g} s>"
 
 
 def _blocks(model: Any, torch: Any, prefix: str = "") -> list[tuple[str, Any]]:
@@ -76,9 +73,7 @@ def _record(model: Any, blocks: list[tuple[str, Any]], args: Any, torch: Any) ->
 
         return hook
 
-    handles = [
-        block.register_forward_hook(hook_of(name), with_kwargs=True) for name, block in blocks
-    ]
+    handles = [block.register_forward_hook(hook_of(name), with_kwargs=True) for name, block in blocks]
     try:
         with torch.no_grad():
             model(*args)
@@ -88,9 +83,7 @@ def _record(model: Any, blocks: list[tuple[str, Any]], args: Any, torch: Any) ->
     return calls
 
 
-def _seconds(
-    prepare: Callable[[], Any], work: Callable[[Any], Any], wait: Callable[[], None], repeats: int
-) -> float:
+def _seconds(prepare: Callable[[], Any], work: Callable[[Any], Any], wait: Callable[[], None], repeats: int) -> float:
     """The shortest of several times of `work`: whatever else runs only adds."""
     best = float("inf")
     for _ in range(repeats):

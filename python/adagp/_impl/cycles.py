@@ -27,6 +27,8 @@ def long_cycles(schedule: Schedule, epochs: int, steps: int) -> str:
     without = predicted.count(steps)
     if not without:
         return ""
-    return (f"schedule '{schedule}': {sum(predicted)} of {epochs * steps} batches are GP, and "
-            f"{without} of {epochs} epochs have no BP batch: a cycle begins again with each epoch, "
-            f"and steps_per_epoch is {steps}; give ratios with fewer GP batches")
+    return (
+        f"schedule '{schedule}': {sum(predicted)} of {epochs * steps} batches are GP, and "
+        f"{without} of {epochs} epochs have no BP batch: a cycle begins again with each epoch, "
+        f"and steps_per_epoch is {steps}; give ratios with fewer GP batches"
+    )

@@ -27,8 +27,10 @@ _PACKAGES = {
 
 def findings() -> dict[str, str]:
     """Each thing that was looked at, and what was found."""
-    out = {"adagp": f"{__version__} in {Path(__file__).parents[1]}",
-           "Python": f"{platform.python_version()} on {platform.platform()}"}
+    out = {
+        "adagp": f"{__version__} in {Path(__file__).parents[1]}",
+        "Python": f"{platform.python_version()} on {platform.platform()}",
+    }
     for package, purpose in _PACKAGES.items():
         try:
             out[package] = metadata.version(package)
@@ -58,5 +60,7 @@ def doctor() -> None:
     for name, found in findings().items():
         print(f"{name:<11} {found}")
     if not os.environ.get("ADAGP_PROGRAM"):
-        print("training    in Python: adagp.compare, adagp.Plan, adagp.wrap; the program's train and "
-              "doctor need a full build: ADAGP_PROGRAM=build/bin/adagp")
+        print(
+            "training    in Python: adagp.compare, adagp.Plan, adagp.wrap; the program's train and "
+            "doctor need a full build: ADAGP_PROGRAM=build/bin/adagp"
+        )

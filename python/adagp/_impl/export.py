@@ -43,8 +43,7 @@ def _on_meta(module: Any, torch: Any) -> Any:
                 continue
             if isinstance(value, torch.nn.parameter.UninitializedTensorMixin):
                 raise UsageError(
-                    f"model: {type(part).__name__} has not seen an input yet (a lazy module); "
-                    "call the model once first"
+                    f"model: {type(part).__name__} has not seen an input yet (a lazy module); call the model once first"
                 )
             empty = torch.empty_like(value, device="meta")
             if isinstance(value, torch.nn.Parameter):

@@ -24,12 +24,10 @@ RULES = {torch.optim.SGD: 0, torch.optim.Adam: 1, torch.optim.AdamW: 2}
 class KernelSteps:
     """The two steps of the predictor as kernels. Each says False where plain torch must do it."""
 
-    def __init__(self, predictor: reference.SharedPredictor, taps: Taps,
-                 optimizer: torch.optim.Optimizer) -> None:
+    def __init__(self, predictor: reference.SharedPredictor, taps: Taps, optimizer: torch.optim.Optimizer) -> None:
         self._predictor, self._taps, self._optimizer = predictor, taps, optimizer
         self._version = -1  # of the predictor, at which the tensors below were read
-        self._group_of = {id(p): index for index, group in enumerate(optimizer.param_groups)
-                          for p in group["params"]}
+        self._group_of = {id(p): index for index, group in enumerate(optimizer.param_groups) for p in group["params"]}
         self._rates: dict[int, tuple[float, Tensor]] = {}
         self._told = False
 
@@ -40,16 +38,25 @@ class KernelSteps:
         predictor = self._predictor
         count = len(predictor.places)
         some = any(predictor.seen)
-        if len(gradients) < count or count > MOST_LAYERS or some != all(predictor.seen) or \
-                any(gradient.dtype not in ops.KINDS for gradient in gradients.values()):
+        if (
+            len(gradients) < count
+            or count > MOST_LAYERS
+            or some != all(predictor.seen)
+            or any(gradient.dtype not in ops.KINDS for gradient in gradients.values())
+        ):
             return False
         self._read()
         self._seen.fill_(some)
-        net = [*self._values, self._low, predictor.mean_square, predictor.scale, self._seen,
-               self._loss]
-        ops.learn_(rows, self._features(rows), [place.first for place in predictor.places],
-                   [gradients[index].contiguous() for index in range(count)], net,
-                   self._moments, self._rate)
+        net = [*self._values, self._low, predictor.mean_square, predictor.scale, self._seen, self._loss]
+        ops.learn_(
+            rows,
+            self._features(rows),
+            [place.first for place in predictor.places],
+            [gradients[index].contiguous() for index in range(count)],
+            net,
+            self._moments,
+            self._rate,
+        )
         predictor.seen = [True] * count
         predictor.steps += 1
         predictor.version += 1
@@ -64,8 +71,10 @@ class KernelSteps:
         states = predictor.adam_states()
         self._values = [value.detach() for value in predictor.params.values()]
         self._low = self._values[2].bfloat16()
-        self._moments = [[state[key].reshape(-1) if key == "step" else state[key]
-                          for state in states] for key in ("exp_avg", "exp_avg_sq", "step")]
+        self._moments = [
+            [state[key].reshape(-1) if key == "step" else state[key] for state in states]
+            for key in ("exp_avg", "exp_avg_sq", "step")
+        ]
         self._seen = torch.zeros(1, dtype=torch.uint8, device=self._low.device)
         self._loss = self._values[3].new_zeros(1)
         self._rate = self._values[3].new_full((1,), reference.RATE)
@@ -81,8 +90,7 @@ class KernelSteps:
         groups = self._groups(layers)
         if isinstance(groups, str):
             if not self._told:
-                warnings.warn(f"adagp.wrap: GP batches go without the update kernel: {groups}",
-                              stacklevel=4)
+                warnings.warn(f"adagp.wrap: GP batches go without the update kernel: {groups}", stacklevel=4)
                 self._told = True
             return False
         self._read()
@@ -92,11 +100,20 @@ class KernelSteps:
             first, second, steps = self._states(members, group)
             places = [self._predictor.places[layer] for layer in members]
             ops.predict_update_(
-                features, self._low, self._values[3], self._predictor.scale, members,
+                features,
+                self._low,
+                self._values[3],
+                self._predictor.scale,
+                members,
                 [place.first for place in places],
                 [self._taps.layers[layer].weight.detach() for layer in members],
-                first, second, steps, self._rate_of(index, group["lr"]),
-                [float(group["weight_decay"])] * len(members), *self._rule(group))
+                first,
+                second,
+                steps,
+                self._rate_of(index, group["lr"]),
+                [float(group["weight_decay"])] * len(members),
+                *self._rule(group),
+            )
         return True
 
     def _groups(self, layers: Sequence[int]) -> dict[int, list[int]] | str:
@@ -104,10 +121,14 @@ class KernelSteps:
         kind = type(self._optimizer)
         if kind not in RULES:
             return f"they know SGD, Adam and AdamW of torch.optim, and this is {kind.__name__}"
-        if any((self._optimizer._optimizer_step_pre_hooks,
+        if any(
+            (
+                self._optimizer._optimizer_step_pre_hooks,
                 self._optimizer._optimizer_step_post_hooks,
                 optimizer_module._global_optimizer_pre_hooks,
-                optimizer_module._global_optimizer_post_hooks)):
+                optimizer_module._global_optimizer_post_hooks,
+            )
+        ):
             return "the optimizer has step hooks"
         out: dict[int, list[int]] = {}
         for layer in layers:
@@ -134,10 +155,12 @@ class KernelSteps:
             if not group["momentum"]:
                 return [], [], []
             return [self._state(layer, "momentum_buffer") for layer in layers], [], []
-        steps = [self._optimizer.state[self._taps.layers[layer].weight]["step"].reshape(-1)
-                 for layer in layers]
-        return ([self._state(layer, "exp_avg") for layer in layers],
-                [self._state(layer, "exp_avg_sq") for layer in layers], steps)
+        steps = [self._optimizer.state[self._taps.layers[layer].weight]["step"].reshape(-1) for layer in layers]
+        return (
+            [self._state(layer, "exp_avg") for layer in layers],
+            [self._state(layer, "exp_avg_sq") for layer in layers],
+            steps,
+        )
 
     def _state(self, layer: int, key: str) -> Tensor:
         """The optimizer's own tensor, laid out as the weight is."""

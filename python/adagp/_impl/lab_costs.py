@@ -43,8 +43,7 @@ class Costs:
         except Exception as error:  # export has many ways to refuse a network
             line = next(iter(str(error).strip().splitlines()), type(error).__name__)
             warnings.warn(
-                f"the network's multiplications cannot be counted ({line}); costs are counted by "
-                "pixels",
+                f"the network's multiplications cannot be counted ({line}); costs are counted by pixels",
                 stacklevel=2,
             )
             self._counted = False

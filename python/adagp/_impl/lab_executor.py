@@ -5,7 +5,7 @@ from __future__ import annotations
 import pickle
 import threading
 from collections.abc import Callable, Sequence
-from concurrent.futures import Executor, ThreadPoolExecutor
+from concurrent.futures import Executor, ProcessPoolExecutor, ThreadPoolExecutor
 from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
@@ -17,6 +17,8 @@ from .progress import Progress
 
 RunJob = Callable[[Any, Job, Path, bool, Progress], None]
 
+_EXAMPLE = 'ProcessPoolExecutor(4, mp_context=multiprocessing.get_context("spawn"))'
+
 # Random numbers belong to the process: two seeds at a time would take them from each other.
 _at_work = threading.Lock()
 
@@ -25,12 +27,16 @@ def check_executor(executor: Any) -> None:
     if not hasattr(executor, "submit"):
         raise UsageError(
             f"executor: got {executor!r}, expected one of concurrent.futures, as "
-            "ProcessPoolExecutor(4), or of a library that has such, as Dask's get_executor()"
+            "ProcessPoolExecutor, or of a library that has such, as Dask's get_executor()"
         )
     if isinstance(executor, ThreadPoolExecutor):
         raise UsageError(
-            "executor: got threads, and random numbers belong to a process; give processes, as "
-            "concurrent.futures.ProcessPoolExecutor(4)"
+            f"executor: got threads, and random numbers belong to a process; give processes, as {_EXAMPLE}"
+        )
+    context = getattr(executor, "_mp_context", None)
+    if context is not None and context.get_start_method() == "fork":
+        raise UsageError(
+            f"executor: its processes are forked, and torch's threads do not survive that; give {_EXAMPLE}"
         )
 
 
@@ -67,11 +73,13 @@ def run_all(
         for task, part in zip(tasks, parts, strict=True):
             task.result()
             for job in part:
-                shown.begin(job.folder, 1.0)
+                shown.begin(job.folder, 0.0)
+                shown.moved(1.0)
     except BaseException as error:
         for task in tasks:
             task.cancel()
-        _refuse_unsendable(asked, error)
+        if isinstance(error, pickle.PicklingError) or isinstance(executor, ProcessPoolExecutor):
+            _refuse_unsendable(asked, error)
         raise
 
 

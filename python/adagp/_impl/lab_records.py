@@ -28,8 +28,7 @@ class TrainRecords:
         self._measured = prediction.measured if prediction is not None else 0
         self._kept: list[tuple[int, Any, int, dict[str, float]]] = []
 
-    def batch(self, step: int, losses: Any, examples: int, figures: dict[str, float],
-              last: bool = False) -> None:
+    def batch(self, step: int, losses: Any, examples: int, figures: dict[str, float], last: bool = False) -> None:
         """After a batch: `losses` is the epoch's sum so far over so many examples."""
         measured = self._prediction.measured if self._prediction is not None else 0
         due = step % LOG_EVERY == 0 or last or measured > self._measured

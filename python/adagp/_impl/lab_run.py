@@ -53,9 +53,7 @@ class Training:
         self.first_loss = 1.0  # of the untrained network, from warm_up
         self.prediction: Any = None
         sampler: Any = self.plan
-        self._schedule = _core.Schedule(
-            setting.schedule if job.method in PREDICTING else "bp", job.epochs
-        )
+        self._schedule = _core.Schedule(setting.schedule if job.method in PREDICTING else "bp", job.epochs)
         if job.method == "skip":
             sampler = WithoutPredicted(self.plan, self._schedule)
         elif job.method == "adagp" or job.method == "zero":
@@ -128,8 +126,7 @@ class Training:
             inputs, targets = pair_of(to_device(batch, self.setting.device))
             inputs = map_images(inputs, self.plan.shrink)
             if self.setting.policy != "constant" or self.setting.policy_options:  # a warm-up
-                self.plan.set_rate(self.optimizer, policy=self.setting.policy,
-                                   **self.setting.policy_options)
+                self.plan.set_rate(self.optimizer, policy=self.setting.policy, **self.setting.policy_options)
             examples = len(targets)
             predicted = self._schedule.predicted(self.epoch, position)
             loss = self.one_batch(inputs, targets)

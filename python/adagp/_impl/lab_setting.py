@@ -95,9 +95,7 @@ def make_setting(asked: Asked) -> Setting:
         outputs = forward(0)
     except Exception as error:
         kind = f"{inputs.dtype} of shape {tuple(inputs.shape)}"
-        raise UsageError(
-            f"train_loader: the network does not take its inputs ({kind}): {one_line(error)}"
-        ) from error
+        raise UsageError(f"train_loader: the network does not take its inputs ({kind}): {one_line(error)}") from error
     data = {}
     for name, loader in (("train", asked.train_loader), ("test", asked.test_loader)):
         data[f"{name}_data"], seen = _looked_at(f"{name}_loader", loader)
@@ -142,9 +140,7 @@ def _checked_loaders(asked: Asked) -> int:
     torch = need("torch", "adagp.compare")
     for name, loader in (("train_loader", asked.train_loader), ("test_loader", asked.test_loader)):
         if not isinstance(loader, torch.utils.data.DataLoader):
-            raise UsageError(
-                f"{name}: got a {type(loader).__name__}, expected a torch.utils.data.DataLoader"
-            )
+            raise UsageError(f"{name}: got a {type(loader).__name__}, expected a torch.utils.data.DataLoader")
         if isinstance(loader.dataset, torch.utils.data.IterableDataset):
             raise UsageError(
                 f"{name}: its data set {type(loader.dataset).__name__} is an iterable one; methods "
@@ -201,9 +197,7 @@ def _checked_model(model_fn: Any) -> Any:
     except Error:
         raise
     except Exception as error:
-        raise UsageError(
-            f"model_fn: calling it without arguments failed: {one_line(error)}"
-        ) from error
+        raise UsageError(f"model_fn: calling it without arguments failed: {one_line(error)}") from error
     if not isinstance(model, torch.nn.Module):
         raise UsageError(f"model_fn: it returned a {type(model).__name__}, expected a nn.Module")
     shared = {id(p) for p in model.parameters()} & {id(p) for p in other.parameters()}
@@ -214,8 +208,7 @@ def _checked_model(model_fn: Any) -> Any:
         )
     if any(torch.nn.parameter.is_lazy(p) for p in model.parameters()):
         raise UsageError(
-            "model_fn: the network has lazy layers without weights; run a batch through it inside "
-            "the function"
+            "model_fn: the network has lazy layers without weights; run a batch through it inside the function"
         )
     if any(p.is_meta for p in model.parameters()):
         raise UsageError("model_fn: the network is on the meta device; it has no weights to train")
@@ -233,8 +226,7 @@ def _optimizer_maker(optimizer: Any) -> Callable[[Any], Any]:
         optimizer = sgd
     if isinstance(optimizer, torch.optim.Optimizer):
         raise UsageError(
-            f"optimizer: got a {type(optimizer).__name__} of one network's parameters, and every "
-            f"run has its own; {how}"
+            f"optimizer: got a {type(optimizer).__name__} of one network's parameters, and every run has its own; {how}"
         )
     if not callable(optimizer):
         raise UsageError(f"optimizer: got {optimizer!r}; {how}")
@@ -257,9 +249,7 @@ def _made_optimizer(make: Callable[[Any], Any], model: Any) -> Any:
             "model where its argument is named 'model'"
         ) from error
     if not isinstance(made, torch.optim.Optimizer):
-        raise UsageError(
-            f"optimizer: it returned a {type(made).__name__}, expected a torch.optim.Optimizer"
-        )
+        raise UsageError(f"optimizer: it returned a {type(made).__name__}, expected a torch.optim.Optimizer")
     return made
 
 
@@ -281,9 +271,7 @@ def _first_batch(loader: Any) -> tuple[Any, Any]:
     try:
         first = first_examples(loader, TRIED)
     except Exception as error:
-        raise UsageError(
-            f"train_loader: its first {TRIED} examples make no batch: {one_line(error)}"
-        ) from error
+        raise UsageError(f"train_loader: its first {TRIED} examples make no batch: {one_line(error)}") from error
     inputs, targets = pair_of(first)
     for name, part in (("inputs", inputs), ("targets", targets)):
         if not isinstance(part, torch.Tensor):
@@ -301,9 +289,7 @@ def _looked_at(name: str, loader: Any) -> tuple[str, list[Any]]:
     except Error:
         raise
     except Exception as error:
-        raise UsageError(
-            f"{name}: an example of its data set cannot be read: {one_line(error)}"
-        ) from error
+        raise UsageError(f"{name}: an example of its data set cannot be read: {one_line(error)}") from error
 
 
 def _check_labels(name: str, outputs: Any, targets: list[Any]) -> None:
@@ -345,8 +331,7 @@ def _method_sides(
                     forward(small)
                 except Exception as error:  # networks refuse in their own ways
                     why = (
-                        f"it trains on images of side {small}, and the network does not take "
-                        f"those ({one_line(error)})"
+                        f"it trains on images of side {small}, and the network does not take those ({one_line(error)})"
                     )
         if not why:
             found |= sides
@@ -358,9 +343,7 @@ def _method_sides(
     return found
 
 
-def _sides(
-    name: str, loader: Any, batch: int, side: int | None, settings: dict[str, Any]
-) -> set[int]:
+def _sides(name: str, loader: Any, batch: int, side: int | None, settings: dict[str, Any]) -> set[int]:
     with warnings.catch_warnings():  # the plans of the runs warn
         warnings.simplefilter("ignore")
         plan = Plan(name, loader.dataset, batch_size=batch, epochs=10, side=side or 0,

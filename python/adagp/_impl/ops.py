@@ -78,11 +78,17 @@ def features(rows: Tensor, conv_weight: Tensor, conv_bias: Tensor) -> Tensor:
     return out
 
 
-def learn_(rows: Tensor, inputs: Tensor, first_rows: list[int], gradients: list[Tensor],
-           net: list[Tensor], moments: list[list[Tensor]], rate: Tensor) -> None:
+def learn_(
+    rows: Tensor,
+    inputs: Tensor,
+    first_rows: list[int],
+    gradients: list[Tensor],
+    net: list[Tensor],
+    moments: list[list[Tensor]],
+    rate: Tensor,
+) -> None:
     """One Adam step of the predictor on the true gradients of all layers."""
-    torch.ops.adagp.predictor_learn_.default(rows, inputs, first_rows, gradients, net, *moments,
-                                             rate, RMS_DECAY)
+    torch.ops.adagp.predictor_learn_.default(rows, inputs, first_rows, gradients, net, *moments, rate, RMS_DECAY)
 
 
 def predict_update_(*arguments: object) -> None:
@@ -95,8 +101,7 @@ def _register_fakes() -> None:
         return rows.new_empty((rows.shape[0], FEATURES), dtype=torch.bfloat16)
 
     torch.library.register_fake("adagp::features", empty_features)
-    torch.library.register_fake("adagp::summary_workspace",
-                                lambda rows, _: rows.new_empty(0, dtype=torch.uint8))
+    torch.library.register_fake("adagp::summary_workspace", lambda rows, _: rows.new_empty(0, dtype=torch.uint8))
     # The others write into what they are given.
     for name in ("summarise_", "predict_update_", "predictor_learn_"):
         torch.library.register_fake(f"adagp::{name}", lambda *_: None)

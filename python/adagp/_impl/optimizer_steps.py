@@ -19,8 +19,10 @@ def takes_phase(update: Callable[..., object]) -> bool:
         arguments = inspect.signature(update).parameters.values()
     except (TypeError, ValueError):
         return False
-    return any(a.name == "phase" or (a.default is a.empty and a.kind in (
-        a.POSITIONAL_ONLY, a.POSITIONAL_OR_KEYWORD)) for a in arguments)
+    return any(
+        a.name == "phase" or (a.default is a.empty and a.kind in (a.POSITIONAL_ONLY, a.POSITIONAL_OR_KEYWORD))
+        for a in arguments
+    )
 
 
 def call_update(update: Callable[..., object], phase: str, optimizer: torch.optim.Optimizer) -> None:
@@ -37,13 +39,15 @@ def call_update(update: Callable[..., object], phase: str, optimizer: torch.opti
         raise UsageError(
             "update: it did not step the optimizer, and the gradients of this batch would be lost; "
             "call optimizer.step() in it. To gather gradients over several batches, give "
-            "gp.step([closure, closure, ...]) one closure for each")
+            "gp.step([closure, closure, ...]) one closure for each"
+        )
 
 
 def gradients_finite(optimizer: torch.optim.Optimizer) -> bool:
     """Waits for the device."""
-    found = [torch.isfinite(p.grad).all() for group in optimizer.param_groups
-             for p in group["params"] if p.grad is not None]
+    found = [
+        torch.isfinite(p.grad).all() for group in optimizer.param_groups for p in group["params"] if p.grad is not None
+    ]
     return bool(torch.stack(found).all()) if found else True
 
 

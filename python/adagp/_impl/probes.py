@@ -39,8 +39,9 @@ class Probes:
     def keep(self, gradients: dict[int, Tensor]) -> None:
         self._before = {layer: gradient.flatten().clone() for layer, gradient in gradients.items()}
 
-    def measure(self, step: int, names: Sequence[str], gradients: dict[int, Tensor],
-                predicted: Sequence[Tensor]) -> None:
+    def measure(
+        self, step: int, names: Sequence[str], gradients: dict[int, Tensor], predicted: Sequence[Tensor]
+    ) -> None:
         """Takes inner products on the device; nobody waits for them here."""
         sums = []
         for (layer, true), guess in zip(gradients.items(), predicted):
@@ -61,15 +62,22 @@ class Probes:
         """Waits for the device and returns everything measured so far."""
         for step, names, sums in self._waiting:
             for name, (hg, hh, gg, h_before, g_before) in zip(names, sums.tolist()):
-                self._table.add(step, name, _ratio(hg, _root(hh) * _root(gg)),
-                                _ratio(_root(hh - 2 * hg + gg), _root(gg)),
-                                _ratio(_root(hh), _root(gg)), _ratio(h_before, g_before))
+                self._table.add(
+                    step,
+                    name,
+                    _ratio(hg, _root(hh) * _root(gg)),
+                    _ratio(_root(hh - 2 * hg + gg), _root(gg)),
+                    _ratio(_root(hh), _root(gg)),
+                    _ratio(h_before, g_before),
+                )
         self._waiting.clear()
         return self._table
 
     def state_dict(self) -> dict[str, Any]:
-        return {"table": [list(row.values()) for row in self.table()],
-                "before": {layer: value.clone() for layer, value in self._before.items()}}
+        return {
+            "table": [list(row.values()) for row in self.table()],
+            "before": {layer: value.clone() for layer, value in self._before.items()},
+        }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         self._waiting.clear()

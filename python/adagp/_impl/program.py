@@ -34,9 +34,11 @@ def program() -> str:
 def _engine_text(command: str) -> str:
     """Why the package's program has no such command, and what to do."""
     ours = f"in Python use {_ENGINE[command]}; " if _ENGINE[command] else ""
-    return (f"adagp: '{command}' needs the training engine, which the Python package does not "
-            f"bring: {ours}or build the engine in a clone (make build) and name it: "
-            f"ADAGP_PROGRAM=build/bin/adagp adagp {command} ...")
+    return (
+        f"adagp: '{command}' needs the training engine, which the Python package does not "
+        f"bring: {ours}or build the engine in a clone (make build) and name it: "
+        f"ADAGP_PROGRAM=build/bin/adagp adagp {command} ..."
+    )
 
 
 def main() -> None:

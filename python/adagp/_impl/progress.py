@@ -14,7 +14,7 @@ _BETWEEN_LINES = 60.0  # seconds, in a log
 
 
 def human_time(seconds: float) -> str:
-    """"40 s", "12 min", "3 h 05 min"."""
+    """ "40 s", "12 min", "3 h 05 min"."""
     if seconds < 90:
         return f"{seconds:.0f} s"
     minutes = round(seconds / 60)
@@ -30,8 +30,13 @@ class Progress:
     beginning, one a minute at most, and one at the end.
     """
 
-    def __init__(self, wanted: bool, costs: Sequence[float], stream: TextIO | None = None,
-                 clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self,
+        wanted: bool,
+        costs: Sequence[float],
+        stream: TextIO | None = None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
         self._costs, self._clock = list(costs), clock
         self._stream = stream or sys.stderr
         self._out = _make_output(self._stream, sum(costs)) if wanted else _Silent()
@@ -159,8 +164,7 @@ class _Bar(_Silent):
     every, between = _BETWEEN_DRAWINGS, 0.0
 
     def __init__(self, tqdm: Any, stream: TextIO, total: float) -> None:
-        self._bar = tqdm(total=total, file=stream, dynamic_ncols=True,
-                         bar_format="{percentage:3.0f}%|{bar:20}| {desc}")
+        self._bar = tqdm(total=total, file=stream, dynamic_ncols=True, bar_format="{percentage:3.0f}%|{bar:20}| {desc}")
 
     def draw(self, text: str, done: float, since: float) -> bool:
         self._bar.n = min(done, self._bar.total)

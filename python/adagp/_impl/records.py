@@ -77,7 +77,7 @@ def _name_bad_line(text: str, file: Path) -> None:
         except (ValueError, RecursionError) as error:
             raise DataError(f"{file}:{number}: not JSON: {error}; {advice}") from None
         if not _all_records([record]):
-            raise DataError(f"{file}:{number}: not a run's record (no \"kind\"); {advice}")
+            raise DataError(f'{file}:{number}: not a run\'s record (no "kind"); {advice}')
     raise DataError(f"{file}: not a file of records; {advice}")
 
 
@@ -99,8 +99,7 @@ def _column(values: list[Any]) -> np.ndarray[Any, Any]:
         return np.array(values, dtype=object)
 
 
-def probe_columns(records: Sequence[Mapping[str, Any]], layers: Sequence[str],
-                  file: Path) -> Columns:
+def probe_columns(records: Sequence[Mapping[str, Any]], layers: Sequence[str], file: Path) -> Columns:
     """One row for each step and layer. Layers without a name get their number."""
     steps: list[int] = []
     names: list[str] = []
@@ -116,8 +115,10 @@ def probe_columns(records: Sequence[Mapping[str, Any]], layers: Sequence[str],
         steps.extend([record["step"]] * len(probes))
         values.extend(probes)
     if any(not isinstance(row, list) or len(row) != len(PROBE_FIGURES) for row in values):
-        raise DataError(f"{file}: its probes have other figures than {', '.join(PROBE_FIGURES)}: "
-                        "written by another version; read it with that one")
+        raise DataError(
+            f"{file}: its probes have other figures than {', '.join(PROBE_FIGURES)}: "
+            "written by another version; read it with that one"
+        )
     table = np.array(values, dtype=np.float64).reshape(len(values), len(PROBE_FIGURES))
     out: Columns = {"step": np.array(steps, dtype=np.int64), "layer": np.array(names, dtype=object)}
     out.update((name, table[:, i]) for i, name in enumerate(PROBE_FIGURES))

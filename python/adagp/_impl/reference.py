@@ -73,11 +73,7 @@ def features(rows: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
 
 
 def stored_channels_last(weight: Tensor) -> bool:
-    return (
-        weight.dim() == 4
-        and not weight.is_contiguous()
-        and weight.is_contiguous(memory_format=torch.channels_last)
-    )
+    return weight.dim() == 4 and not weight.is_contiguous() and weight.is_contiguous(memory_format=torch.channels_last)
 
 
 def as_rows(gradient: Tensor, weight: Tensor) -> Tensor:
@@ -111,8 +107,7 @@ class Place:
 class SharedPredictor:
     """The network, its Adam, and the running RMS of each layer's true gradient."""
 
-    def __init__(self, places: Sequence[Place], seed: int, device: torch.device,
-                 dtype: torch.dtype) -> None:
+    def __init__(self, places: Sequence[Place], seed: int, device: torch.device, dtype: torch.dtype) -> None:
         self.places = list(places)
         widest = max(place.cols for place in places)
         generator = torch.Generator().manual_seed(seed)
@@ -153,8 +148,11 @@ class SharedPredictor:
             state = self._adam.state[value]
             if not state:
                 on_device = value.device.type == "cuda"  # where the fused Adam counts
-                state.update(step=torch.zeros((), device=value.device if on_device else "cpu"),
-                             exp_avg=torch.zeros_like(value), exp_avg_sq=torch.zeros_like(value))
+                state.update(
+                    step=torch.zeros((), device=value.device if on_device else "cpu"),
+                    exp_avg=torch.zeros_like(value),
+                    exp_avg_sq=torch.zeros_like(value),
+                )
             out.append(state)
         return out
 
@@ -176,8 +174,7 @@ class SharedPredictor:
         for layer in layers:
             place, scale = self.places[layer], self.scale[layer]
             # The scale goes into the small factors, so that the large product is written once.
-            out.append(torch.addmm(bias[: place.cols] * scale, place.of(inputs) * scale,
-                                   weight[: place.cols].t()))
+            out.append(torch.addmm(bias[: place.cols] * scale, place.of(inputs) * scale, weight[: place.cols].t()))
         return out
 
     @torch.no_grad()
@@ -249,15 +246,19 @@ class SharedPredictor:
             value = state.get(name)
             if not isinstance(value, Tensor) or tuple(value.shape) != tuple(shape):
                 got = tuple(value.shape) if isinstance(value, Tensor) else "nothing"
-                raise DataError(f"predictor state: '{name}' is {got}, expected {tuple(shape)}: "
-                                "was it saved for another model or another skip=?")
+                raise DataError(
+                    f"predictor state: '{name}' is {got}, expected {tuple(shape)}: "
+                    "was it saved for another model or another skip=?"
+                )
             return value
 
         # All names are read before the first tensor changes.
         params = {name: saved(f"param.{name}", value.shape) for name, value in self.params.items()}
         moments = {
-            name: {theirs: saved(f"optimizer.{ours}.{name}", () if ours == "step" else value.shape)
-                   for ours, theirs in _MOMENTS}
+            name: {
+                theirs: saved(f"optimizer.{ours}.{name}", () if ours == "step" else value.shape)
+                for ours, theirs in _MOMENTS
+            }
             for name, value in self.params.items()
         }
         rms = [saved(f"rms.{place.name}", (3,)) for place in self.places]
@@ -265,12 +266,14 @@ class SharedPredictor:
         with torch.no_grad():
             for name, value in self.params.items():
                 value.copy_(params[name])
-                fresh = {key: moment.detach().clone().to(value.device, value.dtype)
-                         for key, moment in moments[name].items() if key != "step"}
+                fresh = {
+                    key: moment.detach().clone().to(value.device, value.dtype)
+                    for key, moment in moments[name].items()
+                    if key != "step"
+                }
                 step = moments[name]["step"].detach().clone().float()
                 on_device = value.device.type == "cuda"  # where the fused Adam counts
-                self._adam.state[value] = {"step": step.to(value.device) if on_device else step,
-                                           **fresh}
+                self._adam.state[value] = {"step": step.to(value.device) if on_device else step, **fresh}
             for layer, numbers in enumerate(rms):
                 self.mean_square[layer] = numbers[0]
                 self.scale[layer] = numbers[1]

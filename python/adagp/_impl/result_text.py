@@ -48,14 +48,13 @@ def heading(about: str, compared: Iterable[Run]) -> str:
 
 def short_text(verdict: str, head: str, table: str) -> str:
     """What print() shows: the verdict, then the head and the first table."""
-    paragraphs = [textwrap.fill(part, _WIDTH, break_long_words=False, break_on_hyphens=False)
-                  for part in verdict.split("\n\n")]
+    paragraphs = [
+        textwrap.fill(part, _WIDTH, break_long_words=False, break_on_hyphens=False) for part in verdict.split("\n\n")
+    ]
     return "\n\n".join([*paragraphs, f"{head}\n\n{table.rstrip()}".lstrip()])
 
 
-def page(
-    verdict: str, head: str, table: str, picture: str = "", about: str = "score against seconds"
-) -> str:
+def page(verdict: str, head: str, table: str, picture: str = "", about: str = "score against seconds") -> str:
     """What a notebook shows. The picture is an image of its own: a notebook that is not trusted
     drops SVG elements, and the names in two pictures would be mixed up."""
     paragraphs = [f"<p>{escape(part)}</p>" for part in verdict.split("\n\n")]

@@ -51,5 +51,10 @@ class Records(list[dict[str, Any]]):
         head, *body = self._texts()
         top = "".join(f"<th>{escape(cell)}</th>" for cell in head)
         rows = ("".join(f"<td>{escape(cell)}</td>" for cell in row) for row in body)
-        return ("<table><thead><tr>" + top + "</tr></thead><tbody>"
-                + "".join(f"<tr>{row}</tr>" for row in rows) + "</tbody></table>")
+        return (
+            "<table><thead><tr>"
+            + top
+            + "</tr></thead><tbody>"
+            + "".join(f"<tr>{row}</tr>" for row in rows)
+            + "</tbody></table>"
+        )

@@ -64,8 +64,7 @@ class NoHook:
 class Taps:
     """The layers of a model, their hooks, and one preallocated tensor of summaries."""
 
-    def __init__(self, model: nn.Module, optimizer: torch.optim.Optimizer,
-                 skip: Sequence[str]) -> None:
+    def __init__(self, model: nn.Module, optimizer: torch.optim.Optimizer, skip: Sequence[str]) -> None:
         self.model = unwrapped(model)
         _check_new(self.model)
         self._frozen: dict[str, str] = {}  # why, by name of the parameter
@@ -73,20 +72,26 @@ class Taps:
         if not self.layers:
             raise UsageError(
                 f"model: {type(self.model).__name__} has no nn.Conv2d or nn.Linear whose weight "
-                "can be predicted; leave some layers out of skip=, or train it with a Plan")
+                "can be predicted; leave some layers out of skip=, or train it with a Plan"
+            )
         _check_owned(self.layers, optimizer)
         owned = {id(p) for group in optimizer.param_groups for p in group["params"]}
         self._unowned = {id(p) for p in self.model.parameters()} - owned
         devices = {layer.weight.device for layer in self.layers}
         if len(devices) > 1:
             names = ", ".join(sorted(str(device) for device in devices))
-            raise UsageError(f"model: its layers are on several devices ({names}); "
-                             "move it to one, or name those of the others in skip=")
+            raise UsageError(
+                f"model: its layers are on several devices ({names}); "
+                "move it to one, or name those of the others in skip="
+            )
         weight = self.layers[0].weight
         double = weight.dtype == torch.float64
-        self.rows = torch.zeros(sum(layer.place.filters for layer in self.layers),
-                                reference.SUMMARY**2, device=weight.device,
-                                dtype=torch.float64 if double else torch.float32)
+        self.rows = torch.zeros(
+            sum(layer.place.filters for layer in self.layers),
+            reference.SUMMARY**2,
+            device=weight.device,
+            dtype=torch.float64 if double else torch.float32,
+        )
         self._workspace = self.rows.new_empty(0)
         self._firsts = [layer.place.first for layer in self.layers]
         self.use_kernels(ops.serves(self.rows))
@@ -96,7 +101,8 @@ class Taps:
         self.ever_used = [False] * len(self.layers)
         self._handles = [
             module.register_forward_hook(Hook(self, module, index))
-            for index, layer in enumerate(self.layers) for module in layer.modules
+            for index, layer in enumerate(self.layers)
+            for module in layer.modules
         ]
 
     def use_kernels(self, wanted: bool) -> None:
@@ -131,8 +137,7 @@ class Taps:
         self.uses[layer] = use = self.uses[layer] + 1
         fits = output.dtype in ops.KINDS and output.dim() > (3 if convolution else 1)
         if self.kernels and fits:
-            self._summarise(output.detach(), self.rows, self._workspace, self._firsts[layer],
-                            convolution, use)
+            self._summarise(output.detach(), self.rows, self._workspace, self._firsts[layer], convolution, use)
             return
         with torch.no_grad():
             rows = self.layers[layer].place.of(self.rows)
@@ -203,11 +208,14 @@ def _check_new(model: nn.Module) -> None:
             raise UsageError(
                 f"model: adagp.wrap was called on it before (layer '{name}' has its hook), and two "
                 "controllers would each step the optimizer; call remove() of the first, or make the "
-                "model anew")
+                "model anew"
+            )
     for name, parameter in model.named_parameters():
         if parameter.is_meta:
-            raise UsageError(f"model: '{name}' is on the meta device and has no values; call "
-                             "model.to_empty(device=...) and load or initialise its weights first")
+            raise UsageError(
+                f"model: '{name}' is on the meta device and has no values; call "
+                "model.to_empty(device=...) and load or initialise its weights first"
+            )
 
 
 def _guard_hooks() -> None:
@@ -231,8 +239,10 @@ def _find_layers(model: nn.Module, skip: Sequence[str], frozen: dict[str, str]) 
             for own, _ in module.named_parameters(recurse=True):
                 frozen[_join(name, own)] = f"the weight of this {kind} is computed from others"
         elif isinstance(weight, nn.parameter.UninitializedParameter):
-            raise UsageError(f"model: layer '{name}' ({type(module).__name__}) has no weight yet; "
-                             "send one batch through the model before adagp.wrap")
+            raise UsageError(
+                f"model: layer '{name}' ({type(module).__name__}) has no weight yet; "
+                "send one batch through the model before adagp.wrap"
+            )
         elif id(weight) in by_weight:
             by_weight[id(weight)].modules.append(module)
         elif weight.requires_grad:
@@ -262,8 +272,7 @@ def _check_skip(skip: Sequence[str], matched: set[str], model: nn.Module) -> Non
     if unused:
         names = [name for name, _, _ in _weight_modules(model)]
         shown = ", ".join(names[:6]) + (", ..." if len(names) > 6 else "")
-        raise UsageError(f"skip: '{unused[0]}' is no Conv2d or Linear of the model; "
-                         f"there are {shown}")
+        raise UsageError(f"skip: '{unused[0]}' is no Conv2d or Linear of the model; there are {shown}")
 
 
 def _check_owned(layers: Sequence[Layer], optimizer: torch.optim.Optimizer) -> None:
@@ -274,4 +283,5 @@ def _check_owned(layers: Sequence[Layer], optimizer: torch.optim.Optimizer) -> N
         more = f" and {len(lost) - 1} more" if len(lost) > 1 else ""
         raise UsageError(
             f"optimizer: it does not own the weight of layer '{name}'{more}; give it to the "
-            f"optimizer, call requires_grad_(False) on it, or name it: skip=('{name}',)")
+            f"optimizer, call requires_grad_(False) on it, or name it: skip=('{name}',)"
+        )

@@ -30,7 +30,7 @@ def to_toml(config: Mapping[str, Any], path: str = "") -> str:
         if isinstance(value, Mapping):
             tables.append(f"\n[{name}]\n" + to_toml(value, name + "."))
         elif value is not None:
-            lines.append(f"{name[len(path):]} = {toml_text(name, value)}\n")
+            lines.append(f"{name[len(path) :]} = {toml_text(name, value)}\n")
     return "".join(lines + tables)
 
 
@@ -62,8 +62,9 @@ def toml_text(key: str, value: Any, where: str = "config") -> str:
         return str(number)
     if hasattr(value, "__float__"):
         return repr(float(value))  # nan, inf and 1e-05 are TOML as Python writes them
-    raise UsageError(f"{where}: {key} is a {type(value).__name__}, expected text, a number, True "
-                     "or False, or a list of these")
+    raise UsageError(
+        f"{where}: {key} is a {type(value).__name__}, expected text, a number, True or False, or a list of these"
+    )
 
 
 def settings_pairs(settings: Mapping[str, Any]) -> list[tuple[str, str]]:

@@ -23,9 +23,7 @@ class _SharedState:
         self._plan.load_state_dict(state)
 
 
-def plan(
-    accelerator: Any, method: str, dataset: Any, *, batch_size: int, epochs: int, **options: Any
-) -> Plan:
+def plan(accelerator: Any, method: str, dataset: Any, *, batch_size: int, epochs: int, **options: Any) -> Plan:
     """A plan that knows the processes of an ``Accelerator``; ``options`` are those of
     ``adagp.Plan``.
 

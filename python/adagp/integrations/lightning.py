@@ -187,9 +187,7 @@ class PlanCallback(_Callback):
 
     # ------------------------------------------------------------ batches
 
-    def on_train_batch_start(
-        self, trainer: Any, pl_module: Any, batch: Any, batch_idx: int
-    ) -> None:
+    def on_train_batch_start(self, trainer: Any, pl_module: Any, batch: Any, batch_idx: int) -> None:
         if self.plan.position != batch_idx:
             raise UsageError(
                 f"batch {batch_idx} of epoch {trainer.current_epoch} begins, and the plan is at "
@@ -198,9 +196,7 @@ class PlanCallback(_Callback):
                 "iterator"
             )
 
-    def on_train_batch_end(
-        self, trainer: Any, pl_module: Any, outputs: Any, batch: Any, batch_idx: int
-    ) -> None:
+    def on_train_batch_end(self, trainer: Any, pl_module: Any, outputs: Any, batch: Any, batch_idx: int) -> None:
         if self.plan.by_loss and not self.plan.loss_taken:
             raise UsageError(
                 f"training_step did not call plan.loss(): the plan {self.plan.method!r} chooses "

@@ -78,6 +78,8 @@ TEST(Budget, SecondsOfUnlikeHardwareAreNotCompared) {
   EXPECT_FALSE(row.clock || row.best_clock);
   EXPECT_TRUE(report.targets.empty());
   EXPECT_NE(to_markdown(report).find("unlike devices (another; one)"), std::string::npos);
+  EXPECT_EQ(verdict(report).find("backprop was not run"), std::string::npos) << verdict(report);
+  EXPECT_EQ(verdict(report).find("Not judged at equal seconds"), 0U);
 }
 
 TEST(Budget, ASeedOfABusyMachineIsToldInTheVerdict) {

@@ -98,8 +98,8 @@ Life life_of(const Claimant& process) {
   const bool known = !process.boot.empty() && !process.space.empty() && process.pid > 0;
   if (!known || process.boot != here.boot || process.space != here.space) return Life::kUnknown;
   const auto state = state_of(process.pid);
-  // /proc may hide the processes of other users.
-  if (!state && ::kill(static_cast<pid_t>(process.pid), 0) != 0 && errno == EPERM) {
+  // /proc may hide the processes of other users, and there may be no file to open it with.
+  if (!state && (::kill(static_cast<pid_t>(process.pid), 0) == 0 || errno == EPERM)) {
     return Life::kUnknown;
   }
   if (!state || has_ended(*state)) return Life::kGone;
@@ -130,6 +130,8 @@ std::optional<SeenClaim> look_at_claim(const fs::path& path) {
     read_field(*json, "started", owner.started);
     const auto id = json_field<std::string>(*json, "claim");
     if (!is_id(id)) return out;
+    // NFS may remember an old time until the file was opened.
+    if (::lstat(path.c_str(), &status) == 0) out.renewed_ns = changed_ns(status);
     out.id = id;
     out.about = json->value("about", nlohmann::json());
     out.owner = owner;

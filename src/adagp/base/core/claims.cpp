@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
+#include <cstring>
 #include <utility>
 
 #include "adagp/base/core/error.h"
@@ -20,6 +21,7 @@ namespace {
 
 constexpr double kRenewals = 5;  // in the time after which a claim is old
 constexpr auto kPause = std::chrono::milliseconds(20);
+constexpr auto kLongestPause = std::chrono::milliseconds(1000);
 constexpr int kMostTries = 100;  // against others that take and release the same claim
 
 std::string new_id() {
@@ -32,18 +34,24 @@ bool is_temporary(const fs::path& path) {
   return path.extension() == ".tmp";
 }
 
+[[noreturn]] void fail_to_write(const fs::path& path, int reason) {
+  throw Error(cat(path.string(), ": cannot be written: ", std::strerror(reason)));
+}
+
 // False: a file of this name is there.
 bool create_as(const OwnFile& mine, const std::string& text, const fs::path& path) {
   if (::link(mine.path().c_str(), path.c_str()) == 0) return true;
   if (errno == EEXIST) return false;
   // A file system without links. A kill between the two steps leaves a file that says nothing.
   const int descriptor = ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
-  if (descriptor < 0) return false;
-  const bool whole =
-      ::write(descriptor, text.data(), text.size()) == static_cast<ssize_t>(text.size());
+  if (descriptor < 0 && errno == EEXIST) return false;
+  if (descriptor < 0) fail_to_write(path, errno);
+  const ssize_t written = ::write(descriptor, text.data(), text.size());
+  const int reason = written < 0 ? errno : ENOSPC;
   ::close(descriptor);
-  if (!whole) ::unlink(path.c_str());
-  return whole;
+  if (written == static_cast<ssize_t>(text.size())) return true;
+  ::unlink(path.c_str());
+  fail_to_write(path, reason);
 }
 
 }  // namespace
@@ -117,13 +125,15 @@ bool Claims::take_over(const std::string& name, const SeenClaim& old, const OwnF
 }
 
 void Claims::wait_for(const std::string& name) {
-  for (bool told = false; !take(name); std::this_thread::sleep_for(kPause)) {
+  auto pause = kPause;
+  for (bool told = false; !take(name); std::this_thread::sleep_for(pause)) {
+    pause = std::min(2 * pause, kLongestPause);
     if (pending_signal() != 0 && !time_is_up()) {
       throw Interrupted("interrupted while waiting for another process", pending_signal());
     }
     if (std::exchange(told, true)) continue;
     const auto seen = look_at_claim(folder_ / name);
-    if (seen) log_debug(cat(name, ": waiting for ", seen->owner.text()));
+    if (seen) log_info(cat(name, ": waiting for ", seen->owner.text()));
   }
 }
 
@@ -157,9 +167,14 @@ void Claims::renew_all() {
   const std::lock_guard lock(mutex_);
   std::erase_if(held_, [&](const auto& claim) {
     const fs::path path = folder_ / claim.first;
+    errno = 0;
     const auto seen = look_at_claim(path);
-    if (seen && seen->id == claim.second) {
-      ::utimensat(AT_FDCWD, path.c_str(), nullptr, 0);
+    // A file that cannot be read at this moment is no proof that another process has it.
+    const bool lost = seen ? seen->owner.pid != 0 && seen->id != claim.second : errno == ENOENT;
+    if (!lost) {
+      if (::utimensat(AT_FDCWD, path.c_str(), nullptr, 0) != 0) {
+        log_warning(cat(path.string(), ": cannot be renewed: ", std::strerror(errno)));
+      }
       return false;
     }
     log_warning(cat(path.string(), ": this claim is no longer this process's: ",
@@ -184,12 +199,15 @@ void Claims::tidy() {
   if (!fs::exists(folder_)) return;
   std::vector<fs::path> files;
   for (const auto& entry : fs::directory_iterator(folder_, ignored)) files.push_back(entry.path());
+  const int64_t now = OwnFile(folder_, "").time_ns();
   for (const fs::path& file : files) {
     if (is_temporary(file)) {
       if (is_left_own_file(file)) fs::remove(file, ignored);
       continue;
     }
     // Only whoever has a claim may remove it.
+    const auto seen = look_at_claim(file);
+    if (!seen || !has_ended(*seen, now)) continue;  // released meanwhile, or in use
     const std::string name = file.filename().string();
     if (take(name)) release(name);
   }

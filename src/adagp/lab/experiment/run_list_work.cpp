@@ -31,27 +31,59 @@ void set_budget(config::RunConfig& config, const Job::EqualSeconds& of, const Su
                              bp.train_seconds / static_cast<double>(bp.bp_batches), bp.bp_batches);
 }
 
+constexpr const char* kBudgetKey = "equal_time.batches";
+
+// In what the run that is there differs from what it should be.
+std::vector<std::string> differing_keys(config::RunConfig& config, const config::RunConfig& stored,
+                                        const task::TaskPtr& task) {
+  task->resolve(config);
+  if (config.precision != stored.precision) run::resolve_precision(config, false);
+  return run::differing_keys(config, stored);
+}
+
 // Whether the equal-time run that is there spent another budget: one of the others was made again.
 bool is_outdated(config::RunConfig config, const task::TaskPtr& task,
                  const core::fs::path& folder) {
   if (!core::fs::exists(folder / "config.toml")) return false;
-  task->resolve(config);
   const config::RunConfig stored = run::read_config(folder);
-  if (config.precision != stored.precision) run::resolve_precision(config, false);
-  const std::vector<std::string> keys = run::differing_keys(config, stored);
-  if (keys != std::vector<std::string>{"equal_time.batches"}) return false;
+  const std::vector<std::string> keys = differing_keys(config, stored, task);
+  if (keys != std::vector<std::string>{kBudgetKey}) return false;
   core::log_info(core::cat(folder.string(), ": had a budget of ", stored.equal_time_batches,
                            " batches, and bp or adagp of its seed was made again: now it has ",
                            config.equal_time_batches, ", so equal-time is run again too"));
   return true;
 }
 
-// What is known of a run that diverged in an earlier call, or in another process.
+// A run of another process was checked against the list of that process, maybe long ago.
+void refuse_another(config::RunConfig config, const task::TaskPtr& task,
+                    const core::fs::path& folder) {
+  const config::RunConfig stored = run::read_config(folder);
+  std::vector<std::string> keys = differing_keys(config, stored, task);
+  std::erase(keys, kBudgetKey);
+  if (keys.empty()) return;
+  throw UsageError(core::cat(folder.string(), ": holds a run with another configuration (",
+                             core::join(keys, ", "), "); choose another folder"));
+}
+
+// What the note of a run that diverged says.
+std::optional<JobResult> read_note(const core::fs::path& folder) {
+  const core::fs::path note = diverged_file(folder);
+  if (!core::fs::exists(note)) return std::nullopt;
+  return JobResult{std::nullopt, core::trim(core::read_regular_file(note, kMostNoteBytes)), true};
+}
+
+// What is known of a run that diverged in an earlier call.
 std::optional<JobResult> found_diverged(const core::fs::path& folder,
                                         const RunListOptions& options) {
-  const core::fs::path note = diverged_file(folder);
-  if (!options.keep_diverged || options.overwrite || !core::fs::exists(note)) return std::nullopt;
-  return JobResult{std::nullopt, core::trim(core::read_regular_file(note, kMostNoteBytes)), true};
+  if (!options.keep_diverged || options.overwrite) return std::nullopt;
+  return read_note(folder);
+}
+
+using NoteTime = std::optional<core::fs::file_time_type>;
+NoteTime time_of_note(const core::fs::path& folder) {
+  std::error_code none;
+  const auto time = core::fs::last_write_time(diverged_file(folder), none);
+  return none ? NoteTime{} : NoteTime{time};
 }
 
 // Of the runs that take seconds from others these are known by now, unless they wait themselves.
@@ -94,10 +126,8 @@ JobResult run_job(const Job& job, TaskCache& tasks, const RunListOptions& option
     return result;
   } catch (const DivergedError& error) {
     core::log_error(error.what());
-    if (options.keep_diverged) {
-      core::make_folder(folder);
-      core::write_file(note, std::string(error.what()) + "\n");
-    }
+    core::make_folder(folder);
+    core::write_file(note, std::string(error.what()) + "\n");
     return {std::nullopt, error.what(), false};
   }
 }
@@ -114,7 +144,10 @@ class ListWork {
         done_(done),
         places_(places_of_units(jobs)),
         results_(jobs.size()) {
-    for (size_t i = 0; i < jobs.size(); ++i) last_[unit_of(jobs[i])] = i;
+    for (size_t i = 0; i < jobs.size(); ++i) {
+      last_[unit_of(jobs[i])] = i;
+      notes_.push_back(time_of_note(folder_of(i)));
+    }
   }
 
   // Works on what no other process works on. False: there was nothing to do.
@@ -144,15 +177,20 @@ class ListWork {
     for (size_t i = next_; i < jobs_.size(); ++i) {
       if (!results_[i]) results_[i] = found(i);
     }
+    size_t left = 0;
     for (; next_ < jobs_.size(); ++next_) {
-      if (!results_[next_]) continue;
-      done_(next_, *results_[next_]);
-      ++reported_;
+      if (results_[next_]) {
+        done_(next_, *results_[next_]);
+      } else {
+        ++left;
+      }
     }
-    return jobs_.size() - reported_;
+    return left;
   }
 
  private:
+  core::fs::path folder_of(size_t i) const { return options_.folder / jobs_[i].folder; }
+
   std::string what(size_t i) const {
     return core::cat("run ", i + 1, " of ", jobs_.size(), ": ", jobs_[i].what);
   }
@@ -160,7 +198,13 @@ class ListWork {
   // False: it has to wait.
   bool work_on(size_t i) {
     const Job& job = jobs_[i];
-    const bool finished = is_finished(options_.folder / job.folder, options_.overwrite);
+    // Another process tried it while this one was at work: once is enough.
+    if (const NoteTime now = time_of_note(folder_of(i)); now && now != notes_[i]) {
+      keep(i, *read_note(folder_of(i)));
+      report();
+      return true;
+    }
+    const bool finished = is_finished(folder_of(i), options_.overwrite);
     if ((core::time_is_up() && !finished) || waits(job, summaries_, open_)) {
       open_[job.folder] = true;
       report();
@@ -182,28 +226,25 @@ class ListWork {
     results_[i] = result;
   }
 
-  // In the order of the list: a run of another process may still come before the next one.
+  // In the order of the list. Where others work on it, too, nobody but the one that has just looked
+  // what is finished (finish) writes tables.
   void report() {
-    for (; next_ < jobs_.size(); ++next_) {
-      if (results_[next_]) {
-        done_(next_, *results_[next_]);
-        ++reported_;
-      } else if (!open_.contains(jobs_[next_].folder)) {
-        return;
-      }
-    }
+    if (!shared_.alone()) return;
+    for (; next_ < jobs_.size() && results_[next_]; ++next_) done_(next_, *results_[next_]);
   }
 
   std::optional<JobResult> found(size_t i) const {
-    const core::fs::path folder = options_.folder / jobs_[i].folder;
+    const core::fs::path folder = folder_of(i);
     // Opening a folder makes NFS look again; else it may not know new files for a minute.
     std::error_code ignored;
     const core::fs::directory_iterator look_again(folder, ignored);
     if (is_finished(folder, options_.overwrite)) {
+      config::RunConfig config = jobs_[i].config;
+      refuse_another(config, tasks_.open(config), folder);
       core::log_info(what(i) + ": finished by another process");
       return JobResult{report::Summary::read(folder / "summary.json"), "", true};
     }
-    return found_diverged(folder, options_);
+    return options_.overwrite ? std::nullopt : read_note(folder);
   }
 
   std::vector<std::string> unknown_units() const {
@@ -224,7 +265,8 @@ class ListWork {
   std::vector<std::optional<JobResult>> results_;
   Summaries summaries_;
   std::map<std::string, bool> open_;  // folders of what this process could not do yet
-  size_t next_ = 0, reported_ = 0;
+  std::vector<NoteTime> notes_;       // of runs that had diverged before this call
+  size_t next_ = 0;
 };
 
 }  // namespace

@@ -48,14 +48,17 @@ void set_shard_from_slurm(Sharing& sharing) {
   const long long step = std::max(1LL, slurm_number("STEP").value_or(1));
   const long long place = (*task - first) / step;
   if (*task < first || (*task - first) % step != 0 || place >= *count) {
-    throw UsageError(core::cat("SLURM_ARRAY_TASK_ID=", *task, " of ", *count, " tasks from ", first,
-                               " on: the numbers have gaps; give --shard I/N"));
+    core::log_warning(core::cat("SLURM_ARRAY_TASK_ID=", *task, " of ", *count, " tasks from ",
+                                first,
+                                " on: the numbers have gaps, so this task works on the whole list; "
+                                "--shard I/N gives it a part"));
+    return;
   }
   sharing.shard = place + 1;
   sharing.shards = *count;
   if (*count == 1) return;
-  core::log_info(core::cat("shard ", place + 1, "/", *count,
-                           ", as this task of the Slurm array says; --shard 1/1 works on all"));
+  core::log_warning(core::cat("shard ", place + 1, "/", *count,
+                              ", as this task of the Slurm array says; --shard 1/1 works on all"));
 }
 
 }  // namespace adagp::experiment

@@ -83,6 +83,13 @@ void SharedList::end_tables() {
   claims_.release(kTables);
 }
 
+bool SharedList::alone() const {
+  const auto others = claims_.others();
+  return std::none_of(others.begin(), others.end(), [](const core::Claims::Other& other) {
+    return other.name.starts_with(kProcess);
+  });
+}
+
 void SharedList::tell_who(const std::vector<std::string>& units) const {
   for (const core::Claims::Other& other : claims_.others()) {
     if (!other.name.starts_with(kUnit)) continue;

@@ -38,6 +38,9 @@ class SharedList {
   void begin_tables();
   void end_tables();
 
+  // Whether no other process works on the list now.
+  bool alone() const;
+
   // Says who works on these units.
   void tell_who(const std::vector<std::string>& units) const;
 

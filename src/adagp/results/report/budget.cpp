@@ -195,6 +195,7 @@ BudgetReport budget_report(std::vector<BudgetRun> runs, const Metric& metric, in
     report.by_seconds = control_curves(groups, pooled, &BudgetRow::seconds_mean);
   } else {
     report.notes.push_back(unlike);
+    report.unlike_devices = true;
   }
   for (const BudgetGroup& group : groups) {
     BudgetRow row = group.row;

@@ -70,6 +70,7 @@ struct BudgetReport {
   std::vector<BudgetRow> rows;  // bp first, then by first appearance; by batch size, then epochs
   std::vector<TargetRow> targets;
   std::vector<std::string> notes;  // sentences: what is missing, and why
+  bool unlike_devices = false;     // then nothing is judged by seconds
 };
 
 // `batch`: the batch size whose backprop sets the targets; `target_epochs`: whose scores they are.

@@ -144,6 +144,11 @@ std::string clock_notes(const BudgetReport& report) {
 }  // namespace
 
 std::string verdict(const BudgetReport& report) {
+  if (report.unlike_devices) {
+    return "Not judged at equal seconds, because the runs were on unlike devices; the points at "
+           "equal counted cost stand in the table." +
+           clock_notes(report);
+  }
   const Sorted rows = sort_rows(report);
   std::vector<std::string> out;
   say(out, "Above by more than two standard errors", rows.above);
