@@ -137,15 +137,10 @@ def test_a_run_that_another_shard_made_otherwise_is_refused(tmp_path):
 
 
 def test_a_run_that_diverged_in_another_process_is_known(tmp_path):
-    # The rate breaks every run that has more than a batch behind it.
-    wild = [*COMMAND, *sets(**{"optim.lr": "1e30"})]
-    whole, folder = tmp_path / "whole", tmp_path / "out"
-    codes = {adagp(*wild, "-o", whole, code=None).returncode}
-    first = adagp(*wild, "-o", folder, "--shard", "1/3", code=None)
-    assert codes == {4} and "diverged" in first.stderr
-    adagp(*wild, "-o", folder, "--shard", "2/3", code=None)
-    last = adagp(*wild, "-o", folder, "--shard", "3/3", code=None)
-    assert last.returncode == 4 and "left" not in last.stderr
+    wild = [*COMMAND, *sets(**{"optim.lr": "1e30"}), "-o", tmp_path / "out"]
+    for shard in ("1/3", "2/3"):
+        assert "left" in adagp(*wild, "--shard", shard, code=4).stderr
+    assert "left" not in adagp(*wild, "--shard", "3/3", code=4).stderr
 
 
 def test_a_list_that_is_chosen_on_the_way_has_no_shards(tmp_path):
