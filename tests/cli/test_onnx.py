@@ -127,7 +127,7 @@ def test_what_is_no_onnx_file(tmp_path):
         err = adagp(*command, "--onnx", file, code=3).stderr
         assert "no.onnx" in err and len(err.strip().splitlines()) == 1
     adagp("layers", "--onnx", tmp_path / "none.onnx", code=3)
-    assert "--pt2 and --onnx" in adagp("layers", code=2).stderr
+    assert "--pt2, --onnx" in adagp("layers", code=2).stderr
     assert "--onnx" in adagp("layers", "--model", "resnet18", "--batch", 2, code=2).stderr
     assert "3x224x224" in adagp("layers", "--onnx", file, "--input", "imagenet", code=2).stderr
 
