@@ -201,7 +201,7 @@ void add_layers(CLI::App& app, Action& action) {
   command->add_flag("--all", args->all,
                     "Also norms, activations, pools and other operations without MACs");
   CLI::Option* csv = command->add_flag("--csv", args->csv, "CSV, as layers.csv of a run");
-  command->add_flag("--json", args->json, "JSON")->excludes(csv);
+  CLI::Option* json = command->add_flag("--json", args->json, "JSON")->excludes(csv);
   CLI::Option* to = command
                         ->add_option("--to", args->to,
                                      "Write files for another simulator into a folder: " +
@@ -225,14 +225,17 @@ void add_layers(CLI::App& app, Action& action) {
   command->add_option("--head", args->head, "Treatment of the classifier: predicted, exact, frozen")
       ->needs(coverage)
       ->capture_default_str();
-  command->add_option("--zoo", args->zoo, "Write the tables of all networks there, as CSV")
-      ->excludes(model)
-      ->excludes(pt2)
-      ->excludes(onnx)
-      ->excludes(table)
-      ->type_name("FOLDER");
-  command->add_option("-o,--output", args->output, "Write to a file instead of stdout")
-      ->type_name("FILE");
+  CLI::Option* zoo =
+      command->add_option("--zoo", args->zoo, "Write the tables of all networks there, as CSV")
+          ->excludes(model)
+          ->excludes(pt2)
+          ->excludes(onnx)
+          ->excludes(table)
+          ->type_name("FOLDER");
+  CLI::Option* output =
+      command->add_option("-o,--output", args->output, "Write to a file instead of stdout")
+          ->type_name("FILE");
+  to->excludes(json)->excludes(coverage)->excludes(zoo)->excludes(output);
   command->callback([args, &action] { action = [args] { return run_layers(*args); }; });
 }
 

@@ -2,6 +2,7 @@
 
 #include <memory>
 
+#include "adagp/base/core/interrupt.h"
 #include "adagp/base/core/output.h"
 #include "adagp/base/core/special_files.h"
 #include "adagp/papers/study/pipeline_files.h"
@@ -21,6 +22,7 @@ struct PipelineArgs {
 };
 
 void save_files(const PipelineArgs& args, const study::PipelineStudy& study) {
+  if (!args.chakra.empty() || !args.chrome.empty()) core::catch_signals();
   if (!args.save_schedule.empty()) {
     study::save_schedule(study::only_run(study, "--save-schedule"), args.save_schedule);
   }
@@ -66,8 +68,11 @@ void add_shape(CLI::App& command, PipelineArgs& args) {
   command
       .add_option("--micro-batches", options.micro_batches, "Micro-batches of a batch (default 4)")
       ->type_name("NUMBERS");
-  add_number(command, "--chunks", options.chunks,
-             "Stages per device of 'interleaved' (default 2), which share --fw and --bw", 1);
+  add_number(
+      command, "--chunks", options.chunks,
+      "Stages per device of 'interleaved' (default 2; zb-v and dualpipe-v have 2), which share "
+      "--fw and --bw",
+      1);
   command
       .add_option("--phases", options.phases,
                   "Phases of the batches: bp, gp, gp-bp, or counts as in gp*4-bp")
@@ -145,15 +150,19 @@ void add_accelerator(CLI::App& command, study::PipelineOptions& options) {
   study::Options& machine = options.accelerator;
   command.add_option("--model", machine.models,
                      "Network (adagp list models): costs are its cycles on accelerators");
-  command.add_option("--table", machine.table, "Layer table (CSV) instead of --model");
+  CLI::Option* input =
+      command.add_option("--input", machine.inputs, "Input of the network: imagenet, cifar, ...")
+          ->capture_default_str();
+  command.add_option("--table", machine.table, "Layer table (CSV) instead of --model")
+      ->excludes(input);
   command
       .add_option("--pt2", machine.pt2,
                   "Network saved by Python's torch.export.save, instead of --model")
+      ->excludes(input)
       ->type_name("FILE");
   command.add_option("--onnx", machine.onnx, "Network in an ONNX file, instead of --model")
+      ->excludes(input)
       ->type_name("FILE");
-  command.add_option("--input", machine.inputs, "Input of the network: imagenet, cifar, ...")
-      ->capture_default_str();
   command
       .add_option("--batch", machine.batches,
                   "Batch size of a copy, of all its micro-batches (default 128)")

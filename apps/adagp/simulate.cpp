@@ -177,18 +177,22 @@ int run_simulate(const SimulateArgs& args) {
 
 void add_inputs(CLI::App& command, study::Options& options) {
   command.add_option("--model", options.models, "Networks, or 'all' (see 'adagp list models')");
-  command
-      .add_option("--input", options.inputs,
-                  "Input of the networks: imagenet, cifar, cifar100, ...")
-      ->capture_default_str();
-  command.add_option("--table", options.table, "A layer table (CSV) instead of a model");
+  CLI::Option* input = command
+                           .add_option("--input", options.inputs,
+                                       "Input of the networks: imagenet, cifar, cifar100, ...")
+                           ->capture_default_str();
+  command.add_option("--table", options.table, "A layer table (CSV) instead of a model")
+      ->excludes(input);
   command
       .add_option("--pt2", options.pt2,
                   "A network saved by Python's torch.export.save instead of a model")
+      ->excludes(input)
       ->type_name("FILE");
   command.add_option("--onnx", options.onnx, "A network in an ONNX file instead of a model")
+      ->excludes(input)
       ->type_name("FILE");
-  command.add_option("--topology", options.topology, "A SCALE-Sim topology instead of a model");
+  command.add_option("--topology", options.topology, "A SCALE-Sim topology instead of a model")
+      ->excludes(input);
   command
       .add_option("--topology-kind", options.topology_kind, "Kind of the topology: conv or gemm")
       ->capture_default_str();

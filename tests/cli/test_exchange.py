@@ -42,6 +42,28 @@ def test_bad_input_gets_one_line(tmp_path):
     assert "--to" in adagp("layers", *NET, "--examples", "2", code=2).stderr
 
 
+def test_files_of_a_larger_network_are_gone(tmp_path):
+    one = tmp_path / "one.csv"
+    one.write_text("model,input,name,op,in_c,in_h,in_w,out_c,out_h,out_w,kernel_h,kernel_w,stride_h,stride_w,"
+                   "padding_h,padding_w,groups,macs,weights,bias,input_bytes,output_bytes\n"
+                   "net,x,b,linear,9,1,1,7,1,1,1,1,1,1,0,0,1,63,63,0,36,28\n")
+    for form in ("timeloop", "scalesim"):
+        write(tmp_path / "used", form)
+        (tmp_path / "used/mine.yaml").write_text("")
+        write(tmp_path / "used", form, net=["--table", one])
+        write(tmp_path / "fresh", form, net=["--table", one])
+        assert {p.name for p in (tmp_path / "used").iterdir()} == {p.name for p in (tmp_path / "fresh").iterdir()} | {
+            "mine.yaml"}
+
+
+@pytest.mark.parametrize("flags", [["--json"], ["--coverage"], ["--zoo", "z"], ["-o", "o.txt"], ["--csv"]])
+def test_flags_that_would_do_nothing_are_refused(tmp_path, flags):
+    error = adagp("layers", *(NET if flags[0] != "--zoo" else []), "--to", "timeloop", "out", *flags, code=2,
+                  cwd=tmp_path).stderr
+    assert "--to" in error and error.count("\n") == 1
+    assert not list(tmp_path.iterdir())
+
+
 def test_a_table_and_the_model_give_the_same_files(tmp_path):
     adagp("layers", *NET, "--all", "--csv", "-o", tmp_path / "net.csv")
     write(tmp_path / "a", "timeloop")

@@ -2,11 +2,12 @@
 
 import json
 import os
+import signal
 import subprocess
 
 import pytest
 from chakra_read import read
-from harness import BIN, ROOT, adagp, environment
+from harness import BIN, PATIENCE, ROOT, adagp, environment, wait_until
 
 GOLDEN = ROOT / "tests/golden/fixtures/chakra"
 
@@ -77,6 +78,32 @@ def test_chakra_traces_are_those_that_protobuf_writes(tmp_path):
         name = f"pipeline.{rank}.et"
         assert (tmp_path / "t" / name).read_bytes() == (GOLDEN / name).read_bytes(), rank
     assert json.loads((tmp_path / "t/comm_groups.json").read_text()) == {"0": [0, 2], "1": [1, 3]}
+
+
+def test_traces_of_more_ranks_are_gone(tmp_path):
+    (tmp_path / "pipeline.mine.et").write_text("")
+    adagp("pipeline", "--stages", 4, "--copies", 2, "--weight-bytes", 16, "--chakra", tmp_path)
+    adagp("pipeline", "--stages", 2, "--chakra", tmp_path)
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["pipeline.0.et", "pipeline.1.et", "pipeline.mine.et"]
+
+
+@pytest.mark.parametrize("flag", ["--chakra", "--chrome"])
+def test_an_interrupted_trace_leaves_nothing(flag, tmp_path):
+    """The program would write for minutes."""
+    process = subprocess.Popen([BIN, "pipeline", "--stages", "64", "--micro-batches", "512", "--batches", "5000", flag,
+                                str(tmp_path / "t")], env=environment(), stderr=subprocess.PIPE, text=True)
+    wait_until(lambda: sum(p.stat().st_size for p in tmp_path.rglob("*") if p.is_file()) > 0, process)
+    process.send_signal(signal.SIGINT)
+    error = process.communicate(timeout=PATIENCE)[1]
+    assert process.returncode == 130 and "interrupted while writing traces" in error
+    assert not [p for p in tmp_path.rglob("*") if p.is_file()]
+
+
+@pytest.mark.parametrize("source", ["--table", "--onnx", "--pt2"])
+def test_an_input_that_would_do_nothing_is_refused(source, tmp_path):
+    for command in ("simulate", "pipeline"):
+        error = adagp(command, source, tmp_path / "net", "--input", "cifar", code=2).stderr
+        assert "--input" in error and source in error and error.count("\n") == 1
 
 
 @pytest.mark.parametrize("args", [

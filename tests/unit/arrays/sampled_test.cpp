@@ -70,6 +70,14 @@ TEST(Sampled, AtLeastOneExampleStays) {
   expect_costs_as(kSampledExamples, row, 3, 0, 0, Pass::kWeightGradient, row, 1);
 }
 
+// 0.7 of dY is zeros: 3 of 10 examples, 6 of 20 channels.
+TEST(Sampled, RoundingKeepsNoneMore) {
+  const layers::Row row = convolution(12, 20, 1);
+  expect_costs_as(kSampledExamples, row, 10, 1, 1 - 0.7, Pass::kInputGradient, row, 3);
+  expect_costs_as(kSampledChannels, row, 5, 1, 1 - 0.7, Pass::kInputGradient, convolution(12, 6, 1),
+                  5);
+}
+
 TEST(Sampled, ChannelsThatAreLeftOutCostNothing) {
   const layers::Row row = convolution(12, 20, 1);
   const layers::Row smaller = convolution(12, 8, 1);

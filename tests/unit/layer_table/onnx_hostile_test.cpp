@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "adagp/base/core/error.h"
+#include "adagp/base/io/mapped_file.h"
 #include "adagp/sim/layers/onnx.h"
 #include "unit/layer_table/onnx_bytes.h"
 #include "unit/temp_folder.h"
@@ -156,6 +157,70 @@ TEST(OnnxHostile, AFunctionThatGrowsIsStopped) {
   }
   made.node("F0", {"x"}, {"y"}, {}, "", "d");
   expect_refused(made.file(), "has more than 200000 nodes");
+}
+
+// The node of a small function, called so many times.
+std::string called(const std::string& name, const std::string& node, int times) {
+  io::WireWriter one;
+  one.bytes(1, name);
+  one.bytes(10, "d");
+  one.bytes(4, "a");
+  one.bytes(5, "b");
+  one.bytes(7, node);
+  OnnxBytes made;
+  made.input("x", {2, 4}).function(one.str());
+  for (int i = 0; i < times; ++i) {
+    made.node(name, {"x"}, {"y" + std::to_string(i)}, {}, "", "d");
+  }
+  return made.file();
+}
+
+// Calls multiply the operands of nodes, the bytes of names and the constants of branches, too.
+TEST(OnnxHostile, WhatCallsMultiplyIsCounted) {
+  const std::string much = "has more than 4000000 names and numbers";
+  const std::vector<std::string> operands(50'000, "a");
+  expect_refused(called("F", testing::node_message("Max", operands, {"b"}), 100), much);
+  const std::string name(60'000, 'b');
+  expect_refused(called("F", testing::node_message("Relu", {"a"}, {"b", name}), 4'000), much);
+  EXPECT_EQ(refusal(called(name, testing::node_message("Relu", {"a"}, {"b"}), 3)), "accepted");
+  OnnxBytes branch, calls;
+  for (int i = 0; i < 2'000; ++i) branch.weight("w" + std::to_string(i), {1});
+  branch.node("Relu", {"x"}, {"y"}).output("y");
+  calls.input("x", {2, 4}).numbers("yes", {1});
+  for (int i = 0; i < 300; ++i) {
+    calls.node("If", {"yes"}, {"y" + std::to_string(i)},
+               OnnxAttributes().graph("then_branch", branch.graph()));
+  }
+  expect_refused(calls.file(), "has more than 4000000");
+}
+
+TEST(OnnxHostile, ASmallFileMayBeCutWhileItIsRead) {
+  const testing::TempFolder folder;
+  const std::string whole = small().file();
+  core::write_file(folder / "net.onnx", whole);
+  const io::MappedFile file(folder / "net.onnx");
+  core::fs::resize_file(folder / "net.onnx", 0);
+  EXPECT_EQ(file.bytes(), whole);
+}
+
+TEST(OnnxHostile, NamesOfRowsAreOneLine) {
+  OnnxBytes square;
+  square.input("x", {2, 4, 4}).node("MatMul", {"x", "x"}, {"y"}, {}, "/one\ntwo/MatMul");
+  square.node("Det", {"y"}, {"t"}, {}, "odd\nname");
+  OnnxBytes weights;
+  weights.input("x", {2, 4}).weight("a\nb.weight", {4, 4}).weight("a\rb.weight", {4, 3});
+  weights.node("MatMul", {"x", "a\nb.weight"}, {"y"});
+  weights.node("MatMul", {"y", "a\rb.weight"}, {"z"});
+  const Table named = parse_onnx(weights.file(), "net", "net.onnx").table;
+  EXPECT_EQ(named.rows.at(0).name, "a_b");
+  EXPECT_NE(named.rows.at(1).name, "a_b");
+  for (const Table& table : {named, parse_onnx(square.file(), "net", "net.onnx").table}) {
+    for (const Row& row : table.rows) EXPECT_EQ(row.name.find_first_of("\n\r"), std::string::npos);
+    for (const Uncounted& one : table.uncounted) {
+      EXPECT_EQ(one.name.find('\n'), std::string::npos) << one.name;
+    }
+    EXPECT_NO_THROW(from_csv(to_csv(table), "net.csv"));
+  }
 }
 
 TEST(OnnxHostile, FilesAreNamed) {

@@ -28,7 +28,7 @@ Row only_row(const OnnxBytes& made, const OnnxInputs& inputs = {}) {
 using Shape3 = std::array<int64_t, 3>;
 
 // 6 -> 4 channels of 9x9 in 2 groups, stride 2 and 1, dilation 1 and 2, uneven padding: by hand
-// (9 + 1 - 3) / 2 + 1 = 4 high and (9 + 2 + 2 - 5) + 1 = 9 wide.
+// (9 + 1 - 3) / 2 + 1 = 4 high, as without padding, and (9 + 2 + 2 - 5) + 1 = 9 wide.
 TEST(Onnx, AConvolutionWithAllItsNumbers) {
   OnnxBytes made;
   made.input("x", {3, 6, 9, 9}).weight("c.weight", {4, 3, 3, 3}).weight("c.bias", {4});
@@ -44,7 +44,7 @@ TEST(Onnx, AConvolutionWithAllItsNumbers) {
   EXPECT_EQ(row.input, (Shape3{6, 9, 9}));
   EXPECT_EQ(row.output, (Shape3{4, 4, 9}));
   EXPECT_EQ(row.groups, 2);
-  EXPECT_EQ(row.padding, (std::array<int64_t, 2>{1, 2}));
+  EXPECT_EQ(row.padding, (std::array<int64_t, 2>{0, 2}));
   EXPECT_EQ(row.macs, 4 * 4 * 9 * 3 * 3 * 3);
   EXPECT_EQ(row.bias, 4);
 }
@@ -158,6 +158,40 @@ TEST(Onnx, FreeSizesAreAskedFor) {
   for (const char* wrong : {"", "3x", "0x5", "a", "-1x2"}) {
     EXPECT_THROW(parse_onnx_sizes(wrong), UsageError) << wrong;
   }
+}
+
+TEST(Onnx, ABatchThatIsNotThatOfTheInputIsRefused) {
+  OnnxBytes made;
+  made.input("x", {-1, 3, -1, -1}).weight("w", {2, 3, 1, 1}).node("Conv", {"x", "w"}, {"y"});
+  EXPECT_THROW(read(made, {8, parse_onnx_sizes("1x3x8x8")}), UsageError);
+  EXPECT_EQ(read(made, {8, parse_onnx_sizes("8x3x5x5")}).batch, 8);
+  EXPECT_EQ(read(made, {8, parse_onnx_sizes("3x5x5")}).batch, 8);
+}
+
+// How many numbers NonZero gives depends on them.
+TEST(Onnx, WhatMultipliesNothingDoesSoOfUnknownSizes) {
+  OnnxBytes made;
+  made.input("x", {2, 4}).weight("w", {4, 3}).node("NonZero", {"x"}, {"n"});
+  made.node("Relu", {"n"}, {"a"}).node("Add", {"a", "n"}, {"b"}).node("Softmax", {"b"}, {"c"});
+  made.node("Concat", {"b", "c"}, {"d"}, OnnxAttributes().integer("axis", 0));
+  made.node("Gather", {"d", "n"}, {"e"}).node("MatMul", {"x", "w"}, {"y"});
+  const Table table = read(made).table;
+  EXPECT_EQ(total_macs(table), 12);
+  for (const Uncounted& one : table.uncounted) EXPECT_EQ(one.macs, 0) << one.name;
+}
+
+// Exporters write scales of type double as numbers of their own.
+TEST(Onnx, DoublesAreRead) {
+  io::WireWriter doubles, scales;
+  for (const double scale : {1.0, 1.0, 2.0, 2.0}) doubles.append(scale);
+  scales.varint(1, 4);
+  scales.varint(2, 11);
+  scales.bytes(8, "scales");
+  scales.bytes(10, doubles.str());
+  OnnxBytes made;
+  made.input("x", {1, 3, 4, 4}).weight("w", {2, 3, 1, 1}).part(5, scales.str());
+  made.node("Resize", {"x", "", "scales"}, {"large"}).node("Conv", {"large", "w"}, {"y"});
+  EXPECT_EQ(read(made).table.rows.at(0).output, (Shape3{2, 8, 8}));
 }
 
 TEST(Onnx, WhatIsNotCountedIsNamedWithItsNode) {

@@ -8,13 +8,15 @@
 namespace adagp::io {
 namespace {
 
-// The file's pages, or null.
+constexpr off_t kWhole = 64 << 20;  // smaller files are read
+
+// The pages of a large file, or null.
 void* map_regular(const core::fs::path& path, size_t& count) {
   const int descriptor = ::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
   if (descriptor < 0) return nullptr;
   struct stat status {};
   void* mapping = MAP_FAILED;
-  if (::fstat(descriptor, &status) == 0 && S_ISREG(status.st_mode) && status.st_size > 0) {
+  if (::fstat(descriptor, &status) == 0 && S_ISREG(status.st_mode) && status.st_size > kWhole) {
     count = static_cast<size_t>(status.st_size);
     mapping = ::mmap(nullptr, count, PROT_READ, MAP_PRIVATE, descriptor, 0);
   }

@@ -1,6 +1,7 @@
 #pragma once
 // The bytes of a file without reading all of it: what is not looked at takes neither time nor
-// memory.
+// memory. Files up to 64 MiB are read whole. A larger one must not be cut meanwhile: a look at what
+// is gone ends the process (SIGBUS).
 
 #include <string>
 #include <string_view>
@@ -23,7 +24,7 @@ class MappedFile {
   void release() const;
 
  private:
-  std::string read_;  // of what cannot be mapped
+  std::string read_;  // of what is not mapped
   void* mapping_ = nullptr;
   std::string_view bytes_;
 };

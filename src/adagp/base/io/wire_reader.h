@@ -39,6 +39,7 @@ class WireReader {
     if (key >> 32 != 0 || field.number == 0) broken();
     field.type = static_cast<Wire>(key & 7);
     field.bytes = {};
+    field.value = 0;
     switch (field.type) {
       case Wire::kVarint:
         field.value = varint();

@@ -214,7 +214,8 @@ PipelineStudy run_pipelines(const PipelineOptions& options, const PipelineProgre
   check_options(options);
   const bool measured = !options.costs_file.empty() || !options.items.empty();
   if (with_accelerator(options) && measured) {
-    throw UsageError("pipeline: costs from --costs and from --model or --table; expected one");
+    throw UsageError(
+        "pipeline: costs from --costs and from --model, --table, --pt2 or --onnx; expected one");
   }
   const auto requests = pipeline_requests(options);
   const auto copies =

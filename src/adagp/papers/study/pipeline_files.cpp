@@ -7,6 +7,7 @@
 
 #include "adagp/base/core/error.h"
 #include "adagp/base/core/files.h"
+#include "adagp/base/core/interrupt.h"
 #include "adagp/base/core/special_files.h"
 #include "adagp/base/core/text.h"
 #include "adagp/papers/study/output.h"
@@ -21,6 +22,26 @@ constexpr int64_t kMostRanks = 4096;
 constexpr int64_t kOpenRanks = 256;  // files at once; more are written one group after the other
 constexpr size_t kTraceBuffer = 1 << 16;
 
+void stop_if_asked() {
+  if (const int signal = core::pending_signal(); signal != 0) {
+    throw Interrupted("interrupted while writing traces", signal);
+  }
+}
+
+// Of an earlier run that had more ranks: the reader would take them as part of this one.
+void remove_others(int64_t ranks, const std::filesystem::path& folder) {
+  std::vector<std::filesystem::path> others;
+  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+    const std::string name = entry.path().filename().string();
+    if (!name.starts_with("pipeline.") || !name.ends_with(".et")) continue;
+    long long rank = 0;
+    const bool ours =
+        name.size() > 12 && core::parse_integer(name.substr(9, name.size() - 12), rank);
+    if (ours && rank >= ranks) others.push_back(entry.path());
+  }
+  for (const auto& path : others) std::filesystem::remove(path);
+}
+
 void write_ranks(const pipeline::Work& work, int64_t first, int64_t last,
                  const std::filesystem::path& folder) {
   std::vector<std::unique_ptr<core::AtomicFile>> files;
@@ -29,6 +50,7 @@ void write_ranks(const pipeline::Work& work, int64_t first, int64_t last,
         std::make_unique<core::AtomicFile>(folder / core::cat("pipeline.", rank, ".et")));
   }
   pipeline::write_chakra(work, first, last, [&](int64_t rank, std::string_view bytes) {
+    stop_if_asked();
     files[static_cast<size_t>(rank - first)]->write(bytes);
   });
   for (const auto& file : files) file->commit(core::Sync::kLater);
@@ -59,13 +81,17 @@ void save_chakra(const PipelineRun& run, const std::string& unit,
   }
   nlohmann::ordered_json groups = nlohmann::ordered_json::object();
   for (const auto& [name, members] : pipeline::chakra_groups(work)) groups[name] = members;
-  if (!groups.empty()) core::write_file(folder / "comm_groups.json", dump(groups, -1) + "\n");
+  const std::filesystem::path groups_file = folder / "comm_groups.json";
+  if (!groups.empty()) core::write_file(groups_file, dump(groups, -1) + "\n");
+  if (groups.empty()) std::filesystem::remove(groups_file);
+  remove_others(ranks, folder);
 }
 
 void save_chrome(const PipelineRun& run, const std::filesystem::path& file) {
   core::AtomicFile out(core::behind_links(file));
   std::string buffer;
   const auto flush = [&] {
+    stop_if_asked();
     out.write(buffer);
     buffer.clear();
   };

@@ -18,7 +18,9 @@ using accel::mul;
 using accel::Pass;
 
 int64_t kept_of(int64_t whole, double share) {
-  return std::clamp<int64_t>(std::llround(std::ceil(static_cast<double>(whole) * share)), 1, whole);
+  // A share is one minus the zeros: 1 - 0.7 is a little more than 0.3.
+  const double kept = static_cast<double>(whole) * (share - 1e-9);
+  return std::clamp<int64_t>(std::llround(std::ceil(kept)), 1, whole);
 }
 
 // A part of `words`, kept : whole.

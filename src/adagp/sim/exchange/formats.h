@@ -35,7 +35,8 @@ struct Format {
 
 std::span<const Format> formats();
 
-// Writes the files of a format into the folder, which it makes. Returns one line for people.
+// Writes the files of a format into the folder, which it makes, and removes those of the format's
+// names that another network left there. Returns one line for people.
 // Throws UsageError with the nearest name.
 std::string write_files(const std::string& format, const Request& request,
                         const std::string& folder);

@@ -1,4 +1,5 @@
 #include <set>
+#include <utility>
 
 #include "adagp/base/core/error.h"
 #include "adagp/base/core/text.h"
@@ -55,9 +56,12 @@ Layer product(const layers::Row& row) {
   return {"", m, k, 1, k, 1, n, 1};
 }
 
-// Commas and "DP" mean something to SCALE-Sim.
-std::string plain_name(const std::string& name) {
-  return replaced(replaced(name, ",", "_"), "DP", "Dp");
+// Commas, line breaks and "DP" mean something to SCALE-Sim.
+std::string plain_name(std::string name) {
+  for (char& letter : name) {
+    if (static_cast<unsigned char>(letter) < 0x20 || letter == ',') letter = '_';
+  }
+  return replaced(std::move(name), "DP", "Dp");
 }
 
 // The lines of a topology; no two names are equal.

@@ -16,6 +16,37 @@ namespace {
 
 constexpr int64_t kMostNodes = 200'000;   // with those inside functions, at each call
 constexpr int64_t kMostKept = 4'000'000;  // numbers of constants
+constexpr size_t kMostWork = 4'000'000;   // names and numbers, at each call
+constexpr size_t kSmall = 32;             // so many bytes of a name, or numbers, are free
+constexpr size_t kConstant = 16;          // a constant takes more memory than a name
+
+// What a copy of it costs.
+size_t parts_of(const std::string& text) {
+  return 1 + text.size() / kSmall;
+}
+
+size_t parts_of(const OnnxTensor& tensor) {
+  const size_t numbers = tensor.numbers ? tensor.numbers->values.size() : 0;
+  return kConstant + parts_of(tensor.name) + (tensor.sizes.size() + numbers) / kSmall;
+}
+
+size_t parts_of(const std::map<std::string, OnnxAttribute>& attributes) {
+  size_t parts = 0;
+  for (const auto& [name, one] : attributes) {
+    parts += parts_of(name) + parts_of(one.text) - 1;
+    parts += (one.integers.size() + one.reals.size()) / kSmall;
+    if (one.tensor) parts += parts_of(*one.tensor);
+  }
+  return parts;
+}
+
+size_t parts_of(const OnnxNode& node) {
+  size_t parts = parts_of(node.op + node.name + node.module) + parts_of(node.attributes);
+  for (const auto* names : {&node.inputs, &node.outputs}) {
+    for (const std::string& name : *names) parts += parts_of(name);
+  }
+  return parts;
+}
 
 using Attributes = std::map<std::string, OnnxAttribute>;
 
@@ -32,6 +63,8 @@ class Walk {
   void add_constants(const OnnxGraph& graph, OnnxScope& scope);
   void note_shapes(const std::vector<OnnxShape>& shapes);
 
+  // Calls multiply what a file has: a small one must not take all memory, nor hours.
+  void charge(size_t parts);
   void nodes(const std::vector<OnnxNode>& list, OnnxScope& scope, const Attributes* outer);
   void visit(const OnnxNode& node, OnnxScope& scope);
   void call_function(const OnnxFunction& function, const OnnxNode& node, OnnxScope& scope);
@@ -40,7 +73,7 @@ class Walk {
   void compute(const OnnxNode& node, OnnxScope& scope);
   bool define_results(OnnxStep& step, OnnxScope& scope);
   void take_told_sizes(const OnnxNode& node, OnnxCall& call) const;
-  std::string operand(const std::string& name, const OnnxScope& scope) const;
+  std::string operand(const std::string& name, const OnnxScope& scope);
 
   const OnnxModel& model_;
   const OnnxInputs& wanted_;
@@ -50,6 +83,7 @@ class Walk {
   std::map<std::string, Sizes> told_;        // by the file, of the main graph's values
   std::map<std::string, int64_t> symbols_;
   int64_t visited_ = 0, kept_ = 0, calls_ = 0;
+  size_t work_ = 0;
   int depth_ = 0;
 };
 
@@ -73,6 +107,7 @@ void Walk::add_constant(const OnnxTensor& tensor, const std::string& global) {
 void Walk::add_constants(const OnnxGraph& graph, OnnxScope& scope) {
   names_.look_at(graph.nodes);
   for (const OnnxTensor& tensor : graph.constants) {
+    charge(parts_of(tensor));
     add_constant(tensor, scope.define(tensor.name));
   }
 }
@@ -104,11 +139,21 @@ Graph Walk::run() {
   return std::move(graph_);
 }
 
+void Walk::charge(size_t parts) {
+  work_ += parts;
+  if (work_ > kMostWork) {
+    throw DataError(core::cat("has more than ", kMostWork,
+                              " names and numbers with those inside functions and branches, "
+                              "expected a network's"));
+  }
+}
+
 void Walk::nodes(const std::vector<OnnxNode>& list, OnnxScope& scope, const Attributes* outer) {
   for (const OnnxNode& node : list) {
     if (++visited_ > kMostNodes) {
       throw DataError(core::cat("has more than ", kMostNodes, " nodes, expected a network's"));
     }
+    charge(parts_of(node));
     if (outer == nullptr) {
       visit(node, scope);
       continue;
@@ -140,7 +185,7 @@ void Walk::visit(const OnnxNode& node, OnnxScope& scope) {
   --depth_;
 }
 
-std::string Walk::operand(const std::string& name, const OnnxScope& scope) const {
+std::string Walk::operand(const std::string& name, const OnnxScope& scope) {
   if (name.empty()) return "";
   const auto global = scope.find(name);
   if (!global) {
@@ -148,11 +193,13 @@ std::string Walk::operand(const std::string& name, const OnnxScope& scope) const
                     "', which nothing before it computes: a cycle, or nodes out "
                     "of order");
   }
+  charge(parts_of(*global));
   return *global;
 }
 
 void Walk::call_function(const OnnxFunction& function, const OnnxNode& node, OnnxScope& scope) {
-  OnnxScope inside(nullptr, core::cat(node.op, "#", ++calls_, "/"));
+  OnnxScope inside(nullptr, core::cat(node.op.substr(0, kSmall), "#", ++calls_, "/"));
+  charge(function.inputs.size() + parts_of(function.defaults) + parts_of(node.attributes));
   for (size_t i = 0; i < function.inputs.size(); ++i) {
     const bool there = i < node.inputs.size();
     inside.alias(function.inputs[i], there ? operand(node.inputs[i], scope) : "");

@@ -30,7 +30,7 @@ std::string shape_text(const std::vector<OnnxSize>& sizes) {
 class InputFixer {
  public:
   InputFixer(const OnnxInputs& wanted, Symbols& symbols)
-      : batch_(std::max<int64_t>(1, wanted.batch)), symbols_(symbols) {
+      : batch_(std::max<int64_t>(1, wanted.batch)), wanted_batch_(wanted.batch), symbols_(symbols) {
     for (const auto& [name, sizes] : wanted.sizes) {
       if (name.empty()) {
         in_order_.push_back(sizes);
@@ -41,13 +41,15 @@ class InputFixer {
   }
 
   OnnxInput fix(const OnnxShape& input);
+  // Throws UsageError for a first input that has another batch than was told.
+  void check_batch(const OnnxInput& input) const;
   // Throws for sizes of no input.
   void finish() const;
 
  private:
   const std::vector<int64_t>* told(const std::string& name);
 
-  int64_t batch_;
+  int64_t batch_, wanted_batch_;
   Symbols& symbols_;
   std::vector<std::vector<int64_t>> in_order_;
   std::map<std::string, std::vector<int64_t>> by_name_;
@@ -89,6 +91,16 @@ OnnxInput InputFixer::fix(const OnnxShape& input) {
   return out;
 }
 
+void InputFixer::check_batch(const OnnxInput& input) const {
+  if (wanted_batch_ < 1 || !input.free.at(0)) return;
+  const size_t first = std::min<size_t>(2, input.sizes.size());  // of sequences the second
+  for (size_t i = 0; i < first; ++i) {
+    if (input.sizes[i] == wanted_batch_) return;
+  }
+  throw UsageError(core::cat("--batch is ", wanted_batch_, ", but --input gives '", input.name,
+                             "' ", input.sizes[0], "; leave one of them out"));
+}
+
 void InputFixer::finish() const {
   for (const auto& [name, sizes] : by_name_) {
     if (!used_.contains(name)) throw UsageError("the file has no input '" + name + "'");
@@ -110,6 +122,7 @@ std::vector<OnnxInput> fixed_inputs(const OnnxGraph& graph, const OnnxInputs& wa
     if (!constants.contains(input.name)) out.push_back(fixer.fix(input));
   }
   if (out.empty()) throw DataError("has no input");
+  if (!out[0].sizes.empty()) fixer.check_batch(out[0]);
   fixer.finish();
   return out;
 }

@@ -40,6 +40,13 @@ std::string innermost_scope(const std::string& scopes) {
   return parts.size() < 6 ? "" : parts[parts.size() - 4];
 }
 
+std::string one_line(std::string name) {
+  for (char& letter : name) {
+    if (static_cast<unsigned char>(letter) < 0x20) letter = '_';
+  }
+  return name;
+}
+
 void OnnxNames::look_at(const std::vector<OnnxNode>& nodes) {
   for (const OnnxNode& node : nodes) {
     for (size_t place = 0; place < node.inputs.size(); ++place) {
@@ -55,7 +62,7 @@ void OnnxNames::look_at(const std::vector<OnnxNode>& nodes) {
 
 std::string OnnxNames::of(const std::string& weight) {
   const auto user = users_.find(weight);
-  const std::string name = user == users_.end() ? weight : user->second;
+  const std::string name = one_line(user == users_.end() ? weight : user->second);
   std::string unique = name;
   // The number goes before ".weight", which rows do without.
   const size_t dot = std::min(name.rfind('.'), name.size());

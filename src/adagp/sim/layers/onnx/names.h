@@ -17,6 +17,9 @@ std::string module_of(const std::string& node_name);
 // the last is the operation's.
 std::string innermost_scope(const std::string& scopes);
 
+// Rows are lines: "_" for what breaks them.
+std::string one_line(std::string name);
+
 class OnnxNames {
  public:
   // Who uses which value first.

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "adagp/base/core/text.h"
+#include "adagp/sim/layers/onnx/names.h"
 #include "adagp/sim/layers/onnx/op_names.h"
 #include "adagp/sim/layers/onnx/shapes.h"
 #include "adagp/sim/layers/table_sizes.h"
@@ -54,9 +55,9 @@ Node Translation::node(const std::string& op,
                        const std::vector<std::pair<std::string, std::string>>& operands) {
   Node out;
   out.op = op;
-  out.target = "onnx." + op_;
-  out.name = op_;
-  out.module = step_.module;
+  out.target = "onnx." + one_line(op_);
+  out.name = one_line(op_);
+  out.module = one_line(step_.module);
   for (const auto& [argument, name] : operands) {
     if (!name.empty()) out.arguments[argument] = named(name);
   }
@@ -98,15 +99,9 @@ void Translation::convolution() {
   const OnnxPlaces places = places_of(op_);
   const Sizes& weight = *call_.sizes(places.weight);
   const Sizes kernel(weight.begin() + 2, weight.end());
-  const Sizes& input = *call_.sizes(0);
   const size_t axes = kernel.size();
   const Sizes stride = call_.integers("strides", axes, 1);
   const Sizes dilation = call_.integers("dilations", axes, 1);
-  Sizes padding;  // on each side of an axis; of uneven ones the larger, as a table has one number
-  for (const Padding& one :
-       paddings(call_, {input.begin() + 2, input.end()}, kernel, stride, dilation)) {
-    padding.push_back(std::max({one.before, one.behind, int64_t{0}}));
-  }
   const bool transposed = op_ == "ConvTranspose";
   const std::string kind = op_ == "DeformConv" ? "deform_conv"
                            : transposed        ? "conv_transpose"
@@ -117,7 +112,7 @@ void Translation::convolution() {
                     {"bias", step_.input(op_ == "DeformConv" ? 3 : places.bias)}});
   made.arguments["stride"] = numbers(stride);
   made.arguments["dilation"] = numbers(dilation);
-  made.arguments["padding"] = numbers(padding);
+  made.arguments["padding"] = numbers(table_padding(call_, kernel, stride, dilation));
   made.arguments["groups"] = numbers({call_.integer("group", 1)});
   add(std::move(made), step_.outputs);
 }
@@ -244,14 +239,17 @@ void Translation::run() {
     made.arguments["tensors"].tensors = step_.inputs;
     return add(std::move(made), step_.outputs);
   }
+  // Of unknown sizes; they multiply nothing.
+  if (!simple_op.empty() || op_ == "Add" || op_ == "Sub") return all_operands("mul");
+  if (op_ == "Concat" || op_ == "Gather") return all_operands("view");
   unknown();
 }
 
 // The table names the node, and its module where that is known.
 void Translation::unknown() {
   const bool known = product_rule(op_) != nullptr || window_rule(op_) != nullptr;
-  Node made = node("onnx." + op_, {});
-  if (made.module.empty()) made.module = call_.node.name;
+  Node made = node("onnx." + one_line(op_), {});
+  if (made.module.empty()) made.module = one_line(call_.node.name);
   if (!knows_sizes() && known) made.target += ", sizes not known";
   add_with_all(std::move(made));
 }

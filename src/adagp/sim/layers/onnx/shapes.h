@@ -24,5 +24,9 @@ struct Padding {
 };
 std::vector<Padding> paddings(const OnnxCall& call, const Sizes& input, const Sizes& kernel,
                               const Sizes& stride, const Sizes& dilation);
+// One number an axis of a convolution whose output is known, as a table has it: half of what both
+// sides add (of a ConvTranspose: cut off), rounded up, or down where only that gives the output.
+Sizes table_padding(const OnnxCall& call, const Sizes& kernel, const Sizes& stride,
+                    const Sizes& dilation);
 
 }  // namespace adagp::layers

@@ -68,6 +68,14 @@ std::vector<double> raw_numbers(std::string_view raw, int64_t type) {
   }
 }
 
+void add_doubles(const WireField& field, std::vector<double>& numbers) {
+  if (field.type == Wire::kFixed64) numbers.push_back(field.number64());
+  WireReader packed(field.bytes);
+  while (!packed.empty() && numbers.size() <= kMostNumbers) {
+    numbers.push_back(packed.fixed<double>());
+  }
+}
+
 }  // namespace
 
 std::vector<int64_t> checked_sizes(std::vector<int64_t> sizes, const std::string& name) {
@@ -108,6 +116,9 @@ void TensorFields::take(const WireField& field) {
     case 9:
       raw_ = field.bytes;
       break;
+    case 10:
+      add_doubles(field, reals_);
+      break;
     case 14:
       outside_ = field.value == 1;
       break;
@@ -123,7 +134,7 @@ std::optional<Numbers> TensorFields::numbers(size_t count) const {
   if (!raw_.empty()) {
     if (raw_.size() > 8 * kMostNumbers) return {};
     out.values = raw_numbers(raw_, type_);
-  } else if (type_ == kFloat) {
+  } else if (type_ == kFloat || type_ == kDouble) {
     out.values = reals_;
   } else if (is_index(type_)) {
     out.values.assign(integers_.begin(), integers_.end());

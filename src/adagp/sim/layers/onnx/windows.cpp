@@ -81,6 +81,18 @@ void convolution(OnnxCall& call) {
   windows(call, (*weight)[0], kernel);
 }
 
+// Sizes of what a ConvTranspose gives before padding cuts it.
+Sizes uncut(const OnnxCall& call, const Sizes& kernel, const Sizes& stride, const Sizes& dilation) {
+  const Sizes& input = *call.sizes(0);
+  const Sizes more = call.integers("output_padding", kernel.size(), 0);
+  Sizes out;
+  for (size_t i = 0; i < kernel.size(); ++i) {
+    out.push_back(sum_of(product_of({stride[i], input[i + 2] - 1}),
+                         sum_of(reach(kernel[i], dilation[i]), more[i])));
+  }
+  return out;
+}
+
 void transposed(OnnxCall& call) {
   const Sizes* input = call.sizes(0, 3);
   const Sizes* weight = call.sizes(1);
@@ -91,16 +103,14 @@ void transposed(OnnxCall& call) {
   const size_t axes = kernel.size();
   const Sizes stride = positive(call, "strides", axes),
               dilation = positive(call, "dilations", axes);
-  const Sizes more = call.integers("output_padding", axes, 0);
   const Sizes told = call.integers("output_shape", axes, 0);
   const Sizes pads = call.integers("pads", 2 * axes, 0);
   const bool same = call.text("auto_pad").starts_with("SAME");
+  const Sizes full = uncut(call, kernel, stride, dilation);
   Sizes out{(*input)[0], product_of({(*weight)[1], groups})};
   for (size_t i = 0; i < axes; ++i) {
     const int64_t size = (*input)[i + 2];
-    const int64_t full =
-        sum_of(product_of({stride[i], size - 1}), sum_of(reach(kernel[i], dilation[i]), more[i]));
-    const int64_t cut = sum_of(full, -sum_of(pads[i], pads[i + axes]));
+    const int64_t cut = sum_of(full[i], -sum_of(pads[i], pads[i + axes]));
     out.push_back(told[i] > 0 ? told[i] : same ? product_of({stride[i], size}) : cut);
     if (out.back() < 1) does_not_fit("its output is empty");
   }
@@ -200,6 +210,33 @@ std::vector<Padding> paddings(const OnnxCall& call, const Sizes& input, const Si
     } else if (mode != "VALID") {
       out[i] = {pads[i], pads[i + axes]};
     }
+  }
+  return out;
+}
+
+Sizes table_padding(const OnnxCall& call, const Sizes& kernel, const Sizes& stride,
+                    const Sizes& dilation) {
+  const bool transposed = call.node.op == "ConvTranspose";
+  const Sizes input = image_sizes(*call.sizes(0)), output = image_sizes(*call.outputs[0].sizes);
+  const auto around = paddings(call, input, kernel, stride, dilation);
+  const Sizes full = transposed ? uncut(call, kernel, stride, dilation) : Sizes{};
+  const Sizes more = call.integers("output_padding", kernel.size(), 0);
+  const auto fits = [&](size_t i, int64_t padding) {
+    const int64_t both = product_of({2, padding});
+    if (!transposed) {
+      const int64_t room = sum_of(sum_of(input[i], both), -reach(kernel[i], dilation[i]));
+      return room / stride[i] + 1 == output.at(i);
+    }
+    const int64_t least = sum_of(full[i], -sum_of(more[i], both));
+    return output.at(i) >= least && output[i] < sum_of(least, std::max(stride[i], dilation[i]));
+  };
+  Sizes out;
+  for (size_t i = 0; i < kernel.size(); ++i) {
+    const int64_t both =
+        std::max<int64_t>(0, transposed ? sum_of(full[i], -output.at(i))
+                                        : sum_of(around[i].before, around[i].behind));
+    const int64_t up = sum_of(both, 1) / 2;
+    out.push_back(!fits(i, up) && fits(i, both / 2) ? both / 2 : up);
   }
   return out;
 }
