@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "adagp/base/core/error.h"
+#include "adagp/base/core/text.h"
 #include "adagp/papers/study/output.h"
 #include "adagp/papers/study/pipeline_requests.h"
 #include "adagp/papers/study/ranges.h"
