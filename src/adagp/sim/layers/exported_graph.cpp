@@ -50,7 +50,8 @@ std::vector<std::string> Node::tensors(const std::string& argument) const {
   return found == arguments.end() ? std::vector<std::string>{} : found->second.tensors;
 }
 
-std::vector<int64_t> Node::ints(const std::string& argument, std::vector<int64_t> otherwise) const {
+std::vector<int64_t> Node::ints(const std::string& argument,
+                                const std::vector<int64_t>& otherwise) const {
   const auto found = arguments.find(argument);
   return found == arguments.end() ? otherwise : found->second.ints.value_or(otherwise);
 }

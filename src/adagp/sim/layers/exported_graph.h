@@ -52,7 +52,8 @@ struct Node {
   std::vector<std::string> tensors(const std::string& argument) const;
   // The left operand of a product: "input", "mat1", "batch1" or "self"; "" when it has none.
   std::string left() const;
-  std::vector<int64_t> ints(const std::string& argument, std::vector<int64_t> otherwise) const;
+  std::vector<int64_t> ints(const std::string& argument,
+                            const std::vector<int64_t>& otherwise) const;
   int64_t integer(const std::string& argument, int64_t otherwise) const;
   bool flag(const std::string& argument) const;         // false when it is not there
   std::string text(const std::string& argument) const;  // "" when it is not there
