@@ -195,6 +195,7 @@ def pipeline(
     chunks: int = 0,
     overlap: bool = True,
     gp_share: float = 1,
+    low_share: float = 0.25,
     costs: Any = None,
     forward: float = 1,
     backward: float = 2,
@@ -231,10 +232,11 @@ def pipeline(
     Without a model every stage takes `forward` and `backward` steps. With a model (as in
     `adagp.layers`) the stages take its cycles on an accelerator; with `costs` (a file, a DataFrame,
     a list of dicts, or what `adagp.time_blocks` measured) what they say. Schedules: gpipe, dapple,
-    chimera, zero-bubble, zb-v, dualpipe-v, interleaved, decoupled, filled, or "all"; or
+    chimera, zero-bubble, zb-v, dualpipe-v, interleaved, decoupled, filled, filled-gpipe, or "all"; or
     `schedule_file`, PyTorch's CSV of a schedule (compute_only), which has its own stages and
-    micro-batches (else 4 each). `phases` is "bp", "gp", "gp-bp" or counts as in "gp*4-bp".
-    `gp_share` is the part of `forward` that a GP batch takes (smaller images). `copies` of the
+    micro-batches (else 4 each). `phases` is "bp", "gp", "gp-bp", "low-bp" (low: BP
+    with smaller images) or counts as in "gp*4-bp". `gp_share` is the part of `forward` that a GP
+    batch takes, `low_share` the part of all passes in a low-resolution batch. `copies` of the
     pipeline train on different examples (data parallel). `memory` is in GiB for a stage.
 
     >>> import adagp
@@ -257,9 +259,10 @@ def pipeline(
     options.chunks = whole(chunks, "chunks", 0, 2**31 - 1)
     options.overlap = flag(overlap, "overlap")
     for name, value in {
-        "gp_share": gp_share, "forward": forward, "backward": backward, "summary": summary, "predictor": predictor,
-        "optimizer": optimizer, "predictor_step": predictor_step, "latency": latency, "bandwidth": bandwidth,
-        "output_bytes": output_bytes, "weight_bytes": weight_bytes, "summary_bytes": summary_bytes,
+        "gp_share": gp_share, "low_share": low_share, "forward": forward, "backward": backward, "summary": summary,
+        "predictor": predictor, "optimizer": optimizer, "predictor_step": predictor_step, "latency": latency,
+        "bandwidth": bandwidth, "output_bytes": output_bytes, "weight_bytes": weight_bytes,
+        "summary_bytes": summary_bytes,
     }.items():  # fmt: skip
         setattr(options, name, number(value, name))
     options.copies = listed(copies, "copies")

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import math
 import time
 import warnings
 from collections.abc import Callable, Sequence
 from typing import Any, Literal
 
 from ._core import Schedule
-from .errors import DataError, DivergedError, UsageError
+from .errors import DataError, UsageError
 
 try:
     import torch
@@ -19,15 +18,17 @@ from torch import Tensor, nn
 
 from ._impl import reference
 from ._impl.cycles import last_predicted, long_cycles
+from ._impl.graphs import Graphs
 from ._impl.kernel_steps import KernelSteps
-from ._impl.optimizer_steps import call_update, gradients_finite, takes_phase
+from ._impl.loss_watch import LossWatch
+from ._impl.optimizer_steps import call_update, gradients_finite
 from ._impl.probes import Probes
 from ._impl.small_table import Records
+from ._impl.step_arguments import Closure, Update, check_inputs, check_recorded, check_scaled, closures_of
 from ._impl.taps import Taps
 
 Method = Literal["adagp", "skip", "zero"]
 METHODS = ("adagp", "skip", "zero")
-Update = Callable[..., object]  # (), or (phase)
 PROBE_EVERY = 20
 CHECK_EVERY = 50  # steps after which a device other than the CPU is asked whether losses are finite
 
@@ -50,6 +51,7 @@ class Prediction:
         seed: int,
         probe_every: int | None,
         process_group: Any,
+        graph: bool = False,
     ) -> None:
         if isinstance(optimizer, torch.optim.LBFGS):
             raise UsageError("optimizer: LBFGS runs the closure several times in a step; use another")
@@ -68,6 +70,7 @@ class Prediction:
                 [layer.place for layer in layers], seed, rows.device, rows.dtype
             )
         self._kernels = self._kernel_steps()
+        self._graphs = Graphs(model, self._taps, optimizer) if graph else None
         self._probes = Probes(PROBE_EVERY if probe_every is None else probe_every)
         # The predictor learns for the GP batches to come, and for probes that were asked for.
         self._asked_probes = bool(probe_every)
@@ -75,7 +78,7 @@ class Prediction:
         self._last_gp = last_predicted(schedule, epochs, steps_per_epoch)
         self.probe_seconds = 0.0  # on a CPU; elsewhere they are not measured, because that would wait
         self._last = torch.tensor(float("nan"))
-        self._watched: Tensor | None = None  # NaN after a loss that was not finite
+        self._losses = LossWatch(self._taps.first_broken)
         self._clean = False  # whether no gradient of an earlier BP batch takes memory
         self._removed = False
 
@@ -139,16 +142,19 @@ class Prediction:
 
     def step(
         self,
-        closure: Callable[[], Tensor] | Sequence[Callable[[], Tensor]],
+        closure: Closure | Sequence[Closure],
         backward: Callable[[Tensor], object] | None = None,
         update: Update | None = None,
         *,
         scaler: Any = None,
+        inputs: Sequence[Tensor] = (),
     ) -> Tensor:
         """One batch, BP or GP. Returns its loss, detached.
 
         closure: the forward pass; returns the loss and calls no backward(). A list of closures is
             one batch in parts: the gradients and the loss are the mean of theirs.
+        inputs: tensors with which closure is called. With graph=True all that changes from batch to
+            batch must come this way: `gp.step(lambda x, y: loss(model(x), y), inputs=(x, y))`.
         backward: in place of `loss.backward()` on BP batches, as `accelerator.backward`. It must
             leave true gradients; for a GradScaler give `scaler`.
         update: in place of `optimizer.step()`, on BP and on GP batches: clipping, averages of
@@ -163,25 +169,23 @@ class Prediction:
         """
         if self._removed:
             raise UsageError("step: remove() was called; call adagp.wrap again")
-        closures = _closures(closure)
-        if scaler is not None and backward is not None:
-            raise UsageError("backward: scaler= brings its own; leave one of the two out")
-        if scaler is not None and update is not None and not takes_phase(update):
-            raise UsageError(
-                "update: with scaler= it must take the phase ('bp' or 'gp'): GP batches "
-                "have gradients that are not scaled, and take optimizer.step()"
-            )
+        closures = closures_of(closure)
+        check_inputs(inputs)
+        if scaler is not None:
+            check_scaled(backward, update)
+        if self._graphs is not None:
+            check_recorded(closures, inputs, backward, scaler)
         if self.phase == "bp":
-            self._last = self._exact_step(closures, backward, update, scaler)
+            self._last = self._exact_step(closures, inputs, backward, update, scaler)
         elif self.method == "adagp":
-            self._last = self._predicted_step(closures, update)
+            self._last = self._predicted_step(closures, inputs, update)
         elif self.method == "zero":
             self._apply(
                 {index: torch.zeros_like(layer.weight) for index, layer in enumerate(self._taps.layers)}, update
             )
         self.steps += 1
         if self.steps % CHECK_EVERY == 0 or self.steps % self.steps_per_epoch == 0:
-            self._check_finite()
+            self._losses.ask(self.steps)
         return self._last
 
     def warm_up(self, closure: Callable[[], Tensor]) -> None:
@@ -193,24 +197,25 @@ class Prediction:
 
     def _exact_step(
         self,
-        closures: Sequence[Callable[[], Tensor]],
+        closures: Sequence[Closure],
+        inputs: Sequence[Tensor],
         backward: Callable[[Tensor], object] | None,
         update: Update | None,
         scaler: Any,
     ) -> Tensor:
         self.optimizer.zero_grad(set_to_none=True)
         self._clean = False
-        losses = []
-        for number, closure in enumerate(closures):
-            loss = self._forward(closure, again=number > 0)
+
+        def both_passes(loss: Tensor) -> None:
             if not loss.requires_grad:
                 raise UsageError(
                     "closure: the loss of a BP batch has no graph; return it without "
                     "detach() and without torch.no_grad()"
                 )
-            losses.append(loss.detach())
             loss = loss / len(closures) if len(closures) > 1 else loss
             (backward or torch.Tensor.backward)(loss if scaler is None else scaler.scale(loss))
+
+        loss = self._passes(closures, inputs, both_passes)
         if scaler is not None:
             scaler.unscale_(self.optimizer)
         # Gradients that a scaler's step leaves out teach nothing.
@@ -225,7 +230,7 @@ class Prediction:
         else:
             self.optimizer.step()
         self._exact_steps += 1
-        return _mean(losses)
+        return loss
 
     def _learns(self) -> bool:
         """Whether the predictor learns from this BP batch."""
@@ -235,12 +240,13 @@ class Prediction:
         return self._asked_probes or self.steps < self._last_gp or beyond
 
     def _learn(self, predictor: reference.SharedPredictor) -> None:
-        gradients = {}
-        for index in self._taps.used():
-            weight = self._taps.layers[index].weight
-            if weight.grad is not None:
-                gradients[index] = reference.as_rows(weight.grad, weight)
-        if not gradients:
+        weights = {index: self._taps.layers[index].weight for index in self._taps.used()}
+
+        def gradients(form: Callable[[Tensor, Tensor], Tensor]) -> dict[int, Tensor]:
+            return {index: form(weight.grad, weight) for index, weight in weights.items() if weight.grad is not None}
+
+        true = gradients(reference.in_order)
+        if not true:
             raise UsageError(
                 "backward: it left no gradient in any hooked layer; it must call "
                 "loss.backward() and not clear the gradients"
@@ -248,30 +254,32 @@ class Prediction:
         self._gather()
         rows = self._taps.rows
         start = time.perf_counter()
+        measures, keeps = self._probes.measures(self._exact_steps), self._probes.keeps(self._exact_steps)
         with torch.no_grad():
-            if self._probes.measures(self._exact_steps):
-                self._probes.measure(self.steps, self._names, gradients, predictor.predict(rows, list(gradients)))
-            if self._probes.keeps(self._exact_steps):
-                self._probes.keep(gradients)
+            if measures:
+                predicted = predictor.predict(rows, list(true))
+                self._probes.measure(self.steps, self._names, gradients(reference.as_rows), predicted)
+            if keeps:
+                self._probes.keep(gradients(reference.as_rows))
             if rows.device.type == "cpu":
                 self.probe_seconds += time.perf_counter() - start
-            if self._kernels is not None and self._kernels.learn(rows, gradients):
+            if self._kernels is not None and self._kernels.learn(rows, true):
                 return
-        predictor.learn(rows, gradients)
+        predictor.learn(rows, gradients(reference.as_rows))
 
-    def _predicted_step(self, closures: Sequence[Callable[[], Tensor]], update: Update | None) -> Tensor:
+    def _predicted_step(self, closures: Sequence[Closure], inputs: Sequence[Tensor], update: Update | None) -> Tensor:
         assert self._predictor is not None
         predictor = self._predictor
         if not self._clean:
             self.optimizer.zero_grad(set_to_none=True)
             self._clean = True
         with torch.no_grad():
-            losses = [self._forward(closure, again=number > 0).detach() for number, closure in enumerate(closures)]
+            loss = self._passes(closures, inputs)
             self._gather()
             # A layer that never had a true gradient has no scale yet: it stays.
             wanted = [index for index in self._taps.used() if predictor.seen[index]]
             if update is None and self._kernels is not None and self._kernels.update(self._taps.rows, wanted):
-                return _mean(losses)
+                return loss
             predicted = predictor.predict(self._taps.rows, wanted)
             weights = [self._taps.layers[index].weight for index in wanted]
             gradients = {
@@ -279,7 +287,7 @@ class Prediction:
                 for index, rows, weight in zip(wanted, predicted, weights)
             }
         self._apply(gradients, update)
-        return _mean(losses)
+        return loss
 
     def _apply(self, gradients: dict[int, Tensor], update: Update | None) -> None:
         """The user's optimizer moves these weights; all others have no gradient and stay."""
@@ -292,9 +300,36 @@ class Prediction:
             call_update(update, "gp", self.optimizer)
         self.optimizer.zero_grad(set_to_none=True)
 
+    def _passes(
+        self,
+        closures: Sequence[Closure],
+        inputs: Sequence[Tensor],
+        backward: Callable[[Tensor], None] = lambda loss: None,
+    ) -> Tensor:
+        """The forward pass of each closure and, of its loss, `backward`; returns the mean loss, detached."""
+        losses: list[Tensor] = []
+        for number, closure in enumerate(closures):
+
+            def passes(given: Sequence[Tensor]) -> Tensor:
+                loss = self._forward(lambda: closure(*given), again=number > 0)
+                backward(loss)
+                return loss.detach()
+
+            if self._graphs is None:
+                loss = passes(inputs)
+            else:
+                loss = self._graphs.run((self.phase, self._looks()), closure, inputs, passes)
+            self._losses.see(loss, self.steps, self.phase)
+            losses.append(loss)
+        return _mean(losses)
+
+    def _looks(self) -> bool:
+        """Whether the predictor looks at the outputs of this batch."""
+        return self._predictor is not None and (self.phase == "gp" or self._learns())
+
     def _forward(self, closure: Callable[[], Tensor], again: bool = False) -> Tensor:
         taps = self._taps
-        looks = self._predictor is not None and (self.phase == "gp" or self._learns())
+        looks = self._looks()
         if looks:
             assert self._predictor is not None
             if taps.follow():
@@ -306,7 +341,8 @@ class Prediction:
         try:
             loss = closure()
         finally:
-            taps.end()
+            taps.active = False
+        taps.end()
         if not isinstance(loss, Tensor) or loss.numel() != 1:
             got = f"a tensor of shape {tuple(loss.shape)}" if isinstance(loss, Tensor) else type(loss).__name__
             raise UsageError(
@@ -319,27 +355,7 @@ class Prediction:
                 "If it does: code compiled before adagp.wrap has no hooks; call torch._dynamo.reset() "
                 "after adagp.wrap"
             )
-        self._watch(loss.detach())
         return loss
-
-    def _watch(self, loss: Tensor) -> None:
-        """On a CPU a loss is looked at at once; another device is asked now and then."""
-        if loss.device.type != "cpu":
-            if self._watched is None:
-                self._watched = torch.zeros((), device=loss.device)
-            self._watched.add_(loss.reshape(()), alpha=0)  # 0 times what is not finite is NaN
-        elif not math.isfinite(loss.item()):
-            raise DivergedError(
-                f"loss: {loss.item()} in step {self.steps} ({self.phase} batch); "
-                f"{self._taps.first_broken()}; lower the learning rate"
-            )
-
-    def _check_finite(self) -> None:
-        known, self._watched = self._watched, None
-        if known is not None and not math.isfinite(known.item()):
-            raise DivergedError(
-                f"loss: not finite before step {self.steps}; {self._taps.first_broken()}; lower the learning rate"
-            )
 
     def _gather(self) -> None:
         """All processes see the mean of their summaries, as they see the mean of gradients."""
@@ -355,7 +371,7 @@ class Prediction:
 
     def state_dict(self) -> dict[str, Any]:
         """Predictor, position and probes; `torch.load(..., weights_only=True)` reads it."""
-        self._check_finite()
+        self._losses.ask(self.steps)
         return {
             "method": self.method,
             "steps": self.steps,
@@ -397,6 +413,7 @@ def wrap(
     seed: int = 0,
     probe_every: int | None = None,
     process_group: Any = None,
+    graph: bool = False,
 ) -> Prediction:
     """ADA-GP beside a model: some batches skip the backward pass and take predicted gradients.
 
@@ -422,6 +439,9 @@ def wrap(
     probe_every: distance in BP batches at which predictions are measured; 0 = never. By default 20
         as long as GP batches are to come; after the last one the predictor does not learn any more.
     process_group: of the processes that share each batch (DDP); None = all there are.
+    graph: on a GPU, record the passes of the network as CUDA graphs, one for each shape of a batch.
+        Then `step` needs `inputs`; what the closure does beside queueing work is done while
+        recording only.
     """
     if not isinstance(model, nn.Module):
         raise UsageError(f"model: got {type(model).__name__}, expected a torch.nn.Module")
@@ -443,21 +463,8 @@ def wrap(
     if told := long_cycles(stretches, epochs, steps_per_epoch):
         warnings.warn(told, stacklevel=2)
     return Prediction(
-        model, optimizer, stretches, epochs, steps_per_epoch, method, names, seed, probe_every, process_group
+        model, optimizer, stretches, epochs, steps_per_epoch, method, names, seed, probe_every, process_group, graph
     )
-
-
-def _closures(given: Any) -> Sequence[Callable[[], Tensor]]:
-    closures = list(given) if isinstance(given, (list, tuple)) else [given]
-    if not closures:
-        raise UsageError("closure: got an empty list, expected one closure for each part of the batch")
-    for closure in closures:
-        if not callable(closure):
-            raise UsageError(
-                f"closure: got {type(closure).__name__}, expected a function that "
-                "returns the loss, as lambda: F.cross_entropy(model(x), y)"
-            )
-    return closures
 
 
 def _mean(losses: Sequence[Tensor]) -> Tensor:

@@ -40,10 +40,6 @@ nb::list column(const Items& items, const Field& field) {
   return out;
 }
 
-const char* phase_name(pipeline::Phase phase) {
-  return phase == pipeline::Phase::kPredict ? "gp" : "bp";
-}
-
 struct DeviceOp {
   int device;
   pipeline::Op op;
@@ -59,7 +55,8 @@ Columns op_columns(const Items& items) {
   };
   number("device", [](const auto& item) { return item.device; });
   out["kind"] = column(items, [](const auto& item) { return pipeline::kind_name(item.op.kind); });
-  out["phase"] = column(items, [](const auto& item) { return phase_name(item.op.phase); });
+  out["phase"] =
+      column(items, [](const auto& item) { return pipeline::phase_name(item.op.phase); });
   number("batch", [](const auto& item) { return item.op.batch; });
   number("micro_batch", [](const auto& item) { return item.op.micro; });
   number("stage", [](const auto& item) { return item.op.stage; });
@@ -112,6 +109,7 @@ void bind_options(nb::module_& module) {
       .def_rw("batches", &PipelineOptions::batches)
       .def_rw("overlap", &PipelineOptions::overlap)
       .def_rw("gp_share", &PipelineOptions::gp_share)
+      .def_rw("low_share", &PipelineOptions::low_share)
       .def_rw("forward", &PipelineOptions::forward)
       .def_rw("backward", &PipelineOptions::backward)
       .def_prop_rw(

@@ -9,7 +9,7 @@
 #include "adagp/base/core/error.h"
 #include "adagp/base/core/text.h"
 #include "adagp/base/plan/planned_methods.h"
-#include "adagp/base/plan/weighted.h"
+#include "adagp/base/plan/selection.h"
 #include "adagp/base/schedule/policy.h"
 #include "bindings.h"
 #include "settings.h"

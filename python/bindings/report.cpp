@@ -8,7 +8,6 @@
 
 #include "adagp/base/core/error.h"
 #include "adagp/results/report/compare.h"
-#include "adagp/results/report/compare_chart.h"
 #include "adagp/results/report/stats.h"
 #include "adagp/results/report/summary.h"
 #include "bindings.h"

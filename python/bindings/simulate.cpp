@@ -10,7 +10,6 @@
 
 #include "adagp/base/core/error.h"
 #include "adagp/base/core/text.h"
-#include "adagp/papers/study/columns.h"
 #include "adagp/papers/study/details.h"
 #include "adagp/papers/study/output.h"
 #include "adagp/papers/study/study.h"

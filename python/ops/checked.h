@@ -57,8 +57,10 @@ inline cuda::Type type_of(const Tensor& x, const char* name) {
 // Where a call runs: the references on a CPU, the kernels on the current stream of a GPU.
 struct OnCpu {
   explicit OnCpu(const Tensor&) {}
-  void* workspace(const Tensor&, int64_t) { return nullptr; }
   void run(const cuda::StatsArgs& a) { cuda::reference::norm_stats(a); }
+  void run(const std::vector<cuda::PoolArgs>& layers) {
+    cuda::reference::pool_cells(layers.data(), static_cast<int64_t>(layers.size()), cuda::kSummary);
+  }
   void run(const cuda::FeaturesArgs& a) { cuda::reference::predictor_features(a); }
   void run(const cuda::PredictArgs& a) { cuda::reference::predict_update(a); }
   void run(const cuda::TrainArgs& a) { cuda::reference::predictor_train(a); }
@@ -73,12 +75,10 @@ struct OnCuda {
                         aoti_torch_get_current_cuda_stream(device, &stream) == 0,
                     "adagp: this torch gives no CUDA stream");
   }
-  // Zeroed, of torch's allocator: it may be captured in a graph and belongs to this stream.
-  void* workspace(const Tensor& like, int64_t bytes) {
-    memory.push_back(torch::stable::new_zeros(like, std::vector<int64_t>{bytes}, ScalarType::Byte));
-    return memory.back().mutable_data_ptr();
-  }
   void run(const cuda::StatsArgs& a) { cuda::norm_stats(a, stream); }
+  void run(const std::vector<cuda::PoolArgs>& layers) {
+    cuda::pool_cells(layers.data(), static_cast<int64_t>(layers.size()), cuda::kSummary, stream);
+  }
   void run(const cuda::FeaturesArgs& a) { cuda::predictor_features(a, stream); }
   void run(const cuda::PredictArgs& a) { cuda::predict_update(a, stream); }
   void run(cuda::TrainArgs a) {
@@ -95,7 +95,6 @@ struct OnCuda {
   int device;
   torch::stable::accelerator::DeviceGuard guard;
   void* stream = nullptr;
-  Tensors memory;
 };
 #endif
 

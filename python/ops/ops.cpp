@@ -16,6 +16,8 @@ namespace {
 using namespace adagp::ops;  // NOLINT: this file is the operators
 
 constexpr int64_t kPixels = cuda::kSummary * cuda::kSummary;
+// The most pieces into which the windows' edges cut a map.
+constexpr int64_t kCells = (2 * cuda::kSummary - 1) * (2 * cuda::kSummary - 1);
 
 // y with its channels next to each other in memory; mostly it is so already.
 Tensor channels_are_last(const Tensor& y, bool convolution) {
@@ -36,10 +38,18 @@ Tensor channels_are_last(const Tensor& y, bool convolution) {
       y, convolution ? MemoryFormat::ChannelsLast : MemoryFormat::Contiguous);
 }
 
-// rows[first:first + C] = summary of a layer's output, or its mean over `use` outputs.
+// What summaries lie in: rows, and as many cells for each row as a map can have.
+void check_space(const Tensor& rows, const Tensor& cells, const char* name) {
+  STD_TORCH_CHECK(rows.dim() == 2 && rows.size(1) == kPixels && rows.is_contiguous(),
+                  "adagp::", name, ": rows must be contiguous [filters, ", kPixels, "]");
+  floats(cells, "cells", rows.size(0) * kCells);
+}
+
+// The first use of a layer leaves sums by cell for pool_; a later one goes into the mean that is in
+// rows[first:first + C].
 template <typename Where>
-void summarise(const Tensor& y, const Tensor& rows, const Tensor& workspace, int64_t first,
-               bool convolution, int64_t use) {
+void summarise(const Tensor& y, const Tensor& rows, const Tensor& cells, const Tensor& workspace,
+               int64_t first, bool convolution, int64_t use) {
   STD_TORCH_CHECK(convolution ? y.dim() == 4 : y.dim() >= 2, "adagp::summarise_: y has ", y.dim(),
                   " axes, expected [B, C, H, W] or [B, ..., C]");
   Where where(y);
@@ -51,14 +61,17 @@ void summarise(const Tensor& y, const Tensor& rows, const Tensor& workspace, int
     const int64_t channels = x.size(x.dim() - 1), places = x.size(0) * channels;
     a.map = {x.size(0), places == 0 ? 0 : x.numel() / places, 1, channels};
   }
-  STD_TORCH_CHECK(rows.dim() == 2 && rows.size(1) == kPixels && rows.is_contiguous(),
-                  "adagp::summarise_: rows must be contiguous [filters, ", kPixels, "]");
+  check_space(rows, cells, "summarise_");
   STD_TORCH_CHECK(first >= 0 && first + a.map.channels <= rows.size(0), "adagp::summarise_: rows ",
                   first, " to ", first + a.map.channels, " of ", rows.size(0));
   STD_TORCH_CHECK(use >= 1, "adagp::summarise_: use counts from 1");
   a.x = x.const_data_ptr();
   a.type = type_of(x, "y");
-  a.summary = floats(rows, "rows") + first * kPixels;
+  if (use == 1) {
+    a.cells = floats(cells, "cells") + first * kCells;
+  } else {
+    a.summary = floats(rows, "rows") + first * kPixels;
+  }
   a.size = cuda::kSummary;
   a.use = static_cast<int>(use);
   const int64_t bytes = Where::stats(a.map.channels);
@@ -67,6 +80,27 @@ void summarise(const Tensor& y, const Tensor& rows, const Tensor& workspace, int
                   bytes, " (adagp::summary_workspace)");
   a.workspace = workspace.mutable_data_ptr();
   where.run(a);
+}
+
+// rows = summaries from the cells that summarise_ left, of all layers that are named. maps: batch,
+// height, width and channels of each.
+template <typename Where>
+void pool(const Tensor& cells, const Tensor& rows, Ints firsts, Ints maps) {
+  check_space(rows, cells, "pool_");
+  STD_TORCH_CHECK(maps.size() == 4 * firsts.size(), "adagp::pool_: maps has ", maps.size(),
+                  " numbers for ", firsts.size(), " layers, expected four for each");
+  std::vector<cuda::PoolArgs> layers(firsts.size());
+  for (size_t i = 0; i < firsts.size(); ++i) {
+    const int64_t first = firsts[i], *map = maps.data() + 4 * i;
+    STD_TORCH_CHECK(map[0] > 0 && map[1] > 0 && map[2] > 0 && map[3] > 0 && first >= 0 &&
+                        first + map[3] <= rows.size(0),
+                    "adagp::pool_: layer ", i, " does not fit the rows");
+    layers[i].cells = floats(cells, "cells") + first * kCells;
+    layers[i].map = {map[0], map[1], map[2], map[3]};
+    layers[i].summary = floats(rows, "rows") + first * kPixels;
+  }
+  Where where(rows);
+  where.run(layers);
 }
 
 // What summarise_ needs beside its result: one tensor for all layers of at most so many channels,
@@ -188,13 +222,29 @@ void predict_update(const Tensor& features, const Tensor& fc_low, const Tensor& 
   where.run(a);
 }
 
+// What predictor_learn_ needs beside its results, for layers of so many filters with so many
+// weights each. The kernels leave it as they found it.
+template <typename Where>
+Tensor learn_workspace(const Tensor& rows, Ints filters, Ints cols, int64_t widest) {
+  STD_TORCH_CHECK(
+      filters.size() == cols.size() && filters.size() <= static_cast<size_t>(cuda::kMostTrained),
+      "adagp::learn_workspace: at most ", cuda::kMostTrained, " layers, filters and cols of each");
+  std::vector<cuda::PredictedLayer> layers(filters.size());
+  for (size_t i = 0; i < filters.size(); ++i) {
+    layers[i].rows = filters[i];
+    layers[i].cols = cols[i];
+  }
+  return torch::stable::new_zeros(rows, std::vector<int64_t>{Where::train(layers, widest)},
+                                  ScalarType::Byte);
+}
+
 // One training step of the predictor on the true gradients of all layers.
 // net: conv.weight, conv.bias, fc.weight, fc.bias, fc_low, mean_square, scale, seen, loss; first,
 // second, steps: Adam's state of the first four.
 template <typename Where>
 void learn(const Tensor& rows, const Tensor& features, Ints first_rows, Tensors gradients,
-           Tensors net, Tensors first, Tensors second, Tensors steps, const Tensor& rate,
-           double rms_decay) {
+           Tensors net, Tensors first, Tensors second, Tensors steps, const Tensor& workspace,
+           const Tensor& rate, double rms_decay) {
   STD_TORCH_CHECK(net.size() == 9 && first.size() == 4 && second.size() == 4 && steps.size() == 4,
                   "adagp::predictor_learn_: net has nine tensors, first, second and steps four");
   STD_TORCH_CHECK(first_rows.size() == gradients.size() &&
@@ -240,7 +290,11 @@ void learn(const Tensor& rows, const Tensor& features, Ints first_rows, Tensors 
   for (size_t i = 0; i < 4; ++i) *slots[i] = slot_of(net[i], first, second, steps, i);
   a.rule = rule_of(1, {0.9, 0.999, 1e-8}, rate);
   a.rms_decay = static_cast<float>(rms_decay);
-  a.workspace = where.workspace(rows, Where::train(layers, a.net.widest));
+  const int64_t bytes = Where::train(layers, a.net.widest);
+  STD_TORCH_CHECK(checked(workspace, ScalarType::Byte, "workspace").numel() >= bytes,
+                  "adagp::predictor_learn_: the workspace has ", workspace.numel(),
+                  " bytes, expected ", bytes, " (adagp::learn_workspace)");
+  a.workspace = workspace.mutable_data_ptr();
   where.run(a);
 }
 
@@ -248,6 +302,8 @@ template <typename Where>
 void implement(torch::stable::detail::StableLibrary& m) {
   m.impl("summarise_", TORCH_BOX(summarise<Where>));
   m.impl("summary_workspace", TORCH_BOX(summary_workspace<Where>));
+  m.impl("pool_", TORCH_BOX(pool<Where>));
+  m.impl("learn_workspace", TORCH_BOX(learn_workspace<Where>));
   m.impl("features", TORCH_BOX(features<Where>));
   m.impl("predict_update_", TORCH_BOX(predict_update<Where>));
   m.impl("predictor_learn_", TORCH_BOX(learn<Where>));
@@ -257,8 +313,9 @@ void implement(torch::stable::detail::StableLibrary& m) {
 
 STABLE_TORCH_LIBRARY(adagp, m) {
   m.def(
-      "summarise_(Tensor y, Tensor(a!) rows, Tensor(b!) workspace, int first, bool convolution, "
-      "int use) -> ()");
+      "summarise_(Tensor y, Tensor(a!) rows, Tensor(b!) cells, Tensor(c!) workspace, int first, "
+      "bool convolution, int use) -> ()");
+  m.def("pool_(Tensor cells, Tensor(a!) rows, int[] firsts, int[] maps) -> ()");
   m.def("summary_workspace(Tensor rows, int channels) -> Tensor");
   m.def("features(Tensor rows, Tensor conv_weight, Tensor conv_bias) -> Tensor");
   m.def(
@@ -267,8 +324,9 @@ STABLE_TORCH_LIBRARY(adagp, m) {
       "Tensor(d!)[] steps, Tensor rate, float[] decays, int rule, float[] numbers) -> ()");
   m.def(
       "predictor_learn_(Tensor rows, Tensor features, int[] first_rows, Tensor[] gradients, "
-      "Tensor(a!)[] net, Tensor(b!)[] first, Tensor(c!)[] second, Tensor(d!)[] steps, Tensor rate, "
-      "float rms_decay) -> ()");
+      "Tensor(a!)[] net, Tensor(b!)[] first, Tensor(c!)[] second, Tensor(d!)[] steps, "
+      "Tensor(e!) workspace, Tensor rate, float rms_decay) -> ()");
+  m.def("learn_workspace(Tensor rows, int[] filters, int[] cols, int widest) -> Tensor");
 }
 
 STABLE_TORCH_LIBRARY_IMPL(adagp, CPU, m) {

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import copy
 import warnings
+from collections import Counter
 
 import pytest
 
 torch = pytest.importorskip("torch")
 from op_devices import device, needs_cuda  # noqa: E402, F401
 from torch import nn  # noqa: E402
+from torch._dynamo.utils import counters  # noqa: E402
 from torch.nn import functional as F  # noqa: E402
+from torch.utils._python_dispatch import TorchDispatchMode  # noqa: E402
 
 from adagp._impl.kernel_steps import KernelSteps  # noqa: E402
 from adagp.predict import wrap  # noqa: E402
@@ -25,6 +28,7 @@ def test_hooked_network_with_operators_equals_the_reference(compiled):
     results = []
     for kernels in (False, True):
         torch._dynamo.reset()
+        counters.clear()
         model = copy.deepcopy(first)
         optimizer = torch.optim.SGD(model.parameters(), lr=0.02, momentum=0.9)
         gp = wrap(model, optimizer, "1ep bp, 1:1", epochs=3, steps_per_epoch=2)
@@ -36,9 +40,35 @@ def test_hooked_network_with_operators_equals_the_reference(compiled):
             y = torch.randint(0, 5, (8,), generator=generator)
             gp.step(lambda: F.cross_entropy(run(x), y))  # noqa: B023
         results.append((model.state_dict(), gp._taps.rows))
+        # Compiled once for BP batches, GP batches, and BP batches from which nothing is learned.
+        assert counters["stats"]["unique_graphs"] == (3 if compiled and kernels else 0)
     for name, value in results[0][0].items():
         torch.testing.assert_close(value, results[1][0][name], rtol=1e-4, atol=1e-5, msg=name)
     torch.testing.assert_close(results[0][1], results[1][1], rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("parts", [1, 2])
+def test_a_layer_used_twice_has_the_mean_of_its_uses(device, parts):
+    class Twice(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.first, self.inner = nn.Conv2d(2, 2, 1), nn.Linear(6, 6)
+
+        def forward(self, x):
+            return self.inner(self.inner(self.first(x)))
+
+    rows = []
+    for kernels in (False, True):
+        torch.manual_seed(0)
+        model = Twice().to(device)
+        gp = wrap(model, torch.optim.SGD(model.parameters(), lr=0.1), "2ep bp, gp", epochs=3, steps_per_epoch=2)
+        gp._taps.use_kernels(kernels)
+        gp._kernels = None
+        x = torch.randn(4, 2, 5, 6, device=device)
+        gp.step([lambda part=part: model(part).square().mean() for part in x.chunk(parts)])
+        assert gp._taps.uses == [parts, 2 * parts]
+        rows.append(gp._taps.rows)
+    torch.testing.assert_close(rows[0], rows[1], rtol=1e-3, atol=1e-4)  # TF32 on a GPU
 
 
 KINDS = {
@@ -73,7 +103,7 @@ def trained(device, kind, kernels):
 @pytest.mark.parametrize("kind", KINDS)
 def test_kernel_steps_equal_plain_torch(device, kind):
     gp, got, optimizer = trained(device, kind, kernels=True)
-    assert gp._predictor.steps == 4
+    assert gp._predictor.steps == 3  # after the last GP batch it does not learn
     plain, expected, reference = trained(device, kind, kernels=False)
     start = trained_start(device)
     for a, b, from_ in zip(got, expected, start):
@@ -132,6 +162,59 @@ def test_another_optimizer_takes_plain_torch_and_says_so_once(device, optimizer,
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         gp.step(lambda: model(x).square().mean())
+
+
+def called(work) -> Counter:
+    """Which operators, and how often."""
+    found = Counter()
+
+    class Count(TorchDispatchMode):
+        def __torch_dispatch__(self, operator, types, args=(), options=None):
+            if not str(operator).startswith("profiler."):
+                found[str(operator)] += 1
+            return operator(*args, **(options or {}))
+
+    with Count():
+        work()
+    return found
+
+
+@pytest.mark.parametrize("kind", ["sgd", "adamw"])
+def test_a_step_calls_one_operator_more_for_each_layer_and_five_beside(kind):
+    """What a step costs where the CPU that launches is the limit."""
+    torch.manual_seed(0)
+    model = nn.Sequential(
+        *[nn.Sequential(nn.Conv2d(4, 4, 1), nn.BatchNorm2d(4), nn.ReLU(inplace=True)) for _ in range(6)],
+        nn.Flatten(),
+        nn.Linear(16, 3),
+    ).to(memory_format=torch.channels_last)
+    plain = copy.deepcopy(model)
+    x, y = torch.randn(2, 4, 2, 2).contiguous(memory_format=torch.channels_last), torch.tensor([0, 1])
+    optimizers = [KINDS[kind](one.parameters()) for one in (plain, model)]
+    gp = wrap(model, optimizers[1], "2ep bp, 1:1", epochs=9, steps_per_epoch=3, probe_every=0)
+    gp._taps.use_kernels(True)
+    gp._kernels = KernelSteps(gp._predictor, gp._taps, optimizers[1])
+
+    def forward():
+        with torch.no_grad():
+            F.cross_entropy(plain(x), y)
+
+    def exact():
+        optimizers[0].zero_grad(set_to_none=True)
+        F.cross_entropy(plain(x), y).backward()
+        optimizers[0].step()
+
+    def step():
+        gp.step(lambda: F.cross_entropy(model(x), y))
+
+    layers = 7
+    # The loss is detached, and on a CPU looked at.
+    beside = {"adagp.summarise_.default": layers, "adagp.pool_.default": 1, "adagp.features.default": 1,
+              "aten.detach.default": 1, "aten._local_scalar_dense.default": 1}  # fmt: skip
+    for _ in range(7):  # with the first GP batch, which may bring moments into the weights' layout
+        exact(), step()
+    assert gp.phase == "bp" and called(step) - called(exact) == beside | {"adagp.predictor_learn_.default": 1}
+    assert gp.phase == "gp" and called(step) - called(forward) == beside | {"adagp.predict_update_.default": 1}
 
 
 @needs_cuda

@@ -10,11 +10,19 @@ from torch import nn  # noqa: E402
 from torch.nn import functional as F  # noqa: E402
 
 from adagp._impl import reference as ref  # noqa: E402
+from adagp._impl.ops import CELLS  # noqa: E402
 
 ops = torch.ops.adagp
 PLACES = [ref.Place("a", 0, 6, 27), ref.Place("b", 6, 9, 40), ref.Place("c", 15, 5, 12)]
 SHAPES = [(6, 3, 3, 3), (9, 40), (5, 3, 2, 2)]
 NO_BYTES = torch.zeros(0, dtype=torch.uint8)  # a CPU needs no workspace
+
+
+def map_of(x, convolution):
+    """Batch, height, width, channels."""
+    if convolution:
+        return [x.shape[0], x.shape[2], x.shape[3], x.shape[1]]
+    return [x.shape[0], x[0, ..., 0].numel(), 1, x.shape[-1]]
 
 
 def outputs(device, dtype=torch.float32):
@@ -35,13 +43,32 @@ def outputs(device, dtype=torch.float32):
 def test_summaries(device, dtype, near):
     for x, convolution in outputs(device, dtype):
         rows = torch.full((12, 64), 7.0, device=device)
-        workspace = ops.summary_workspace(rows, 8)
-        ops.summarise_(x, rows, workspace, 2, convolution, 1)
+        cells, workspace = rows.new_zeros(12 * CELLS), ops.summary_workspace(rows, 8)
+        ops.summarise_(x, rows, cells, workspace, 2, convolution, 1)
+        assert (rows == 7).all()
+        ops.pool_(cells, rows, [2], map_of(x, convolution))
         expected = ref.summarise(x.float(), convolution)
         torch.testing.assert_close(rows[2:10], expected, rtol=near, atol=near)
         assert (rows[:2] == 7).all() and (rows[10:] == 7).all()
-        ops.summarise_(2 * x, rows, workspace, 2, convolution, 2)  # the mean of two uses
+        ops.summarise_(2 * x, rows, cells, workspace, 2, convolution, 2)  # the mean of two uses
         torch.testing.assert_close(rows[2:10], 1.5 * expected, rtol=near, atol=near)
+
+
+def test_layers_are_pooled_together(device):
+    """In the order of the list, each in its own rows."""
+    shapes = [(4, 6, 16, 16), (2, 5, 3, 9), (3, 40)]
+    torch.manual_seed(2)
+    layers = [torch.randn(shape, device=device) for shape in shapes]
+    rows = torch.zeros(51, 64, device=device)
+    cells, workspace = rows.new_zeros(51 * CELLS), ops.summary_workspace(rows, 40)
+    firsts, maps = [45, 40, 0], []
+    for x, first in zip(layers, firsts):
+        ops.summarise_(x, rows, cells, workspace, first, x.dim() == 4, 1)
+        maps += map_of(x, x.dim() == 4)
+    ops.pool_(cells, rows, firsts, maps)
+    for x, first in zip(layers, firsts):
+        expected = ref.summarise(x, x.dim() == 4)
+        torch.testing.assert_close(rows[first : first + x.shape[1]], expected, rtol=1e-5, atol=1e-5)
 
 
 def predictor(device) -> ref.SharedPredictor:
@@ -151,6 +178,7 @@ def learn_arguments(device, net: ref.SharedPredictor):
         values,
         *moments,
         steps,
+        ops.learn_workspace(rows, [p.filters for p in PLACES], [p.cols for p in PLACES], values[3].numel()),
         torch.tensor([ref.RATE], device=device),
         ref.RMS_DECAY,
     )
@@ -180,13 +208,17 @@ def test_opcheck():
     conv = net.params["conv.weight"].detach(), net.params["conv.bias"].detach()
     torch.library.opcheck(ops.features, (torch.randn(20, 64), *conv))
     for x, convolution in outputs(cpu):
-        torch.library.opcheck(ops.summarise_, (x, torch.zeros(8, 64), NO_BYTES, 0, convolution, 1))
+        for use in (1, 2):
+            arguments = (x, torch.zeros(8, 64), torch.zeros(8 * CELLS), NO_BYTES, 0, convolution, use)
+            torch.library.opcheck(ops.summarise_, arguments)
+        torch.library.opcheck(ops.pool_, (torch.rand(8 * CELLS), torch.zeros(8, 64), [0], map_of(x, convolution)))
+    torch.library.opcheck(ops.learn_workspace, (torch.zeros(20, 64), [6], [27], 40))
     torch.library.opcheck(ops.predict_update_, update_arguments(cpu, "adamw")[0])
     torch.library.opcheck(ops.predictor_learn_, learn_arguments(cpu, net)[0])
 
 
 def summarised(y, rows, first=0, convolution=True):
-    ops.summarise_(y, rows, NO_BYTES, first, convolution, 1)
+    ops.summarise_(y, rows, torch.zeros(rows.shape[0] * CELLS), NO_BYTES, first, convolution, 1)
 
 
 @pytest.mark.parametrize(
@@ -197,6 +229,9 @@ def summarised(y, rows, first=0, convolution=True):
         (lambda: summarised(torch.zeros(2, 3, 4), torch.zeros(3, 64)), "3 axes"),
         (lambda: summarised(torch.zeros(2, 3).half(), torch.zeros(3, 64), convolution=False), "bfloat16"),
         (lambda: summarised(torch.zeros(2, 3), torch.zeros(3, 64), -1, False), "rows -1"),
+        (lambda: ops.summarise_(torch.zeros(2, 3), torch.zeros(3, 64), torch.zeros(9), NO_BYTES, 0, False, 1), "675"),
+        (lambda: ops.pool_(torch.zeros(2 * CELLS), torch.zeros(2, 64), [1], [1, 1, 1, 2]), "layer 0 does not fit"),
+        (lambda: ops.pool_(torch.zeros(2 * CELLS), torch.zeros(2, 64), [0], [1, 1, 1]), "four for each"),
         (lambda: ops.features(torch.zeros(2, 64), torch.zeros(15, 9), torch.zeros(16)), "conv_weight"),
     ],
 )
@@ -211,13 +246,14 @@ def test_operators_in_a_cuda_graph():
     arguments, _ = update_arguments(cuda, "sgd")
     x = torch.randn(4, 6, 16, 16, device=cuda)
     rows = torch.zeros(20, 64, device=cuda)
-    workspace = ops.summary_workspace(rows, 6)
+    cells, workspace = rows.new_zeros(20 * CELLS), ops.summary_workspace(rows, 6)
     net = predictor(cuda)
     conv = [net.params[name].detach() for name in ("conv.weight", "conv.bias")]
     start = [w.clone() for w in arguments[6] + arguments[7]]
 
     def run():
-        ops.summarise_(x, rows, workspace, 0, True, 1)
+        ops.summarise_(x, rows, cells, workspace, 0, True, 1)
+        ops.pool_(cells, rows, [0], [4, 16, 16, 6])
         ops.predict_update_(ops.features(rows, *conv), *arguments[1:])
 
     run()

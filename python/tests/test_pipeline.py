@@ -12,7 +12,7 @@ from adagp.errors import DataError, UsageError, in_arguments
 from adagp.layer_table import layers
 from adagp.pipelines import pipeline, time_blocks
 
-SCHEDULES = ["gpipe", "dapple", "chimera", "zero-bubble", "interleaved", "zb-v", "filled"]
+SCHEDULES = ["gpipe", "dapple", "chimera", "zero-bubble", "interleaved", "zb-v", "filled", "filled-gpipe"]
 
 
 def program_text(*args, fails=False):
@@ -33,11 +33,12 @@ def random_case(seed, folder):
     add("schedule", "--schedule", rng.choice([*SCHEDULES, "all", ["gpipe", "chimera"]]))
     add("stages", "--stages", rng.choice([2, 4, 8, [2, 4]]))
     add("micro_batches", "--micro-batches", rng.choice([8, 16, [8, 16]]))
-    add("phases", "--phases", rng.choice(["bp", "gp", "gp-bp", "gp*4-bp"]))
+    add("phases", "--phases", rng.choice(["bp", "gp", "gp-bp", "gp*4-bp", "low-bp"]))
     if rng.random() < 0.5:
         add("batches", "--batches", rng.randint(1, 40))
     if rng.random() < 0.5:
         add("gp_share", "--gp-share", rng.choice([0.25, 0.5]))
+        add("low_share", "--low-share", rng.choice([0.25, 0.5]))
     if rng.random() < 0.5:
         add("latency", "--latency", rng.choice([0.25, 1.5]))
     if rng.random() < 0.5:

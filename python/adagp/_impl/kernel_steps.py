@@ -29,12 +29,15 @@ class KernelSteps:
         self._version = -1  # of the predictor, at which the tensors below were read
         self._group_of = {id(p): index for index, group in enumerate(optimizer.param_groups) for p in group["params"]}
         self._rates: dict[int, tuple[float, Tensor]] = {}
+        self._firsts = [place.first for place in predictor.places]
+        self._space: Tensor | None = None  # of the learning kernels
         self._told = False
 
     # Learning.
 
     def learn(self, rows: Tensor, gradients: dict[int, Tensor]) -> bool:
-        """As `SharedPredictor.learn`. The kernel knows a step of all layers alone."""
+        """As `SharedPredictor.learn`; a gradient may also be shaped as its weight is, with its numbers
+        in the same order in memory. The kernel knows a step of all layers alone."""
         predictor = self._predictor
         count = len(predictor.places)
         some = any(predictor.seen)
@@ -46,17 +49,13 @@ class KernelSteps:
         ):
             return False
         self._read()
-        self._seen.fill_(some)
-        net = [*self._values, self._low, predictor.mean_square, predictor.scale, self._seen, self._loss]
-        ops.learn_(
-            rows,
-            self._features(rows),
-            [place.first for place in predictor.places],
-            [gradients[index].contiguous() for index in range(count)],
-            net,
-            self._moments,
-            self._rate,
-        )
+        if self._space is None:
+            places = predictor.places
+            shapes = [place.filters for place in places], [place.cols for place in places]
+            self._space = ops.learn_workspace(rows, *shapes, self._values[3].numel())
+        ordered = [gradients[index] for index in range(count)]
+        inputs = self._features(rows)
+        ops.learn_(rows, inputs, self._firsts, ordered, self._net, self._moments, self._space, self._rate)
         predictor.seen = [True] * count
         predictor.steps += 1
         predictor.version += 1
@@ -71,12 +70,11 @@ class KernelSteps:
         states = predictor.adam_states()
         self._values = [value.detach() for value in predictor.params.values()]
         self._low = self._values[2].bfloat16()
-        self._moments = [
-            [state[key].reshape(-1) if key == "step" else state[key] for state in states]
-            for key in ("exp_avg", "exp_avg_sq", "step")
-        ]
-        self._seen = torch.zeros(1, dtype=torch.uint8, device=self._low.device)
-        self._loss = self._values[3].new_zeros(1)
+        self._moments = [[state[key] for state in states] for key in ("exp_avg", "exp_avg_sq", "step")]
+        seen = torch.full((1,), any(predictor.seen), dtype=torch.uint8, device=self._low.device)
+        self._net = [
+            *self._values, self._low, predictor.mean_square, predictor.scale, seen, self._values[3].new_zeros(1)
+        ]  # fmt: skip
         self._rate = self._values[3].new_full((1,), reference.RATE)
         self._version = predictor.version
 
@@ -98,15 +96,14 @@ class KernelSteps:
         for index, members in groups.items():
             group = self._optimizer.param_groups[index]
             first, second, steps = self._states(members, group)
-            places = [self._predictor.places[layer] for layer in members]
             ops.predict_update_(
                 features,
                 self._low,
                 self._values[3],
                 self._predictor.scale,
                 members,
-                [place.first for place in places],
-                [self._taps.layers[layer].weight.detach() for layer in members],
+                [self._firsts[layer] for layer in members],
+                [self._taps.layers[layer].weight for layer in members],
                 first,
                 second,
                 steps,
@@ -155,7 +152,7 @@ class KernelSteps:
             if not group["momentum"]:
                 return [], [], []
             return [self._state(layer, "momentum_buffer") for layer in layers], [], []
-        steps = [self._optimizer.state[self._taps.layers[layer].weight]["step"].reshape(-1) for layer in layers]
+        steps = [self._optimizer.state[self._taps.layers[layer].weight]["step"] for layer in layers]
         return (
             [self._state(layer, "exp_avg") for layer in layers],
             [self._state(layer, "exp_avg_sq") for layer in layers],

@@ -14,10 +14,13 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-from .reference import FEATURES, RMS_DECAY
+from .reference import FEATURES, RMS_DECAY, SUMMARY
 
 OLDEST = (2, 11)
 KINDS = (torch.float32, torch.bfloat16)  # of outputs and gradients
+CELLS = (2 * SUMMARY - 1) ** 2  # the most pieces into which the windows' edges cut a map
+WRITING = ("summarise_", "pool_", "predict_update_", "predictor_learn_")  # into what they are given
+_library: torch.library.Library | None = None  # what it registered lives as long as it does
 
 
 @cache
@@ -37,6 +40,7 @@ def why_not() -> str:
     except OSError as error:
         return f"{path.name} does not load: {error}"
     _register_fakes()
+    _leave_autograd_out()
     return ""
 
 
@@ -64,17 +68,30 @@ def summary_workspace(rows: Tensor, channels: int) -> Tensor:
     return out
 
 
-def summarise() -> Callable[[Tensor, Tensor, Tensor, int, bool, int], None]:
-    """(output, rows, workspace, first, convolution, use): puts the summary of a layer's output into
-    its rows, or into the mean of its uses. The operator itself: hooks call it for every layer."""
-    operator: Callable[[Tensor, Tensor, Tensor, int, bool, int], None]
+def summarise() -> Callable[[Tensor, Tensor, Tensor, Tensor, int, bool, int], None]:
+    """(output, rows, cells, workspace, first, convolution, use): the first use of a layer leaves sums
+    by cell for `pool_`, a later one goes into the mean of its uses in the rows. The operator itself:
+    hooks call it for every layer."""
+    operator: Callable[[Tensor, Tensor, Tensor, Tensor, int, bool, int], None]
     operator = torch.ops.adagp.summarise_.default
     return operator
+
+
+def pool_(cells: Tensor, rows: Tensor, first_rows: list[int], maps: list[int]) -> None:
+    """The rows of these layers from their cells, in one launch. maps: batch, height, width and
+    channels of each layer."""
+    torch.ops.adagp.pool_.default(cells, rows, first_rows, maps)
 
 
 def features(rows: Tensor, conv_weight: Tensor, conv_bias: Tensor) -> Tensor:
     """The inputs of the predictor's FC, in bf16."""
     out: Tensor = torch.ops.adagp.features.default(rows, conv_weight, conv_bias)
+    return out
+
+
+def learn_workspace(rows: Tensor, filters: list[int], cols: list[int], widest: int) -> Tensor:
+    """What `learn_` needs for layers of these shapes."""
+    out: Tensor = torch.ops.adagp.learn_workspace.default(rows, filters, cols, widest)
     return out
 
 
@@ -85,10 +102,13 @@ def learn_(
     gradients: list[Tensor],
     net: list[Tensor],
     moments: list[list[Tensor]],
+    workspace: Tensor,
     rate: Tensor,
 ) -> None:
     """One Adam step of the predictor on the true gradients of all layers."""
-    torch.ops.adagp.predictor_learn_.default(rows, inputs, first_rows, gradients, net, *moments, rate, RMS_DECAY)
+    torch.ops.adagp.predictor_learn_.default(
+        rows, inputs, first_rows, gradients, net, *moments, workspace, rate, RMS_DECAY
+    )
 
 
 def predict_update_(*arguments: object) -> None:
@@ -101,7 +121,15 @@ def _register_fakes() -> None:
         return rows.new_empty((rows.shape[0], FEATURES), dtype=torch.bfloat16)
 
     torch.library.register_fake("adagp::features", empty_features)
-    torch.library.register_fake("adagp::summary_workspace", lambda rows, _: rows.new_empty(0, dtype=torch.uint8))
-    # The others write into what they are given.
-    for name in ("summarise_", "predict_update_", "predictor_learn_"):
+    for name in ("summary_workspace", "learn_workspace"):
+        torch.library.register_fake(f"adagp::{name}", lambda rows, *_: rows.new_empty(0, dtype=torch.uint8))
+    for name in WRITING:
         torch.library.register_fake(f"adagp::{name}", lambda *_: None)
+
+
+def _leave_autograd_out() -> None:
+    """What only writes into its arguments has no gradient: no node, and no detach() before a call."""
+    global _library
+    _library = torch.library.Library("adagp", "IMPL")  # type: ignore[no-untyped-call]
+    for name in WRITING:
+        _library.impl(name, torch.library.fallthrough_kernel, "Autograd")  # type: ignore[no-untyped-call]

@@ -83,6 +83,14 @@ def as_rows(gradient: Tensor, weight: Tensor) -> Tensor:
     return gradient.reshape(weight.shape[0], -1)
 
 
+def in_order(gradient: Tensor, weight: Tensor) -> Tensor:
+    """A gradient whose numbers lie in memory as those of its *weight* do, in any shape."""
+    dense = weight.is_contiguous() or weight.is_contiguous(memory_format=torch.channels_last)
+    if dense and gradient.stride() == weight.stride():
+        return gradient
+    return as_rows(gradient, weight).contiguous()
+
+
 def like_weight(rows: Tensor, weight: Tensor) -> Tensor:
     """The inverse: [filters, n] seen in the shape and memory layout of the weight."""
     if not stored_channels_last(weight):

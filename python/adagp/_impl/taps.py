@@ -92,8 +92,8 @@ class Taps:
             device=weight.device,
             dtype=torch.float64 if double else torch.float32,
         )
-        self._workspace = self.rows.new_empty(0)
         self._firsts = [layer.place.first for layer in self.layers]
+        self._shapes: list[torch.Size | None] = [None] * len(self.layers)  # of outputs that left cells
         self.use_kernels(ops.serves(self.rows))
         _guard_hooks()
         self.active = False
@@ -112,8 +112,9 @@ class Taps:
             return
         most = max(layer.place.filters for layer in self.layers)
         self._workspace = ops.summary_workspace(self.rows, most)
+        self._cells = self.rows.new_zeros(self.rows.shape[0] * ops.CELLS)
         self._summarise = ops.summarise()
-        for written in (self.rows, self._workspace):
+        for written in (self.rows, self._cells, self._workspace):
             # It stays where it is: compiled networks may write to it in recorded CUDA graphs.
             _dynamo.mark_static_address(written)
 
@@ -125,19 +126,30 @@ class Taps:
 
     def rest(self) -> None:
         """No forward pass of this step is looked at yet."""
-        for index in range(len(self.uses)):
-            self.uses[index] = 0
+        self.set_uses([0] * len(self.uses))
+        self._shapes[:] = [None] * len(self._shapes)
+
+    def set_uses(self, uses: Sequence[int]) -> None:
+        """How often this step's forward pass went through each layer."""
+        self.uses[:] = uses  # the list stays the same one: compiled code knows it
 
     def end(self) -> None:
+        """After a forward pass that came to its end: the rows are complete."""
         self.active = False
+        self._pool()
         self.ever_used = [ever or use > 0 for ever, use in zip(self.ever_used, self.uses)]
 
     def take(self, layer: int, output: Tensor, convolution: bool) -> None:
         """Summarises at once: nothing outlives its layer."""
         self.uses[layer] = use = self.uses[layer] + 1
         fits = output.dtype in ops.KINDS and output.dim() > (3 if convolution else 1)
+        if use > 1:
+            self._pool()  # the mean of the uses before
         if self.kernels and fits:
-            self._summarise(output.detach(), self.rows, self._workspace, self._firsts[layer], convolution, use)
+            if use == 1:
+                self._shapes[layer] = output.shape
+            first = self._firsts[layer]
+            self._summarise(output, self.rows, self._cells, self._workspace, first, convolution, use)
             return
         with torch.no_grad():
             rows = self.layers[layer].place.of(self.rows)
@@ -146,6 +158,22 @@ class Taps:
                 rows.copy_(summary)
             else:  # used several times in one step: the mean of the uses
                 rows.add_((summary - rows) / self.uses[layer])
+
+    def _pool(self) -> None:
+        """Makes the rows of all layers that left cells."""
+        firsts: list[int] = []
+        maps: list[int] = []
+        for layer, shape in enumerate(self._shapes):
+            if shape is None:
+                continue
+            firsts.append(self._firsts[layer])
+            if isinstance(self.layers[layer].modules[0], nn.Conv2d):
+                maps += (shape[0], shape[2], shape[3], shape[1])
+            else:
+                maps += (shape[0], shape[1:-1].numel(), 1, shape[-1])
+            self._shapes[layer] = None
+        if firsts:
+            ops.pool_(self._cells, self.rows, firsts, maps)
 
     def used(self) -> list[int]:
         """The layers that the latest forward pass went through."""
