@@ -68,6 +68,7 @@ sv=() ; while read -r f; do sv+=("$rtl/$f"); done <"$rtl/files.txt"
 # two configurations may be built side by side.
 common=$build/common
 share=$(verilator --getenv VERILATOR_ROOT)/include
+cache=$(command -v ccache || true)
 flags=(-std=c++20 -O2 -Wall -Wextra -I"$root/src" -I"$root/rtl/sim")
 mkdir -p "$common" "$folder"
 objects=()
@@ -80,7 +81,7 @@ compile() {  # NAME SOURCE DEPENDENCY... -- FLAG...
   while [[ $1 != -- ]]; do depends+=("$1"); shift; done
   shift
   stale "$object" "${depends[@]}" || return 0
-  g++ "$@" -c "$source" -o "$object.$$" && mv "$object.$$" "$object"
+  $cache g++ "$@" -c "$source" -o "$object.$$" && mv "$object.$$" "$object"
 }
 exec 9>"$common/lock"
 flock 9
@@ -111,12 +112,12 @@ if stale "$library" "${sv[@]}" "$root/rtl/sim/asserts.sv" "${BASH_SOURCE[0]}"; t
     -Wall -Wno-UNUSED -Wno-DECLFILENAME ${trace:+--trace} ${dpi:+-DADAGP_DPI_MAC} $inline \
     "${set_[@]/#/-G}" "${sv[@]}" "$root/rtl/sim/asserts.sv" >"$folder/verilator.log" 2>&1 ||
     { cat "$folder/verilator.log" >&2; exit 1; }
-  make -s -C "$folder" -f Vadagp_top.mk -j "${JOBS:-2}" OPT_FAST="${ADAGP_RTL_OPT:--O3}" OPT_SLOW=-O0 OPT_GLOBAL=-O1 \
+  OBJCACHE=$cache make -s -C "$folder" -f Vadagp_top.mk -j "${JOBS:-2}" OPT_FAST="${ADAGP_RTL_OPT:--O3}" OPT_SLOW=-O0 OPT_GLOBAL=-O1 \
     Vadagp_top__ALL.a >"$folder/make.log" 2>&1 || { cat "$folder/make.log" >&2; exit 1; }
 fi
 model=$folder/model.o
 if stale "$model" "$library" "$root"/rtl/sim/model.* "$root"/src/adagp/sim/rtl/*.h; then
-  g++ "${flags[@]}" "${set_[@]/#/-DADAGP_}" -DVM_TRACE=${trace:-0} -isystem "$share" \
+  $cache g++ "${flags[@]}" "${set_[@]/#/-DADAGP_}" -DVM_TRACE=${trace:-0} -isystem "$share" \
     -isystem "$share/vltstd" -I"$folder" -c "$root/rtl/sim/model.cpp" -o "$model"
 fi
 if stale "$program" "$library" "$model" "${objects[@]}"; then

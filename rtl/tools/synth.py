@@ -255,9 +255,9 @@ def main():
     write_csv(args.output / "modules.csv",
               ("design", "format", "target", "module", "instances", "resource", "count"), modules)
     print_table(rows, configurations)
-    peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1e6
-    print(f"\nrtl-synth: {time.monotonic() - began:.0f} s in all, {args.jobs} at a time, largest process "
-          f"{peak:.2f} GB; {args.output / 'resources.csv'}")
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    print(f"\nrtl-synth: {time.monotonic() - began:.0f} s in all, {used.ru_utime + used.ru_stime:.0f} of a processor, "
+          f"{args.jobs} at a time, largest process {used.ru_maxrss / 1e6:.2f} GB; {args.output / 'resources.csv'}")
     return 0
 
 

@@ -4,8 +4,6 @@
 #include <gtest/gtest.h>
 
 #include "adagp/base/core/text.h"
-#include "adagp/sim/rtl/layer_program.h"
-#include "adagp/sim/rtl/predictor_step.h"
 #include "predictor_example.h"
 #include "rounding.h"
 
@@ -24,27 +22,9 @@ class Learning : public Example {
   template <typename... Options>
   explicit Learning(Design design, Options... options)
       : Example(design, options...),
-        at_(machine, network, places_),
-        step_(behind_layers()),
+        places_(machine, network),
         golden_(machine, static_cast<std::size_t>(made.outside_beats)) {
     fill(golden_);
-    for (std::int64_t beat = step_.filters.precise; beat < step_.selections; ++beat) clear(beat);
-    for (int f = 0; f < 16; ++f)
-      for (int t = 0; t < 10; ++t)
-        word(golden_, filter_beat(step_.filters.precise, f, t), lane_of(t, machine.cols)) =
-            sum_of(t < 9 ? filter[f * 9 + t] : filter_bias[f]);
-    for (std::int64_t j = 0; j < widest; ++j)
-      for (int i = 0; i < 257; ++i)
-        word(golden_, dense_beat(step_.dense.precise, j, i), lane_of(i, columns())) =
-            word(golden_, at_.dense.beat(i / columns(), j), i % columns()) << 16;
-    const int inputs = static_cast<int>(at_.conv.tiles * step_.tile_lanes);
-    std::int64_t beat = step_.selections;
-    for (int column = 0; column < 8; ++column)
-      for (int first = 0; first < inputs; first += machine.rows)
-        for (int t = 0; t < pieces(10, machine.cols) * machine.cols; ++t, ++beat)
-          for (int lane = 0; lane < machine.lanes(); ++lane)
-            word(golden_, beat, lane) =
-                data_of(lane < machine.rows && input(input_at(first + lane), column) == t ? 1 : 0);
     for (std::size_t l = 0; l < network.layers.size(); ++l) find_layer(l);
     start_ = golden_.outside();
   }
@@ -70,12 +50,6 @@ class Learning : public Example {
   double compare();
 
  private:
-  // The step's numbers lie behind those of all layers.
-  PredictorStep behind_layers() {
-    for (std::size_t l = 0; l < network.layers.size(); ++l)
-      LayerProgram(machine, at_, network, l, places_);
-    return {machine, at_, places_};
-  }
   std::int64_t channel_tiles(const LayerProduct& layer) const {
     return layer.groups * pieces(layer.n, machine.rows);
   }
@@ -100,7 +74,7 @@ class Learning : public Example {
     const bool beside = machine.has_predictor_array();
     const Places& at = of_layer_.emplace_back(
         Places{first(Buffer::kP, true, 1), first(Buffer::kG, false, network.layers[l].m),
-               beside ? stored_cells(l) : first(Buffer::kW, false, at_.cell_rows),
+               beside ? stored_cells(l) : first(Buffer::kW, false, places_.at().cell_rows),
                first(Buffer::kV, true, 0)});
     const std::int64_t rows = channel_tiles(network.layers[l]) * network.layers[l].m;
     for (std::int64_t beat = at.gradients; beat < at.gradients + rows; ++beat)
@@ -118,31 +92,6 @@ class Learning : public Example {
     throw std::runtime_error("no such transfer");
   }
 
-  // The matrix' input in this lane of the tiles of inputs, or -1.
-  int input_at(int lane) const {
-    const int lanes = static_cast<int>(step_.tile_lanes), at = lane % lanes;
-    return at < columns() ? lane / lanes * columns() + at : -1;
-  }
-  // Of the matrix' input i at this column of the map: which of a filter's 9 weights, 9 for the
-  // bias, or -1.
-  static int input(int i, int column) {
-    if (i < 0 || i >= 27) return -1;
-    if (i % 9 == 8) return i == 17 ? 9 : -1;
-    const int dx = i % 9 - column + 1;
-    return dx >= 0 && dx < 3 ? i / 9 * 3 + dx : -1;
-  }
-  // Rows of W hold COLS inputs as groups of ROWS lanes.
-  std::int64_t lane_of(int i, int cols) const { return i % cols % machine.rows; }
-  std::int64_t filter_beat(std::int64_t base, int f, int t) const {
-    const std::int64_t group = t / machine.cols * step_.groups + t % machine.cols / machine.rows;
-    return base + group * 16 + f;
-  }
-  // The step takes 1024 weights at once.
-  std::int64_t dense_beat(std::int64_t base, std::int64_t j, int i) const {
-    const std::int64_t first = j / 1024 * 1024, rows = std::min<std::int64_t>(1024, widest - first),
-                       tile = i / columns(), group = i % columns() / machine.rows;
-    return base + step_.dense_groups * (tile * widest + first) + group * rows + j - first;
-  }
   void clear(std::int64_t beat) {
     for (int lane = 0; lane < machine.lanes(); ++lane) word(golden_, beat, lane) = 0;
   }
@@ -153,10 +102,12 @@ class Learning : public Example {
     return number(outside[static_cast<std::size_t>(beat * machine.lanes() + lane)] << 16);
   }
   double matrix(const Words& outside, int row, int i) const {
-    return read16(outside, at_.conv.beat(i / columns(), row), i % columns());
+    return read16(outside, places_.at().conv.beat(i / places_.columns(), row),
+                  i % places_.columns());
   }
   double weight(const Words& outside, std::int64_t j, int i) const {
-    return read16(outside, at_.dense.beat(i / columns(), j), i % columns());
+    return read16(outside, places_.at().dense.beat(i / places_.columns(), j),
+                  i % places_.columns());
   }
   // v' = v - v / 8 + g, w' = w - v' / 2^shift, and the rounded weight.
   void moved(Value gradient, std::int64_t precise, std::int64_t velocity, std::int64_t lane,
@@ -172,9 +123,7 @@ class Learning : public Example {
   double add_channel(const LayerProduct& layer, const Places& at, std::int64_t channel,
                      std::vector<Sum>& dense_gradient, std::vector<Sum>& matrix_gradient) const;
 
-  Outside places_;
-  Memories at_;
-  PredictorStep step_;
+  PredictorPlaces places_;
   Golden golden_;
   Words start_, old_, now_;
   std::vector<Places> of_layer_;
@@ -195,7 +144,7 @@ double Learning::add_channel(const LayerProduct& layer, const Places& at, std::i
   const int shift = std::bit_width(static_cast<std::uint64_t>(layer.groups * layer.n)) - 1;
   double loss = 0;
   const auto cell = [&](int i) {
-    return read16(now_, at.cells + at_channel / own_rows * at_.cell_rows + i,
+    return read16(now_, at.cells + at_channel / own_rows * places_.at().cell_rows + i,
                   at_channel % own_rows);
   };
   vector<Value> hidden(1024);
@@ -251,30 +200,33 @@ double Learning::compare() {
   }
   for (std::int64_t j = 0; j < widest; ++j)
     for (int i = 0; i < 257; ++i)
-      moved(narrow_of(dense_gradient[j * 257 + i].done()), dense_beat(step_.dense.precise, j, i),
-            dense_beat(step_.dense.velocities, j, i), lane_of(i, columns()), 8, weight(now_, j, i));
+      moved(narrow_of(dense_gradient[j * 257 + i].done()),
+            places_.dense_beat(places_.step().dense.precise, j, i),
+            places_.dense_beat(places_.step().dense.velocities, j, i),
+            places_.lane_of(i, places_.columns()), 8, weight(now_, j, i));
   const int shift = 8 + std::bit_width(static_cast<std::uint64_t>(widest)) - 1;
   for (int f = 0; f < 16; ++f) {
     Sum sums[10];
     for (int column = 0; column < 8; ++column)
       for (int i = 0; i < 27; ++i)
-        if (const int t = input(i, column); t >= 0) {
+        if (const int t = PredictorPlaces::input(i, column); t >= 0) {
           sums[t].add(narrow_of(matrix_gradient[(f * 8 + column) * 27 + i].done()));
         }
     for (int t = 0; t < 10; ++t) {
-      const std::int64_t precise = filter_beat(step_.filters.precise, f, t);
+      const std::int64_t precise = places_.filter_beat(places_.step().filters.precise, f, t);
       const int middle = t == 9 ? 17 : t / 3 * 9 + t % 3 + 2;  // at column 3
-      moved(narrow_of(sums[t].done()), precise, filter_beat(step_.filters.velocities, f, t),
-            lane_of(t, machine.cols), shift, matrix(now_, f * 8 + 3, middle));
+      moved(narrow_of(sums[t].done()), precise,
+            places_.filter_beat(places_.step().filters.velocities, f, t),
+            places_.lane_of(t, machine.cols), shift, matrix(now_, f * 8 + 3, middle));
       for (int column = 0; column < 8; ++column)
         for (int i = 0; i < 27; ++i)
-          if (input(i, column) == t) {
+          if (PredictorPlaces::input(i, column) == t) {
             EXPECT_EQ(matrix(now_, f * 8 + column, i), matrix(now_, f * 8 + 3, middle));
           }
     }
     for (int column = 0; column < 8; ++column)
-      for (int i = 0; i < at_.conv.tiles * columns(); ++i)
-        if (input(i, column) < 0) {
+      for (int i = 0; i < places_.at().conv.tiles * places_.columns(); ++i)
+        if (PredictorPlaces::input(i, column) < 0) {
           EXPECT_EQ(matrix(now_, f * 8 + column, i), 0) << column << " " << i;
         }
   }

@@ -24,11 +24,11 @@ std::vector<Predicted> reference(const Example& e, const std::vector<double>& y)
   for (int f = 0; f < 16; ++f)
     for (int r = 0; r < 8; ++r)
       for (int c = 0; c < 8; ++c) {
-        double sum = e.filter_bias[f], of_cells = 0, of_sums = std::fabs(sum);
+        double sum = e.start.filter_bias[f], of_cells = 0, of_sums = std::fabs(sum);
         for (int t = 0; t < 9; ++t) {
           const int row = r + t / 3 - 1, column = c + t % 3 - 1;
           if (row < 0 || column < 0 || row > 7 || column > 7) continue;
-          const double w = e.filter[f * 9 + t];
+          const double w = e.start.filter[f * 9 + t];
           sum += w * cell[row * 8 + column];
           of_cells += std::fabs(w * cell[row * 8 + column]);
           of_sums += std::fabs(w) * size[row * 8 + column];
@@ -40,9 +40,9 @@ std::vector<Predicted> reference(const Example& e, const std::vector<double>& y)
       }
   std::vector<Predicted> out;
   for (int j = 0; j < kWeights; ++j) {
-    Predicted p{e.dense_bias[j], 0};
+    Predicted p{e.start.dense_bias[j], 0};
     for (int i = 0; i < 256; ++i) {
-      const double w = e.dense[j * 256 + i];
+      const double w = e.start.dense[j * 256 + i];
       p.value += w * feature[i];
       // Features are rounded to bfloat16; a sum of 257 floats.
       p.bound += std::fabs(w) * (error[i] + kHalfUnit * (feature[i] + error[i]) +
