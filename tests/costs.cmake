@@ -17,6 +17,9 @@ set(_costs
   cli.resume.2 25
   cli.macs 33
   python_ops 30
+  cli.elastic.1 60
+  cli.elastic.2 50
+  cli.elastic.3 30
   cli.parallel_stages.1 20
   cli.parallel_stages.2 20
   cli.run_folder 26

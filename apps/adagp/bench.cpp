@@ -119,7 +119,7 @@ void add_roofline_flags(CLI::App& command, BenchArguments& arguments) {
       command.add_flag("--markdown", arguments.markdown,
                        "--roofline: a Markdown table, a line for each network and step");
   auto* json = command.get_option("--json");
-  csv->needs(roofline)->excludes(json)->excludes(markdown);
+  csv->needs(roofline)->excludes(json, markdown);
   markdown->needs(roofline)->excludes(json);
   add("--plot", arguments.plot, "--roofline: write a picture (SVG)");
   add_number(command, "--peak-gflops", arguments.peak_gflops,

@@ -10,11 +10,12 @@
 #include "adagp/engine/train/build.h"
 #include "adagp/lab/experiment/budget.h"
 #include "adagp/lab/experiment/compare.h"
+#include "adagp/papers/study/ranges.h"
 #include "adagp/results/report/budget.h"
 #include "adagp/results/report/compare.h"
 #include "commands.h"
 #include "number_flag.h"
-#include "resume_advice.h"
+#include "run_lines.h"
 #include "run_list_flags.h"
 #include "train_flags.h"
 
@@ -33,20 +34,11 @@ struct CompareArguments {
   bool by_budget = false, methods_given = false;
 };
 
-// At commas outside of brackets: "bp,progressive[low_res.sizes=[16,32]]" are two.
+// "bp,progressive[low_res.sizes=[16,32]]" are two.
 std::vector<std::string> split_methods(const std::vector<std::string>& given) {
   std::vector<std::string> out;
   for (const std::string& text : given) {
-    int depth = 0;
-    out.emplace_back();
-    for (const char c : text) {
-      depth += c == '[' ? 1 : c == ']' ? -1 : 0;
-      if (c == ',' && depth == 0) {
-        out.emplace_back();
-      } else {
-        out.back() += c;
-      }
-    }
+    for (const std::string& method : study::split_outside(text, ',')) out.push_back(method);
   }
   return out;
 }

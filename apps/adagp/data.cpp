@@ -31,7 +31,7 @@ struct DataFlags {
 void add_common(CLI::App& command, DataFlags& flags) {
   const std::string names = core::join(core::names_of(data::registry()), ", ");
   auto& c = flags.config;
-  command.add_option("--data", c.name, "Data set: " + names)->capture_default_str();
+  add_shown(command, "--data", c.name, "Data set: " + names);
   command.add_option("--data-dir", c.dir, "Folder or file of the data set (not for synthetic)");
   add_number(command, "--limit", c.limit, "At most this many training images, spread over classes",
              0);
@@ -120,7 +120,7 @@ int print_boxes(DataFlags& flags) {
     }
   }
   nlohmann::ordered_json classes = nlohmann::ordered_json::array();
-  report::Table table(report::titled({"<class", "train", "test"}));
+  report::Table table({"<class", "train", "test"});
   for (size_t i = 0; i < splits.classes.size(); ++i) {
     const auto [train, test] = objects[i];
     classes.push_back({{"name", splits.classes[i]}, {"train", train}, {"test", test}});
@@ -155,7 +155,7 @@ int print_info(DataFlags& flags) {
                         splits.height, "x", splits.width, ", ", splits.classes.size(), " classes, ",
                         splits.train->resident().defined() ? "in memory" : "decoded on demand",
                         "\nmean ", three(splits.mean), "  std ", three(splits.std), "\n"));
-  report::Table table(report::titled({"<class", "train", "test"}));
+  report::Table table({"<class", "train", "test"});
   for (const auto& row : info["classes"]) {
     table.add_row({row["name"], core::grouped(row["train"]), core::grouped(row["test"])});
   }
@@ -203,10 +203,9 @@ void add_data(CLI::App& app, Action& action) {
   auto* make = data->add_subcommand("make", "Write a data set as files");
   add_common(*make, *flags);
   make->add_option("-o,--output", flags->output, "Folder to write (packed: file)")->required();
-  make->add_option("--format", flags->format,
-                   "folder (PNG files), cifar10 (binary, 32x32), packed (safetensors); "
-                   "sets with boxes are written as a Pascal VOC folder")
-      ->capture_default_str();
+  add_shown(*make, "--format", flags->format,
+            "folder (PNG files), cifar10 (binary, 32x32), packed (safetensors); "
+            "sets with boxes are written as a Pascal VOC folder");
   make->callback([flags, &action] { action = [flags] { return make_data(*flags); }; });
 
   auto* pack = data->add_subcommand("pack", "Write a data set as one safetensors file");

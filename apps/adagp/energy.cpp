@@ -73,7 +73,7 @@ Action add_energy(CLI::App& paper) {
     return option->needs(energy)->group("With --energy");
   };
   const auto text = [&](const char* flag, std::string& value, const char* about) {
-    return mine(paper.add_option(flag, value, about)->capture_default_str());
+    return mine(add_shown(paper, flag, value, about));
   };
   text("--design", options.design, "Design: low, efficient or max");
   text("--buffer", options.buffers, "Bytes of the buffer: a list or a range, 512 to 2097152")

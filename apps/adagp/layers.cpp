@@ -49,8 +49,8 @@ std::string map_text(const std::array<int64_t, 3>& sizes, int64_t depth) {
 
 std::string layers_text(const FoundTable& found) {
   const layers::Table& table = found.table;
-  report::Table lines(report::titled({"<layer", "<op", "input", "output", "kernel", "stride",
-                                      "padding", "groups", "MACs", "weights"}));
+  report::Table lines({"<layer", "<op", "input", "output", "kernel", "stride", "padding", "groups",
+                       "MACs", "weights"});
   size_t products = 0;
   for (const layers::Row& row : table.rows) {
     lines.add_row({row.name, row.op, map_text(row.input, row.depth.input),
@@ -164,38 +164,28 @@ void add_layers(CLI::App& app, Action& action) {
           ->excludes(model)
           ->type_name("FILE");
   CLI::Option* onnx = command->add_option("--onnx", args->onnx, "A network in an ONNX file")
-                          ->excludes(model)
-                          ->excludes(pt2)
+                          ->excludes(model, pt2)
                           ->type_name("FILE");
   CLI::Option* table =
       command->add_option("--table", args->table, "A layer table (CSV) instead of a model")
-          ->excludes(model)
-          ->excludes(pt2)
-          ->excludes(onnx)
+          ->excludes(model, pt2, onnx)
           ->type_name("FILE");
   command
       ->add_option("--input", args->input,
                    "Input of the network: imagenet, cifar, HxW or tokens:SRC,TGT (default: as "
                    "published); of an ONNX file that leaves sizes free, those of one example: "
                    "3x224x224")
-      ->excludes(pt2)
-      ->excludes(table);
+      ->excludes(pt2, table);
   add_number(*command, "--classes", args->classes,
              "Classes (default: 1000, in cifar form 10, detection 80)", 1)
-      ->excludes(pt2)
-      ->excludes(onnx)
-      ->excludes(table);
+      ->excludes(pt2, onnx, table);
   command->add_option("--words", args->words, "Vocabularies of a translation: SRC,TGT")
-      ->excludes(pt2)
-      ->excludes(onnx)
-      ->excludes(table);
+      ->excludes(pt2, onnx, table);
   command
       ->add_option("--form", args->form,
                    "Form of the network: imagenet or cifar (default: cifar up to 32x32 pixels, "
                    "else imagenet)")
-      ->excludes(pt2)
-      ->excludes(onnx)
-      ->excludes(table);
+      ->excludes(pt2, onnx, table);
   add_number(*command, "--batch", args->batch,
              "Examples in the exported input (default: its first size; 1 where that is free)", 1);
   command->add_flag("--all", args->all,
@@ -219,23 +209,18 @@ void add_layers(CLI::App& app, Action& action) {
       command
           ->add_flag("--coverage", args->coverage,
                      "Which parameters a GP step predicts, computes or leaves alone")
-          ->excludes(pt2)
-          ->excludes(onnx)
-          ->excludes(table);
+          ->excludes(pt2, onnx, table);
   command->add_option("--head", args->head, "Treatment of the classifier: predicted, exact, frozen")
       ->needs(coverage)
       ->capture_default_str();
   CLI::Option* zoo =
       command->add_option("--zoo", args->zoo, "Write the tables of all networks there, as CSV")
-          ->excludes(model)
-          ->excludes(pt2)
-          ->excludes(onnx)
-          ->excludes(table)
+          ->excludes(model, pt2, onnx, table)
           ->type_name("FOLDER");
   CLI::Option* output =
       command->add_option("-o,--output", args->output, "Write to a file instead of stdout")
           ->type_name("FILE");
-  to->excludes(json)->excludes(coverage)->excludes(zoo)->excludes(output);
+  to->excludes(json, coverage, zoo, output);
   command->callback([args, &action] { action = [args] { return run_layers(*args); }; });
 }
 

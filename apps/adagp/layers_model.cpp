@@ -10,10 +10,12 @@
 #include "adagp/base/core/files.h"
 #include "adagp/base/core/text.h"
 #include "adagp/engine/layers/from_model.h"
+#include "adagp/engine/layers/side_table.h"
 #include "adagp/engine/layers/zoo_tables.h"
 #include "adagp/engine/nn/layer.h"
 #include "adagp/results/report/table.h"
 #include "layers.h"
+#include "simulate_runs.h"
 
 namespace adagp::apps {
 namespace {
@@ -89,7 +91,7 @@ std::string coverage_json(const LayersArgs& args, const std::vector<layers::Cove
 
 std::string coverage_text(const std::vector<layers::Coverage>& rows, const CoverageTotals& groups,
                           int64_t all) {
-  report::Table lines(report::titled({"<in a GP step", "<kind", "tensors", "parameters", "share"}));
+  report::Table lines({"<in a GP step", "<kind", "tensors", "parameters", "share"});
   const auto share = [all](int64_t count) {
     return core::fixed(100 * static_cast<double>(count) / static_cast<double>(all), 3) + " %";
   };
@@ -143,6 +145,11 @@ std::string write_zoo(const LayersArgs& args) {
     core::write_file(folder / (item.name + ".csv"), layers::to_csv(item.table));
   }
   return core::cat(args.zoo, ": ", tables.size(), " layer tables\n");
+}
+
+// The program with LibTorch asks the network for its table at another side.
+layers::SideTable side_table(const layers::Table& full, int64_t side) {
+  return layers::side_table(full, side);
 }
 
 }  // namespace adagp::apps

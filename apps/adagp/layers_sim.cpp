@@ -3,6 +3,7 @@
 #include "adagp/base/core/error.h"
 #include "adagp/sim/zoo/zoo.h"
 #include "layers.h"
+#include "simulate_runs.h"
 
 namespace adagp::apps {
 namespace {
@@ -30,6 +31,13 @@ std::string model_coverage(const LayersArgs&) {
 }
 std::string write_zoo(const LayersArgs&) {
   needs_torch("--zoo");
+}
+
+// The program without LibTorch has tables at the usual sizes alone.
+layers::SideTable side_table(const layers::Table&, int64_t) {
+  throw UsageError(
+      "simulate: a plan with smaller images or frozen blocks needs a program with LibTorch ('make "
+      "build'), which asks the network for its sizes");
 }
 
 }  // namespace adagp::apps

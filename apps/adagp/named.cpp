@@ -1,16 +1,24 @@
 #include "named.h"
 
+#include <initializer_list>
+#include <memory>
+
 #include <nlohmann/json.hpp>
 
 #include "adagp/base/config/run_config.h"
 #include "adagp/base/config/schema.h"
+#include "adagp/base/core/binding.h"
+#include "adagp/base/core/error.h"
+#include "adagp/base/core/lookup.h"
 #include "adagp/base/core/output.h"
+#include "adagp/base/core/text.h"
 #include "adagp/results/report/table.h"
 #include "adagp/sim/accel/dataflow/dataflow.h"
 #include "adagp/sim/accel/design/design.h"
 #include "adagp/sim/arrays/machine.h"
 #include "adagp/sim/pipeline/schedules.h"
 #include "adagp/sim/zoo/zoo.h"
+#include "commands.h"
 
 namespace adagp::apps {
 namespace {
@@ -26,14 +34,6 @@ NamedLines accelerator_lines() {
   NamedLines lines;
   for (const auto& name : zoo::accelerators()) {
     lines.emplace_back(name, zoo::accelerator(name).about);
-  }
-  return lines;
-}
-
-NamedLines pipeline_lines() {
-  NamedLines lines;
-  for (const auto& schedule : pipeline::schedules()) {
-    lines.emplace_back(schedule.name, schedule.about);
   }
   return lines;
 }
@@ -54,14 +54,18 @@ void use_accelerator(const BindingUser& use) {
   use(accel::bind(defaults));
 }
 
-}  // namespace
-
-std::vector<NamedTable> simulator_tables() {
-  return {{"dataflows", [] { return pointed_lines(accel::dataflows()); }},
-          {"designs", [] { return pointed_lines(accel::designs()); }},
-          {"accelerators", accelerator_lines},
-          {"machines", [] { return pointed_lines(arrays::machines()); }},
-          {"pipelines", pipeline_lines}};
+// The own ones, then the simulator's, which need no LibTorch.
+std::vector<ListKind> named_kinds() {
+  std::vector<ListKind> kinds = own_kinds();
+  for (const ListKind& kind : std::initializer_list<ListKind>{
+           {"dataflows", [] { return pointed_lines(accel::dataflows()); }},
+           {"designs", [] { return pointed_lines(accel::designs()); }},
+           {"accelerators", accelerator_lines},
+           {"machines", [] { return pointed_lines(arrays::machines()); }},
+           {"pipelines", [] { return named_lines(pipeline::schedules()); }}}) {
+    kinds.push_back(kind);
+  }
+  return kinds;
 }
 
 void print_named(const NamedLines& lines, bool json) {
@@ -71,11 +75,12 @@ void print_named(const NamedLines& lines, bool json) {
     core::print_data(out.dump(2) + "\n");
     return;
   }
-  report::Table table({{"name", report::Align::kLeft}, {"about", report::Align::kLeft}});
+  report::Table table(report::titled({"<name", "<about"}));
   for (const auto& [name, about] : lines) table.add_row({name, about});
   core::print(table.console());
 }
 
+// Keys with default and meaning; Markdown is what the documents hold.
 void print_keys(const core::Binding& binding, bool json, bool markdown) {
   if (json) {
     auto out = nlohmann::ordered_json::array();
@@ -87,8 +92,7 @@ void print_keys(const core::Binding& binding, bool json, bool markdown) {
     core::print_data(out.dump(2) + "\n");
     return;
   }
-  using report::Align;
-  report::Table table(report::titled({"<key", "<default", "<meaning"}));
+  report::Table table({"<key", "<default", "<meaning"});
   const auto code = [&](const std::string& text) { return markdown ? "`" + text + "`" : text; };
   for (const auto& field : binding.fields()) {
     table.add_row({code(field.key), code(core::Binding::value_text(field)), field.about});
@@ -96,6 +100,8 @@ void print_keys(const core::Binding& binding, bool json, bool markdown) {
   core::print(markdown ? table.markdown() : table.console());
 }
 
+// Kinds that are no names: the keys of recipes and of accelerator files (docs/configuration.md and
+// docs/accelerators.md), and JSON schemas of both.
 std::vector<std::pair<std::string, std::function<void()>>> key_printers(bool json, bool markdown) {
   const auto with_recipe = [](const BindingUser& print) { return [print] { use_recipe(print); }; };
   const auto with_accelerator = [](const BindingUser& print) {
@@ -113,14 +119,51 @@ std::vector<std::pair<std::string, std::function<void()>>> key_printers(bool jso
           {"accelerator-schema", with_accelerator(schema("adagp accelerator"))}};
 }
 
-std::vector<std::string> key_names(const std::string& kind) {
+int run_list(const std::string& name, bool json, bool markdown) {
+  for (const ListKind& kind : named_kinds()) {
+    if (kind.name != name) continue;
+    kind.print ? kind.print(json) : print_named(kind.lines(), json);
+    return 0;
+  }
+  for (const auto& [kind, print] : key_printers(json, markdown)) {
+    if (kind != name) continue;
+    print();
+    return 0;
+  }
+  throw UsageError(core::cat("list: unknown kind '", name, "'",
+                             core::suggestion(name, list_kinds()), about_missing_kinds()));
+}
+
+}  // namespace
+
+std::vector<std::string> list_kinds() {
+  auto kinds = core::names_of(named_kinds());
+  for (const auto& printer : key_printers(false, false)) kinds.push_back(printer.first);
+  return kinds;
+}
+
+std::vector<std::string> names_of_kind(const std::string& name) {
   std::vector<std::string> names;
   const auto add = [&](const core::Binding& binding) {
     for (const std::string& key : binding.keys()) names.push_back(key + "=");
   };
-  if (kind == "keys") use_recipe(add);
-  if (kind == "accelerator-keys") use_accelerator(add);
+  if (name == "keys") use_recipe(add);
+  if (name == "accelerator-keys") use_accelerator(add);
+  for (const ListKind& kind : named_kinds()) {
+    if (kind.name == name) names = core::names_of(kind.lines());
+  }
   return names;
+}
+
+void add_list(CLI::App& app, Action& action) {
+  auto kind = std::make_shared<std::string>();
+  auto json = std::make_shared<bool>(false);
+  auto markdown = std::make_shared<bool>(false);
+  CLI::App* command = app.add_subcommand("list", "What the program knows, by name");
+  command->add_option("kind", *kind, core::join(list_kinds(), ", "))->required();
+  command->add_flag("--json", *json, "JSON array");
+  command->add_flag("--markdown", *markdown, "Keys: as a Markdown table");
+  command->callback([=, &action] { action = [=] { return run_list(*kind, *json, *markdown); }; });
 }
 
 }  // namespace adagp::apps

@@ -1,6 +1,6 @@
 #pragma once
-// Flags that take a number. All of them have the same check: CLI11's own takes NaN, infinity and
-// whole numbers that are too large for 64 bits.
+// Flags that take a number, and one whose default the help shows. Numbers have one check: CLI11's
+// own takes NaN, infinity and whole numbers that are too large for 64 bits.
 
 #include <cstdint>
 #include <limits>
@@ -66,6 +66,13 @@ CLI::Option* add_number(CLI::App& command, const std::string& names, Target& tar
   return command.add_option(names, target, about)
       ->transform(number_between<Number>(least, most))
       ->type_name("NUMBER");
+}
+
+// A flag whose default the help shows.
+template <typename Target>
+CLI::Option* add_shown(CLI::App& command, const std::string& names, Target& target,
+                       const std::string& about) {
+  return command.add_option(names, target, about)->capture_default_str();
 }
 
 }  // namespace adagp::apps

@@ -8,10 +8,10 @@
 #include "adagp/base/core/output.h"
 #include "adagp/base/core/progress.h"
 #include "adagp/base/core/text.h"
+#include "adagp/papers/study/machines.h"
 #include "adagp/papers/study/paper.h"
 #include "adagp/papers/study/ranges.h"
 #include "adagp/papers/study/study.h"
-#include "adagp/papers/study/systems.h"
 #include "commands.h"
 #include "number_flag.h"
 
@@ -81,8 +81,7 @@ void add_paper(CLI::App& app, Action& action) {
   CLI::App* command =
       app.add_subcommand("paper", "Every published number of the paper beside ours");
   command->add_flag("--networks", args->networks, "Also a line per network, data set and dataflow");
-  command->add_option("--array", args->options.array, "Array of every design")
-      ->capture_default_str();
+  add_shown(*command, "--array", args->options.array, "Array of every design");
   command->add_option("--batch", args->batch, "Batch size; --energy: also a list or a range")
       ->type_name("NUMBER")
       ->capture_default_str();

@@ -57,7 +57,7 @@ void add_shape(CLI::App& command, PipelineArgs& args) {
       command
           .add_option("--schedule", options.schedules,
                       "Order of the work: gpipe, dapple, chimera, zero-bubble, zb-v, dualpipe-v, "
-                      "interleaved, decoupled, filled, or 'all'")
+                      "interleaved, decoupled, filled, filled-gpipe, or 'all'")
           ->capture_default_str();
   command
       .add_option("--schedule-file", options.schedule_file,
@@ -74,8 +74,10 @@ void add_shape(CLI::App& command, PipelineArgs& args) {
       "--fw and --bw",
       1);
   command
-      .add_option("--phases", options.phases,
-                  "Phases of the batches: bp, gp, gp-bp, or counts as in gp*4-bp")
+      .add_option(
+          "--phases", options.phases,
+          "Phases of the batches: bp, gp, low (BP with smaller images), gp-bp, or counts as in "
+          "gp*4-bp")
       ->capture_default_str();
   add_number(command, "--batches", options.batches,
              "Number of batches; the phases repeat (default: the phases once)", 1);
@@ -102,6 +104,13 @@ void add_costs(CLI::App& command, PipelineArgs& args) {
       .add_option(
           "--gp-share", options.gp_share,
           "Part of --fw and --bytes that a GP batch takes: 0.25 for images of half the side")
+      ->transform(number_between(0.0, 1.0))
+      ->type_name("NUMBER")
+      ->capture_default_str();
+  command
+      .add_option("--low-share", options.low_share,
+                  "Part of --fw, --bw and --bytes that a low-resolution batch takes: 0.25 for half "
+                  "the side")
       ->transform(number_between(0.0, 1.0))
       ->type_name("NUMBER")
       ->capture_default_str();

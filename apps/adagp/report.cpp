@@ -13,11 +13,10 @@
 #include "adagp/base/core/special_files.h"
 #include "adagp/base/core/text.h"
 #include "adagp/results/page/page.h"
-#include "adagp/results/page/trace_info.h"
-#include "adagp/results/page/trace_map.h"
+#include "adagp/results/page/run_traces.h"
 #include "commands.h"
-#include "live.h"
 #include "number_flag.h"
+#include "watch.h"
 
 namespace adagp::apps {
 namespace {
@@ -144,11 +143,9 @@ void add_report(CLI::App& app, Action& action) {
   command->add_flag("--json", args->json, "--trace: JSON")->needs(trace);
   command->add_option("--plot", args->plot, "--trace: write a picture (SVG), layers by epochs")
       ->needs(trace);
-  command
-      ->add_option("--value", args->value,
-                   "--plot: zeros of x, dy or w (all three: zeros), or mantissa bits-w, bits-a, "
-                   "bits-g (all three: bits)")
-      ->capture_default_str()
+  add_shown(*command, "--value", args->value,
+            "--plot: zeros of x, dy or w (all three: zeros), or mantissa bits-w, bits-a, "
+            "bits-g (all three: bits)")
       ->needs(trace);
   for (CLI::Option* other : {output, title, follow}) {
     watch->excludes(other);

@@ -1,7 +1,5 @@
 // adagp reproduce: published tables beside ours, or a finished run made again.
 
-#include "adagp/lab/experiment/reproduce.h"
-
 #include <algorithm>
 #include <memory>
 
@@ -11,9 +9,11 @@
 #include "adagp/base/core/log.h"
 #include "adagp/base/core/output.h"
 #include "adagp/base/core/text.h"
+#include "adagp/lab/experiment/reproduce.h"
+#include "adagp/lab/experiment/rerun.h"
 #include "adagp/papers/study/recipes.h"
 #include "commands.h"
-#include "resume_advice.h"
+#include "run_lines.h"
 #include "run_list_flags.h"
 #include "train_flags.h"
 
@@ -132,6 +132,18 @@ int run_reproduce(ReproduceArguments& arguments) {
   return 0;
 }
 
+// "runs/a-rerun" for "runs/a", "runs/a/" and, called in it, ".".
+core::fs::path beside(const core::fs::path& run) {
+  core::fs::path folder = run;
+  if (!folder.has_filename()) folder = folder.parent_path();  // "runs/a/"
+  if (folder.filename() == "." || folder.filename() == "..") {
+    std::error_code error;
+    folder = core::fs::canonical(folder, error);
+    if (error) throw DataError(run.string() + ": cannot be opened: " + error.message());
+  }
+  return folder.string() + "-rerun";
+}
+
 }  // namespace
 
 void add_reproduce(CLI::App& app, Action& action) {
@@ -178,6 +190,14 @@ void add_reproduce(CLI::App& app, Action& action) {
     }
     action = [arguments] { return run_reproduce(*arguments); };
   });
+}
+
+// adagp reproduce RUN: a finished run made again, and whether the result is the same.
+int run_rerun(const std::string& run, const std::string& output, bool json) {
+  core::catch_signals();
+  const auto result = experiment::rerun(run, output.empty() ? beside(run) : core::fs::path(output));
+  core::print_result(json ? result.to_json().dump(2) + "\n" : result.text(), json);
+  return result.as_expected() ? 0 : 1;
 }
 
 }  // namespace adagp::apps

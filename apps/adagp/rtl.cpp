@@ -100,7 +100,6 @@ int run_program(const RtlArgs& args) {
 
 // Each layer's share of a batch beside the formulas of the dataflow `in-place`.
 int run_layers(const RtlArgs& args) {
-  using report::Align;
   const Made made = make(args);
   const accel::Point& point = made.study.points[0];
   accel::Accelerator formulas = point.accelerator;
@@ -109,13 +108,7 @@ int run_layers(const RtlArgs& args) {
   accel::evaluate(*point.plan, formulas, *point.dataflow, accel::Scope::kBackprop, costs);
   const rtl::LayerCycles cycles = rtl::layer_cycles(made.machine, made.program, rtl::Phase::kBp);
   nlohmann::ordered_json rows = nlohmann::ordered_json::array();
-  report::Table table({{"layer", Align::kLeft},
-                       {"forward"},
-                       {"formula"},
-                       {"ratio"},
-                       {"backward"},
-                       {"formula"},
-                       {"ratio"}});
+  report::Table table({"<layer", "forward", "formula", "ratio", "backward", "formula", "ratio"});
   size_t next = 0;
   for (size_t l = 0; l < costs.size(); ++l) {
     const std::string& name = point.plan->layers[l].name;
@@ -158,18 +151,14 @@ void add_network(CLI::App& command, RtlArgs& args) {
   options.accelerators = "rtl-180";
   options.inputs = "cifar";
   command.add_option("--model", options.models, "Network (see 'adagp list models')");
-  command
-      .add_option("--input", options.inputs, "Input of the network: imagenet, cifar, cifar100, ...")
-      ->capture_default_str();
+  add_shown(command, "--input", options.inputs,
+            "Input of the network: imagenet, cifar, cifar100, ...");
   command.add_option("--table", options.table, "A layer table (CSV) instead of a model");
   command.add_option("--batch", options.batches, "Batch size (default: 1)")->type_name("NUMBERS");
-  command.add_option("--design", args.design, "Design: baseline, low, efficient or max")
-      ->capture_default_str();
+  add_shown(command, "--design", args.design, "Design: baseline, low, efficient or max");
   command.add_option("--array", options.arrays, "Array size (default: the accelerator's, 12x15)");
-  command
-      .add_option("--accelerator", options.accelerators,
-                  "Preset or TOML file with machine = \"rtl\"")
-      ->capture_default_str();
+  add_shown(command, "--accelerator", options.accelerators,
+            "Preset or TOML file with machine = \"rtl\"");
   command.add_option("--set", options.settings, "key=value of the accelerator; repeatable");
   command.add_flag("--json", args.json, "JSON");
 }
@@ -185,13 +174,12 @@ void add_rtl(CLI::App& app, Action& action) {
   CLI::App* program =
       command->add_subcommand("program", "A network's training step as descriptors");
   add_network(*program, *args);
-  program->add_option("--format", args->format, "Number format: fixed or bf16")
-      ->capture_default_str();
+  add_shown(*program, "--format", args->format, "Number format: fixed or bf16");
   study::Options& run = args->options;
   run.epochs = 2;
   run.schedule = "1ep bp, 1:1";
-  program->add_option("--schedule", run.schedule, "BP and GP batches: auto, paper, bp or stretches")
-      ->capture_default_str();
+  add_shown(*program, "--schedule", run.schedule,
+            "BP and GP batches: auto, paper, bp or stretches");
   add_number(*program, "--epochs", run.epochs, "Epochs of the run", 1, study::kMostEpochs)
       ->capture_default_str();
   add_number(*program, "--examples", run.examples, "Of an epoch (default: two batches)", 1,

@@ -11,6 +11,7 @@
 #include "adagp/base/core/error.h"
 #include "adagp/base/core/files.h"
 #include "adagp/base/core/foreign_json.h"
+#include "adagp/base/core/foreign_text.h"
 #include "adagp/base/core/log.h"
 #include "adagp/base/core/output.h"
 #include "adagp/base/core/text.h"
@@ -29,20 +30,11 @@ struct RunArgs {
   bool json = false;
 };
 
-// The words of a command line, quoted for a shell.
-std::string quoted(const std::vector<std::string>& words) {
-  std::string out;
-  for (const std::string& word : words) {
-    out += out.empty() ? "'" : " '";
-    for (const char c : word) out += c == '\'' ? std::string("'\\''") : std::string(1, c);
-    out += "'";
-  }
-  return out;
-}
-
 // What the command prints on its standard output; its exit code is handed on as an error.
 std::string output_of(const std::vector<std::string>& words) {
-  std::FILE* pipe = popen(quoted(words).c_str(), "r");
+  std::vector<std::string> quoted;
+  for (const std::string& word : words) quoted.push_back(core::shell_word(word));
+  std::FILE* pipe = popen(core::join(quoted, " ").c_str(), "r");
   if (pipe == nullptr) throw Error(core::cat("rtl: cannot start ", words[0]));
   std::string out;
   char part[4096];
@@ -131,8 +123,7 @@ int run_run(const RunArgs& args) {
   if (args.json) {
     core::print_data(seen.dump(2) + "\n");
   } else {
-    using report::Align;
-    report::Table table({{"event", Align::kLeft}, {"RTL"}, {"simulator"}});
+    report::Table table({"<event", "RTL", "simulator"});
     for (const auto& [name, value] : seen["events"].items()) {
       table.add_row({name, core::grouped(value.get<int64_t>()),
                      core::grouped(seen["simulator"].value(name, int64_t{0}))});

@@ -7,11 +7,12 @@
 #include "adagp/base/core/log.h"
 #include "adagp/base/core/output.h"
 #include "adagp/base/core/text.h"
-#include "adagp/papers/study/scalesim_json.h"
+#include "adagp/papers/study/output.h"
 #include "adagp/results/report/table.h"
 #include "adagp/sim/accel/checked_math.h"
 #include "adagp/sim/scalesim/reports.h"
 #include "commands.h"
+#include "number_flag.h"
 
 namespace adagp::apps {
 namespace {
@@ -23,8 +24,8 @@ struct ScaleSimArgs {
 
 void print_reports(const scalesim::Topology& topology,
                    const std::vector<scalesim::LayerReport>& layers) {
-  report::Table table(report::titled({"<layer", "total cycles", "stall cycles", "overall util (%)",
-                                      "mapping efficiency (%)", "<accesses"}));
+  report::Table table({"<layer", "total cycles", "stall cycles", "overall util (%)",
+                       "mapping efficiency (%)", "<accesses"});
   int64_t total = 0, stall = 0;
   for (size_t i = 0; i < layers.size(); ++i) {
     const scalesim::LayerReport& layer = layers[i];
@@ -67,7 +68,7 @@ int run_scalesim(const ScaleSimArgs& args) {
   }
   if (estimates > 0) {
     core::log_info(core::cat("scalesim: ", estimates, " of ", layers.size(),
-                             " layers have estimated accesses (docs/simulator.md)"));
+                             " layers have estimated accesses (docs/other-simulators.md)"));
   }
   core::log_info("scalesim: reports in " + folder.string());
   return 0;
@@ -82,9 +83,8 @@ void add_scalesim(CLI::App& app, Action& action) {
   command->add_option("-c", args->config, "Configuration (.cfg)")->required();
   command->add_option("-t", args->topology, "Topology (.csv); default: the configuration's");
   command->add_option("-l", args->layout, "Layout, accepted and not modelled");
-  command->add_option("-p", args->folder, "Folder of the reports")->capture_default_str();
-  command->add_option("-i", args->kind, "Kind of the topology: conv or gemm")
-      ->capture_default_str();
+  add_shown(*command, "-p", args->folder, "Folder of the reports");
+  add_shown(*command, "-i", args->kind, "Kind of the topology: conv or gemm");
   command->add_option("-s", args->traces, "Traces, accepted and not written");
   command->add_flag("--json", args->json, "JSON instead of the table; the reports are written too");
   command->callback([args, &action] { action = [args] { return run_scalesim(*args); }; });

@@ -177,10 +177,8 @@ int run_simulate(const SimulateArgs& args) {
 
 void add_inputs(CLI::App& command, study::Options& options) {
   command.add_option("--model", options.models, "Networks, or 'all' (see 'adagp list models')");
-  CLI::Option* input = command
-                           .add_option("--input", options.inputs,
-                                       "Input of the networks: imagenet, cifar, cifar100, ...")
-                           ->capture_default_str();
+  CLI::Option* input = add_shown(command, "--input", options.inputs,
+                                 "Input of the networks: imagenet, cifar, cifar100, ...");
   command.add_option("--table", options.table, "A layer table (CSV) instead of a model")
       ->excludes(input);
   command
@@ -193,9 +191,8 @@ void add_inputs(CLI::App& command, study::Options& options) {
       ->type_name("FILE");
   command.add_option("--topology", options.topology, "A SCALE-Sim topology instead of a model")
       ->excludes(input);
-  command
-      .add_option("--topology-kind", options.topology_kind, "Kind of the topology: conv or gemm")
-      ->capture_default_str();
+  add_shown(command, "--topology-kind", options.topology_kind,
+            "Kind of the topology: conv or gemm");
   command.add_option("--batch", options.batches, "Batch sizes (default: 128, for inference 1)")
       ->type_name("NUMBERS");
   command.add_flag("--inference", options.inference, "The forward pass alone");
@@ -203,8 +200,7 @@ void add_inputs(CLI::App& command, study::Options& options) {
 
 CLI::Option* add_machine(CLI::App& command, study::Options& options) {
   CLI::Option* accelerator =
-      command.add_option("--accelerator", options.accelerators, "Presets or TOML files")
-          ->capture_default_str();
+      add_shown(command, "--accelerator", options.accelerators, "Presets or TOML files");
   command.add_option("--array", options.arrays, "Array sizes, as 12x15 or 8..64:8x8..64:8");
   command.add_option("--dataflow", options.dataflows,
                      "Dataflows: ws, is, os, rs, in-place, or 'all'");
@@ -227,19 +223,15 @@ void add_other_machine(CLI::App& command, study::MachineOptions& machine) {
 }
 
 void add_training(CLI::App& command, study::Options& options) {
-  command
-      .add_option("--designs", options.designs,
-                  "Designs of ADA-GP: baseline, low, efficient, max, or 'all'")
-      ->capture_default_str();
+  add_shown(command, "--designs", options.designs,
+            "Designs of ADA-GP: baseline, low, efficient, max, or 'all'");
   add_number(command, "--epochs", options.epochs, "Epochs of training", 1, study::kMostEpochs)
       ->capture_default_str();
   add_number(command, "--examples", options.examples,
              "Examples of an epoch (default: the data set's)", 1, study::kMostExamples);
-  command
-      .add_option("--schedule", options.schedule, "BP and GP batches: auto, paper, bp or stretches")
-      ->capture_default_str();
-  command.add_option("--predictor", options.predictor_kind, "Predictor: shared or remap")
-      ->capture_default_str();
+  add_shown(command, "--schedule", options.schedule,
+            "BP and GP batches: auto, paper, bp or stretches");
+  add_shown(command, "--predictor", options.predictor_kind, "Predictor: shared or remap");
   const auto numbers = [&](const char* name, std::string& value, const char* about) {
     command.add_option(name, value, about)->type_name("NUMBERS");
   };

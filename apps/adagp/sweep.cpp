@@ -9,10 +9,10 @@
 #include "adagp/base/core/log.h"
 #include "adagp/base/core/text.h"
 #include "adagp/papers/study/ranges.h"
-#include "adagp/papers/study/schedule_points.h"
+#include "adagp/papers/study/sweep_points.h"
 #include "commands.h"
 #include "number_flag.h"
-#include "resume_advice.h"
+#include "run_lines.h"
 #include "run_list_flags.h"
 #include "train_flags.h"
 

@@ -12,7 +12,6 @@
 #include "adagp/lab/experiment/index_lists.h"
 #include "adagp/teams/comm/rank_info.h"
 #include "commands.h"
-#include "resume_advice.h"
 #include "run_lines.h"
 #include "train_flags.h"
 #include "train_parallel.h"

@@ -15,7 +15,6 @@
 #include "adagp/teams/comm/launch.h"
 #include "adagp/teams/comm/rank_info.h"
 #include "adagp/teams/parallel/process_team.h"
-#include "resume_advice.h"
 #include "run_lines.h"
 
 namespace adagp::apps {

@@ -1,15 +1,18 @@
 // adagp report --watch: a table of the runs that are not finished, again and again.
 
+#include "watch.h"
+
 #include <unistd.h>
 
+#include <chrono>
 #include <cstdio>
+#include <thread>
 
 #include "adagp/base/core/error.h"
 #include "adagp/base/core/interrupt.h"
 #include "adagp/base/core/output.h"
 #include "adagp/base/core/text.h"
-#include "adagp/results/report/progress.h"
-#include "live.h"
+#include "adagp/results/report/run_files.h"
 
 namespace adagp::apps {
 namespace {
@@ -64,6 +67,15 @@ int watch_runs(const std::vector<std::string>& folders, bool once, int every) {
     if (quiet < 2) wait_or_stop(every, "report: stopped; the runs go on");
   }
   return 0;
+}
+
+void wait_or_stop(double seconds, const std::string& message) {
+  using Clock = std::chrono::steady_clock;
+  const auto until = Clock::now() + std::chrono::duration<double>(seconds);
+  while (Clock::now() < until) {
+    if (const int signal = core::pending_signal()) throw Interrupted(message, signal);
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  }
 }
 
 }  // namespace adagp::apps

@@ -1,6 +1,7 @@
 """A GP step holds what a forward pass holds, plus the summaries and one layer's gradient."""
 
 import json
+import re
 import resource
 
 from harness import DATA, adagp, sets
@@ -25,6 +26,23 @@ def test_gp_step_needs_the_memory_of_a_forward_pass():
     assert peak["gp"] - peak["fw"] <= 1.6 * WEIGHTS, peak
     # The measure can fail: a step that keeps its activations is far above.
     assert peak["bp"] > 1.3 * peak["fw"], peak
+
+
+def test_a_process_of_a_pipeline_never_holds_the_other_stages(tmp_path):
+    """Also not at its start, when it draws the first values."""
+    run = ["--model", "vgg13_bn", "--data", "synthetic", "--method", "bp", "--threads", "1", "--batch", "4",
+           "--epochs", "1", *sets(model__form="imagenet", model__width_divisor=2, data__synthetic_size=64,
+                                  data__synthetic_train=8, data__synthetic_test=4)]
+    done = adagp("train", *run, "--parallel", "pipeline=gpipe,micro-batches=4,local=4", "-o", tmp_path / "run")
+    units = {"KiB": 2**-10, "MiB": 1, "GiB": 2**10}
+    found = re.findall(r"([\d.]+) (.iB) \(([\d.]+) (.iB) before the first batch\)", done.stderr)
+    peak, begin = ([float(one[i]) * units[one[i + 1]] for one in found] for i in (0, 2))
+    assert len(peak) == 4, done.stderr
+    weights = (tmp_path / "run/weights.safetensors").stat().st_size / 2**20
+    # The first process evaluates with all weights; the last has most of them.
+    for process in (1, 2):
+        assert peak[process] - begin[process] < weights / 2, done.stderr
+    assert peak[0] - begin[0] > weights, done.stderr
 
 
 def test_too_little_memory_is_one_sentence(tmp_path):

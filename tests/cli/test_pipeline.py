@@ -120,7 +120,7 @@ def test_measured_costs_of_a_file(tmp_path):
 def test_the_page_shows_what_the_program_prints():
     page = (ROOT / "docs/multidevice.md").read_text()
     shown = re.findall(r"```\n\$ adagp (.*)\n([^`]*)```", page)
-    assert len(shown) == 9
+    assert len(shown) == 10
     for command, lines in shown:
         printed = adagp(*command.split()).stdout.splitlines()
         for line in lines.splitlines():

@@ -115,6 +115,9 @@ def test_an_input_that_would_do_nothing_is_refused(source, tmp_path):
     ["--schedule", "zb-v", "--micro-batches", 8, "--phases", "gp-bp", "--batches", 5],
     ["--schedule", "dualpipe-v", "--micro-batches", 9],
     ["--schedule", "filled", "--micro-batches", 8, "--phases", "gp-bp", "--batches", 6, "--gp-share", 0.5],
+    ["--schedule", "filled-gpipe", "--phases", "low-bp", "--batches", 5, "--optimizer", 1],
+    ["--schedule", "filled", "--phases", "low-bp", "--copies", 2, "--weight-bytes", 64, "--low-share", 0.5],
+    ["--schedule", "chimera", "--phases", "low-bp", "--weight-bytes", 64],
     ["--schedule", "gpipe", "--copies", 2, "--phases", "gp-bp", "--summary-bytes", 4, "--weight-bytes", 64],
 ])
 def test_ranks_of_chakra_traces_take_the_time_that_we_simulate(args, tmp_path):
@@ -216,6 +219,8 @@ def test_a_broken_schedule_is_one_line(text, words, tmp_path):
     (["--copies", 2000, "--chakra", "t"], 2, ["8000 ranks", "4096"]),
     (["--gp-share", 0], 2, ["--gp-share 0", "0.001 to 1"]),
     (["--gp-share", 2], 2, ["--gp-share"]),
+    (["--low-share", 0], 2, ["--low-share 0", "0.001 to 1"]),
+    (["--phases", "lo-bp"], 2, ["'lo'", "bp, gp, low"]),
     (["--schedule", "zb-v", "--chunks", 3], 2, ["3 chunks", "expected 2"]),
     (["--schedule", "dualpipe-v"], 2, ["4 micro-batches on 4 devices"]),
 ])

@@ -20,17 +20,18 @@ def group(work, batches, side=0, examples=BATCH, frozen=0):
             "batches": batches}
 
 
-def run_folder(path, method, groups, score=50.0, gp=0, optim="momentum = 0.0", precision="fp32"):
+def run_folder(path, method, groups, score=50.0, gp=0, optim="momentum = 0.0", precision="fp32", seed=3, epochs=30):
     """What a finished run with these batches leaves behind."""
     (path / "operations").mkdir(parents=True)
     for side in {g["image_side"] for g in groups} | {0}:
         write_table(path / "operations" / f"{side or 'full'}.csv",
                     [(name, c, side or SIZE, m) for name, c, m in LAYERS])
-    (path / "config.toml").write_text(f'method = "{method}"\n[optim]\nname = "sgd"\n{optim}\n')
+    (path / "config.toml").write_text(
+        f'method = "{method}"\nseed = {seed}\nepochs = {epochs}\n[optim]\nname = "sgd"\n{optim}\n')
     batches = sum(g["batches"] for g in groups)
     (path / "summary.json").write_text(json.dumps({
         "method": method, "model": "tiny", "data": "synthetic", "device": "cpu",
-        "precision": precision, "seed": 3, "epochs": 30, "batch": BATCH,
+        "precision": precision, "seed": seed, "epochs": epochs, "batch": BATCH,
         "task": "classification", "metric": "top1", "figures": {"top1": score}, "loss": 1.0,
         "best_top1": score, "train_seconds": 1.0, "eval_seconds": 1.0, "input": f"{SIZE}x{SIZE}",
         "bp_batches": batches - gp, "gp_batches": gp, "cosine": None, "q": None,
@@ -155,10 +156,44 @@ def test_several_runs_are_a_table_and_a_picture(tmp_path):
     for row in rows:
         assert f"{int(row['total_cycles']):,}".replace(",", " ") in text
     picture = (tmp_path / "p.svg").read_text()
-    for title in ("top1 against total cycles", "top1 against energy (J)", "adagp rs max", "bp ws"):
-        assert title in picture
-    # A point for each row and picture, with its run's name.
-    assert picture.count("<title>bp ws: bp: ") == 2
+    for flow in ("ws", "rs"):
+        for cost in ("total cycles", "energy (J)"):
+            assert f"tiny, {flow}: top1 against {cost}" in picture
+    assert "adagp max, 30 epochs" in picture
+    # A point for each row in a picture of cycles and one of joules, with its run's name.
+    assert picture.count("<title>bp, 30 epochs: bp: ") == 4
+    assert "seeds" not in text + picture
+
+
+def test_seeds_of_a_run_are_one_row_and_one_point(tmp_path):
+    """The rule leaves out other examples with each seed, so the costs differ, too."""
+    def stored(seed, batches, score, **more):
+        return run_folder(tmp_path / f"rule-e30-seed{seed}", "stored-loss", [group("backprop", batches)],
+                          score, seed=seed, **more)
+
+    folders = [stored(1, 17, 80.0), stored(2, 18, 82.0), stored(3, 22, 87.0),
+               run_folder(tmp_path / "bp-e9-seed1", "bp", METHODS["bp"][0], 70.0, seed=1, epochs=9),
+               run_folder(tmp_path / "bp-e30-seed1", "bp", METHODS["bp"][0], 81.0, seed=1)]
+    command = ["--run", *folders, *ARRAY, "--products-only"]
+    text = simulate(*command, "--plot", tmp_path / "p.svg").stdout
+    rows = [line.split() for line in text.splitlines() if "baseline" in line]
+    assert [row[:5] for row in rows] == [["rule-e30", "stored-loss", "baseline", "30", "3"],
+                                         ["bp-e9-seed1", "bp", "baseline", "9", "1"],
+                                         ["bp-e30-seed1", "bp", "baseline", "30", "1"]]
+    assert rows[0][5:9] == ["19", "83.00", "±", "3.61"]  # mean of 17, 18, 22; sd of 80, 82, 87
+    assert f"{19 * backprop():,}".replace(",", " ") in text
+    assert "means over n seeds" in text
+    assert len(run_json(*command)) == len(list(csv.DictReader(io.StringIO(simulate(*command, "--csv").stdout)))) == 5
+    picture = (tmp_path / "p.svg").read_text()
+    assert picture.count("<title>stored-loss, 30 epochs: rule-e30: ") == 2
+    assert picture.count("<title>bp, 9 and 30 epochs: ") == 4 and "± sd of the seeds" in picture
+    # Other keys, or the same seed again, are other runs.
+    other = run_folder(tmp_path / "other", "stored-loss", [group("backprop", 17)], 80.0, seed=4,
+                       optim="momentum = 0.5")
+    again = run_folder(tmp_path / "again", "stored-loss", [group("backprop", 17)], 80.0, seed=2)
+    text = simulate("--run", *folders[:3], other, again, *ARRAY, "--plot", tmp_path / "p.svg").stdout
+    assert [line.split()[0] for line in text.splitlines() if "baseline" in line] == ["rule-e30", "other", "again"]
+    assert "other, 30 epochs" in (tmp_path / "p.svg").read_text()
 
 
 @pytest.mark.parametrize("method,batches", [("bp", 30 * 10), ("skip", 30 * 10), ("adagp", 30 * 10),

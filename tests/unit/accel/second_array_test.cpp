@@ -4,7 +4,7 @@
 #include <numeric>
 
 #include "adagp/base/core/error.h"
-#include "adagp/sim/accel/buffer_energy.h"
+#include "adagp/sim/accel/energy.h"
 #include "adagp/sim/accel/simulate.h"
 #include "unit/accel/expect.h"
 #include "unit/accel/networks.h"

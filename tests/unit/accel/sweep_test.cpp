@@ -8,7 +8,6 @@
 
 #include "adagp/base/core/lookup.h"
 #include "adagp/base/core/rng.h"
-#include "adagp/sim/accel/equal_budget.h"
 #include "adagp/sim/accel/explain.h"
 #include "adagp/sim/accel/sweep.h"
 #include "unit/accel/networks.h"

@@ -3,7 +3,7 @@
 
 #include "adagp/base/core/rng.h"
 #include "adagp/sim/accel/cost.h"
-#include "adagp/sim/accel/transposition.h"
+#include "adagp/sim/accel/memory.h"
 #include "unit/accel/in_place_grid.h"
 #include "unit/accel/networks.h"
 

@@ -7,7 +7,6 @@
 #include <map>
 
 #include "adagp/base/core/rng.h"
-#include "adagp/sim/arrays/edram.h"
 #include "unit/arrays/made_traces.h"
 
 namespace adagp::arrays {

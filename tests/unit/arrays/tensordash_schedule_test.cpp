@@ -8,7 +8,7 @@
 #include <cmath>
 
 #include "adagp/base/core/rng.h"
-#include "adagp/sim/arrays/tensordash_draw.h"
+#include "adagp/sim/arrays/tensordash_streams.h"
 #include "unit/arrays/tensordash_machine.h"
 
 namespace adagp::arrays {

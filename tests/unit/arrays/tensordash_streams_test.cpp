@@ -9,7 +9,6 @@
 
 #include "adagp/sim/accel/work.h"
 #include "adagp/sim/arrays/machine.h"
-#include "adagp/sim/arrays/tensordash_classes.h"
 #include "adagp/sim/arrays/tensordash_schedule.h"
 #include "unit/arrays/made_traces.h"
 

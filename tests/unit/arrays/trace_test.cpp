@@ -10,7 +10,6 @@
 #include "adagp/base/core/error.h"
 #include "adagp/base/io/safetensors.h"
 #include "adagp/sim/arrays/given.h"
-#include "adagp/sim/arrays/trace_check.h"
 #include "unit/arrays/made_traces.h"
 #include "unit/temp_folder.h"
 

@@ -3,6 +3,7 @@
 // until it is received, so that a sender who changes it or lets go of it too early is found out.
 // When every thread waits and nothing can come any more, all of them throw, at once.
 
+#include <algorithm>
 #include <condition_variable>
 #include <deque>
 #include <functional>
@@ -33,6 +34,7 @@ class Exchange {
     int from, to, tag;
     at::Tensor tensor;
     bool received = false;
+    bool held = true;  // by its sender
   };
   struct Sum {
     std::vector<at::Tensor> parts;  // by member; undefined: not there yet
@@ -69,6 +71,17 @@ class Exchange {
     const std::lock_guard lock(mutex_);
     --threads_;
     give_up_if_all_wait();
+    for (const auto& [name, part] : parts_) part->leave();
+  }
+  // Of a group within this one; whoever asks first makes it.
+  std::shared_ptr<Exchange> part(const std::string& name, int count) {
+    const std::lock_guard lock(mutex_);
+    auto& found = parts_[name];
+    if (!found) {
+      found = std::make_shared<Exchange>(count);
+      found->enter(count);
+    }
+    return found;
   }
   bool look(const std::function<bool()>& at) {
     const std::lock_guard lock(mutex_);
@@ -90,6 +103,7 @@ class Exchange {
   std::mutex mutex_;
   std::condition_variable changed_;
   int threads_ = 1, waiting_ = 0;
+  std::map<std::string, std::shared_ptr<Exchange>> parts_;
   int64_t changes_ = 0;
   bool stuck_ = false;
 };
@@ -139,9 +153,21 @@ class FakeGroup : public comm::Group {
     sum_later(all, doing)->wait();
     return all.unbind(0);
   }
-  std::vector<std::string> gather(const std::string&, const std::string&) override { not_faked(); }
+  std::vector<std::string> gather(const std::string& text, const std::string& doing) override {
+    constexpr int64_t kLongest = 1 << 16;
+    const at::Tensor own = at::zeros({kLongest}, at::kByte);
+    std::copy(text.begin(), text.end(), own.mutable_data_ptr<uint8_t>());
+    std::vector<std::string> texts;
+    for (const at::Tensor& row : gather_rows(own, doing)) {
+      texts.emplace_back(reinterpret_cast<const char*>(row.const_data_ptr<uint8_t>()));
+    }
+    return texts;
+  }
   void wait_for(int, const std::string&) override { not_faked(); }
-  std::unique_ptr<comm::Group> split(int, const std::string&) override { not_faked(); }
+  // Of all members.
+  std::unique_ptr<comm::Group> split(int, const std::string& name) override {
+    return std::make_unique<FakeGroup>(exchange_->part(name, size()), rank_);
+  }
   void tell_failure(const std::string&) const noexcept override {}
 
  private:
@@ -186,6 +212,7 @@ class FakeGroup : public comm::Group {
         : exchange(std::move(among)), message(std::move(own)), doing(std::move(what)) {}
     ~SendTransfer() override {
       exchange->change([&] {
+        message->held = false;
         if (!message->received) std::erase(exchange->messages, message);
       });
     }

@@ -1,4 +1,4 @@
-#include "adagp/base/core/raw_bytes.h"
+#include "adagp/base/core/foreign_text.h"
 
 #include <gtest/gtest.h>
 

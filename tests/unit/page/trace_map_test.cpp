@@ -1,6 +1,6 @@
 // Pictures of traces: which value stands in which cell.
 
-#include "adagp/results/page/trace_map.h"
+#include "adagp/results/page/run_traces.h"
 
 #include <gtest/gtest.h>
 

@@ -206,6 +206,30 @@ TEST(Executor, LaterBatchesSendNoSpecsAndEveryMessageIsReceived) {
   EXPECT_EQ(pipe.sent(false), 3 * 2 * 2 + 2 * 2);
 }
 
+// A message that was answered takes no memory: after a batch there are the gradients that went to
+// the stage before, and the next batch lets go of them.
+TEST(Executor, WhatWasAnsweredIsNotKept) {
+  const config::RunConfig config = small::config("bp");
+  const data::Batch batch = in_fp64(small::batch(config));
+  for (const auto& placement :
+       {placement_of("gpipe", 2, 2), placement_of("dapple", 3, 2),
+        placement_of("zero-bubble", 2, 2), placement_of("interleaved", 2, 2, 2),
+        placement_of("chimera", 2, 2)}) {
+    SCOPED_TRACE(placement.schedule);
+    Pipeline pipe(config, small::task(), placement);
+    const auto& messages = pipe.exchange->messages;
+    for (int run = 0; run < 3; ++run) {
+      const size_t before = messages.size();
+      adagp::testing::expect_no_errors(pipe.run(batch, Phase::kBackprop));
+      for (size_t i = 0; i < messages.size(); ++i) {
+        const bool gradient = messages[i]->tag / comm::kTags % 2 == 1;
+        EXPECT_EQ(messages[i]->held, gradient && i >= before)
+            << "run " << run << ", message " << i << " of " << messages.size();
+      }
+    }
+  }
+}
+
 // What it sends stays where it is until it is received, so that much and no more.
 TEST(Executor, AStageRunsAheadOfTheNextByTwoBatches) {
   const config::RunConfig config = small::config("bp");

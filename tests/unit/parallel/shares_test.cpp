@@ -55,7 +55,7 @@ TEST(Shares, UnlikeOnesMakeTheGradientOfTheWeightedBatch) {
       data::Batch share = batch.part(own.begin, own.count);
       share.whole = 10;
       Executor executor(placement, {}, nullptr, 0);
-      const step::StepResult result = executor.run(s, share, schedule::Phase::kBackprop, false);
+      const step::StepResult result = executor.run(s, share, pipeline::Phase::kBackprop, false);
       const double expected = each.narrow(0, own.begin, own.count).mean().item<double>();
       EXPECT_NEAR(result.loss.item<double>(), expected, 1e-9 * expected);
       for (const auto& item : s.net->named_parameters()) {

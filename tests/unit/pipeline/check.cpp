@@ -115,16 +115,30 @@ class Checker {
     return true;
   }
 
-  // The batch whose update a pass must see; -1: none. A pair of batches has the same weights.
+  // The batch whose update a pass must see; -1: none. A pair of batches has the same weights: the
+  // second batch does not see the first one's update, which comes before its own.
   int32_t last_update_before(int32_t batch) const {
     const auto phase_of = [&](int32_t b) { return op_lists_.phases[static_cast<size_t>(b)]; };
     const bool pair = schedule_of(placement_).pair && batch > 0 &&
-                      phase_of(batch) == Phase::kBackprop && phase_of(batch - 1) == Phase::kPredict;
+                      phase_of(batch) == Phase::kBackprop &&
+                      phase_of(batch - 1) != Phase::kBackprop;
     return batch - (pair ? 2 : 1);
   }
   bool updated(int32_t batch, int32_t stage) const {
     if (batch < 0) return true;
     return updated_.contains({batch, stage}) || updated_.contains({batch, -1});
+  }
+
+  // This stage, or all of the device's (stage < 0).
+  bool all_updated(int32_t batch, int32_t stage) const {
+    for (int replica = 0; replica < placement_.replicas; ++replica) {
+      for (int each = 0; each < placement_.stages; ++each) {
+        if (placement_.device_of(each, replica) != device_ || (stage >= 0 && each != stage))
+          continue;
+        if (!updated(batch, each)) return false;
+      }
+    }
+    return true;
   }
 
   void check_needs(const Op& op) {
@@ -155,6 +169,9 @@ class Checker {
       case Kind::kAllReduce:
       case Kind::kPredictUpdate:
       case Kind::kOptimizer:
+        if (op.kind != Kind::kAllReduce && !all_updated(op.batch - 1, op.stage)) {
+          fail(op, "the batch before has not updated the stage yet");
+        }
         if (!stage_done(op)) fail(op, "something of the batch is still to come");
         if ((op.kind == Kind::kOptimizer) == (op.phase == Phase::kPredict) &&
             op.kind != Kind::kAllReduce) {
@@ -197,23 +214,30 @@ class Checker {
     received_.clear();
     reduced_.clear();
     updated_.clear();
-    int stash = 0, peak = 0;
+    std::map<Phase, int> stash, peak;
     const OpList& list = op_lists_.devices[static_cast<size_t>(device_)];
     for (position_ = 0; position_ < list.size(); ++position_) {
       const Op& op = list[position_];
       if (!well_formed(op)) continue;
       check_needs(op);
       record(op);
-      const bool keeps = op.kind == Kind::kForward && op.phase == Phase::kBackprop;
-      if (keeps) peak = std::max(peak, ++stash);
-      if (op.kind == Kind::kBackward || op.kind == Kind::kWeightGradient) --stash;
+      if (op.kind == Kind::kForward) {
+        peak[op.phase] = std::max(peak[op.phase], ++stash[op.phase]);
+      }
+      if (op.kind == Kind::kBackward || op.kind == Kind::kWeightGradient) --stash[op.phase];
     }
-    const int bound = schedule_of(placement_).stash_bound(placement_, device_);
-    if (peak > bound) {
-      fail(core::cat("device ", device_, ": activations of ", peak, " micro-batches at once; ",
-                     placement_.schedule, " keeps at most ", bound));
-    }
+    check_stash(peak[Phase::kBackprop], schedule_of(placement_).stash_bound(placement_, device_));
+    check_stash(peak[Phase::kLowRes],
+                schedule_of(placement_).pair
+                    ? placement_.micro_batches
+                    : schedule_of(placement_).stash_bound(placement_, device_));
     check_complete();
+  }
+
+  void check_stash(int peak, int bound) {
+    if (peak <= bound) return;
+    fail(core::cat("device ", device_, ": activations of ", peak, " micro-batches at once; ",
+                   placement_.schedule, " keeps at most ", bound));
   }
 
   void check_complete() {

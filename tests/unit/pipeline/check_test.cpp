@@ -19,8 +19,9 @@ OpLists op_lists_of(const std::string& schedule, int devices = 4, int micro_batc
   request.micro_batches = micro_batches;
   request.chunks = chunks;
   request.overlap = overlap;
-  request.phases = {Phase::kBackprop, Phase::kPredict,  Phase::kPredict,
-                    Phase::kBackprop, Phase::kBackprop, Phase::kPredict};
+  request.phases = {Phase::kBackprop, Phase::kPredict, Phase::kPredict, Phase::kBackprop,
+                    Phase::kBackprop, Phase::kPredict, Phase::kLowRes,  Phase::kBackprop,
+                    Phase::kLowRes,   Phase::kLowRes};
   return make_op_lists(request);
 }
 
@@ -129,6 +130,22 @@ TEST(PipelineCheck, AnUpdateThatComesTooEarlyOrNotAtAll) {
   expect_problem(other, "the batch before has not updated the stage yet");
 }
 
+// A pair of batches starts from the same weights, but its updates keep their order.
+TEST(PipelineCheck, UpdatesOfAPairInTheWrongOrder) {
+  OpLists op_lists = op_lists_of("filled");
+  OpList& list = op_lists.devices[1];
+  const auto update_of = [&](int batch) {
+    const auto found = std::find_if(list.begin(), list.end(), [&](const Op& op) {
+      return op.kind == Kind::kOptimizer && op.batch == batch;
+    });
+    return static_cast<size_t>(found - list.begin());
+  };
+  const size_t low = update_of(6), bp = update_of(7);
+  ASSERT_EQ(bp, low + 1);
+  std::swap(list[low], list[bp]);
+  expect_problem(op_lists, "batch 7): the batch before has not updated the stage yet");
+}
+
 // GPipe's lists are executable, but keep more than 1F1B promises.
 TEST(PipelineCheck, AStashBeyondTheBound) {
   OpLists op_lists = op_lists_of("gpipe");
@@ -154,7 +171,7 @@ TEST(PipelineCheck, NumbersOutOfRange) {
   expect_problem(broken([](Op& op) { op.stage = 7; }), "there are 4 stages");
   expect_problem(broken([](Op& op) { op.stage = 2; }), "the stage is on device 2");
   expect_problem(broken([](Op& op) { op.micro = 9; }), "no such micro-batch");
-  expect_problem(broken([](Op& op) { op.batch = 6; }), "there are 6 batches");
+  expect_problem(broken([](Op& op) { op.batch = 10; }), "there are 10 batches");
   expect_problem(broken([](Op& op) { op.phase = Phase::kPredict; }), "of the other phase");
 }
 
@@ -166,7 +183,7 @@ TEST(PipelineCheck, BatchListsHaveTheirMessagesBesideTheOps) {
     request.micro_batches = 8;
     const Placement placement = make_placement(request);
     for (int device = 0; device < placement.devices; ++device) {
-      for (const Phase phase : {Phase::kBackprop, Phase::kPredict}) {
+      for (const Phase phase : {Phase::kBackprop, Phase::kPredict, Phase::kLowRes}) {
         const OpList ops = batch_ops(placement, device, phase);
         for (size_t i = 0; i < ops.size(); ++i) {
           if (ops[i].kind != Kind::kSend && ops[i].kind != Kind::kReceive) continue;
@@ -174,10 +191,10 @@ TEST(PipelineCheck, BatchListsHaveTheirMessagesBesideTheOps) {
           EXPECT_EQ(beside.stage, ops[i].stage);
           EXPECT_EQ(beside.micro, ops[i].micro);
           EXPECT_EQ(ops[i].gradient, beside.kind != Kind::kForward);
-          EXPECT_TRUE(phase == Phase::kBackprop || !ops[i].gradient);
+          EXPECT_TRUE(phase != Phase::kPredict || !ops[i].gradient);
         }
         EXPECT_EQ(ops.back().kind,
-                  phase == Phase::kBackprop ? Kind::kOptimizer : Kind::kPredictUpdate);
+                  phase == Phase::kPredict ? Kind::kPredictUpdate : Kind::kOptimizer);
       }
     }
   }

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "adagp/base/core/error.h"
+#include "adagp/base/core/text.h"
 #include "adagp/sim/pipeline/simulate.h"
 #include "unit/pipeline/check.h"
 
@@ -247,6 +248,55 @@ TEST(PipelineSteps, SmallerImagesOfGPBatches) {
     request.devices = devices;
     request.micro_batches = 4 * devices;
     EXPECT_DOUBLE_EQ(steps(make_placement(request), "gp-bp"), 3 * (5 * devices - 1)) << devices;
+  }
+}
+
+Placement with_low_share(const std::string& schedule, int devices, int micro, double share) {
+  Request request;
+  request.schedule = schedule;
+  request.devices = devices;
+  request.micro_batches = micro;
+  request.low_share = share;
+  return make_placement(request);
+}
+
+TEST(PipelineSteps, LowResolutionBatchesAreShorterBPBatches) {
+  for (const char* name : {"gpipe", "dapple", "zero-bubble", "chimera", "filled"}) {
+    const Placement placement = with_low_share(name, 4, 4, 0.25);
+    EXPECT_DOUBLE_EQ(steps(placement, "low"), steps(placement, "bp") / 4) << name;
+    EXPECT_DOUBLE_EQ(steps(placement, "low*3"), 3 * steps(placement, "low")) << name;
+  }
+}
+
+// As many micro-batches of a low-resolution batch as the last device takes backward (share x B
+// each) between the forward passes of the last of them and of the BP batch.
+int ahead_of_bp(int devices, double share) {
+  return static_cast<int>((devices - 1) * (1 - share) / (2 * share) + 1e-9);
+}
+
+// Of these only the forward pass of the first device takes time, of each other one the backward
+// pass.
+TEST(PipelineSteps, FilledBubblesHoldMostOfALowResolutionBatch) {
+  for (const char* name : {"filled", "filled-gpipe"}) {
+    for (const double share : {0.0625, 0.25, 0.5625, 1.0}) {
+      for (const int devices : {2, 3, 4, 7, 8, 16, 64}) {
+        for (const int micro : {1, devices / 2, devices, 2 * devices}) {
+          const Placement placement = with_low_share(name, devices, micro, share);
+          const double bp = steps(placement, "bp"), extra = steps(placement, "low-bp") - bp;
+          const int ahead = std::min(micro, ahead_of_bp(devices, share));
+          const double least = share * ahead + 2 * share * (micro - ahead);
+          const std::string what = core::cat(name, " ", devices, " x ", micro, ", ", share);
+          EXPECT_GE(extra, least - 1e-9) << what;
+          EXPECT_LE(extra, steps(placement, "low") + 1e-9) << what;
+          if (ahead == micro || (share == 0.25 && std::string(name) == "filled")) {
+            EXPECT_NEAR(extra, least, 1e-9) << what;
+          }
+          if (devices <= 8) {
+            EXPECT_NEAR(steady(placement, "low-bp"), bp + extra, 1e-9) << what;
+          }
+        }
+      }
+    }
   }
 }
 

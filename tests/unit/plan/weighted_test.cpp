@@ -1,6 +1,6 @@
 // Examples drawn by weights.
 
-#include "adagp/base/plan/weighted.h"
+#include "adagp/base/plan/selection.h"
 
 #include <cmath>
 #include <limits>

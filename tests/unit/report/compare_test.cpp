@@ -6,7 +6,6 @@
 #include <nlohmann/json.hpp>
 
 #include "adagp/base/core/error.h"
-#include "adagp/results/report/compare_chart.h"
 
 namespace adagp::report {
 namespace {

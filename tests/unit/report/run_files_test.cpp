@@ -4,7 +4,6 @@
 
 #include <gtest/gtest.h>
 
-#include "adagp/results/report/progress.h"
 #include "unit/temp_folder.h"
 
 namespace adagp::report {

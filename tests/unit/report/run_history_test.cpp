@@ -1,4 +1,4 @@
-#include "adagp/results/report/run_history.h"
+#include "adagp/results/report/run_files.h"
 
 #include <gtest/gtest.h>
 

@@ -10,7 +10,7 @@
 #include "adagp/base/core/error.h"
 #include "adagp/base/core/rng.h"
 #include "adagp/base/core/text.h"
-#include "adagp/results/report/pareto.h"
+#include "adagp/results/report/stats.h"
 
 namespace adagp::report {
 namespace {

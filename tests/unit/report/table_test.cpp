@@ -40,14 +40,14 @@ TEST(Table, MarkdownKeepsBarsInsideTheirCell) {
 }
 
 TEST(Table, CsvQuotesWhatNeedsIt) {
-  Table table({{"a"}, {"b, c"}});
+  Table table(titled({"a", "b, c"}));
   table.add_row({"say \"x\"", "two\nlines"});
   table.add_row({"plain", ""});
   EXPECT_EQ(table.csv(), "a,\"b, c\"\n\"say \"\"x\"\"\",\"two\nlines\"\nplain,\n");
 }
 
 TEST(Table, RowsHaveOneCellPerColumn) {
-  Table table({{"a"}, {"b"}});
+  Table table(titled({"a", "b"}));
   EXPECT_THROW(table.add_row({"1"}), Error);
 }
 

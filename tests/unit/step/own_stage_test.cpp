@@ -3,7 +3,7 @@
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
 
-#include "adagp/engine/models/values_elsewhere.h"
+#include "adagp/engine/nn/values_elsewhere.h"
 #include "adagp/engine/run/weights.h"
 #include "adagp/engine/step/team.h"
 #include "unit/train/small.h"
@@ -52,8 +52,8 @@ TEST(OwnStage, ACheckpointFillsWhatIsHereAndRoomCanBeMadeForTheRest) {
   run::load_state_dict(*s.net, run::state_dict(*other), "test");
   for (auto& item : s.net->named_parameters()) {
     const bool own = item.key().starts_with("fc.");
-    EXPECT_EQ(models::has_values(item.value()), own) << item.key();
-    if (!own) models::make_room(item.value());
+    EXPECT_EQ(nn::has_values(item.value()), own) << item.key();
+    if (!own) nn::make_room(item.value());
     item.value().fill_(0.5);
     EXPECT_TRUE(item.value().equal(other->named_parameters()[item.key()])) << item.key();
   }

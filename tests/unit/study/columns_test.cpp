@@ -1,4 +1,4 @@
-#include "adagp/papers/study/columns.h"
+#include "adagp/papers/study/output.h"
 
 #include <gtest/gtest.h>
 

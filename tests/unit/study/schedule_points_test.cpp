@@ -1,4 +1,4 @@
-#include "adagp/papers/study/schedule_points.h"
+#include "adagp/papers/study/sweep_points.h"
 
 #include <gtest/gtest.h>
 

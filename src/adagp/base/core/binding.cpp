@@ -11,9 +11,8 @@
 
 #include "adagp/base/core/error.h"
 #include "adagp/base/core/foreign_text.h"
-#include "adagp/base/core/raw_bytes.h"
 #include "adagp/base/core/text.h"
-#include "adagp/base/core/toml_guard.h"
+#include "adagp/base/core/toml_keys.h"
 
 namespace adagp::core {
 namespace {

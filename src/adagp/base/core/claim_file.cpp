@@ -7,7 +7,6 @@
 
 #include <cerrno>
 #include <cstring>
-#include <utility>
 
 #include "adagp/base/core/error.h"
 #include "adagp/base/core/foreign_json.h"

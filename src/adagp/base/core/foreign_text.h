@@ -25,4 +25,21 @@ std::string shell_word(const std::string& word);
 // & < > as XML wants them; in an attribute also " and '.
 std::string xml_escape(std::string_view text, bool attribute = false);
 
+// Any bytes as UTF-8 and back. File names need not be UTF-8, texts in TOML must be.
+
+// A byte b that is not part of UTF-8 becomes the private character U+EF00 + b, which is U+EF80 to
+// U+EFFF; those characters themselves are taken for such bytes, so that every text comes back.
+std::string bytes_to_utf8(std::string_view bytes);
+std::string utf8_to_bytes(std::string_view text);
+
+// Editors of some systems begin UTF-8 files with a byte order mark; it is no part of the text.
+
+inline constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
+
+// The text behind its byte order mark, if it has one.
+inline std::string_view without_byte_order_mark(std::string_view text) {
+  if (text.starts_with(kByteOrderMark)) text.remove_prefix(kByteOrderMark.size());
+  return text;
+}
+
 }  // namespace adagp::core

@@ -41,23 +41,10 @@ std::string prepared(const std::string& message) {
 }  // namespace
 
 void set_log_level(LogLevel level) {
-  switch (level) {
-    case LogLevel::kDebug:
-      logger().set_level(spdlog::level::debug);
-      break;
-    case LogLevel::kInfo:
-      logger().set_level(spdlog::level::info);
-      break;
-    case LogLevel::kWarning:
-      logger().set_level(spdlog::level::warn);
-      break;
-    case LogLevel::kError:
-      logger().set_level(spdlog::level::err);
-      break;
-    case LogLevel::kOff:
-      logger().set_level(spdlog::level::off);
-      break;
-  }
+  using spdlog::level::level_enum;
+  static constexpr level_enum kLevels[] = {level_enum::debug, level_enum::info, level_enum::warn,
+                                           level_enum::err, level_enum::off};
+  logger().set_level(kLevels[static_cast<int>(level)]);
 }
 
 bool log_wants(LogLevel level) {

@@ -1,5 +1,5 @@
 #pragma once
-// The policies behind make_policy(), one file per family. No torch here.
+// The policies behind make_policy(): functions of the step, and plateau. No torch here.
 
 #include <memory>
 #include <string>

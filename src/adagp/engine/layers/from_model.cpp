@@ -6,7 +6,7 @@
 #include "adagp/base/core/text.h"
 #include "adagp/engine/nn/frozen.h"
 #include "adagp/engine/nn/layer.h"
-#include "adagp/sim/layers/table_names.h"
+#include "adagp/sim/layers/table.h"
 
 namespace adagp::layers {
 namespace {

@@ -25,7 +25,7 @@ InputSize parse_input(const std::string& text, int64_t image_size = 224);
 // of another task.
 models::Tensors shape_inputs(const std::string& model_name, const std::string& input_name);
 
-// The name of a weight layer in a layer table, before its uses are counted (table_names.h):
+// The name of a weight layer in a layer table, before its uses are counted (table.h):
 // "self_attn.in_proj" for the weight self_attn.in_proj_weight, the layer's path for a plain one.
 std::string row_path(const nn::WeightLayer& layer);
 

@@ -1,7 +1,7 @@
 #pragma once
 // Layer tables at other image sides, for plans of training runs: from the network itself.
 
-#include "adagp/sim/layers/side_table.h"
+#include "adagp/sim/layers/table.h"
 
 namespace adagp::layers {
 

@@ -11,6 +11,7 @@
 #include "adagp/engine/models/conv_unit.h"
 #include "adagp/engine/models/families.h"
 #include "adagp/engine/nn/growing_map.h"
+#include "adagp/engine/nn/initial_values.h"
 
 namespace adagp::models {
 namespace {
@@ -127,7 +128,7 @@ class DenseNet : public BlockNet {
         layer->bias.zero_();
       } else {  // kaiming_normal, fan_in, relu
         const auto fan_in = static_cast<double>(layer->info().cols());
-        layer->weight.normal_(0, std::sqrt(2.0) / std::sqrt(fan_in));
+        nn::draw_normal(layer->weight, 0, std::sqrt(2.0) / std::sqrt(fan_in));
       }
     }
   }

@@ -21,6 +21,7 @@
 #include "adagp/engine/nn/frozen.h"
 #include "adagp/engine/nn/ops.h"
 #include "adagp/engine/nn/reversible.h"
+#include "adagp/engine/nn/values_elsewhere.h"
 
 namespace adagp::models {
 namespace {
@@ -43,7 +44,7 @@ class ReluPairImpl : public torch::nn::Module {
   // Without norms a sum of n blocks would grow with n.
   void shrink(double factor) {
     const at::NoGradGuard no_grad;
-    conv2_->weight.mul_(factor);
+    if (nn::has_values(conv2_->weight)) conv2_->weight.mul_(factor);
   }
 
  private:

@@ -6,6 +6,8 @@
 
 #include "adagp/engine/models/families.h"
 #include "adagp/engine/models/mixed.h"
+#include "adagp/engine/nn/initial_values.h"
+#include "adagp/engine/nn/values_elsewhere.h"
 
 namespace adagp::models::inception {
 namespace {
@@ -178,7 +180,9 @@ class InceptionV3 : public BlockNet {
     torch::NoGradGuard no_grad;
     for (nn::WeightLayer* layer : nn::collect(*this)) {
       const double deviation = layer->path() == "AuxLogits.fc" ? 0.001 : 0.1;
-      layer->weight.uniform_(-1, 1).erfinv_().mul_(deviation * std::sqrt(2.0)).clamp_(-2, 2);
+      nn::draw_uniform(layer->weight, -1, 1);
+      if (!nn::has_values(layer->weight)) continue;
+      layer->weight.erfinv_().mul_(deviation * std::sqrt(2.0)).clamp_(-2, 2);
     }
   }
 

@@ -1,6 +1,7 @@
 #include <cmath>
 
 #include "adagp/engine/models/families.h"
+#include "adagp/engine/nn/initial_values.h"
 #include "adagp/engine/nn/ops.h"
 
 namespace adagp::models {
@@ -9,7 +10,7 @@ void init_convolution(nn::WeightLayer& layer) {
   torch::NoGradGuard no_grad;
   const nn::LayerInfo& info = layer.info();
   const double fan_out = static_cast<double>(info.out * info.kernel[0] * info.kernel[1]);
-  layer.weight.normal_(0, std::sqrt(2.0) / std::sqrt(fan_out));
+  nn::draw_normal(layer.weight, 0, std::sqrt(2.0) / std::sqrt(fan_out));
   if (layer.bias.defined()) layer.bias.zero_();
 }
 
@@ -27,7 +28,7 @@ void init_fan_out(Net& net) {
     if (layer->info().kind == nn::LayerKind::kConv2d) {
       init_convolution(*layer);
     } else {
-      layer->weight.normal_(0, 0.01);
+      nn::draw_normal(layer->weight, 0, 0.01);
       layer->bias.zero_();
     }
   }

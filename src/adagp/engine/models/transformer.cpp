@@ -12,6 +12,7 @@
 #include "adagp/engine/models/transformer_layers.h"
 #include "adagp/engine/models/translator.h"
 #include "adagp/engine/nn/embedding.h"
+#include "adagp/engine/nn/initial_values.h"
 #include "adagp/engine/nn/ops.h"
 
 namespace adagp::models {
@@ -127,7 +128,7 @@ class Transformer : public Translator {
       at::Tensor& value = item.value();
       if (value.dim() > 1) {
         const double bound = std::sqrt(6.0 / static_cast<double>(value.size(0) + value.size(1)));
-        value.uniform_(-bound, bound);
+        nn::draw_uniform(value, -bound, bound);
       } else if (item.key().ends_with("in_proj_bias") || item.key().ends_with("out_proj.bias")) {
         value.zero_();
       }

@@ -12,6 +12,7 @@
 #include "adagp/base/core/text.h"
 #include "adagp/engine/models/families.h"
 #include "adagp/engine/nn/conv_norm.h"
+#include "adagp/engine/nn/initial_values.h"
 #include "adagp/engine/nn/ops_detection.h"
 
 namespace adagp::models {
@@ -201,7 +202,7 @@ class Yolo : public BlockNet {
       }
       // Nearly all cells are empty: a head that begins by answering so (1 % objects) spares the
       // first batches a loss made of nothing else.
-      layer->weight.normal_(0, 0.01);
+      nn::draw_normal(layer->weight, 0, 0.01);
       layer->bias.zero_();
       layer->bias.view({kAnchors, -1}).select(1, 4).fill_(-std::log(99.0));
     }

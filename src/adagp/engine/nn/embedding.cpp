@@ -4,6 +4,7 @@
 
 #include "adagp/base/core/error.h"
 #include "adagp/base/core/text.h"
+#include "adagp/engine/nn/initial_values.h"
 #include "adagp/engine/nn/layer.h"
 
 namespace adagp::nn {
@@ -15,8 +16,7 @@ EmbeddingImpl::EmbeddingImpl(int64_t words, int64_t width) {
   }
   weight = register_parameter("weight", make_tensor({words, width}));
   if (shape_only()) return;
-  const torch::NoGradGuard no_grad;
-  weight.normal_();
+  draw_normal(weight, 0, 1);
 }
 
 at::Tensor EmbeddingImpl::forward(const at::Tensor& numbers) {

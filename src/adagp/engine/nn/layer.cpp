@@ -8,6 +8,7 @@
 #include "adagp/base/core/text.h"
 #include "adagp/engine/nn/conv_branch.h"
 #include "adagp/engine/nn/convolutions.h"
+#include "adagp/engine/nn/initial_values.h"
 #include "adagp/engine/nn/products.h"
 
 namespace adagp::nn {
@@ -64,10 +65,6 @@ bool shape_only() {
   return shape_only_depth > 0;
 }
 
-at::Tensor make_tensor(at::IntArrayRef shape, at::TensorOptions options) {
-  return at::empty(shape, options.device(shape_only() ? at::kMeta : at::kCPU));
-}
-
 WeightLayer::WeightLayer(LayerInfo info, bool with_bias, ParameterNames names)
     : info_(info), names_(std::move(names)) {
   check_info(info_);
@@ -81,10 +78,10 @@ WeightLayer::WeightLayer(LayerInfo info, bool with_bias, ParameterNames names)
   const double a = std::sqrt(5.0);
   const double gain = std::sqrt(2.0 / (1.0 + a * a));
   const double bound = std::sqrt(3.0) * (gain / std::sqrt(fan_in));
-  weight.uniform_(-bound, bound);
+  draw_uniform(weight, -bound, bound);
   if (with_bias) {
     const double bias_bound = 1.0 / std::sqrt(fan_in);
-    bias.uniform_(-bias_bound, bias_bound);
+    draw_uniform(bias, -bias_bound, bias_bound);
   }
 }
 

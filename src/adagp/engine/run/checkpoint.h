@@ -12,6 +12,7 @@
 
 namespace adagp::run {
 
+// NOLINTNEXTLINE(bugprone-exception-escape): of its JSON, whose move throws nothing
 struct Snapshot {
   int64_t step = 0;       // batches done
   io::TensorMap tensors;  // "net.*", "optimizer.*", "predictor.*", "method.*", "probes.*", ...

@@ -8,8 +8,8 @@
 #include "adagp/base/core/error.h"
 #include "adagp/base/core/log.h"
 #include "adagp/base/core/text.h"
-#include "adagp/engine/models/values_elsewhere.h"
 #include "adagp/engine/nn/layer.h"
+#include "adagp/engine/nn/values_elsewhere.h"
 
 namespace adagp::run {
 namespace {
@@ -101,12 +101,12 @@ void load_state_dict(torch::nn::Module& net, const io::TensorMap& tensors,
   refuse_misfit(own, tensors, source);
   for (const auto& [name, tensor] : own) {
     const auto given = tensors.find(name);
-    if (given == tensors.end() || !models::has_values(tensor)) continue;
+    if (given == tensors.end() || !nn::has_values(tensor)) continue;
     require_finite(given->second.to(tensor.scalar_type()), name, source);
   }
   for (auto& [name, tensor] : own) {
     const auto given = tensors.find(name);
-    if (given != tensors.end() && models::has_values(tensor)) tensor.copy_(given->second);
+    if (given != tensors.end() && nn::has_values(tensor)) tensor.copy_(given->second);
   }
 }
 

@@ -13,7 +13,7 @@ namespace adagp::run {
 io::TensorMap state_dict(const torch::nn::Module& net);
 
 // Copies in place, keeping layout, device and precision (half and bf16 files become fp32). What has
-// its values elsewhere (models/values_elsewhere.h) stays as it is. The
+// its values elsewhere (nn/values_elsewhere.h) stays as it is. The
 // count of batches that norms keep may be missing, as in old files. Throws DataError listing the
 // first ten missing, unexpected and misshapen names and their counts, or naming a tensor that is
 // not finite; `source` names the file.

@@ -3,6 +3,8 @@
 #include <set>
 #include <utility>
 
+#include "adagp/engine/step/team.h"
+
 namespace adagp::step {
 namespace {
 
@@ -24,8 +26,10 @@ std::optional<predictor::GradientSink::Direct> EarlyUpdates::Part::direct() cons
 }
 
 bool EarlyUpdates::possible(const Session& s, const predictor::GradientSink& sink) {
-  return s.can_work_beside() && device::SideStream::possible(s.device) && sink.direct() &&
-         s.summaries->each_used_once() && s.config.accumulate == 1 && distinct(s.weight_slot);
+  // Copies must average their summaries first.
+  return s.can_work_beside() && s.team->solo() && device::SideStream::possible(s.device) &&
+         sink.direct() && s.summaries->each_used_once() && s.config.accumulate == 1 &&
+         distinct(s.weight_slot);
 }
 
 EarlyUpdates::EarlyUpdates(Session& session, predictor::GradientSink& sink, Early early)

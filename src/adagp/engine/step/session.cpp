@@ -11,7 +11,7 @@
 #include "adagp/base/core/log_once.h"
 #include "adagp/base/core/rng.h"
 #include "adagp/base/core/text.h"
-#include "adagp/engine/models/values_elsewhere.h"
+#include "adagp/engine/nn/values_elsewhere.h"
 #include "adagp/engine/step/team.h"
 #include "adagp/gpu/device/choose_device.h"
 #include "adagp/gpu/device/kernels.h"
@@ -46,7 +46,7 @@ void take_to_device(models::Net& net, const Team& team, at::Device device) {
     if (team.owns(item.key())) {
       value.set_data(value.to(device));
     } else {
-      models::drop_values(value, device);
+      nn::drop_values(value, device);
     }
   }
   for (auto& item : net.named_buffers()) item.value().set_data(item.value().to(device));
@@ -87,7 +87,7 @@ bool Session::is_head(size_t layer) const {
 }
 
 bool Session::can_work_beside() const {
-  return predictor && predictor->predicts_early() && !activations && team->solo() &&
+  return predictor && predictor->predicts_early() && !activations && !team->splits_layers() &&
          optimizer->kernels();
 }
 
@@ -111,8 +111,10 @@ Session make_session(const config::RunConfig& config, std::shared_ptr<const task
   at::globalContext().setBenchmarkCuDNN(!config.deterministic);
   at::globalContext().setDeterministicAlgorithms(config.deterministic, true);
 
-  device::use_own_stream(s.device,
-                         s.team->solo() ? device::Priority::kHigh : device::Priority::kLow);
+  // Recorded passes end before gradients are exchanged.
+  const bool beside = !config.graphs || !s.team->unrecorded().empty();
+  device::use_own_stream(
+      s.device, !s.team->solo() && beside ? device::Priority::kLow : device::Priority::kHigh);
   if (const auto why = device::why_no_kernels(s.device); !why.empty()) {
     core::log_warning(core::cat("slower than it could be: ", why));
   }
@@ -123,7 +125,7 @@ Session make_session(const config::RunConfig& config, std::shared_ptr<const task
   std::vector<optim::Param> params;
   for (auto& item : s.net->named_parameters()) {
     at::Tensor& value = item.value();
-    if (!models::has_values(value)) continue;
+    if (!nn::has_values(value)) continue;
     // Channels-last is the fast layout of convolutions on both kinds of device.
     if (value.dim() == 4) value.set_data(value.contiguous(at::MemoryFormat::ChannelsLast));
     const bool moves = value.requires_grad();

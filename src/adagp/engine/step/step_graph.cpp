@@ -7,6 +7,7 @@
 #include "adagp/base/core/error.h"
 #include "adagp/base/core/log.h"
 #include "adagp/base/core/text.h"
+#include "adagp/engine/step/team.h"
 
 namespace adagp::step {
 namespace {
@@ -57,8 +58,11 @@ StepGraph::StepGraph(std::string name, bool enabled) : name_(std::move(name)) {
   reason_ = "graphs = false";
 }
 
-StepGraph::Recording* StepGraph::find(const data::Batch& batch) {
+StepGraph::Recording* StepGraph::find(const Session& s, const data::Batch& batch) {
+  const double weight = s.team->weight_of(batch);
   for (const auto& known : recordings_) {
+    // The weight of a share is a constant of its recording.
+    if (s.team->weight_of(known->inputs) != weight) continue;
     if (alike(tensors_of(batch), tensors_of(known->inputs))) return known.get();
   }
   if (recordings_.size() == kMostShapes) return nullptr;
@@ -87,7 +91,7 @@ StepResult StepGraph::run(Session& s, const data::Batch& batch, const Step& step
     reason_ = s.device.is_cpu() ? "no GPU" : "no CUDA kernels for this device";
   }
   if (state_ == State::kEager) return step(batch);
-  Recording* known = find(batch);
+  Recording* known = find(s, batch);
   if (known == nullptr) return step(batch);
   if (!known->graph.captured()) {
     if (known->seen < kWarmUps) {

@@ -38,7 +38,8 @@ class StepGraph {
     StepResult result = {};
     device::Graph graph = {};
   };
-  Recording* find(const data::Batch& batch);  // null: too many shapes
+  // Null: too many shapes.
+  Recording* find(const Session& session, const data::Batch& batch);
   void record(Session& session, Recording& recording, const Step& step);
 
   std::string name_;

@@ -18,8 +18,11 @@ class Team {
  public:
   virtual ~Team() = default;
 
-  // Whether there is nobody else, so that steps may be recorded and repeated at will.
+  // Whether there is nobody else, so that steps may be repeated at will.
   virtual bool solo() const { return false; }
+  // Why steps cannot be recorded; empty: they can, and what they tell others is done outside
+  // (device/outside.h).
+  virtual std::string unrecorded() const = 0;
   virtual int rank() const = 0;
   bool leads() const { return rank() == 0; }  // evaluates, and writes the run's folder
 
@@ -61,6 +64,10 @@ class Team {
   // what they need.
   virtual bool stages_apart() const { return false; }
 
+  // Before the first batch. Throws UsageError where another process has other values of a parameter
+  // that both hold.
+  virtual void compare_weights(const models::Net& net) { (void)net; }
+
   // The network as a whole, in the leader's copy, until release().
   virtual void collect(Session& session) = 0;
   // Before every batch.
@@ -81,7 +88,11 @@ class Team {
   virtual std::string memory() { return ""; }
 
   virtual task::RunningMetrics::Values sum(const task::RunningMetrics::Values& values) = 0;
-  virtual int agree(int signal) = 0;  // the largest of all
+  // The largest signal of all, or 0; perhaps as it was one call ago, unless it is wanted `now`.
+  virtual int agree(int signal, bool now) = 0;
+  // Until the device has done what is queued there. Throws when it waits for a process that hangs,
+  // as every other wait for the device would without end.
+  virtual void settle() {}
   // Until the leader calls it too, however long it evaluates or reads.
   virtual void wait_for_leader() = 0;
   // Tells the others why this process stops. Never throws.
@@ -92,6 +103,7 @@ class Team {
 class SoloTeam : public Team {
  public:
   bool solo() const override { return true; }
+  std::string unrecorded() const override { return ""; }
   int rank() const override { return 0; }
   bool owns(const std::string&) const override { return true; }
   bool splits_layers() const override { return false; }
@@ -111,12 +123,12 @@ class SoloTeam : public Team {
   task::RunningMetrics::Values sum(const task::RunningMetrics::Values& values) override {
     return values;
   }
-  int agree(int signal) override { return signal; }
+  int agree(int signal, bool) override { return signal; }
   void wait_for_leader() override {}
   void fail(const std::string&) noexcept override {}
 };
 
-// Whoever makes one is told the resolved configuration and the network.
+// Whoever makes one is told the resolved configuration and the network, of which shapes are enough.
 using TeamMaker = std::function<std::shared_ptr<Team>(const config::RunConfig&, const task::Task&,
                                                       const std::shared_ptr<models::Net>&)>;
 

@@ -8,6 +8,7 @@
 
 #include "adagp/base/core/error.h"
 #include "adagp/base/core/log.h"
+#include "adagp/base/core/rng.h"
 #include "adagp/base/core/text.h"
 #include "adagp/base/core/threads.h"
 #include "adagp/engine/method/table.h"
@@ -102,8 +103,7 @@ report::Summary train_together(config::RunConfig config, const core::fs::path& f
   const task::TaskPtr task = task::open_task(config);
   task->resolve(config);
   run::resolve_precision(config);
-  const auto net = task::build_net(config, *task);
-  const auto team = make_team(config, *task, net);
+  const auto team = make_team(config, *task, task::build_shapes(config, *task));
   if (team->stages_apart() && !method::find_method(config.method).stages_apart) {
     throw UsageError(
         "--parallel pipeline=decoupled needs a method whose parts learn separately, "
@@ -111,6 +111,14 @@ report::Summary train_together(config::RunConfig config, const core::fs::path& f
         config.method + " is none; use pipeline=gpipe, or another method");
   }
   try {
+    const auto net =
+        task::build_part(config, *task, [&](const std::string& name) { return team->owns(name); });
+    team->compare_weights(*net);
+    // Every process drops out other features. The first draws what a process alone would.
+    if (!team->leads()) {
+      at::manual_seed(
+          core::mix({static_cast<uint64_t>(config.seed), static_cast<uint64_t>(team->rank())}));
+    }
     std::optional<run::RunFolder> run;
     if (team->leads()) run.emplace(folder, config, overwrite);
     const bool finished = team->spread(run && run->finished() ? "finished" : "") == "finished";

@@ -1,5 +1,6 @@
 #include "adagp/engine/train/step_runner.h"
 
+#include "adagp/base/core/log.h"
 #include "adagp/engine/step/evaluate.h"
 #include "adagp/engine/step/generators.h"
 #include "adagp/engine/step/out_of_memory.h"
@@ -20,11 +21,15 @@ StepRunner::StepRunner(step::Session& session, method::Method& method, method::P
     : session_(session),
       method_(method),
       probes_(probes),
-      evaluation_graph_("evaluation", session.config.graphs) {}
+      evaluation_graph_("evaluation", session.config.graphs) {
+  const std::string why = session.team->unrecorded();
+  if (why.empty() || !session.config.graphs || !device::Graph::possible(session.device)) return;
+  if (session.team->leads()) core::log_info("steps run without CUDA graphs: " + why);
+}
 
-// Messages to other processes cannot be recorded.
 bool StepRunner::records() const {
-  return session_.config.graphs && session_.team->solo() && method_.traits().recordable;
+  return session_.config.graphs && session_.team->unrecorded().empty() &&
+         method_.traits().recordable;
 }
 
 step::StepResult StepRunner::exact(const data::Batch& batch, int64_t number) {

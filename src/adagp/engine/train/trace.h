@@ -5,7 +5,7 @@
 #include "adagp/engine/io/tensors.h"
 #include "adagp/engine/run/run_folder.h"
 #include "adagp/engine/step/session.h"
-#include "adagp/sim/layers/table_names.h"
+#include "adagp/sim/layers/table.h"
 
 namespace adagp::train {
 

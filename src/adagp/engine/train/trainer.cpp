@@ -248,7 +248,7 @@ int Trainer::agreed_signal(bool end_of_epoch) {
   // GP batches stream through a pipeline; asking after each would make the stages wait.
   const bool streams = !session_.team->solo() && phase_ == schedule::Phase::kPredict;
   if (streams && !end_of_epoch) return 0;
-  return session_.team->agree(core::pending_signal());
+  return session_.team->agree(core::pending_signal(), end_of_epoch || progress_->done());
 }
 
 // ---------------------------------------------------------------- folder and checkpoints

@@ -60,7 +60,10 @@ class Trainer {
   // Throws DivergedError for a training loss that is too large, naming where it was seen.
   void check_loss(double loss, const std::string& where);
   void check_interval(const task::RunningMetrics::Values& now);
-  task::RunningMetrics::Values seen() const { return session_.team->sum(session_.tally.read()); }
+  task::RunningMetrics::Values seen() const {
+    session_.team->settle();
+    return session_.team->sum(session_.tally.read());
+  }
 
   void stop_clock();
   bool at_end_of_epoch() const { return totals_.next.batch == 0 || progress_->done(); }

@@ -2,6 +2,8 @@
 
 #include <map>
 #include <mutex>
+#include <utility>
+#include <vector>
 
 #include "adagp/base/core/error.h"
 #include "adagp/gpu/device/kernels.h"
@@ -9,6 +11,7 @@
 #if defined(ADAGP_WITH_CUDA) && defined(ADAGP_WITH_KERNELS)
 #define ADAGP_ON_GPU 1
 #include <ATen/cuda/CUDAGraph.h>
+#include <c10/cuda/CUDAException.h>
 #include <c10/cuda/CUDAGraphsC10Utils.h>
 #include <c10/cuda/CUDAGuard.h>
 #endif
@@ -73,24 +76,103 @@ std::string first_line(const char* text) {
   return all.substr(0, all.find('\n'));
 }
 
-// Ends a recording that went wrong; what the allocator and the stream were told must be taken back.
-void abandon(at::cuda::CUDAGraph& graph, const at::Device& device, cuda::Stream stream,
-             c10::MempoolId_t pool) {
-  try {
-    graph.capture_end();
-  } catch (const c10::Error&) {
-    leave_pool(device, stream, pool);
+// A graph, and what the host does behind it.
+struct Piece {
+  std::unique_ptr<at::cuda::CUDAGraph> graph;  // null: nothing was queued before the first cut
+  std::vector<std::function<void()>> outside;
+};
+
+// Records on the present stream; every cut ends a graph and begins the next one.
+class PieceRecorder : public Recorder {
+ public:
+  explicit PieceRecorder(const at::Device& device)
+      : device_(device), stream_(device::stream(device)), pool_(pools().for_capture(stream_)) {}
+  ~PieceRecorder() override { abandon(); }
+  PieceRecorder(const PieceRecorder&) = delete;
+  PieceRecorder& operator=(const PieceRecorder&) = delete;
+
+  void begin() {
+    auto graph = std::make_unique<at::cuda::CUDAGraph>();
+    try {
+      graph->capture_begin(pool_, cudaStreamCaptureModeThreadLocal);
+    } catch (const c10::Error& error) {
+      throw Error(first_line(error.what_without_backtrace()));
+    }
+    present_ = std::move(graph);
   }
-}
+
+  void end() {
+    auto graph = std::exchange(present_, nullptr);
+    try {
+      graph->capture_end();
+    } catch (const c10::Error& error) {
+      leave_pool(device_, stream_, pool_);
+      cudaGetLastError();
+      throw Error(first_line(error.what_without_backtrace()));
+    }
+    pieces_.push_back({std::move(graph), {}});
+  }
+
+  // Cuts with nothing between them are one.
+  void cut(const std::function<void()>& work) override {
+    if (!empty()) {
+      end();
+      begin();
+    } else if (pieces_.empty()) {
+      pieces_.emplace_back();
+    }
+    pieces_.back().outside.push_back(work);
+  }
+
+  // Ends a recording that went wrong; what the allocator and the stream were told must be taken
+  // back.
+  void abandon() {
+    const auto graph = std::exchange(present_, nullptr);
+    if (!graph) return;
+    try {
+      graph->capture_end();
+    } catch (const c10::Error&) {
+      leave_pool(device_, stream_, pool_);
+    }
+    cudaGetLastError();
+  }
+
+  std::vector<Piece> take() { return std::move(pieces_); }
+  cuda::Stream recorded() const { return stream_; }
+  c10::MempoolId_t pool() const { return pool_; }
+
+ private:
+  // Whether nothing is queued in the present piece.
+  bool empty() const {
+    cudaStreamCaptureStatus status{};
+    cudaGraph_t graph = nullptr;
+#if CUDART_VERSION >= 13000
+    C10_CUDA_CHECK(
+        cudaStreamGetCaptureInfo(static_cast<cudaStream_t>(stream_), &status, nullptr, &graph));
+#else
+    C10_CUDA_CHECK(
+        cudaStreamGetCaptureInfo_v2(static_cast<cudaStream_t>(stream_), &status, nullptr, &graph));
+#endif
+    size_t nodes = 0;
+    C10_CUDA_CHECK(cudaGraphGetNodes(graph, nullptr, &nodes));
+    return nodes == 0;
+  }
+
+  at::Device device_;
+  cuda::Stream stream_;
+  c10::MempoolId_t pool_;
+  std::unique_ptr<at::cuda::CUDAGraph> present_;
+  std::vector<Piece> pieces_;
+};
 
 }  // namespace
 
 struct Graph::Impl {
-  std::unique_ptr<at::cuda::CUDAGraph> graph;
+  std::vector<Piece> pieces;
   cuda::Stream stream = nullptr;  // on which it was recorded
   c10::MempoolId_t pool{0, 0};
   ~Impl() {
-    if (graph) pools().remove_graph(stream, pool);
+    if (!pieces.empty()) pools().remove_graph(stream, pool);
   }
 };
 
@@ -100,46 +182,36 @@ bool Graph::possible(const at::Device& device) {
 
 void Graph::capture(const at::Device& device, const std::function<void()>& work) {
   impl_ = std::make_unique<Impl>();  // an earlier recording is given up
-  auto graph = std::make_unique<at::cuda::CUDAGraph>();
   synchronise(device);
   empty_cache(device);  // while recording, nothing that is kept for later can be given back
-  const cuda::Stream recorded = stream(device);
-  const c10::MempoolId_t pool = pools().for_capture(recorded);
+  PieceRecorder recorder(device);
+  recorder.begin();
   try {
-    graph->capture_begin(pool, cudaStreamCaptureModeThreadLocal);
-  } catch (const c10::Error& error) {
-    throw Error(first_line(error.what_without_backtrace()));
-  }
-  try {
+    const RecorderScope scope(recorder);
     work();
   } catch (const c10::Error& error) {
-    abandon(*graph, device, recorded, pool);
-    cudaGetLastError();
+    recorder.abandon();
     throw Error(first_line(error.what_without_backtrace()));
   } catch (...) {
-    abandon(*graph, device, recorded, pool);
-    cudaGetLastError();
+    recorder.abandon();
     throw;
   }
-  try {
-    graph->capture_end();
-  } catch (const c10::Error& error) {
-    leave_pool(device, recorded, pool);
-    cudaGetLastError();
-    throw Error(first_line(error.what_without_backtrace()));
-  }
-  impl_->graph = std::move(graph);
-  impl_->stream = recorded;
-  impl_->pool = pool;
-  pools().add_graph(recorded);
+  recorder.end();
+  impl_->pieces = recorder.take();
+  impl_->stream = recorder.recorded();
+  impl_->pool = recorder.pool();
+  pools().add_graph(impl_->stream);
 }
 
 bool Graph::captured() const {
-  return impl_->graph != nullptr;
+  return !impl_->pieces.empty();
 }
 
 void Graph::replay() {
-  impl_->graph->replay();
+  for (const Piece& piece : impl_->pieces) {
+    if (piece.graph) piece.graph->replay();
+    for (const auto& work : piece.outside) work();
+  }
 }
 
 bool recording(const at::Device& device) {

@@ -4,6 +4,8 @@
 #include <functional>
 #include <memory>
 
+#include "adagp/gpu/device/outside.h"
+
 #include <torch/types.h>
 
 namespace adagp::device {
@@ -20,7 +22,8 @@ class Graph {
 
   // Records what `work` queues on the current stream, without running it. Memory that `work`
   // allocates belongs to the graph; graphs share it, so what one leaves there is valid until
-  // another is replayed. Throws Error with the reason when something cannot be recorded (it waits
+  // another is replayed. What `work` does outside() the recording cuts it into pieces, and replay()
+  // does it between them. Throws Error with the reason when something cannot be recorded (it waits
   // for the device, say); then nothing is recorded. Exceptions of `work` pass through.
   void capture(const at::Device& device, const std::function<void()>& work);
   bool captured() const;

@@ -108,7 +108,7 @@ BenchResult bench(config::RunConfig config, const std::string& input, int repeat
 }
 
 std::string BenchResult::text() const {
-  report::Table table(report::titled({"<step", "ms", "10 .. 90 %", "ratio", "<to"}));
+  report::Table table({"<step", "ms", "10 .. 90 %", "ratio", "<to"});
   const auto row = [&](const char* name, const step::Timing& t, const step::Timing& base,
                        const char* to) {
     if (t.median == 0) return;

@@ -10,7 +10,7 @@
 #include "adagp/lab/experiment/run_record.h"
 #include "adagp/papers/study/ranges.h"
 #include "adagp/papers/study/term_project.h"
-#include "adagp/results/report/run_history.h"
+#include "adagp/results/report/run_files.h"
 
 namespace adagp::experiment {
 namespace {

@@ -10,9 +10,8 @@
 #include "adagp/engine/method/table.h"
 #include "adagp/lab/experiment/run_record.h"
 #include "adagp/lab/experiment/sweep_plan.h"
-#include "adagp/papers/study/simulated_speedup.h"
-#include "adagp/results/report/clock_note.h"
-#include "adagp/results/report/pareto.h"
+#include "adagp/papers/study/sweep_points.h"
+#include "adagp/results/report/stats.h"
 #include "adagp/results/report/table.h"
 
 namespace adagp::experiment {

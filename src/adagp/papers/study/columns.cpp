@@ -1,8 +1,6 @@
-#include "adagp/papers/study/columns.h"
+#include "adagp/papers/study/output.h"
 
 #include <unordered_map>
-
-#include "adagp/papers/study/row_numbers.h"
 
 namespace adagp::study {
 namespace {
@@ -67,14 +65,6 @@ void add_places(const Study& study, const std::vector<Row>& rows, std::vector<Co
       texts("predictor", rows, [&](size_t run) { return predictor_text(cases[run].predictor); }));
 }
 
-void add_missing(const Study& study, const std::vector<Row>& rows, std::vector<Column>& out) {
-  std::unordered_map<const layers::Table*, layers::Missing> known;
-  for (const layers::Table& table : study.tables) known[&table] = layers::missing(table);
-  const auto of = [&](size_t i) { return known.at(study.cases[rows[i].run].table); };
-  out.push_back(numbers<double>("missing_share", rows, [&](size_t i) { return of(i).share; }));
-  out.push_back(numbers<int64_t>("missing_unknown", rows, [&](size_t i) { return of(i).unknown; }));
-}
-
 }  // namespace
 
 std::vector<Column> columns(const Study& study, const std::vector<Row>& rows) {
@@ -89,37 +79,14 @@ std::vector<Column> columns(const Study& study, const std::vector<Row>& rows) {
     designs.add(all.back().design);
   }
   out.push_back({"design", std::move(designs.out)});
-  const auto count = [&](const char* name, int64_t Numbers::*field) {
-    out.push_back(numbers<int64_t>(name, rows, [&](size_t i) { return all[i].*field; }));
-  };
-  const auto value = [&](const char* name, double Numbers::*field) {
-    out.push_back(numbers<double>(name, rows, [&](size_t i) { return all[i].*field; }));
-  };
-  const auto energy = [&](const char* name, double accel::Energy::*field) {
-    out.push_back(numbers<double>(name, rows, [&](size_t i) { return all[i].energy.*field; }));
-  };
-  count("cycles", &Numbers::cycles);
-  count("vector_cycles", &Numbers::vector);
-  count("stall_cycles", &Numbers::stall);
-  count("total_cycles", &Numbers::total);
-  value("time_s", &Numbers::seconds);
-  out.push_back(numbers<double>("energy_j", rows, [&](size_t i) { return all[i].energy.total(); }));
-  energy("energy_mac_j", &accel::Energy::mac);
-  energy("energy_registers_j", &accel::Energy::registers);
-  energy("energy_array_j", &accel::Energy::array);
-  energy("energy_buffer_j", &accel::Energy::buffer);
-  energy("energy_dram_j", &accel::Energy::dram);
-  energy("energy_vector_j", &accel::Energy::vector);
-  energy("energy_leakage_j", &accel::Energy::leakage);
-  value("speedup", &Numbers::speedup);
-  value("energy_ratio", &Numbers::energy_ratio);
-  value("memory_energy_ratio", &Numbers::memory_ratio);
-  add_missing(study, rows, out);
-  value("second_busy", &Numbers::second_busy);
-  value("second_utilisation", &Numbers::second_utilisation);
-  value("second_sram_words", &Numbers::second_sram);
-  value("second_dram_words", &Numbers::second_dram);
-  value("second_energy_j", &Numbers::second_energy);
+  for (const NumberColumn& column : number_columns()) {
+    std::visit(
+        [&](const auto& of) {
+          out.push_back(numbers<decltype(of(all[0]))>(column.name, rows,
+                                                      [&](size_t i) { return of(all[i]); }));
+        },
+        column.of);
+  }
   return out;
 }
 

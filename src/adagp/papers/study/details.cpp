@@ -5,7 +5,7 @@
 #include "adagp/base/core/text.h"
 #include "adagp/papers/study/output.h"
 #include "adagp/results/report/table.h"
-#include "adagp/sim/layers/table_json.h"
+#include "adagp/sim/layers/table.h"
 
 namespace adagp::study {
 namespace {
@@ -192,31 +192,21 @@ void write_details(const Study& study, const Sink& sink) {
 std::string layer_table(const Study& study, size_t run, const Details& details, bool csv) {
   const accel::Point& point = study.points[run];
   const bool trains = training(details);
-  std::vector<report::Column> columns = {{"layer", report::Align::kLeft},
-                                         {"op", report::Align::kLeft},
-                                         {"M"},
-                                         {"K"},
-                                         {"N"},
-                                         {"groups"}};
+  std::vector<std::string> titles = {"<layer", "<op", "M", "K", "N", "groups"};
   if (trains) {
-    for (const char* title :
-         {"forward (cycles)", "input gradient (cycles)", "weight gradient (cycles)",
-          "predictor forward (cycles)", "predictor backward (cycles)"}) {
-      columns.push_back({title});
-    }
+    titles.insert(titles.end(),
+                  {"forward (cycles)", "input gradient (cycles)", "weight gradient (cycles)",
+                   "predictor forward (cycles)", "predictor backward (cycles)"});
   } else {
-    columns.push_back({"cycles"});
+    titles.emplace_back("cycles");
   }
-  for (const char* title : {"vector (cycles)", "stall (cycles)", "utilisation (%)", "active PEs",
-                            "SRAM (words)", "DRAM (words)", "energy (J)"}) {
-    columns.push_back({title});
-  }
+  titles.insert(titles.end(), {"vector (cycles)", "stall (cycles)", "utilisation (%)", "active PEs",
+                               "SRAM (words)", "DRAM (words)", "energy (J)"});
   const accel::DesignResult* second = with_second_array(details);
   if (second != nullptr) {
-    columns.push_back({"second array idle, BP (%)"});
-    columns.push_back({"second array idle, GP (%)"});
+    titles.insert(titles.end(), {"second array idle, BP (%)", "second array idle, GP (%)"});
   }
-  report::Table table(columns);
+  report::Table table(titles);
   const auto count = [csv](int64_t value) {
     return csv ? std::to_string(value) : core::grouped(value);
   };
@@ -268,7 +258,7 @@ std::string layer_table(const Study& study, size_t run, const Details& details, 
   }
   for (const layers::Uncounted& left_out : study.cases[run].table->uncounted) {
     if (left_out.macs == 0) continue;
-    std::vector<std::string> cells(columns.size());
+    std::vector<std::string> cells(titles.size());
     cells[0] = left_out.name;
     cells[1] = "not simulated: " + left_out.op;
     table.add_row(std::move(cells));
@@ -290,12 +280,8 @@ std::string second_array_line(const Details& details) {
 }
 
 std::string phase_table(const Details& details) {
-  report::Table table({{"design", report::Align::kLeft},
-                       {"phase", report::Align::kLeft},
-                       {"batches"},
-                       {"cycles of a batch"},
-                       {"total cycles"},
-                       {"energy (J)"}});
+  report::Table table(
+      {"<design", "<phase", "batches", "cycles of a batch", "total cycles", "energy (J)"});
   for (const accel::DesignResult& result : details.training.designs) {
     const std::pair<const char*, const accel::PhaseTotal*> phases[] = {
         {"warm-up", &result.warm_up}, {"BP", &result.phase_bp}, {"GP", &result.phase_gp}};

@@ -8,7 +8,7 @@
 #include "adagp/papers/study/output.h"
 #include "adagp/papers/study/published.h"
 #include "adagp/papers/study/ranges.h"
-#include "adagp/sim/accel/buffer_energy.h"
+#include "adagp/sim/accel/energy.h"
 #include "adagp/sim/accel/rtl_machine.h"
 
 namespace adagp::study {

@@ -89,9 +89,9 @@ std::string needed_text(const EnergyMap& map) {
 }  // namespace
 
 std::string energy_text(const EnergyMap& map) {
-  std::vector<report::Column> columns{{"buffer"}};
-  for (const double dram : map.dram) columns.push_back({core::cat(dram, " pJ/bit")});
-  report::Table table(columns);
+  std::vector<std::string> titles{"buffer"};
+  for (const double dram : map.dram) titles.push_back(core::cat(dram, " pJ/bit"));
+  report::Table table(titles);
   for (size_t b = 0; b < map.buffers.size(); ++b) {
     std::vector<std::string> cells{size_text(map.buffers[b])};
     for (size_t d = 0; d < map.dram.size(); ++d) {
@@ -107,12 +107,8 @@ std::string energy_text(const EnergyMap& map) {
 }
 
 std::string energy_csv(const EnergyMap& map) {
-  report::Table table({{"buffer_bytes"},
-                       {"dram_pj_per_bit"},
-                       {"saved"},
-                       {"holds"},
-                       {"backward_over_forward"},
-                       {"bound"}});
+  report::Table table(
+      {"buffer_bytes", "dram_pj_per_bit", "saved", "holds", "backward_over_forward", "bound"});
   for (const EnergyPoint& point : map.points) {
     table.add_row({std::to_string(point.buffer), core::shortest(point.dram),
                    core::shortest(point.saved), point.saved >= map.target ? "1" : "0",

@@ -8,14 +8,12 @@
 #include "adagp/base/core/files.h"
 #include "adagp/base/core/text.h"
 #include "adagp/papers/study/machine_costs.h"
-#include "adagp/papers/study/machine_flags.h"
 #include "adagp/papers/study/output.h"
 #include "adagp/results/report/summary.h"
 #include "adagp/sim/accel/rtl_machine.h"
 #include "adagp/sim/arrays/given.h"
 #include "adagp/sim/arrays/law.h"
 #include "adagp/sim/arrays/trace.h"
-#include "adagp/sim/arrays/trace_check.h"
 
 namespace adagp::study {
 namespace {

@@ -3,14 +3,13 @@
 // accelerator without its trick, then ADA-GP on top.
 
 #include <array>
+#include <cstdint>
 #include <limits>
-#include <optional>
 #include <string>
 #include <vector>
 
 #include "adagp/papers/study/study.h"
 #include "adagp/sim/accel/simulate.h"
-#include "adagp/sim/arrays/edram.h"
 #include "adagp/sim/arrays/lifetimes.h"
 #include "adagp/sim/arrays/machine.h"
 
@@ -100,5 +99,26 @@ MachineResult run_machine(Options options, const MachineOptions& machine);
 std::string machine_picture(const MachineResult& result);
 std::string machine_text(const MachineResult& result, bool per_layer);
 std::string machine_json(const MachineResult& result, bool per_layer);
+
+// The field's other training accelerators in one table (`adagp paper --systems`): each alone,
+// ADA-GP on top, and the published figures beside them.
+
+struct SystemsOptions {
+  std::string models = "vgg13_bn,vgg13,resnet50";
+  std::string input = "imagenet";
+  int64_t batch = 128;
+  int64_t epochs = 90;
+  bool vector_passes = false;
+};
+
+struct SystemRow {
+  MachineResult result;
+  std::string setting;    // operands, in words
+  std::string published;  // as printed there; "" where nothing comparable was found
+};
+
+std::vector<SystemRow> compare_systems(const SystemsOptions& options);
+std::string systems_text(const std::vector<SystemRow>& rows);
+std::string systems_json(const std::vector<SystemRow>& rows);
 
 }  // namespace adagp::study

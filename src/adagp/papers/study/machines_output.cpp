@@ -5,6 +5,7 @@
 #include "adagp/base/core/text.h"
 #include "adagp/papers/study/machines.h"
 #include "adagp/papers/study/output.h"
+#include "adagp/results/report/chart.h"
 #include "adagp/results/report/table.h"
 
 namespace adagp::study {
@@ -13,19 +14,14 @@ namespace {
 using core::cat;
 using core::fixed;
 using nlohmann::ordered_json;
-using report::Align;
 
 std::string count_text(double value) {
   return core::grouped(std::llround(value));
 }
 
 std::string pass_table(const MachineResult& result) {
-  report::Table table({{"pass", Align::kLeft},
-                       {"without (cycles)"},
-                       {"with (cycles)"},
-                       {"speed-up (x)"},
-                       {"energy without (J)"},
-                       {"energy with (J)"}});
+  report::Table table({"<pass", "without (cycles)", "with (cycles)", "speed-up (x)",
+                       "energy without (J)", "energy with (J)"});
   const auto add = [&](const std::string& name, const PassPair& pass) {
     table.add_row({name, count_text(pass.base), count_text(pass.cycles), fixed(pass.speedup(), 3),
                    significant(pass.base_energy), significant(pass.energy)});
@@ -40,11 +36,8 @@ std::string pass_table(const MachineResult& result) {
 }
 
 std::string design_table(const MachineResult& result) {
-  report::Table table({{"ADA-GP on top", Align::kLeft},
-                       {"speed-up on the machine (x)"},
-                       {"of products (x)"},
-                       {"closed law (x)"},
-                       {"products, over neither (x)"}});
+  report::Table table({"<ADA-GP on top", "speed-up on the machine (x)", "of products (x)",
+                       "closed law (x)", "products, over neither (x)"});
   for (const MachineDesign& one : result.designs) {
     table.add_row({one.name, fixed(one.speedup, 3), fixed(one.speedup_products, 3),
                    fixed(one.law, 3), fixed(one.together, 3)});
@@ -53,16 +46,9 @@ std::string design_table(const MachineResult& result) {
 }
 
 std::string memory_table(const MachineResult& result) {
-  report::Table table({{"eDRAM", Align::kLeft},
-                       {"longest life (us)"},
-                       {"mean life (us)"},
-                       {"no refresh (% of words)"},
-                       {"most refreshes"},
-                       {"peak (MiB)"},
-                       {"to DRAM (MiB)"},
-                       {"refresh (J)"},
-                       {"access (J)"},
-                       {"DRAM (J)"}});
+  report::Table table({"<eDRAM", "longest life (us)", "mean life (us)", "no refresh (% of words)",
+                       "most refreshes", "peak (MiB)", "to DRAM (MiB)", "refresh (J)", "access (J)",
+                       "DRAM (J)"});
   const auto mib = [](double bytes) { return fixed(bytes / (1 << 20), 2); };
   for (const MachineMemory& one : result.memory) {
     table.add_row({arrays::timeline_name(one.timeline), significant(one.cost.longest_us),
@@ -75,11 +61,8 @@ std::string memory_table(const MachineResult& result) {
 }
 
 std::string layers_table(const MachineResult& result) {
-  report::Table table({{"layer", Align::kLeft},
-                       {"forward (x)"},
-                       {"input gradient (x)"},
-                       {"weight gradient (x)"},
-                       {"all (x)"}});
+  report::Table table(
+      {"<layer", "forward (x)", "input gradient (x)", "weight gradient (x)", "all (x)"});
   for (const MachineLayer& layer : result.layers) {
     std::vector<std::string> cells = {layer.name};
     for (const PassPair& pass : layer.passes) {
@@ -121,6 +104,50 @@ ordered_json memory_json(const MachineMemory& one) {
           {"access_j", cost.access_j},
           {"leakage_j", cost.leakage_j},
           {"dram_j", cost.dram_j}};
+}
+
+report::LineChart lifetime_chart(const MachineResult& result) {
+  report::LineChart chart;
+  chart.title = core::cat(result.model, ", ", result.input, ", batch ", result.batch,
+                          ": lives of activations and gradients");
+  chart.x_title = "tensors that live at least so long (%)";
+  chart.y_title = "lifetime (us)";
+  chart.log_y = true;
+  for (const MachineMemory& memory : result.memory) {
+    report::LineSeries line;
+    line.name = arrays::timeline_name(memory.timeline);
+    const auto count = static_cast<double>(memory.lifetimes_us.size());
+    for (size_t i = 0; i < memory.lifetimes_us.size(); ++i) {
+      if (memory.lifetimes_us[i] <= 0) continue;  // read at once
+      line.points.emplace_back(100 * static_cast<double>(i + 1) / count, memory.lifetimes_us[i]);
+    }
+    chart.series.push_back(std::move(line));
+  }
+  report::LineSeries retention;
+  retention.name = core::cat("retention, ", core::shortest(result.retention_us), " us");
+  retention.points = {{0, result.retention_us}, {100, result.retention_us}};
+  retention.stroke = report::Stroke::kDashed;
+  chart.series.push_back(std::move(retention));
+  return chart;
+}
+
+report::BarChart speedup_chart(const MachineResult& result) {
+  report::BarChart chart;
+  chart.title = core::cat(result.machine->name, ": ", result.model, ", ", result.input);
+  chart.x_title = "layer";
+  chart.y_title = "speed-up over the machine without its trick";
+  chart.reference = 1;
+  for (size_t pass = 0; pass < kPassNames.size(); ++pass) {
+    report::BarSeries series{kPassNames[pass], {}, static_cast<int>(pass)};
+    for (const MachineLayer& layer : result.layers) {
+      const PassPair& one = layer.passes[pass];
+      // No bar where nothing is to do, with the trick or at all.
+      series.values.push_back(one.cycles > 0 ? one.speedup() : 0);
+    }
+    chart.series.push_back(std::move(series));
+  }
+  for (const MachineLayer& layer : result.layers) chart.categories.push_back(layer.name);
+  return chart;
 }
 
 }  // namespace
@@ -230,6 +257,11 @@ std::string machine_json(const MachineResult& result, bool per_layer) {
   out["remarks"] = result.remarks;
   out["guesses"] = result.machine->guesses;
   return dump(out, 2) + "\n";
+}
+
+std::string machine_picture(const MachineResult& result) {
+  return result.memory.empty() ? report::svg(speedup_chart(result))
+                               : report::svg(lifetime_chart(result));
 }
 
 }  // namespace adagp::study

@@ -1,10 +1,11 @@
 #include "adagp/papers/study/output.h"
 
 #include <algorithm>
+#include <array>
+#include <cmath>
 #include <unordered_map>
 
 #include "adagp/base/core/lookup.h"
-#include "adagp/papers/study/row_numbers.h"
 #include "adagp/results/report/table.h"
 #include "adagp/sim/accel/rtl_machine.h"
 
@@ -51,6 +52,13 @@ std::vector<bool> varying_places(const Study& study) {
   return varies;
 }
 
+std::string number_cell(int64_t value) {
+  return std::to_string(value);
+}
+std::string number_cell(double value) {
+  return std::isnan(value) ? "" : core::shortest(value);
+}
+
 }  // namespace
 
 bool inference(const Study& study) {
@@ -59,23 +67,18 @@ bool inference(const Study& study) {
 
 Numbers numbers_of(const Study& study, const Row& row) {
   const accel::PointResult& result = study.results[row.run];
+  const layers::Missing missing = layers::missing(*study.cases[row.run].table);
   if (inference(study)) {
     const accel::PassCost& cost = result.inference;
     const double clock = study.points[row.run].accelerator.clock_mhz * 1e6;
-    return {"inference",
-            cost.array,
-            cost.vector,
-            cost.stall,
-            cost.total(),
-            cost.energy,
-            static_cast<double>(cost.total()) / clock};
+    return {"inference", missing,      cost.array,  cost.vector,
+            cost.stall,  cost.total(), cost.energy, static_cast<double>(cost.total()) / clock};
   }
   const accel::DesignSummary& one = result.designs[row.design];
-  Numbers out{one.design->name,   one.cycles.compute(),
-              one.cycles.vector,  one.cycles.stall,
-              one.cycles.total(), one.energy,
-              one.seconds,        one.speedup,
-              one.energy_ratio,   one.memory_energy_ratio};
+  Numbers out{
+      one.design->name,       missing,    one.cycles.compute(), one.cycles.vector, one.cycles.stall,
+      one.cycles.total(),     one.energy, one.seconds,          one.speedup,       one.energy_ratio,
+      one.memory_energy_ratio};
   const accel::Accelerator& machine = study.points[row.run].accelerator;
   if (one.design->second_array && !accel::is_rtl(machine)) {
     const auto cycles = static_cast<double>(out.total);
@@ -209,24 +212,17 @@ std::string common_places(const Study& study) {
 
 std::string console(const Study& study, const std::vector<Row>& rows) {
   if (rows.empty()) return "";
-  using report::Align;
   const bool training = !inference(study);
   const auto varies = varying_places(study);
-  std::vector<report::Column> columns;
+  std::vector<std::string> titles;
   for (size_t i = 0; i < kPlaceTitles.size(); ++i) {
-    if (varies[i]) columns.push_back({kPlaceTitles[i], Align::kLeft});
+    if (varies[i]) titles.push_back("<" + kPlaceTitles[i]);
   }
-  if (training) columns.push_back({"design", Align::kLeft});
-  for (const char* title : {"PEs", "cycles", "vector cycles", "stall cycles", "total cycles",
-                            "time (s)", "energy (J)"}) {
-    columns.push_back({title});
-  }
-  if (training) {
-    for (const char* title : {"speed-up", "energy ratio", "memory energy ratio"}) {
-      columns.push_back({title});
-    }
-  }
-  report::Table table(columns);
+  if (training) titles.emplace_back("<design");
+  titles.insert(titles.end(), {"PEs", "cycles", "vector cycles", "stall cycles", "total cycles",
+                               "time (s)", "energy (J)"});
+  if (training) titles.insert(titles.end(), {"speed-up", "energy ratio", "memory energy ratio"});
+  report::Table table(titles);
   for (const Row& row : rows) {
     const Numbers numbers = numbers_of(study, row);
     const auto places = place_cells(study, row.run);
@@ -251,57 +247,49 @@ std::string console(const Study& study, const std::vector<Row>& rows) {
   return table.console();
 }
 
+std::span<const NumberColumn> number_columns() {
+  using N = Numbers;
+  static const std::array kColumns = {
+      NumberColumn{"cycles", [](const N& n) { return n.cycles; }},
+      NumberColumn{"vector_cycles", [](const N& n) { return n.vector; }},
+      NumberColumn{"stall_cycles", [](const N& n) { return n.stall; }},
+      NumberColumn{"total_cycles", [](const N& n) { return n.total; }},
+      NumberColumn{"time_s", [](const N& n) { return n.seconds; }},
+      NumberColumn{"energy_j", [](const N& n) { return n.energy.total(); }},
+      NumberColumn{"energy_mac_j", [](const N& n) { return n.energy.mac; }},
+      NumberColumn{"energy_registers_j", [](const N& n) { return n.energy.registers; }},
+      NumberColumn{"energy_array_j", [](const N& n) { return n.energy.array; }},
+      NumberColumn{"energy_buffer_j", [](const N& n) { return n.energy.buffer; }},
+      NumberColumn{"energy_dram_j", [](const N& n) { return n.energy.dram; }},
+      NumberColumn{"energy_vector_j", [](const N& n) { return n.energy.vector; }},
+      NumberColumn{"energy_leakage_j", [](const N& n) { return n.energy.leakage; }},
+      NumberColumn{"speedup", [](const N& n) { return n.speedup; }},
+      NumberColumn{"energy_ratio", [](const N& n) { return n.energy_ratio; }},
+      NumberColumn{"memory_energy_ratio", [](const N& n) { return n.memory_ratio; }},
+      NumberColumn{"missing_share", [](const N& n) { return n.missing.share; }},
+      NumberColumn{"missing_unknown", [](const N& n) { return n.missing.unknown; }},
+      NumberColumn{"second_busy", [](const N& n) { return n.second_busy; }},
+      NumberColumn{"second_utilisation", [](const N& n) { return n.second_utilisation; }},
+      NumberColumn{"second_sram_words", [](const N& n) { return n.second_sram; }},
+      NumberColumn{"second_dram_words", [](const N& n) { return n.second_dram; }},
+      NumberColumn{"second_energy_j", [](const N& n) { return n.second_energy; }}};
+  return kColumns;
+}
+
 void write_csv(const Study& study, const std::vector<Row>& rows, const Sink& sink) {
-  auto titles = kPlaceTitles;
-  for (const char* title : {"design",
-                            "cycles",
-                            "vector_cycles",
-                            "stall_cycles",
-                            "total_cycles",
-                            "time_s",
-                            "energy_j",
-                            "energy_mac_j",
-                            "energy_registers_j",
-                            "energy_array_j",
-                            "energy_buffer_j",
-                            "energy_dram_j",
-                            "energy_vector_j",
-                            "energy_leakage_j",
-                            "speedup",
-                            "energy_ratio",
-                            "memory_energy_ratio",
-                            "missing_share",
-                            "missing_unknown",
-                            "second_busy",
-                            "second_utilisation",
-                            "second_sram_words",
-                            "second_dram_words",
-                            "second_energy_j"}) {
-    titles.emplace_back(title);
-  }
-  std::vector<report::Column> columns;
-  for (const auto& title : titles) columns.push_back({title});
+  std::vector<std::string> titles = kPlaceTitles;
+  titles.emplace_back("design");
+  for (const NumberColumn& column : number_columns()) titles.emplace_back(column.name);
   constexpr size_t kChunk = 1000;  // rows formatted at once
   for (size_t start = 0; start < rows.size(); start += kChunk) {
-    report::Table table(columns);
+    report::Table table(titles);
     for (size_t i = start; i < std::min(rows.size(), start + kChunk); ++i) {
-      const Numbers n = numbers_of(study, rows[i]);
+      const Numbers numbers = numbers_of(study, rows[i]);
       auto cells = place_cells(study, rows[i].run);
-      cells.push_back(n.design);
-      for (const int64_t count : {n.cycles, n.vector, n.stall, n.total}) {
-        cells.push_back(std::to_string(count));
-      }
-      for (const double value : {n.seconds, n.energy.total(), n.energy.mac, n.energy.registers,
-                                 n.energy.array, n.energy.buffer, n.energy.dram, n.energy.vector,
-                                 n.energy.leakage, n.speedup, n.energy_ratio, n.memory_ratio}) {
-        cells.push_back(core::shortest(value));
-      }
-      const layers::Missing missing = layers::missing(*study.cases[rows[i].run].table);
-      cells.push_back(core::shortest(missing.share));
-      cells.push_back(std::to_string(missing.unknown));
-      for (const double value :
-           {n.second_busy, n.second_utilisation, n.second_sram, n.second_dram, n.second_energy}) {
-        cells.push_back(report::exact_number(value));
+      cells.push_back(numbers.design);
+      for (const NumberColumn& column : number_columns()) {
+        cells.push_back(
+            std::visit([&](const auto& of) { return number_cell(of(numbers)); }, column.of));
       }
       table.add_row(std::move(cells));
     }

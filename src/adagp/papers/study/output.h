@@ -1,13 +1,20 @@
 #pragma once
 // Results of a study as table, CSV and JSON. Large sweeps are written as they are formatted.
 
+#include <cstdint>
 #include <functional>
+#include <limits>
+#include <span>
 #include <string>
+#include <variant>
 #include <vector>
 
 #include <nlohmann/json_fwd.hpp>
 
 #include "adagp/papers/study/study.h"
+#include "adagp/sim/scalesim/config.h"
+#include "adagp/sim/scalesim/reports.h"
+#include "adagp/sim/scalesim/topology.h"
 
 namespace adagp::study {
 
@@ -60,5 +67,62 @@ nlohmann::ordered_json to_json(const accel::PhaseSummary& phase);
 nlohmann::ordered_json to_json(const accel::DesignSummary& summary);
 nlohmann::ordered_json to_json(const accel::SecondArray& second);
 nlohmann::ordered_json to_json(const accel::PassCost& cost);
+
+// What a line of a study's output says in numbers.
+
+// Whether the study's runs are forward passes alone.
+bool inference(const Study& study);
+
+inline constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
+
+// The numbers of a line, whichever mode.
+struct Numbers {
+  std::string design;
+  layers::Missing missing;  // of the network's MACs
+  int64_t cycles, vector, stall, total;
+  accel::Energy energy;
+  double seconds;
+  double speedup = 1, energy_ratio = 1, memory_ratio = 1;
+  // Of design max by the formulas; elsewhere NaN, because there is no second array or it is not
+  // known what it does (machine "rtl").
+  double second_busy = kNone;                                              // share of the cycles
+  double second_utilisation = kNone;                                       // MACs / (PEs x cycles)
+  double second_sram = kNone, second_dram = kNone, second_energy = kNone;  // words, words, J
+};
+Numbers numbers_of(const Study& study, const Row& row);
+// Those of CSV and of columns(), in their order.
+struct NumberColumn {
+  const char* name;
+  std::variant<int64_t (*)(const Numbers&), double (*)(const Numbers&)> of;
+};
+std::span<const NumberColumn> number_columns();
+
+// Of the design: with its second array, where it has one.
+int64_t pes_of(const Study& study, const Row& row);
+
+// What `adagp scalesim --json` prints.
+
+// {"run_name", "array", "dataflow", "layers": [{"name", "total_cycles", ...}], "total": {...}};
+// keys as in `simulate --json` where they mean the same, percentages as shares. `layers` are the
+// topology's, in its order.
+std::string scalesim_json(const scalesim::Config& config, const scalesim::Topology& topology,
+                          const std::vector<scalesim::LayerReport>& layers);
+
+// Results of a study as columns, for programs that compute with them.
+
+// Few different texts over many rows.
+struct Texts {
+  std::vector<std::string> values;  // each once, in the order in which they come
+  std::vector<int32_t> codes;       // a place in `values` for each row
+};
+
+struct Column {
+  std::string name;
+  std::variant<Texts, std::vector<int64_t>, std::vector<double>> data;
+};
+
+// The columns of write_csv in its order; after "dataflow" also the sides of the array as numbers
+// and all PEs of the design.
+std::vector<Column> columns(const Study& study, const std::vector<Row>& rows);
 
 }  // namespace adagp::study

@@ -13,7 +13,6 @@ namespace adagp::study {
 namespace {
 
 using nlohmann::ordered_json;
-using report::Align;
 
 std::string paper_name(const std::string& model) {
   for (const PaperNetwork& network : kPaperNetworks) {
@@ -23,12 +22,7 @@ std::string paper_name(const std::string& model) {
 }
 
 std::string comparison_table(const PaperResult& result) {
-  report::Table table({{"where", Align::kLeft},
-                       {"what", Align::kLeft},
-                       {"paper"},
-                       {"ours"},
-                       {"ours/paper"},
-                       {"note"}});
+  report::Table table({"<where", "<what", "paper", "ours", "ours/paper", "note"});
   std::vector<Note> notes;
   for (const Comparison& one : result.comparisons) {
     std::string mark;
@@ -53,16 +47,8 @@ std::string comparison_table(const PaperResult& result) {
 }
 
 std::string network_table(const PaperResult& result) {
-  report::Table table({{"network", Align::kLeft},
-                       {"input", Align::kLeft},
-                       {"dataflow", Align::kLeft},
-                       {"LOW (x)"},
-                       {"Efficient (x)"},
-                       {"MAX (x)"},
-                       {"BW/FW"},
-                       {"bound (x)"},
-                       {"MAX memory energy ratio"},
-                       {"MAX energy ratio"}});
+  report::Table table({"<network", "<input", "<dataflow", "LOW (x)", "Efficient (x)", "MAX (x)",
+                       "BW/FW", "bound (x)", "MAX memory energy ratio", "MAX energy ratio"});
   for (const NetworkResult& one : result.networks) {
     table.add_row({paper_name(one.network), one.input, one.dataflow, core::fixed(one.low, 3),
                    core::fixed(one.efficient, 3), core::fixed(one.max, 3),
@@ -73,12 +59,9 @@ std::string network_table(const PaperResult& result) {
 }
 
 std::string layer_lines(const PaperResult& result) {
-  report::Table table({{"Fig. 16: VGG13, ws", Align::kLeft},
-                       {"layer", Align::kLeft},
-                       {"baseline (cycles)"},
-                       {"Efficient warm-up (cycles)"},
-                       {"Efficient BP (cycles)"},
-                       {"Efficient GP (cycles)"}});
+  report::Table table({"<Fig. 16: VGG13, ws", "<layer", "baseline (cycles)",
+                       "Efficient warm-up (cycles)", "Efficient BP (cycles)",
+                       "Efficient GP (cycles)"});
   for (const LayerPhases& layer : result.layers) {
     table.add_row({layer.input, layer.layer, figure_text(layer.baseline),
                    figure_text(layer.warm_up), figure_text(layer.backprop),
@@ -88,11 +71,8 @@ std::string layer_lines(const PaperResult& result) {
 }
 
 std::string pipeline_lines(const PaperResult& result) {
-  report::Table table({{"Fig. 20: ImageNet, ws, networks' cycles", Align::kLeft},
-                       {"pipeline", Align::kLeft},
-                       {"LOW (x)"},
-                       {"Efficient (x)"},
-                       {"MAX (x)"}});
+  report::Table table({"<Fig. 20: ImageNet, ws, networks' cycles", "<pipeline", "LOW (x)",
+                       "Efficient (x)", "MAX (x)"});
   for (const PipelineResult& one : result.pipelines) {
     table.add_row({paper_name(one.network), one.schedule, core::fixed(one.low, 3),
                    core::fixed(one.efficient, 3), core::fixed(one.max, 3)});
@@ -101,12 +81,8 @@ std::string pipeline_lines(const PaperResult& result) {
 }
 
 std::string energy_lines(const PaperResult& result) {
-  report::Table table({{"Fig. 21: memory accesses, ImageNet, ws", Align::kLeft},
-                       {"baseline (MJ)"},
-                       {"Efficient (MJ)"},
-                       {"MAX (MJ)"},
-                       {"Efficient (ratio)"},
-                       {"MAX (ratio)"}});
+  report::Table table({"<Fig. 21: memory accesses, ImageNet, ws", "baseline (MJ)", "Efficient (MJ)",
+                       "MAX (MJ)", "Efficient (ratio)", "MAX (ratio)"});
   for (const NetworkResult* one : chosen(result.networks, "ws", "imagenet")) {
     const auto& [baseline, efficient, max] = one->memory_joules;
     table.add_row({paper_name(one->network), core::fixed(baseline / 1e6, 3),

@@ -22,9 +22,9 @@ struct PipelineOptions {
   bool sweep = false;
   int chunks = 0;  // see pipeline::Request
   std::string phases = "bp";
-  std::optional<int64_t> batches;  // else one cycle of the phases
-  bool overlap = true;             // see pipeline::Request
-  double gp_share = 1;             // see pipeline::Placement
+  std::optional<int64_t> batches;         // else one cycle of the phases
+  bool overlap = true;                    // see pipeline::Request
+  double gp_share = 1, low_share = 0.25;  // see pipeline::Placement
   // Costs that all stages share; with `costs_file` or `accelerator` only latency and bandwidth.
   double forward = 1, backward = 2;
   pipeline::StageCost rest{0, 0, 0,

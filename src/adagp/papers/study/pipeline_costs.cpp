@@ -4,10 +4,10 @@
 
 #include <nlohmann/json.hpp>
 
-#include "adagp/base/core/byte_order_mark.h"
 #include "adagp/base/core/error.h"
 #include "adagp/base/core/files.h"
 #include "adagp/base/core/foreign_json.h"
+#include "adagp/base/core/foreign_text.h"
 #include "adagp/base/core/text.h"
 #include "adagp/sim/accel/cost.h"
 #include "adagp/sim/accel/design/parts.h"

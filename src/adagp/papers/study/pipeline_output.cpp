@@ -12,7 +12,7 @@
 #include "adagp/papers/study/pipeline.h"
 #include "adagp/papers/study/pipeline_copies.h"
 #include "adagp/results/report/table.h"
-#include "adagp/sim/layers/table_json.h"
+#include "adagp/sim/layers/table.h"
 #include "adagp/sim/pipeline/gantt.h"
 
 namespace adagp::study {
@@ -96,7 +96,8 @@ std::string one_text(const PipelineStudy& study, bool gantt) {
   if (gantt) {
     text += gantt_text(pipeline_events(run), run.placement.devices) +
             "\nF forward, G forward of a GP batch, B backward (I input, W weight gradient), "
-            "P predict-update,\nO optimizer, with the number of the micro-batch\n\n";
+            "P predict-update,\nO optimizer, with the number of the micro-batch; small letters: a "
+            "low-resolution batch\n\n";
   }
   text += device_table(run);
   text += core::cat("\nsynchronisations of replicas ", run.result.synchronisations,

@@ -9,7 +9,7 @@ namespace adagp::study {
 namespace {
 
 constexpr int64_t kMostStages = 4096, kMostMicroBatches = 65536;
-constexpr double kLeastGpShare = 1e-3;
+constexpr double kLeastShare = 1e-3;
 
 std::vector<std::string> schedule_names(const std::string& text) {
   return text == "all" ? core::names_of(pipeline::schedules()) : parse_names(text, "--schedule");
@@ -19,9 +19,10 @@ void check_shape(const PipelineOptions& options) {
   if (options.chunks < 0) {
     throw UsageError(core::cat("--chunks is ", options.chunks, ", expected 1 or more"));
   }
-  if (!(options.gp_share >= kLeastGpShare && options.gp_share <= 1)) {
-    throw UsageError(
-        core::cat("--gp-share ", options.gp_share, ", expected ", kLeastGpShare, " to 1"));
+  for (const auto& [flag, share] :
+       {std::pair{"--gp-share", options.gp_share}, {"--low-share", options.low_share}}) {
+    if (share >= kLeastShare && share <= 1) continue;
+    throw UsageError(core::cat(flag, " ", share, ", expected ", kLeastShare, " to 1"));
   }
   const bool shaped = !options.stages.empty() || !options.micro_batches.empty() ||
                       options.chunks > 0 || options.sweep;
@@ -36,6 +37,7 @@ pipeline::Request request_of_file(const PipelineOptions& options) {
   const std::string& file = options.schedule_file;
   pipeline::Request request = pipeline::parse_torch_schedule(core::read_file(file), file);
   request.gp_share = options.gp_share;
+  request.low_share = options.low_share;
   return request;
 }
 
@@ -59,6 +61,7 @@ std::vector<pipeline::Request> pipeline_requests(const PipelineOptions& options)
   }
   request.chunks = options.chunks;
   request.gp_share = options.gp_share;
+  request.low_share = options.low_share;
   std::vector<pipeline::Request> requests;
   for (const std::string& name : names) {
     request.schedule = pipeline::find_schedule(name).name;

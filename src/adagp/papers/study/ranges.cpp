@@ -65,6 +65,20 @@ void check_length(size_t values, const std::string& flag) {
 
 }  // namespace
 
+std::vector<std::string> split_outside(const std::string& text, char separator) {
+  std::vector<std::string> out(1);
+  int depth = 0;
+  for (const char c : text) {
+    depth += c == '[' ? 1 : c == ']' ? -1 : 0;
+    if (c == separator && depth == 0) {
+      out.emplace_back();
+    } else {
+      out.back() += c;
+    }
+  }
+  return out;
+}
+
 std::vector<std::string> parse_names(const std::string& text, const std::string& flag) {
   std::vector<std::string> names;
   for (const std::string& part : core::split(text, ',')) {

@@ -22,4 +22,7 @@ std::vector<int64_t> parse_numbers(const std::string& text, const std::string& f
 std::vector<std::pair<int64_t, int64_t>> parse_arrays(const std::string& text,
                                                       const std::string& flag);
 
+// "a[x,y],b" are two: separators inside of brackets are none.
+std::vector<std::string> split_outside(const std::string& text, char separator);
+
 }  // namespace adagp::study

@@ -251,10 +251,7 @@ std::vector<ReviewAnswer> answer_review(const core::fs::path& results,
 std::string review_text(const std::vector<ReviewAnswer>& answers, bool markdown) {
   std::string text;
   if (markdown) {
-    report::Table table({{"id", report::Align::kLeft},
-                         {"question", report::Align::kLeft},
-                         {"command", report::Align::kLeft},
-                         {"answer", report::Align::kLeft}});
+    report::Table table({"<id", "<question", "<command", "<answer"});
     for (const ReviewAnswer& one : answers) {
       table.add_row({one.id, one.question, "`" + one.command + "`", one.answer});
     }

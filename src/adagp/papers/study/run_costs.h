@@ -15,7 +15,6 @@
 #include "adagp/base/plan/batch_work.h"
 #include "adagp/papers/study/study.h"
 #include "adagp/sim/accel/simulate.h"
-#include "adagp/sim/layers/side_table.h"
 #include "adagp/sim/layers/table.h"
 
 namespace adagp::study {
@@ -24,6 +23,7 @@ struct TrainingRun {
   std::string name;  // of the folder; of a plan its method
   std::string method, model, input;
   std::string precision;  // of a finished run
+  std::string settings;   // of a finished run: its keys but for the seed and the machine
   int64_t batch = 0, epochs = 0, seed = 0;
   std::string metric;
   std::optional<double> score;  // of a finished run
@@ -77,12 +77,15 @@ std::vector<RunCost> simulate_runs(const std::vector<TrainingRun>& runs, const O
 // What a reader of these numbers must know beside them, a line each.
 std::vector<std::string> run_cost_warnings(const std::vector<TrainingRun>& runs,
                                            const std::vector<RunCost>& costs);
+// A row for runs that differ in their seed alone: means.
 std::string run_cost_text(const std::vector<TrainingRun>& runs, const std::vector<RunCost>& costs);
+// A row for each run.
 std::string run_cost_csv(const std::vector<TrainingRun>& runs, const std::vector<RunCost>& costs);
 // An object for each run and design, with what a batch of each group costs.
 nlohmann::ordered_json run_cost_json(const std::vector<TrainingRun>& runs,
                                      const std::vector<RunCost>& costs);
-// Score against cycles, and below it against joules. Throws UsageError for runs without a score.
+// Score against cycles, and below it against joules, for each network and machine: a point for runs
+// that differ in their seed alone. Throws UsageError for runs without a score.
 std::string run_cost_picture(const std::vector<TrainingRun>& runs,
                              const std::vector<RunCost>& costs);
 

@@ -1,17 +1,15 @@
-// Training runs on accelerators as a table, CSV, JSON and a picture.
+// Training runs on accelerators as a table, CSV and JSON.
 
 #include <algorithm>
-#include <set>
+#include <cmath>
 
 #include <nlohmann/json.hpp>
 
-#include "adagp/base/core/error.h"
 #include "adagp/base/core/text.h"
 #include "adagp/papers/study/output.h"
-#include "adagp/papers/study/run_costs.h"
-#include "adagp/results/report/chart.h"
+#include "adagp/papers/study/run_costs_rows.h"
 #include "adagp/results/report/table.h"
-#include "adagp/sim/layers/table_json.h"
+#include "adagp/sim/layers/table.h"
 
 namespace adagp::study {
 namespace {
@@ -22,74 +20,15 @@ using RunCosts = std::vector<RunCost>;
 
 constexpr double kGiga = 1e9;
 
-// What may tell one row from another; those with one value stand in the heading.
-struct RunPlace {
-  const char* title;
-  std::string (*of)(const TrainingRun& run, const RunCost& cost);
-};
-constexpr RunPlace kRunPlaces[] = {
-    {"model", [](const TrainingRun& r, const RunCost&) { return r.model; }},
-    {"input", [](const TrainingRun& r, const RunCost&) { return r.input; }},
-    {"precision", [](const TrainingRun& r, const RunCost&) { return r.precision; }},
-    {"batch", [](const TrainingRun& r, const RunCost&) { return std::to_string(r.batch); }},
-    {"accelerator", [](const TrainingRun&, const RunCost& c) { return c.accelerator.name; }},
-    {"array", [](const TrainingRun&, const RunCost& c) { return array_text(c.accelerator.array); }},
-    {"dataflow", [](const TrainingRun&, const RunCost& c) { return c.accelerator.dataflow; }},
-};
-
-bool varies(const RunPlace& place, const TrainingRuns& runs, const RunCosts& costs) {
-  std::set<std::string> values;
-  for (const RunCost& cost : costs) values.insert(place.of(runs[cost.run], cost));
-  return values.size() > 1;
+// "88.43 ± 0.16": the mean of the seeds and their standard deviation.
+std::string score_text(const SeedRow& row) {
+  if (!row.score) return "-";
+  return core::fixed(*row.score, 2) +
+         (row.seeds.size() > 1 ? " ± " + core::fixed(row.score_sd, 2) : "");
 }
 
-std::string score_text(const TrainingRun& run) {
-  return run.score ? core::fixed(*run.score, 2) : "-";
-}
-
-std::string metric_of(const TrainingRuns& runs) {
-  std::set<std::string> names;
-  for (const TrainingRun& run : runs) names.insert(run.metric);
-  return names.size() == 1 && !names.begin()->empty() ? *names.begin() : "score";
-}
-
-int64_t batches_of(const RunCost& cost) {
-  int64_t sum = 0;
-  for (const GroupCost& group : cost.groups) sum += group.batches;
-  return sum;
-}
-
-// A colour for each kind of run: its method, and what varies beside it.
-std::string series_of(const TrainingRuns& runs, const RunCosts& costs, const RunCost& cost) {
-  std::string name = runs[cost.run].method;
-  for (const RunPlace& place : kRunPlaces) {
-    if (varies(place, runs, costs)) name += " " + place.of(runs[cost.run], cost);
-  }
-  return cost.design->predicts ? name + " " + cost.design->name : name;
-}
-
-report::LineChart score_chart(const TrainingRuns& runs, const RunCosts& costs,
-                              const std::string& x_title, double (*x_of)(const RunCost&)) {
-  report::LineChart chart;
-  chart.title = metric_of(runs) + " against " + x_title;
-  chart.x_title = x_title;
-  chart.y_title = metric_of(runs);
-  chart.from_zero = false;
-  for (const RunCost& cost : costs) {
-    const TrainingRun& run = runs[cost.run];
-    if (!run.score) throw UsageError("--plot: " + run.name + " has no score");
-    const std::string name = series_of(runs, costs, cost);
-    auto line = std::ranges::find(chart.series, name, &report::LineSeries::name);
-    if (line == chart.series.end()) {
-      chart.series.push_back({.name = name});
-      line = std::prev(chart.series.end());
-      line->stroke = report::Stroke::kNone;
-      line->marker = 1 + static_cast<int>((chart.series.size() - 1) / report::colour_count());
-    }
-    line->points.emplace_back(x_of(cost), *run.score);
-    line->labels.push_back(run.name);
-  }
-  return chart;
+std::string whole(double value) {
+  return core::grouped(std::llround(value));
 }
 
 }  // namespace
@@ -97,41 +36,45 @@ report::LineChart score_chart(const TrainingRuns& runs, const RunCosts& costs,
 std::string run_cost_text(const TrainingRuns& runs, const RunCosts& costs) {
   using report::Align;
   const bool named = std::ranges::any_of(runs, [](const auto& r) { return r.name != r.method; });
-  std::vector<report::Column> columns;
-  if (named) columns.push_back({"run", Align::kLeft});
-  columns.push_back({"method", Align::kLeft});
-  std::vector<RunPlace> shown;
+  const std::vector<SeedRow> rows = over_seeds(runs, costs);
+  const bool seeds = std::ranges::any_of(rows, [](const auto& r) { return r.seeds.size() > 1; });
+  const std::vector<RunPlace> shown = varying_places(runs, costs);
   std::vector<std::string> common;
-  for (const RunPlace& place : kRunPlaces) {
-    if (varies(place, runs, costs)) {
-      shown.push_back(place);
-      columns.push_back({place.title, Align::kLeft});
-    } else if (const auto value = place.of(runs[costs[0].run], costs[0]); !value.empty()) {
-      common.push_back(core::cat(place.title, " ", value));
-    }
+  for (const RunPlace& place : run_places()) {
+    const bool in_table = std::ranges::any_of(
+        shown, [&](const RunPlace& one) { return std::string(one.title) == place.title; });
+    const std::string value = place.of(runs[costs[0].run], costs[0]);
+    if (!in_table && !value.empty()) common.push_back(core::cat(place.title, " ", value));
   }
+  std::vector<report::Column> columns;
+  if (named) columns.push_back({seeds ? "runs" : "run", Align::kLeft});
+  columns.push_back({"method", Align::kLeft});
+  for (const RunPlace& place : shown) columns.push_back({place.title, Align::kLeft});
   columns.push_back({"design", Align::kLeft});
+  columns.push_back({"epochs"});
+  if (seeds) columns.push_back({"n"});
   for (const std::string& title :
-       {std::string("epochs"), std::string("batches"), metric_of(runs), std::string("total cycles"),
+       {std::string("batches"), metric_of(runs), std::string("total cycles"),
         std::string("time (s)"), std::string("DRAM (GB)"), std::string("energy (J)")}) {
     columns.push_back({title});
   }
   report::Table table(columns);
-  for (const RunCost& cost : costs) {
-    const TrainingRun& run = runs[cost.run];
-    std::vector<std::string> cells{run.method};
-    if (named) cells.insert(cells.begin(), run.name);
-    for (const RunPlace& place : shown) cells.push_back(place.of(run, cost));
-    for (const std::string& cell :
-         {std::string(cost.design->name), std::to_string(run.epochs),
-          core::grouped(batches_of(cost)), score_text(run), core::grouped(cost.cycles.total()),
-          significant(cost.seconds), significant(cost.dram_bytes / kGiga),
-          significant(cost.energy.total())}) {
-      cells.push_back(cell);
-    }
+  for (const SeedRow& row : rows) {
+    std::vector<std::string> cells;
+    if (named) cells.push_back(row.name);
+    cells.push_back(row.run->method);
+    for (const RunPlace& place : shown) cells.push_back(place.of(*row.run, *row.cost));
+    cells.insert(cells.end(), {row.cost->design->name, std::to_string(row.run->epochs)});
+    if (seeds) cells.push_back(std::to_string(row.seeds.size()));
+    cells.insert(cells.end(),
+                 {whole(row.batches), score_text(row), whole(row.cycles), significant(row.seconds),
+                  significant(row.dram_bytes / kGiga), significant(row.joules)});
     table.add_row(std::move(cells));
   }
-  return core::join(common, ", ") + "\n\n" + table.console();
+  return core::join(common, ", ") + "\n\n" + table.console() +
+         (seeds ? "\nmeans over n seeds; " + metric_of(runs) +
+                      ": ± standard deviation (a row for each run: --csv, --json)\n"
+                : "");
 }
 
 std::string run_cost_csv(const TrainingRuns& runs, const RunCosts& costs) {
@@ -143,7 +86,7 @@ std::string run_cost_csv(const TrainingRuns& runs, const RunCosts& costs) {
   for (const RunCost& cost : costs) {
     const TrainingRun& run = runs[cost.run];
     std::vector<std::string> cells{run.name, run.method};
-    for (const RunPlace& place : kRunPlaces) cells.push_back(place.of(run, cost));
+    for (const RunPlace& place : run_places()) cells.push_back(place.of(run, cost));
     for (const std::string& cell :
          {std::string(cost.design->name), std::to_string(run.epochs), std::to_string(run.seed),
           std::to_string(batches_of(cost)), run.metric, run.score ? core::shortest(*run.score) : "",
@@ -184,7 +127,7 @@ ordered_json run_cost_json(const TrainingRuns& runs, const RunCosts& costs) {
   for (const RunCost& cost : costs) {
     const TrainingRun& run = runs[cost.run];
     ordered_json one{{"run", run.name}, {"method", run.method}};
-    for (const RunPlace& place : kRunPlaces) one[place.title] = place.of(run, cost);
+    for (const RunPlace& place : run_places()) one[place.title] = place.of(run, cost);
     one["batch"] = run.batch;  // a number
     one["design"] = cost.design->name;
     one["epochs"] = run.epochs;
@@ -214,13 +157,6 @@ ordered_json run_cost_json(const TrainingRuns& runs, const RunCosts& costs) {
     out.push_back(std::move(one));
   }
   return out;
-}
-
-std::string run_cost_picture(const TrainingRuns& runs, const RunCosts& costs) {
-  const auto cycles = [](const RunCost& c) { return static_cast<double>(c.cycles.total()); };
-  const auto joules = [](const RunCost& c) { return c.energy.total(); };
-  return report::below_each_other({svg(score_chart(runs, costs, "total cycles", cycles)),
-                                   svg(score_chart(runs, costs, "energy (J)", joules))});
 }
 
 }  // namespace adagp::study

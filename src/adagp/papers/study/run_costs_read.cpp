@@ -110,6 +110,16 @@ accel::UpdateWords update_of(const config::RunConfig& config, const report::Summ
   return accel::update_words(name, summary.precision == "bf16");
 }
 
+std::string settings_of(config::RunConfig config) {
+  const config::RunConfig usual;
+  config.seed = usual.seed;
+  config.device = usual.device;
+  config.threads = usual.threads;
+  core::Binding binding;
+  bind(binding, config);
+  return binding.to_toml();
+}
+
 int64_t side_of(const layers::Table& table) {
   const layers::Row& first = table.rows.front();
   const bool image = layers::is_convolution(first) && first.input[1] == first.input[2];
@@ -133,6 +143,7 @@ TrainingRun read_training_run(const path& folder) {
   run.model = summary.model;
   run.input = summary.conditions.input;
   run.precision = summary.precision;
+  run.settings = settings_of(config);
   run.batch = config.batch;
   run.epochs = summary.epochs;
   run.seed = summary.seed;

@@ -2,11 +2,14 @@
 // The points of `adagp sweep`: every combination of the values that --over names for some keys.
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "adagp/base/config/predictor_options.h"
 #include "adagp/base/core/binding.h"
+#include "adagp/base/core/files.h"
 
 namespace adagp::study {
 
@@ -38,5 +41,28 @@ std::vector<SweepPoint> grid(const std::vector<SweptKey>& keys);
 // Equal seeds draw the same ones, so that a resumed sweep goes on with its own.
 std::vector<SweepPoint> draw_points(const std::vector<SweepPoint>& points, int64_t count,
                                     uint64_t seed);
+
+// The study `schedules`: which order of BP and GP batches is best?
+
+constexpr int64_t kLeastStudyEpochs = 6;  // below, warm-up and three ratios leave no room
+
+// Schedules for a run of `epochs`: the published one in its proportions; other lengths of warm-up
+// and other fixed ratios; and the published share of GP batches in other places: rising instead of
+// falling, and at once early, in the middle or late. Shares are equal up to whole epochs. Throws
+// UsageError for fewer than kLeastStudyEpochs epochs.
+std::vector<SweepPoint> schedule_points(int64_t epochs);
+
+// How much faster the simulated accelerator trains with a run's schedule.
+
+struct SimulatedRun {
+  core::fs::path layers;  // layers.csv of a run folder
+  std::string schedule;
+  int64_t epochs = 1, batch = 1, examples = 1;  // examples of an epoch
+  predictor::Config predictor;
+};
+
+// Cycles of the baseline over those of design MAX (array 12x15, weights stationary). Nothing for a
+// predictor that the simulator does not know.
+std::optional<double> simulated_speedup(const SimulatedRun& run);
 
 }  // namespace adagp::study

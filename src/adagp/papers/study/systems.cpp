@@ -1,4 +1,4 @@
-#include "adagp/papers/study/systems.h"
+#include "adagp/papers/study/machines.h"
 
 #include <algorithm>
 
@@ -94,18 +94,9 @@ std::vector<SystemRow> compare_systems(const SystemsOptions& options) {
 }
 
 std::string systems_text(const std::vector<SystemRow>& rows) {
-  using report::Align;
-  report::Table table({{"system", Align::kLeft},
-                       {"network", Align::kLeft},
-                       {"operands", Align::kLeft},
-                       {"alone (x)"},
-                       {"energy, with / without"},
-                       {"equal area (x)"},
-                       {"Efficient on top (x)"},
-                       {"law (x)"},
-                       {"MAX on top (x)"},
-                       {"both (x)"},
-                       {"published", Align::kLeft}});
+  report::Table table({"<system", "<network", "<operands", "alone (x)", "energy, with / without",
+                       "equal area (x)", "Efficient on top (x)", "law (x)", "MAX on top (x)",
+                       "both (x)", "<published"});
   for (const SystemRow& row : rows) {
     const PassPair batch = row.result.bp_batch();
     const MachineDesign& efficient = *design_of(row.result, "efficient");

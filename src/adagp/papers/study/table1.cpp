@@ -33,13 +33,6 @@ size_t paper_index(const std::string& model) {
   throw Error("table 1: '" + model + "' is not in the paper");
 }
 
-const report::MethodRow* method_row(const Table1Row& row, const std::string& method) {
-  for (const report::MethodRow& one : row.ours.methods) {
-    if (one.method == method) return &one;
-  }
-  return nullptr;
-}
-
 report::Difference difference(const Table1Row& row, const std::string& against) {
   for (const report::PairedRow& pair : row.ours.pairs) {
     if (pair.method == "adagp" && pair.against == against) return pair.points;
@@ -48,7 +41,7 @@ report::Difference difference(const Table1Row& row, const std::string& against) 
 }
 
 std::string score_cell(const Table1Row& row, const std::string& method) {
-  const auto* found = method_row(row, method);
+  const auto* found = report::row_of(row.ours, method);
   return found != nullptr ? report::with_spread(found->score_mean, found->score_sd) : "-";
 }
 
@@ -64,7 +57,7 @@ double published_gain(const Table1Row& row) {
 }
 
 double speedup_of(const Table1Row& row) {
-  const auto* adagp = method_row(row, "adagp");
+  const auto* adagp = report::row_of(row.ours, "adagp");
   return adagp != nullptr ? adagp->speedup : kNone;
 }
 
@@ -159,18 +152,8 @@ std::string explanation(const Table1Row& row) {
 }
 
 std::string table1_text(const Table1& table, bool markdown) {
-  using report::Align;
-  report::Table out({{"network", Align::kLeft},
-                     {"paper bp"},
-                     {"paper ADA-GP"},
-                     {"diff."},
-                     {"our bp"},
-                     {"our adagp"},
-                     {"diff."},
-                     {"our skip"},
-                     {"adagp - skip"},
-                     {"speed-up"},
-                     {"what explains it", Align::kLeft}});
+  report::Table out({"<network", "paper bp", "paper ADA-GP", "diff.", "our bp", "our adagp",
+                     "diff.", "our skip", "adagp - skip", "speed-up", "<what explains it"});
   for (const Table1Row& row : table.rows) {
     const auto& printed = row.published;
     out.add_row({row.name, printed ? core::fixed(printed->bp, 2) : "-",
@@ -229,15 +212,8 @@ std::string table1_json(const Table1& table) {
 }
 
 std::string table1_csv(const Table1& table) {
-  report::Table out({{"model"},
-                     {"published_bp"},
-                     {"published_adagp"},
-                     {"method"},
-                     {"top1_mean"},
-                     {"top1_sd"},
-                     {"n"},
-                     {"seconds_mean"},
-                     {"speedup"}});
+  report::Table out({"model", "published_bp", "published_adagp", "method", "top1_mean", "top1_sd",
+                     "n", "seconds_mean", "speedup"});
   for (const Table1Row& row : table.rows) {
     for (const report::MethodRow& one : row.ours.methods) {
       out.add_row({row.model, row.published ? core::shortest(row.published->bp) : "",

@@ -2,12 +2,11 @@
 // Table 1 of the paper beside ours: backprop, ADA-GP, and ADA-GP's schedule with its GP batches
 // dropped.
 
-#include <array>
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "adagp/papers/study/published_accuracy.h"
+#include "adagp/papers/study/published.h"
 #include "adagp/results/report/compare.h"
 
 namespace adagp::study {

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "adagp/papers/study/published_accuracy.h"
+#include "adagp/papers/study/published.h"
 #include "adagp/results/report/chart.h"
 #include "adagp/results/report/compare.h"
 

@@ -12,16 +12,7 @@
 
 namespace adagp::study {
 namespace {
-
-using report::Align;
 constexpr double kNoFigure = std::numeric_limits<double>::quiet_NaN();
-
-const report::MethodRow* variant_of(const TermRow& row, const std::string& name) {
-  for (const report::MethodRow& one : row.ours.methods) {
-    if (one.method == name) return &one;
-  }
-  return nullptr;
-}
 
 // Seeds of a variant that diverged.
 int64_t diverged_seeds(const TermRow& row, const std::string& name) {
@@ -30,7 +21,7 @@ int64_t diverged_seeds(const TermRow& row, const std::string& name) {
 }
 
 std::string variant_score(const TermRow& row, const std::string& name) {
-  const auto* found = variant_of(row, name);
+  const auto* found = report::row_of(row.ours, name);
   const int64_t diverged = diverged_seeds(row, name);
   if (found == nullptr) return diverged > 0 ? core::cat(diverged, " diverged") : "-";
   return report::with_spread(found->score_mean, found->score_sd) +
@@ -38,12 +29,12 @@ std::string variant_score(const TermRow& row, const std::string& name) {
 }
 
 double variant_seconds(const TermRow& row, const std::string& name) {
-  const auto* found = variant_of(row, name);
+  const auto* found = report::row_of(row.ours, name);
   return found != nullptr ? found->seconds_mean : kNoFigure;
 }
 
 double measured_speedup(const TermRow& row) {
-  const auto* adagp = variant_of(row, "adagp");
+  const auto* adagp = report::row_of(row.ours, "adagp");
   return adagp != nullptr ? adagp->speedup : kNoFigure;
 }
 
@@ -52,8 +43,8 @@ double formula_of(const TermRow& row) {
   const auto count = [](const std::vector<double>& epochs, size_t runs) {
     return static_cast<int64_t>(runs == 0 ? 0 : epochs.size() / runs);
   };
-  const auto* adagp = variant_of(row, "adagp");
-  if (adagp == nullptr || variant_of(row, "bp") == nullptr) return kNoFigure;
+  const auto* adagp = report::row_of(row.ours, "adagp");
+  if (adagp == nullptr || report::row_of(row.ours, "bp") == nullptr) return kNoFigure;
   const auto runs = static_cast<size_t>(adagp->n);
   const int64_t bp = count(row.what.bp_epochs, runs), gp = count(row.what.gp_epochs, runs);
   if (bp + gp == 0) return kNoFigure;
@@ -76,18 +67,9 @@ const TermProjectBatch* published_batch(const TermRow& row) {
 }
 
 report::Table network_table(const TermProject& project) {
-  report::Table out({{"network", Align::kLeft},
-                     {"theirs bp"},
-                     {"theirs ADA-GP"},
-                     {"bp"},
-                     {"adagp"},
-                     {"skip"},
-                     {"zero"},
-                     {"bp, adagp's seconds"},
-                     {"predictor-only"},
-                     {"their speed-up"},
-                     {"measured"},
-                     {"their formula"}});
+  report::Table out({"<network", "theirs bp", "theirs ADA-GP", "bp", "adagp", "skip", "zero",
+                     "bp, adagp's seconds", "predictor-only", "their speed-up", "measured",
+                     "their formula"});
   for (const TermRow& row : project.networks) {
     const TermProjectNetwork* theirs = published_network(row.what.model);
     const auto figure = [&](double value, int digits) { return core::fixed(value, digits); };
@@ -103,19 +85,8 @@ report::Table network_table(const TermProject& project) {
 }
 
 report::Table batch_table(const TermProject& project) {
-  report::Table out({{"batch"},
-                     {"theirs: warm-up s"},
-                     {"GP s"},
-                     {"total s"},
-                     {"top-1"},
-                     {"ours: BP epoch s"},
-                     {"GP epoch s"},
-                     {"adagp s"},
-                     {"bp s"},
-                     {"adagp"},
-                     {"skip"},
-                     {"bp"},
-                     {"bp, scaled rate"}});
+  report::Table out({"batch", "theirs: warm-up s", "GP s", "total s", "top-1", "ours: BP epoch s",
+                     "GP epoch s", "adagp s", "bp s", "adagp", "skip", "bp", "bp, scaled rate"});
   for (const TermRow& row : project.batches) {
     const TermProjectBatch* theirs = published_batch(row);
     const auto printed = [&](double TermProjectBatch::*field) {
@@ -134,14 +105,10 @@ report::Table batch_table(const TermProject& project) {
 }
 
 report::Table output_table(const TermProject& project) {
-  report::Table out({{"predictor's outputs"},
-                     {"tail", Align::kLeft},
-                     {"adagp"},
-                     {"cosine"},
-                     {"BP epoch s"},
-                     {"GP epoch s"}});
+  report::Table out(
+      {"predictor's outputs", "<tail", "adagp", "cosine", "BP epoch s", "GP epoch s"});
   for (const TermRow& row : project.outputs) {
-    const auto* adagp = variant_of(row, "adagp");
+    const auto* adagp = report::row_of(row.ours, "adagp");
     out.add_row({core::cat(row.what.outputs), row.what.tail, variant_score(row, "adagp"),
                  report::number_or_dash(adagp != nullptr ? adagp->cosine_mean : kNoFigure, 3),
                  report::number_or_dash(row.bp_epoch, 2), report::number_or_dash(row.gp_epoch, 2)});
@@ -249,17 +216,8 @@ std::string term_json(const TermProject& project) {
 }
 
 std::string term_csv(const TermProject& project) {
-  report::Table out({{"part"},
-                     {"model"},
-                     {"batch"},
-                     {"outputs"},
-                     {"tail"},
-                     {"method"},
-                     {"top1_mean"},
-                     {"top1_sd"},
-                     {"n"},
-                     {"seconds_mean"},
-                     {"cosine_mean"}});
+  report::Table out({"part", "model", "batch", "outputs", "tail", "method", "top1_mean", "top1_sd",
+                     "n", "seconds_mean", "cosine_mean"});
   const auto add = [&](const char* part, const std::vector<TermRow>& rows) {
     for (const TermRow& row : rows) {
       for (const report::MethodRow& one : row.ours.methods) {

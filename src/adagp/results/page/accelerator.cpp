@@ -4,8 +4,7 @@
 #include <cmath>
 
 #include "adagp/base/core/text.h"
-#include "adagp/results/page/json_read.h"
-#include "adagp/results/page/roofline.h"
+#include "adagp/results/page/parts.h"
 #include "adagp/results/page/sections.h"
 
 namespace adagp::page {
@@ -67,8 +66,8 @@ std::string readable(double value) {
 }
 
 report::Table runs_table(const Results& results, const std::vector<std::string>& names) {
-  report::Table table(report::titled(
-      {"<run", "<design", "cycles", "speed-up", "energy J", "energy ratio", "seconds"}));
+  report::Table table(
+      {"<run", "<design", "cycles", "speed-up", "energy J", "energy ratio", "seconds"});
   for (size_t i = 0; i < results.runs.size(); ++i) {
     for (const std::string& design : designs_of(results)) {
       const json& one = design_in(results.runs[i], design);

@@ -3,7 +3,7 @@
 #include <cmath>
 
 #include "adagp/base/core/text.h"
-#include "adagp/results/page/line_figure.h"
+#include "adagp/results/page/parts.h"
 #include "adagp/results/page/sections.h"
 
 namespace adagp::page {
@@ -69,7 +69,7 @@ Json slider_data(const BudgetReport& report) {
 // What the script fills; without it nothing is shown.
 std::string slider_text(const Json& slider, const std::string& id) {
   const size_t last = slider["scores"].size() - 1;
-  report::Table table(report::titled({"<method", "seconds", "bp's best / this"}));
+  report::Table table({"<method", "seconds", "bp's best / this"});
   for (const Json& row : slider["rows"]) table.add_row({row["n"].get<std::string>(), "", ""});
   return core::cat("<div class=\"slider script\" hidden id=\"", id,
                    "\">\n<label>Score to reach <input type=\"range\" min=\"0\" max=\"", last,

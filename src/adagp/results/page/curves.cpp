@@ -6,9 +6,9 @@
 #include <set>
 
 #include "adagp/base/core/text.h"
-#include "adagp/results/page/line_figure.h"
+#include "adagp/results/page/parts.h"
 #include "adagp/results/page/sections.h"
-#include "adagp/results/report/metric.h"
+#include "adagp/results/report/conditions.h"
 #include "adagp/results/report/stats.h"
 
 namespace adagp::page {

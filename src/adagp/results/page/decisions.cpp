@@ -37,9 +37,8 @@ void add_lane(report::GanttChart& chart, const RunFiles& run, const std::string&
 void add_decisions(Page& page, const Group& group, const std::string& id) {
   report::GanttChart chart;
   chart.x_title = "batches";
-  report::Table table(
-      report::titled({"<run", "batch", "<decision", "<step", "tried k", "k in use", "loss a second",
-                      "of backprop", "advantage at least", "pairs"}));
+  report::Table table({"<run", "batch", "<decision", "<step", "tried k", "k in use",
+                       "loss a second", "of backprop", "advantage at least", "pairs"});
   for (const RunFiles& run : group.runs) {
     if (run.metrics.decisions.empty()) continue;
     add_lane(chart, run, run.method());

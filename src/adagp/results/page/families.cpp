@@ -4,7 +4,7 @@
 #include <cctype>
 
 #include "adagp/results/page/sections.h"
-#include "adagp/results/report/metric.h"
+#include "adagp/results/report/conditions.h"
 
 namespace adagp::page {
 namespace {

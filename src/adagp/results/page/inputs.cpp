@@ -1,4 +1,4 @@
-#include "adagp/results/page/inputs.h"
+#include "adagp/results/page/page.h"
 
 #include <algorithm>
 #include <set>

@@ -1,8 +1,11 @@
 #pragma once
 // The pieces of the page, which its sections are made of.
 
+#include <map>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include <nlohmann/json.hpp>
@@ -48,5 +51,43 @@ std::string page_script();
 
 // Where a section starts, for the list at the top.
 std::string heading(int level, const std::string& id, const std::string& text);
+
+// Values of a JSON file that may hold anything: what is missing or of another type is NaN or "".
+
+double number_in(const nlohmann::json& json, const char* key);
+std::string text_in(const nlohmann::json& json, const char* key);  // numbers as text, too
+// The object or list below a key, or an empty one.
+const nlohmann::json& inside(const nlohmann::json& json, const char* key);
+
+// A chart of lines whose axes the reader may choose.
+
+// Values of a line on one vertical axis; NaN: no point there. Empty low and high: no band.
+struct Values {
+  std::vector<double> value, low, high;
+};
+
+struct Line {
+  std::string name;                              // empty: not in the legend
+  size_t style = 0;                              // place among colours and strokes
+  int marker = 0;                                // as in report::LineSeries
+  std::optional<report::Stroke> stroke;          // else by its place
+  std::map<std::string, std::vector<double>> x;  // by the axis' key
+  std::map<std::string, Values> y;
+  std::vector<std::string> labels;  // of the points, or empty
+};
+
+struct LineFigure {
+  std::string id, title, about, table;
+  std::vector<Line> lines;
+  std::vector<std::pair<std::string, std::string>> x_axes,
+      y_axes;  // key, title; the first is drawn
+  bool log_x = false, log_y = false, smooth = false;
+};
+
+// Adds the figure; nothing when no line has a point.
+void add_lines(Page& page, const LineFigure& figure);
+
+// At most `most` of `count` places, evenly, with the first and the last.
+std::vector<size_t> thinned(size_t count, size_t most);
 
 }  // namespace adagp::page

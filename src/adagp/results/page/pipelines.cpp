@@ -3,7 +3,7 @@
 #include <cmath>
 
 #include "adagp/base/core/text.h"
-#include "adagp/results/page/json_read.h"
+#include "adagp/results/page/parts.h"
 #include "adagp/results/page/sections.h"
 
 namespace adagp::page {
@@ -28,8 +28,8 @@ double mean_in(const json& run, const char* key) {
 }
 
 report::Table runs_table(const Results& results) {
-  report::Table table(report::titled({"<pipeline", "batches", "makespan", "utilisation",
-                                      "GP : BP = 1 : 1, speed-up", "training, speed-up"}));
+  report::Table table({"<pipeline", "batches", "makespan", "utilisation",
+                       "GP : BP = 1 : 1, speed-up", "training, speed-up"});
   for (const json& run : results.runs) {
     table.add_row({name_of(run), text_in(run, "batches"), text_in(run, "makespan"),
                    report::number_or_dash(100 * mean_in(run, "utilisation"), 1, " %"),
@@ -69,7 +69,7 @@ void add_chart(Page& page, const json& run, const std::string& id) {
       "A line for each device; numbers are micro-batches. Gaps are bubbles: the device waits.";
   figure.svg = report::svg(chart, report::Use::kPage);
   figure.legend = report::legend_of(chart);
-  report::Table table(report::titled({"device", "busy", "utilisation", "peak stash"}));
+  report::Table table({"device", "busy", "utilisation", "peak stash"});
   const json &busy = inside(run, "busy"), &used = inside(run, "utilisation"),
              &stash = inside(run, "peak_stash");
   const auto cell = [](const json& list, size_t i) {

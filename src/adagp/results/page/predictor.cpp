@@ -66,7 +66,7 @@ double limit_of(const std::vector<std::vector<double>>& values) {
 }
 
 std::string last_table(const RunFiles& run, const std::vector<std::string>& names) {
-  report::Table table(report::titled({"<layer", "cosine", "q", "bias", "norm ratio"}));
+  report::Table table({"<layer", "cosine", "q", "bias", "norm ratio"});
   const report::ProbeRecord& last = run.metrics.probes.back();
   for (size_t layer = 0; layer < std::min(names.size(), last.layers.size()); ++layer) {
     std::vector<std::string> cells = {names[layer]};

@@ -1,12 +1,11 @@
-#include "adagp/results/page/roofline.h"
+#include "adagp/results/page/sections.h"
 
 #include <algorithm>
 #include <cmath>
 #include <map>
 
 #include "adagp/base/core/text.h"
-#include "adagp/results/page/json_read.h"
-#include "adagp/results/page/line_figure.h"
+#include "adagp/results/page/parts.h"
 
 namespace adagp::page {
 namespace {
@@ -63,10 +62,7 @@ std::map<std::string, PassWork> work_of_passes(const json& layer) {
 class Roofline {
  public:
   explicit Roofline(const std::string& what)
-      : table_({{what, report::Align::kLeft},
-                {"pass", report::Align::kLeft},
-                {"MACs / DRAM word"},
-                {"MACs / cycle"}}) {}
+      : table_({"<" + what, "<pass", "MACs / DRAM word", "MACs / cycle"}) {}
 
   void add(const std::string& name, const std::string& pass, const PassWork& work) {
     const double x = work.macs / work.words, y = work.macs / work.cycles;

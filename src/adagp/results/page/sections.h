@@ -3,8 +3,11 @@
 // its elements.
 
 #include <string>
+#include <vector>
 
-#include "adagp/results/page/inputs.h"
+#include <nlohmann/json.hpp>
+
+#include "adagp/results/page/page.h"
 #include "adagp/results/page/parts.h"
 
 namespace adagp::page {
@@ -29,5 +32,16 @@ void add_settings(Page& page, const Group& group, const std::string& id);   // w
 void add_commands(Page& page, const Group& group, const std::string& id);   // environment, commands
 void add_simulation(Page& page, const Results& results, const std::string& id);
 void add_pipelines(Page& page, const Results& results, const std::string& id);
+
+// Rooflines: what a piece of work computes for each word it moves, and how fast, below what the
+// array and the memory allow.
+
+// Of one run of `simulate --per-layer --json`: a point for each layer and pass. Says whether the
+// run has what it takes.
+bool add_layer_roofline(Page& page, const nlohmann::json& run, const std::string& name,
+                        const std::string& id);
+// Of several such runs: a point for each run and pass, all its layers together.
+void add_sweep_roofline(Page& page, const std::vector<nlohmann::json>& runs,
+                        const std::vector<std::string>& names, const std::string& id);
 
 }  // namespace adagp::page

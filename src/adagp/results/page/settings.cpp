@@ -84,7 +84,7 @@ void add_commands(Page& page, const Group& group, const std::string& id) {
   }
   page.body += heading(3, id + "-machine", "Environment and commands");
   if (!environment.empty()) {
-    report::Table table({{"what", report::Align::kLeft}, {"value", report::Align::kLeft}});
+    report::Table table(report::titled({"<what", "<value"}));
     for (const auto& [key, values] : environment) {
       constexpr size_t kMost = 3;
       std::vector<std::string> shown;

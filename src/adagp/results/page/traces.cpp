@@ -4,8 +4,6 @@
 #include "adagp/base/core/text.h"
 #include "adagp/results/page/run_traces.h"
 #include "adagp/results/page/sections.h"
-#include "adagp/results/page/trace_info.h"
-#include "adagp/results/page/trace_map.h"
 
 namespace adagp::page {
 namespace {

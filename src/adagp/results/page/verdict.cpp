@@ -7,7 +7,6 @@
 #include "adagp/base/core/text.h"
 #include "adagp/results/page/sections.h"
 #include "adagp/results/report/compare.h"
-#include "adagp/results/report/compare_chart.h"
 
 namespace adagp::page {
 namespace {
@@ -36,8 +35,7 @@ std::vector<report::RunRecord> records_of(const Group& group, const std::string&
 
 report::Table pairs_table(const report::Comparison& comparison) {
   using report::number_or_dash;
-  report::Table table(
-      report::titled({"<method", "<minus", "common seeds", "points", "from", "to"}));
+  report::Table table({"<method", "<minus", "common seeds", "points", "from", "to"});
   for (const report::PairedRow& pair : comparison.pairs) {
     table.add_row({pair.method, pair.against, core::cat(pair.points.n),
                    number_or_dash(pair.points.mean, 3), number_or_dash(pair.points.low, 3),
@@ -47,7 +45,7 @@ report::Table pairs_table(const report::Comparison& comparison) {
 }
 
 report::Table unfinished_table(const Group& group) {
-  report::Table table(report::titled({"<run", "<method", "seed", "epochs done", "of"}));
+  report::Table table({"<run", "<method", "seed", "epochs done", "of"});
   for (const RunFiles& run : group.runs) {
     if (run.finished()) continue;
     table.add_row({run.name, run.method(), core::cat(run.seed()),

@@ -9,8 +9,7 @@
 
 #include "adagp/base/core/error.h"
 #include "adagp/base/core/text.h"
-#include "adagp/results/report/budget_targets.h"
-#include "adagp/results/report/clock_note.h"
+#include "adagp/results/report/stats.h"
 
 namespace adagp::report {
 namespace {

@@ -110,4 +110,10 @@ BudgetReport read_budget(const std::string& json, const std::string& name);
 // Seconds to a score, for every method and batch size of the rows.
 std::vector<TargetRow> time_to_score(const BudgetReport& report, double score);
 
+// For every method and batch size of `rows`, in their order. Targets that are not among the rows
+// are left out and named in `notes`.
+std::vector<TargetRow> time_to_targets(const std::vector<BudgetRow>& rows, int64_t batch,
+                                       const std::vector<int64_t>& target_epochs,
+                                       std::vector<std::string>& notes);
+
 }  // namespace adagp::report

@@ -10,7 +10,7 @@
 #include "adagp/base/core/message.h"
 #include "adagp/base/core/text.h"
 #include "adagp/results/report/budget.h"
-#include "adagp/results/report/metric.h"
+#include "adagp/results/report/conditions.h"
 
 namespace adagp::report {
 namespace {

@@ -1,4 +1,4 @@
-#include "adagp/results/report/budget_targets.h"
+#include "adagp/results/report/budget.h"
 
 #include <algorithm>
 #include <cmath>

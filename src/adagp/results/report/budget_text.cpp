@@ -7,7 +7,7 @@
 
 #include "adagp/base/core/text.h"
 #include "adagp/results/report/budget.h"
-#include "adagp/results/report/clock_note.h"
+#include "adagp/results/report/stats.h"
 #include "adagp/results/report/table.h"
 
 namespace adagp::report {
@@ -46,7 +46,7 @@ Table rows_table(const BudgetReport& report) {
 }
 
 Table targets_table(const BudgetReport& report) {
-  Table table(titled({"<target", "score", "<method", "batch", "seconds", "bp's best / this"}));
+  Table table({"<target", "score", "<method", "batch", "seconds", "bp's best / this"});
   for (const TargetRow& row : report.targets) {
     table.add_row({row.target, core::fixed(row.score, 2), row.method, core::cat(row.batch),
                    bounded(row.seconds, row.seconds_bound, 1),
@@ -56,7 +56,7 @@ Table targets_table(const BudgetReport& report) {
 }
 
 Table controls_table(const BudgetReport& report) {
-  Table table(titled({"<control", "budgets", "runs", "from s", "to s", "degree", "sd around it"}));
+  Table table({"<control", "budgets", "runs", "from s", "to s", "degree", "sd around it"});
   for (const Curve& curve : report.by_seconds) {
     table.add_row({core::cat("bp, batch ", curve.batch), core::cat(curve.points.size()),
                    core::cat(curve.runs), core::fixed(curve.from, 1), core::fixed(curve.to, 1),

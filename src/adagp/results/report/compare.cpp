@@ -138,7 +138,7 @@ Table to_table(const Comparison& comparison) {
       "<method", comparison.metric.label + (comparison.metric.percent ? " %" : ""), "n", "seconds"};
   if (processor) head.emplace_back("processor s");
   head.insert(head.end(), {"speed-up", "BP batches", "GP batches", "cosine"});
-  Table table(titled(head));
+  Table table(head);
   for (const MethodRow& row : comparison.methods) {
     std::vector<std::string> cells = {row.method, with_spread(row.score_mean, row.score_sd),
                                       core::cat(row.n), number_or_dash(row.seconds_mean, 1)};
@@ -148,6 +148,13 @@ Table to_table(const Comparison& comparison) {
     table.add_row(std::move(cells));
   }
   return table;
+}
+
+const MethodRow* row_of(const Comparison& comparison, const std::string& method) {
+  for (const MethodRow& row : comparison.methods) {
+    if (row.method == method) return &row;
+  }
+  return nullptr;
 }
 
 Comparison compare(const std::vector<RunRecord>& runs, const Metric& metric) {
@@ -249,23 +256,37 @@ std::string to_csv(const Comparison& comparison) {
                                    "seconds_mean", "speedup",        "bp_batches",   "gp_batches",
                                    "cosine_mean",  "train_examples", "test_examples"};
   if (processor) head.emplace_back("processor_seconds_mean");
-  Table table(titled(head));
+  Table table(head);
   for (const MethodRow& row : comparison.methods) {
-    std::vector<std::string> cells = {row.method,
-                                      exact_number(row.score_mean),
-                                      exact_number(row.score_sd),
-                                      core::cat(row.n),
-                                      exact_number(row.seconds_mean),
-                                      exact_number(row.speedup),
-                                      core::cat(row.bp_batches),
-                                      core::cat(row.gp_batches),
-                                      exact_number(row.cosine_mean),
-                                      core::cat(comparison.conditions.train_examples),
-                                      core::cat(comparison.conditions.test_examples)};
+    std::vector<std::string> cells = {row.method, exact_number(row.score_mean),
+                                      exact_number(row.score_sd), core::cat(row.n)};
+    for (const double number : {row.seconds_mean, row.speedup}) {
+      cells.push_back(exact_number(number));
+    }
+    cells.insert(cells.end(),
+                 {core::cat(row.bp_batches), core::cat(row.gp_batches),
+                  exact_number(row.cosine_mean), core::cat(comparison.conditions.train_examples),
+                  core::cat(comparison.conditions.test_examples)});
     if (processor) cells.push_back(exact_number(row.processor_seconds_mean));
     table.add_row(std::move(cells));
   }
   return table.csv();
+}
+
+IntervalChart to_chart(const Comparison& comparison) {
+  IntervalChart chart;
+  chart.title = "Differences in " + comparison.metric.label;
+  chart.x_title = "points of " + comparison.metric.label + ", with 95 % t interval over the seeds";
+  for (const PairedRow& pair : comparison.pairs) {
+    if (!std::isfinite(pair.points.mean)) continue;
+    chart.rows.push_back(
+        {pair.method + " − " + pair.against, pair.points.mean, pair.points.low, pair.points.high});
+  }
+  return chart;
+}
+
+std::string to_svg(const Comparison& comparison) {
+  return svg(to_chart(comparison));
 }
 
 }  // namespace adagp::report

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "adagp/results/report/chart.h"
 #include "adagp/results/report/conditions.h"
 #include "adagp/results/report/stats.h"
 #include "adagp/results/report/table.h"
@@ -51,13 +52,6 @@ struct PairedRow {
   Difference points;
 };
 
-// What the score is.
-struct Metric {
-  std::string name = "top1";    // in JSON and CSV: "top1_mean"
-  std::string label = "top-1";  // for people
-  bool percent = true;
-};
-
 struct Comparison {
   std::string about;  // a line: which network, data and device; empty: not told
   Conditions conditions;
@@ -68,6 +62,9 @@ struct Comparison {
   double least_bp_seconds = 0, most_bp_seconds = 0;  // of bp's runs, which have equal work
   std::vector<std::string> hardware;                 // of all runs that name theirs, sorted
 };
+
+// Null: the comparison has no such method.
+const MethodRow* row_of(const Comparison& comparison, const std::string& method);
 
 // Throws Error when a method has a seed twice.
 Comparison compare(const std::vector<RunRecord>& runs, const Metric& metric = {});
@@ -96,5 +93,13 @@ std::string to_csv(const Comparison& comparison);
 
 // "vgg8s on synthetic, cpu: 500 training and 100 test examples of 32x32".
 std::string heading(const std::string& about, const Conditions& conditions);
+
+// A comparison as a picture: what lies between the methods, with its intervals.
+
+// A row for each pair that has common seeds; none: there is nothing to draw.
+IntervalChart to_chart(const Comparison& comparison);
+
+// Throws Error where there is nothing to draw.
+std::string to_svg(const Comparison& comparison);
 
 }  // namespace adagp::report

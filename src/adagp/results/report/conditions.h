@@ -1,5 +1,6 @@
 #pragma once
-// Under which conditions a score was reached: without them two scores cannot be compared.
+// What a score is, and under which conditions it was reached: without them two scores cannot be
+// compared.
 
 #include <cstdint>
 #include <map>
@@ -8,6 +9,16 @@
 #include <nlohmann/json_fwd.hpp>
 
 namespace adagp::report {
+
+// What the score is.
+struct Metric {
+  std::string name = "top1";    // in JSON and CSV: "top1_mean"
+  std::string label = "top-1";  // for people
+  bool percent = true;
+};
+// By the names that figures have in files: "top1" -> {"top1", "top-1", percent}. A figure of the
+// user's own is shown by its name, and is no percentage.
+Metric metric_named(const std::string& name);
 
 struct Conditions {
   int64_t data_limit = 0, data_test_limit = 0;  // data.limit, data.test_limit; 0 = all

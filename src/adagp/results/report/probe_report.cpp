@@ -74,7 +74,7 @@ std::pair<double, double> mean_ends(const std::vector<EpochHistory>& history, Re
 }  // namespace
 
 std::string probe_table(const std::vector<EpochHistory>& history, bool markdown) {
-  Table table(titled({"layer", "MSE", "MSE / mean(g^2)", "cosine", "MAPE %"}));
+  Table table({"layer", "MSE", "MSE / mean(g^2)", "cosine", "MAPE %"});
   for (size_t layer = 0; layer < layer_count(history); ++layer) {
     table.add_row({core::cat(layer + 1), first_and_last(curve_of(history, layer, mse_of), true),
                    first_and_last(curve_of(history, layer, relative_mse), false),

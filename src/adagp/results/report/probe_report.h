@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "adagp/results/report/chart.h"
-#include "adagp/results/report/run_history.h"
+#include "adagp/results/report/run_files.h"
 
 namespace adagp::report {
 

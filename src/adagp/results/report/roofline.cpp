@@ -23,8 +23,7 @@ std::string roofline_heading(const Roofline& r) {
 }
 
 std::string by_kind(const Roofline& r) {
-  Table table(
-      titled({"<step", "<kind", "GFLOP", "MB", "limit ms", "measured ms", "share of the limit"}));
+  Table table({"<step", "<kind", "GFLOP", "MB", "limit ms", "measured ms", "share of the limit"});
   const auto row = [&](const std::string& step, const std::string& kind, const KindTotal& k) {
     table.add_row({step, kind, core::fixed(k.flops / 1e9, 3), core::fixed(k.bytes / 1e6, 2),
                    core::fixed(1e3 * k.limit, 3), time_cell(1e3 * k.measured, 3),
@@ -42,8 +41,8 @@ std::string by_kind(const Roofline& r) {
 }
 
 std::string by_network(const std::vector<Roofline>& all) {
-  Table table(titled({"<network", "<step", "GFLOP", "MB", "limit ms", "measured ms",
-                      "share of the limit", "<most of the limit"}));
+  Table table({"<network", "<step", "GFLOP", "MB", "limit ms", "measured ms", "share of the limit",
+               "<most of the limit"});
   for (const Roofline& r : all) {
     for (const StepRoofline& step : r.steps) {
       const KindTotal sum = step.total();
@@ -123,8 +122,8 @@ std::string roofline_text(const std::vector<Roofline>& all) {
 }
 
 std::string roofline_csv(const std::vector<Roofline>& all) {
-  Table table(titled({"network", "input", "batch", "precision", "device", "step", "kind", "flops",
-                      "bytes", "limit_ms", "measured_ms", "share"}));
+  Table table({"network", "input", "batch", "precision", "device", "step", "kind", "flops", "bytes",
+               "limit_ms", "measured_ms", "share"});
   for (const Roofline& r : all) {
     const auto row = [&](const StepRoofline& step, const char* kind, const KindTotal& k) {
       table.add_row({r.model, r.input, std::to_string(r.batch), r.precision, r.device,

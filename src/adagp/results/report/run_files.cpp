@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cctype>
 #include <chrono>
+#include <cmath>
 #include <functional>
 #include <limits>
 
@@ -13,6 +14,7 @@
 #include "adagp/base/core/special_files.h"
 #include "adagp/base/core/text.h"
 #include "adagp/base/core/toml_keys.h"
+#include "adagp/results/report/conditions.h"
 #include "adagp/sim/layers/table.h"
 
 namespace adagp::report {
@@ -86,6 +88,34 @@ bool natural_less(const std::string& a, const std::string& b) {
     i = end_a, j = end_b;
   }
   return a.size() - i < b.size() - j;
+}
+
+std::vector<LayerProbe> layers_of(const ProbeRecord& record) {
+  std::vector<LayerProbe> out;
+  for (size_t l = 0; l < record.layers.size(); ++l) {
+    out.push_back({record.at(l, Probe::kCosine), record.at(l, Probe::kMse),
+                   record.at(l, Probe::kMape), record.at(l, Probe::kRelativeError)});
+  }
+  return out;
+}
+
+double figure(const EpochRecord& record, const char* name) {
+  const auto found = record.figures.find(name);
+  return found == record.figures.end() ? std::numeric_limits<double>::quiet_NaN() : found->second;
+}
+
+// "top-1 41.20": the first figure of the last evaluation that is no loss.
+std::string last_score(const RunFiles& run) {
+  if (run.metrics.epochs.empty()) return "-";
+  for (const auto& [name, value] : run.metrics.epochs.back().figures) {
+    if (!name.starts_with("test_") || name == "test_loss") continue;
+    return core::cat(metric_named(name.substr(5)).label, " ", core::fixed(value, 2));
+  }
+  return "-";
+}
+
+std::string time_text(double seconds) {
+  return std::isfinite(seconds) && seconds >= 0 ? core::human_seconds(seconds) : "-";
 }
 
 }  // namespace
@@ -166,6 +196,55 @@ std::vector<path> run_folders_in(const path& folder) {
     return natural_less(a.filename().string(), b.filename().string());
   });
   return out;
+}
+
+std::vector<EpochHistory> read_history(const core::fs::path& metrics) {
+  const Metrics found = parse_metrics(core::read_regular_file(metrics), metrics.string(),
+                                      std::numeric_limits<size_t>::max());
+  if (!found.notes.empty()) throw DataError(found.notes.front());
+  std::vector<EpochHistory> out;
+  double seconds_before = 0;
+  size_t next = 0;
+  for (const EpochRecord& record : found.epochs) {
+    EpochHistory now;
+    now.epoch = record.epoch;
+    now.train_loss = figure(record, "train_loss");
+    now.test_loss = figure(record, "test_loss");
+    now.seconds = record.seconds - seconds_before;
+    seconds_before = record.seconds;
+    for (; next < found.probes.size() && found.probes[next].step <= record.step; ++next) {
+      now.layers = layers_of(found.probes[next]);
+      const double loss = found.probes[next].predictor_loss;
+      if (std::isfinite(loss)) now.predictor_loss = loss;
+    }
+    out.push_back(std::move(now));
+  }
+  return out;
+}
+
+double seconds_left(const RunFiles& run) {
+  const auto& epochs = run.metrics.epochs;
+  if (epochs.empty() || run.epochs() < 1) return std::numeric_limits<double>::quiet_NaN();
+  const auto done = static_cast<double>(epochs.back().epoch + 1);
+  const double left = static_cast<double>(run.epochs()) - done;
+  return done > 0 ? std::max(0.0, epochs.back().seconds / done * left)
+                  : std::numeric_limits<double>::quiet_NaN();
+}
+
+Table progress_table(const std::vector<RunFiles>& runs) {
+  Table table({"<run", "<method", "epoch", "of", "batches", "loss", "score", "training", "left",
+               "last record"});
+  for (const RunFiles& run : runs) {
+    if (run.finished()) continue;
+    const auto& epochs = run.metrics.epochs;
+    table.add_row({run.folder.string(), run.method(),
+                   core::cat(epochs.empty() ? 0 : epochs.back().epoch + 1), core::cat(run.epochs()),
+                   core::cat(run.metrics.last_step), number_or_dash(run.metrics.last_loss, 4),
+                   last_score(run), time_text(epochs.empty() ? NAN : epochs.back().seconds),
+                   time_text(seconds_left(run)),
+                   std::isfinite(run.age) ? time_text(std::max(0.0, run.age)) + " ago" : "-"});
+  }
+  return table;
 }
 
 }  // namespace adagp::report

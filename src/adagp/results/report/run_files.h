@@ -13,6 +13,7 @@
 
 #include "adagp/base/core/files.h"
 #include "adagp/results/report/summary.h"
+#include "adagp/results/report/table.h"
 
 namespace adagp::report {
 
@@ -89,5 +90,35 @@ bool is_run_folder(const core::fs::path& folder);
 RunFiles read_run(const core::fs::path& folder);
 // The run folders in a folder, by name; numbers in names count as numbers.
 std::vector<core::fs::path> run_folders_in(const core::fs::path& folder);
+
+// What a run's metrics.jsonl says by epoch: seconds, losses, and the predictor's
+// error by layer.
+
+// A layer's probe: h is the predicted gradient, g the true one.
+struct LayerProbe {
+  double cosine = 0;
+  double mse = 0;             // mean (h - g)^2
+  double mape = 0;            // mean |h - g| / |g| in percent
+  double relative_error = 0;  // |h - g| / |g|: its square is the MSE over mean(g^2)
+};
+
+struct EpochHistory {
+  int64_t epoch = 0;
+  double seconds = 0;  // of training, of this epoch alone
+  double train_loss = 0, test_loss = 0;
+  std::optional<double> predictor_loss;  // with that probe
+  std::vector<LayerProbe> layers;        // the last probe of the epoch; empty: none
+};
+
+// Epochs that are complete, in their order; what is missing is NaN. Throws DataError for a line
+// that is no record.
+std::vector<EpochHistory> read_history(const core::fs::path& metrics);
+
+// Seconds of training that are left, by the mean seconds of the epochs so far; NaN when nothing
+// tells it.
+double seconds_left(const RunFiles& run);
+
+// A row for each unfinished run: epoch, last score, seconds, time left, age of its last record.
+Table progress_table(const std::vector<RunFiles>& runs);
 
 }  // namespace adagp::report

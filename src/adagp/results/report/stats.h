@@ -2,6 +2,7 @@
 // The little statistics a comparison over seeds needs.
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "adagp/base/core/student_t.h"
@@ -26,5 +27,23 @@ struct Difference {
   bool excludes_zero() const { return low > 0 || high < 0; }
 };
 Difference paired_difference(const std::vector<double>& differences);
+
+// Whether seconds of training can be trusted.
+
+// Equal work should take equal time: on a quiet GPU bp's epochs differ by less than 1 %. A warning
+// if `what` ("bp, batch size 128: an epoch"), done several times, took `least` to `most` seconds;
+// "" if these are near each other.
+std::string clock_note(const std::string& what, double least, double most);
+
+// A sentence if the runs were on several kinds of hardware, whose seconds are not compared; else
+// "".
+std::string hardware_note(const std::vector<std::string>& hardware);
+
+// Which of several results are the best compromises.
+
+// `values[i]`: what result i has on each axis, more is better on all of them (negate costs). Layer
+// 0 is the Pareto front: results that no other matches on every axis and beats on one. Layer 1 is
+// the front of the others, and so on. A result with a value that is not finite has layer -1.
+std::vector<int> pareto_layers(const std::vector<std::vector<double>>& values);
 
 }  // namespace adagp::report

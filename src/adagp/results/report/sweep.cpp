@@ -7,7 +7,7 @@
 
 #include "adagp/base/core/error.h"
 #include "adagp/base/core/text.h"
-#include "adagp/results/report/pareto.h"
+#include "adagp/results/report/stats.h"
 #include "adagp/results/report/table.h"
 
 namespace adagp::report {

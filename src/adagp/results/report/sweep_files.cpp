@@ -38,43 +38,41 @@ std::string above_cell(const SweepControl& control) {
 
 // A column that is printed only where one of the rows has something in it.
 struct SweepColumn {
-  Column column;
+  std::string title;
   std::vector<std::string> cells;
 };
 
 Table sweep_table(const SweepReport& report) {
   std::vector<SweepColumn> columns;
-  const auto add = [&](const std::string& title, Align align, auto cell) {
-    SweepColumn column{{title, align}, {}};
+  const auto add = [&](const std::string& title, auto cell) {
+    SweepColumn column{title, {}};
     for (const SweepRow& row : report.rows) column.cells.push_back(cell(row));
     const bool any = std::any_of(column.cells.begin(), column.cells.end(),
                                  [](const std::string& text) { return text != "-"; });
     if (any) columns.push_back(std::move(column));
   };
   for (size_t k = 0; k < report.keys.size(); ++k) {
-    add(report.keys[k], Align::kLeft, [&](const SweepRow& row) { return row.values[k]; });
+    add("<" + report.keys[k], [&](const SweepRow& row) { return row.values[k]; });
   }
   const std::string percent = report.metric.percent ? " %" : "";
-  add("n", Align::kRight, [](const SweepRow& row) { return core::cat(row.n); });
-  add(report.metric.label + percent + " ± s.e.", Align::kRight, [](const SweepRow& row) {
+  add("n", [](const SweepRow& row) { return core::cat(row.n); });
+  add(report.metric.label + percent + " ± s.e.", [](const SweepRow& row) {
     return row.diverged > 0 ? core::cat("diverged ", row.diverged, "/", row.n)
                             : with_spread(row.score_mean, row.score_error);
   });
-  add("seconds", Align::kRight,
-      [](const SweepRow& row) { return number_or_dash(row.seconds_mean, 1); });
-  add("cost", Align::kRight, [](const SweepRow& row) { return number_or_dash(row.cost_mean, 2); });
-  add("GP", Align::kRight, [](const SweepRow& row) {
+  add("seconds", [](const SweepRow& row) { return number_or_dash(row.seconds_mean, 1); });
+  add("cost", [](const SweepRow& row) { return number_or_dash(row.cost_mean, 2); });
+  add("GP", [](const SweepRow& row) {
     return row.gp_share > 0 ? number_or_dash(100 * row.gp_share, 0, "%") : std::string("-");
   });
-  add("cosine", Align::kRight, [](const SweepRow& row) { return number_or_dash(row.cosine, 3); });
-  add("above bp", Align::kRight, [](const SweepRow& row) { return above_cell(row.bp); });
-  add("above skip", Align::kRight, [](const SweepRow& row) { return above_cell(row.skip); });
-  add("accelerator", Align::kRight,
-      [](const SweepRow& row) { return number_or_dash(row.speedup, 2, "x"); });
-  add("front", Align::kLeft, [](const SweepRow& row) { return row.front ? "*" : "-"; });
+  add("cosine", [](const SweepRow& row) { return number_or_dash(row.cosine, 3); });
+  add("above bp", [](const SweepRow& row) { return above_cell(row.bp); });
+  add("above skip", [](const SweepRow& row) { return above_cell(row.skip); });
+  add("accelerator", [](const SweepRow& row) { return number_or_dash(row.speedup, 2, "x"); });
+  add("<front", [](const SweepRow& row) { return row.front ? "*" : "-"; });
 
-  std::vector<Column> titles;
-  for (const SweepColumn& column : columns) titles.push_back(column.column);
+  std::vector<std::string> titles;
+  for (const SweepColumn& column : columns) titles.push_back(column.title);
   Table table(titles);
   for (size_t r = 0; r < report.rows.size(); ++r) {
     std::vector<std::string> cells;
@@ -156,7 +154,7 @@ std::string to_csv(const SweepReport& report) {
                  "gp_share", "cosine", "speedup", "bp_" + metric + "_mean", "above_bp",
                  "above_bp_low", "above_bp_high", "skip_" + metric + "_mean", "above_skip",
                  "above_skip_low", "above_skip_high", "front"});
-  Table table(titled(titles));
+  Table table(titles);
   for (const SweepRow& row : report.rows) {
     std::vector<std::string> cells = row.values;
     cells.push_back(core::cat(row.n));

@@ -20,6 +20,7 @@ std::vector<Column> titled(const std::vector<std::string>& titles);
 class Table {
  public:
   explicit Table(std::vector<Column> columns) : columns_(std::move(columns)) {}
+  explicit Table(const std::vector<std::string>& titles) : Table(titled(titles)) {}
 
   // One cell per column; throws Error otherwise.
   void add_row(std::vector<std::string> cells);

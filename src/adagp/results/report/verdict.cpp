@@ -1,11 +1,10 @@
-#include <algorithm>
 #include <cmath>
 #include <functional>
 #include <map>
 
 #include "adagp/base/core/text.h"
-#include "adagp/results/report/clock_note.h"
 #include "adagp/results/report/compare.h"
+#include "adagp/results/report/stats.h"
 #include "adagp/results/report/table.h"
 
 namespace adagp::report {
@@ -16,11 +15,6 @@ using PairsBySeeds = std::map<int64_t, std::vector<PairedRow>, std::greater<>>;
 
 std::string range_of(const Difference& points) {
   return signed_points(points.low) + " to " + signed_points(points.high);
-}
-
-bool present(const Comparison& comparison, const std::string& method) {
-  return std::any_of(comparison.methods.begin(), comparison.methods.end(),
-                     [&](const MethodRow& row) { return row.method == method; });
 }
 
 // "higher by 1.50 points".
@@ -82,7 +76,7 @@ std::string differences_seen(const std::string& against, const std::vector<Paire
 }
 
 void say_what_is_absent(const Comparison& comparison, std::vector<std::string>& paragraphs) {
-  const bool bp = present(comparison, "bp"), skip = present(comparison, "skip");
+  const bool bp = row_of(comparison, "bp") != nullptr, skip = row_of(comparison, "skip") != nullptr;
   const size_t others = comparison.methods.size() - (bp ? 1 : 0) - (skip ? 1 : 0);
   if (!bp) paragraphs.push_back("No bp runs: nothing can be said against bp.");
   if (!skip && others > 0) {
@@ -90,6 +84,25 @@ void say_what_is_absent(const Comparison& comparison, std::vector<std::string>& 
         "No skip runs: whether a method does more than leaving batches out is not shown.");
   }
   if (bp && !skip && others == 0) paragraphs.push_back("Only bp runs: nothing to compare.");
+}
+
+constexpr double kUneven = 0.2;  // of the seconds: no longer "after the same seconds"
+
+const MethodRow* scored_row(const Comparison& comparison, const std::string& method) {
+  const MethodRow* row = row_of(comparison, method);
+  return row != nullptr && std::isfinite(row->score_mean) ? row : nullptr;
+}
+
+// "pays" and "does not pay" need seeds enough and an interval without zero; anything else is
+// unknown.
+std::string judgement(const Comparison& comparison, const std::string& against,
+                      const std::string& yes, const std::string& no) {
+  for (const PairedRow& pair : comparison.pairs) {
+    if (pair.method != "adagp" || pair.against != against) continue;
+    if (pair.points.n < kEnoughSeeds) break;
+    if (pair.points.excludes_zero()) return pair.points.mean > 0 ? yes : no;
+  }
+  return "these runs cannot tell which is better (more --seeds can)";
 }
 
 }  // namespace
@@ -135,6 +148,38 @@ std::string verdict(const Comparison& comparison) {
     paragraphs.push_back(unlike + " The speed-up is of seeds whose two runs were on like ones.");
   }
   return core::join(paragraphs, "\n\n");
+}
+
+// The comparison for someone who meets it for the first time: two sentences, no statistics.
+std::string in_plain_words(const Comparison& comparison) {
+  const MethodRow* bp = scored_row(comparison, "bp");
+  const MethodRow* adagp = scored_row(comparison, "adagp");
+  if (bp == nullptr || adagp == nullptr || !std::isfinite(adagp->speedup)) return "";
+  const auto score = [&](const MethodRow& row) {
+    return core::fixed(row.score_mean, 2) + (comparison.metric.percent ? " %" : "");
+  };
+  std::string out = core::cat("In plain words: training with predicted gradients (adagp) took ",
+                              core::fixed(100 / adagp->speedup, 0),
+                              " % of the time of plain backprop (bp) and reached ", score(*adagp),
+                              " ", comparison.metric.label, "; backprop reached ", score(*bp), ".");
+  if (const MethodRow* same_time = scored_row(comparison, "equal-time")) {
+    out += core::cat(" Backprop that stops after adagp's seconds (equal-time) reached ",
+                     score(*same_time), ": ",
+                     judgement(comparison, "equal-time", "here predicting gradients pays",
+                               "here predicting gradients does not pay"),
+                     ".");
+    if (comparison.uneven_seconds > kUneven) {
+      out += core::cat(" But the seconds of the two differ by up to ",
+                       core::fixed(100 * comparison.uneven_seconds, 0),
+                       " % in one seed, as they do in short runs and where other programs run.");
+    }
+  } else if (const MethodRow* skip = scored_row(comparison, "skip")) {
+    out += core::cat(" Just leaving those batches out (skip) reached ", score(*skip), ": ",
+                     judgement(comparison, "skip", "here predicting does more than leaving out",
+                               "here predicting does less than leaving out"),
+                     ".");
+  }
+  return out;
 }
 
 }  // namespace adagp::report

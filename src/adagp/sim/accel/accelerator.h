@@ -50,7 +50,7 @@ struct RtlMemories {
   int64_t x_bits = 12, y_bits = 12, w_bits = 14, predictor_bits = 16, descriptor_bits = 16;
 };
 
-// TensorDash (machine/tensordash.h): tiles of PEs with 16 multipliers each.
+// TensorDash (arrays/tensordash.cpp): tiles of PEs with 16 multipliers each.
 struct TensorDashSizes {
   int64_t rows = 4, columns = 4, tiles = 16;
   std::string order = "paper";  // in which a multiplier tries its eight inputs: paper, sorted
@@ -109,7 +109,7 @@ struct Accelerator {
   // is the published one: 1080 RAMB36 of 36 Kbit each.
   int64_t predictor_memory_bytes = int64_t{1080} * 36864 / 8;
 
-  std::string transpose = "free";  // or "buffer", "unit" (transposition.h)
+  std::string transpose = "free";  // or "buffer", "unit" (memory.h)
   int64_t transposers = 15;        // units of "unit"
 
   TensorDashSizes tensordash;

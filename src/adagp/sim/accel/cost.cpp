@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "adagp/sim/accel/checked_math.h"
-#include "adagp/sim/accel/transposition.h"
+#include "adagp/sim/accel/memory.h"
 
 namespace adagp::accel {
 namespace {

@@ -4,8 +4,8 @@
 
 #include "adagp/base/core/lookup.h"
 #include "adagp/sim/accel/checked_math.h"
+#include "adagp/sim/accel/memory.h"
 #include "adagp/sim/accel/rtl_machine.h"
-#include "adagp/sim/accel/transposition.h"
 
 namespace adagp::accel {
 namespace {

@@ -92,6 +92,20 @@ Candidate best_order(const Pieces& p, int64_t capacity) {
   return best;
 }
 
+constexpr int64_t kBlockSide = 16;
+
+int64_t turned_words(const Work& work) {
+  switch (work.pass) {
+    case Pass::kForward:
+      return 0;
+    case Pass::kInputGradient:
+      return work.tensors.filter;
+    case Pass::kWeightGradient:
+      break;
+  }
+  return work.tensors.input;
+}
+
 }  // namespace
 
 int64_t cycles_for(double amount, double per_cycle) {
@@ -104,19 +118,9 @@ int64_t cycles_for(double amount, double per_cycle) {
 }
 
 const char* loop_order_name(LoopOrder order) {
-  switch (order) {
-    case LoopOrder::kResident:
-      return "resident";
-    case LoopOrder::kHoldFilter:
-      return "hold filter";
-    case LoopOrder::kHoldInput:
-      return "hold input";
-    case LoopOrder::kHoldOutput:
-      return "hold output";
-    case LoopOrder::kSpill:
-      return "spill";
-  }
-  return "?";
+  static constexpr const char* kNames[] = {"resident", "hold filter", "hold input", "hold output",
+                                           "spill"};
+  return kNames[static_cast<int>(order)];
 }
 
 MemoryCost dram_traffic(const Work& work, const Accelerator& accelerator, bool filter_kept) {
@@ -165,6 +169,27 @@ MemoryCost memory_cost(const Work& work, const ArrayCost& cost, const Accelerato
     time = add(dram, work_cycles);
   }
   out.stall_cycles = time - cost.cycles;
+  return out;
+}
+
+Transposition transposition(const Work& work, const ArrayCost& cost, const Dataflow& dataflow,
+                            const Accelerator& a) {
+  Transposition out;
+  if (a.transpose == "free" || &dataflow == &kInPlaceTransposed) return out;
+  out.words = turned_words(work);
+  if (out.words == 0) return out;
+  if (a.transpose == "buffer") {
+    const double rate = a.buffer_bytes_per_cycle > 0
+                            ? a.buffer_bytes_per_cycle / static_cast<double>(a.word_bytes)
+                            : static_cast<double>(a.array.columns);
+    out.cycles = cycles_for(static_cast<double>(out.words), rate);
+    out.energy = static_cast<double>(out.words) *
+                 (a.energy.buffer_read_pj + a.energy.buffer_write_pj) * 1e-12;
+  } else {
+    const int64_t blocks = ceil_div(out.words, kBlockSide * kBlockSide);
+    const int64_t busy = mul(ceil_div(blocks, a.transposers), kBlockSide);
+    out.cycles = std::max<int64_t>(0, busy - cost.cycles);
+  }
   return out;
 }
 

@@ -11,7 +11,10 @@ namespace adagp::arrays {
 // Of one machine, for the time of one evaluation; used by one thread.
 class Draws {
  public:
-  double get(const std::vector<uint64_t>& arguments, const std::function<double()>& draw);
+  double get(const std::vector<uint64_t>& arguments, const std::function<double()>& draw) {
+    if (const auto found = drawn_.find(arguments); found != drawn_.end()) return found->second;
+    return drawn_[arguments] = draw();
+  }
 
  private:
   std::map<std::vector<uint64_t>, double> drawn_;

@@ -1,4 +1,4 @@
-#include "adagp/sim/arrays/edram.h"
+#include "adagp/sim/arrays/lifetimes.h"
 
 #include <algorithm>
 #include <cmath>

@@ -1,7 +1,6 @@
 #pragma once
 // Operands of a network: from a trace, or the same share of zeros or the same widths in all layers.
 
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -38,5 +37,12 @@ std::vector<LayerOperands> operands_of(const layers::Table& table, const Widths&
 // Bits point into `trace`, which must outlive them. Throws DataError where the machine needs what
 // the trace does not have.
 std::vector<LayerOperands> operands_of(const layers::Table& table, const Trace& trace, Reads reads);
+
+// Whether a trace is one of a network.
+
+// Whether a row has operands that a trace can hold (convolutions of two axes and linear layers).
+bool is_traced(const layers::Row& row);
+// Throws DataError naming the layers when the trace is of another network or lacks layers.
+void check_trace(const Trace& trace, const layers::Table& table);
 
 }  // namespace adagp::arrays

@@ -1,7 +1,7 @@
 // The in-place transposed array against one of the same size and layout that has to turn its
-// operands (accel/transposition.h) and loads W again for the input gradient.
+// operands (accel/memory.h) and loads W again for the input gradient.
 #include "adagp/sim/accel/checked_math.h"
-#include "adagp/sim/accel/transposition.h"
+#include "adagp/sim/accel/memory.h"
 #include "adagp/sim/arrays/machine.h"
 
 namespace adagp::arrays {

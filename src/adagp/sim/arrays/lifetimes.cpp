@@ -258,15 +258,7 @@ class Timelines {
 }  // namespace
 
 const char* timeline_name(Timeline kind) {
-  switch (kind) {
-    case Timeline::kBackprop:
-      return "BP";
-    case Timeline::kReversible:
-      return "reversible";
-    case Timeline::kPredict:
-      break;
-  }
-  return "GP";
+  return kind == Timeline::kBackprop ? "BP" : kind == Timeline::kReversible ? "reversible" : "GP";
 }
 
 StoredTensors stored_tensors(const accel::Plan& plan, const RowTimes& times, Timeline kind,

@@ -1,5 +1,5 @@
 #pragma once
-// How long activations and gradients of a batch must be kept. edram.h has what this costs.
+// How long activations and gradients of a batch must be kept, and what embedded DRAM pays for it.
 //
 // Time runs in cycles from the start of the batch. Rows that work in place (activations, additions)
 // rewrite the tensor before them. The layer table has no edges: a tensor is read by the next row.
@@ -21,6 +21,7 @@
 #include <string>
 #include <vector>
 
+#include "adagp/sim/accel/accelerator.h"
 #include "adagp/sim/accel/plan.h"
 
 namespace adagp::arrays {
@@ -48,5 +49,28 @@ struct StoredTensors {
 };
 StoredTensors stored_tensors(const accel::Plan& plan, const RowTimes& times, Timeline kind,
                              int64_t block_layers);
+
+// What embedded DRAM pays: refreshes, accesses, leakage.
+
+// max(0, ceil(lifetime / retention) - 1)
+int64_t refreshes(double lifetime_us, double retention_us);
+
+struct EdramCost {
+  // Lifetimes of what lies in eDRAM.
+  double longest_us = 0;
+  double mean_us = 0;      // over words
+  double fresh_share = 0;  // of these words: they live no longer than the retention time
+  int64_t most_refreshes = 0;
+  double refreshed_words = 0;
+  double peak_bytes = 0;     // alive at one time
+  double spilled_bytes = 0;  // tensors that go to DRAM, which needs no refresh
+  double refresh_j = 0, access_j = 0, leakage_j = 0, dram_j = 0;
+
+  double total_j() const { return refresh_j + access_j + leakage_j + dram_j; }
+};
+// `value_bytes`: of one stored value. While more is alive than fits, the tensor alive at the
+// fullest moment that lives longest goes to DRAM.
+EdramCost edram_cost(const StoredTensors& stored, const accel::Accelerator& accelerator,
+                     double value_bytes);
 
 }  // namespace adagp::arrays

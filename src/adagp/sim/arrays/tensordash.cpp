@@ -7,8 +7,6 @@
 #include "adagp/sim/accel/checked_math.h"
 #include "adagp/sim/arrays/machine.h"
 #include "adagp/sim/arrays/pass_cost.h"
-#include "adagp/sim/arrays/tensordash_classes.h"
-#include "adagp/sim/arrays/tensordash_draw.h"
 #include "adagp/sim/arrays/tensordash_schedule.h"
 #include "adagp/sim/arrays/tensordash_streams.h"
 

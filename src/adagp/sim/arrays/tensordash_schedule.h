@@ -7,10 +7,13 @@
 // advance together, over at most two lines more than the current one, as far as these are used up
 // in all rows.
 
+#include <array>
 #include <cstdint>
 #include <span>
 #include <string>
 #include <vector>
+
+#include "adagp/sim/accel/operands.h"
 
 namespace adagp::arrays {
 
@@ -30,5 +33,24 @@ inline constexpr uint16_t kLevels[] = {0x0421, 0x0842, 0x1084, 0x2108, 0x4210, 0
 // `rows` streams of `lines` lines, each followed by two empty lines: rows * (lines + 2) in all.
 // Destroys them.
 int64_t scheduled_cycles(std::span<uint16_t> streams, int64_t rows, int64_t lines, Order order);
+
+// Zero bits as TensorDash's lines of 16 lanes.
+
+// Channels of one group as lines of 16.
+struct PackedLines {
+  int64_t groups = 1, blocks = 1;
+  std::vector<uint16_t> lines;  // [row][group][block]
+
+  const uint16_t* at(int64_t row, int64_t group) const {
+    return lines.data() + (row * groups + group) * blocks;
+  }
+};
+PackedLines pack(const accel::ZeroBits& bits, int64_t groups);
+
+// The filters' lines of every kernel position and input channel: W seen from the other side.
+PackedLines pack_filters(const accel::ZeroBits& w, int64_t groups);
+
+// Bit j of a[i] becomes bit i of a[j].
+void transpose16(std::array<uint16_t, 16>& a);
 
 }  // namespace adagp::arrays

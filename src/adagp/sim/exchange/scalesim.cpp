@@ -4,7 +4,6 @@
 
 #include "adagp/sim/accel/checked_math.h"
 #include "adagp/sim/exchange/formats.h"
-#include "adagp/sim/exchange/machine_sizes.h"
 #include "adagp/sim/exchange/mapping.h"
 #include "adagp/sim/scalesim/config.h"
 #include "adagp/sim/scalesim/topology.h"

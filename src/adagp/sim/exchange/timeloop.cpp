@@ -3,7 +3,6 @@
 
 #include "adagp/base/core/text.h"
 #include "adagp/sim/exchange/formats.h"
-#include "adagp/sim/exchange/machine_sizes.h"
 #include "adagp/sim/exchange/mapping.h"
 #include "adagp/sim/exchange/yaml.h"
 

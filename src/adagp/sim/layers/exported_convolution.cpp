@@ -1,7 +1,7 @@
 // Convolutions of one to three axes, plain and transposed.
 
 #include "adagp/sim/layers/exported_rows.h"
-#include "adagp/sim/layers/table_sizes.h"
+#include "adagp/sim/layers/table_check.h"
 
 namespace adagp::layers {
 namespace {

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "adagp/base/core/error.h"
-#include "adagp/sim/layers/table_sizes.h"
+#include "adagp/sim/layers/table_check.h"
 
 namespace adagp::layers {
 namespace {

@@ -5,12 +5,34 @@
 #include <map>
 #include <optional>
 #include <string>
-#include <utility>
 #include <vector>
 
-#include "adagp/sim/layers/exported_ops.h"
-
 namespace adagp::layers {
+
+// Which of aten's operations are rows of a layer table. Torch-free.
+
+enum class OpKind {
+  kUnknown,
+  kNoArithmetic,  // moves or makes numbers, or does nothing outside training: no row
+  kNoProducts,    // computes, but multiplies no matrices: no row, and no MACs
+  kConvolution,
+  kLinear,
+  kProduct,  // of two matrices, or stacks of them
+  kAttention,
+  kEinsum,
+  kRecurrent,      // a whole LSTM, GRU or plain recurrent network
+  kRecurrentCell,  // one step of one
+  kVector,
+};
+bool is_product_kind(OpKind kind);
+// `op` as in Node::op.
+OpKind op_kind(const std::string& op);
+// Its name in the table; "" when it is no vector operation.
+std::string vector_op(const std::string& op);
+
+// Whether its result is filled or expanded: a recurrent network's first state, a query that is
+// learnt. Such a value is there once for each example.
+bool makes_state(const std::string& op);
 
 struct Value {
   std::vector<int64_t> sizes;

@@ -1,6 +1,5 @@
-#include "adagp/sim/layers/exported_ops.h"
+#include "adagp/sim/layers/exported_graph.h"
 
-#include <map>
 #include <set>
 #include <utility>
 #include <vector>
@@ -11,37 +10,27 @@ namespace adagp::layers {
 namespace {
 
 // aten's operations that are one of the table's vector operations.
-const std::map<std::string, std::string>& vector_ops() {
-  static const std::map<std::string, std::string> table = [] {
-    const std::pair<const char*, std::vector<const char*>> kinds[] = {
-        {"batch_norm",
-         {"batch_norm", "native_batch_norm", "_native_batch_norm_legit",
-          "_native_batch_norm_legit_no_training", "_native_batch_norm_legit_functional",
-          "cudnn_batch_norm", "_batch_norm_with_update", "_batch_norm_no_update"}},
-        {"layer_norm",
-         {"layer_norm", "native_layer_norm", "group_norm", "native_group_norm", "instance_norm",
-          "rms_norm", "_fused_rms_norm"}},
-        {"softmax", {"softmax", "_softmax", "log_softmax", "_log_softmax", "_safe_softmax"}},
-        {"activation",
-         {"relu",  "relu6",     "hardtanh",    "leaky_relu", "gelu",      "silu",        "sigmoid",
-          "tanh",  "hardswish", "hardsigmoid", "elu",        "celu",      "selu",        "mish",
-          "prelu", "softplus",  "clamp",       "clamp_min",  "clamp_max", "log_sigmoid", "glu"}},
-        {"add", {"add", "sub"}},
-        {"pool",
-         {"max_pool1d", "max_pool2d", "max_pool2d_with_indices", "avg_pool1d", "avg_pool2d",
-          "adaptive_avg_pool1d", "adaptive_avg_pool2d", "_adaptive_avg_pool2d",
-          "adaptive_max_pool1d", "adaptive_max_pool2d", "max_pool3d", "max_pool3d_with_indices",
-          "avg_pool3d", "adaptive_avg_pool3d", "_adaptive_avg_pool3d", "adaptive_max_pool3d",
-          "mean"}},
-        {"concat", {"cat", "concat"}},
-        {"embedding", {"embedding"}},
-    };
-    std::map<std::string, std::string> made;
-    for (const auto& [op, names] : kinds) {
-      for (const char* name : names) made[name] = op;
-    }
-    return made;
-  }();
+const std::vector<std::pair<std::string, std::set<std::string>>>& vector_ops() {
+  static const std::vector<std::pair<std::string, std::set<std::string>>> table = {
+      {"batch_norm",
+       word_set("batch_norm native_batch_norm _native_batch_norm_legit "
+                "_native_batch_norm_legit_no_training _native_batch_norm_legit_functional "
+                "cudnn_batch_norm _batch_norm_with_update _batch_norm_no_update")},
+      {"layer_norm", word_set("layer_norm native_layer_norm group_norm native_group_norm "
+                              "instance_norm rms_norm _fused_rms_norm")},
+      {"softmax", word_set("softmax _softmax log_softmax _log_softmax _safe_softmax")},
+      {"activation",
+       word_set("relu relu6 hardtanh leaky_relu gelu silu sigmoid tanh hardswish hardsigmoid elu "
+                "celu selu mish prelu softplus clamp clamp_min clamp_max log_sigmoid glu")},
+      {"add", word_set("add sub")},
+      {"pool",
+       word_set("max_pool1d max_pool2d max_pool2d_with_indices avg_pool1d avg_pool2d "
+                "adaptive_avg_pool1d adaptive_avg_pool2d _adaptive_avg_pool2d "
+                "adaptive_max_pool1d adaptive_max_pool2d max_pool3d max_pool3d_with_indices "
+                "avg_pool3d adaptive_avg_pool3d _adaptive_avg_pool3d adaptive_max_pool3d mean")},
+      {"concat", word_set("cat concat")},
+      {"embedding", {"embedding"}},
+  };
   return table;
 }
 
@@ -87,35 +76,18 @@ bool without_products(const std::string& op) {
 }  // namespace
 
 OpKind op_kind(const std::string& op) {
-  static const std::map<std::string, OpKind> kProducts{{"conv1d", OpKind::kConvolution},
-                                                       {"conv2d", OpKind::kConvolution},
-                                                       {"conv3d", OpKind::kConvolution},
-                                                       {"conv_transpose1d", OpKind::kConvolution},
-                                                       {"conv_transpose2d", OpKind::kConvolution},
-                                                       {"conv_transpose3d", OpKind::kConvolution},
-                                                       {"convolution", OpKind::kConvolution},
-                                                       {"_convolution", OpKind::kConvolution},
-                                                       {"linear", OpKind::kLinear},
-                                                       {"mm", OpKind::kProduct},
-                                                       {"bmm", OpKind::kProduct},
-                                                       {"mv", OpKind::kProduct},
-                                                       {"dot", OpKind::kProduct},
-                                                       {"matmul", OpKind::kProduct},
-                                                       {"linalg_matmul", OpKind::kProduct},
-                                                       {"addmm", OpKind::kProduct},
-                                                       {"addmv", OpKind::kProduct},
-                                                       {"baddbmm", OpKind::kProduct},
-                                                       {"einsum", OpKind::kEinsum},
-                                                       {"lstm", OpKind::kRecurrent},
-                                                       {"gru", OpKind::kRecurrent},
-                                                       {"rnn_tanh", OpKind::kRecurrent},
-                                                       {"rnn_relu", OpKind::kRecurrent},
-                                                       {"lstm_cell", OpKind::kRecurrentCell},
-                                                       {"gru_cell", OpKind::kRecurrentCell},
-                                                       {"rnn_tanh_cell", OpKind::kRecurrentCell},
-                                                       {"rnn_relu_cell", OpKind::kRecurrentCell}};
-  const auto product = kProducts.find(op);
-  if (product != kProducts.end()) return product->second;
+  static const std::pair<OpKind, std::set<std::string>> kProducts[] = {
+      {OpKind::kConvolution,
+       word_set("conv1d conv2d conv3d conv_transpose1d conv_transpose2d conv_transpose3d "
+                "convolution _convolution")},
+      {OpKind::kLinear, {"linear"}},
+      {OpKind::kProduct, word_set("mm bmm mv dot matmul linalg_matmul addmm addmv baddbmm")},
+      {OpKind::kEinsum, {"einsum"}},
+      {OpKind::kRecurrent, word_set("lstm gru rnn_tanh rnn_relu")},
+      {OpKind::kRecurrentCell, word_set("lstm_cell gru_cell rnn_tanh_cell rnn_relu_cell")}};
+  for (const auto& [kind, names] : kProducts) {
+    if (names.contains(op)) return kind;
+  }
   // In many variants: _scaled_dot_product_flash_attention_for_cpu and the like.
   if (op.find("scaled_dot_product") != std::string::npos) return OpKind::kAttention;
   if (!vector_op(op).empty()) return OpKind::kVector;
@@ -138,8 +110,10 @@ bool makes_state(const std::string& op) {
 }
 
 std::string vector_op(const std::string& op) {
-  const auto found = vector_ops().find(op);
-  return found == vector_ops().end() ? "" : found->second;
+  for (const auto& [name, ops] : vector_ops()) {
+    if (ops.contains(op)) return name;
+  }
+  return "";
 }
 
 }  // namespace adagp::layers

@@ -3,7 +3,7 @@
 #include "adagp/base/core/error.h"
 #include "adagp/base/core/text.h"
 #include "adagp/sim/layers/exported_rows.h"
-#include "adagp/sim/layers/table_sizes.h"
+#include "adagp/sim/layers/table_check.h"
 
 namespace adagp::layers {
 namespace {

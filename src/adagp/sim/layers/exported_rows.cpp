@@ -3,8 +3,8 @@
 
 #include "adagp/base/core/error.h"
 #include "adagp/base/core/text.h"
-#include "adagp/sim/layers/exported_ops.h"
-#include "adagp/sim/layers/table_sizes.h"
+#include "adagp/sim/layers/exported_graph.h"
+#include "adagp/sim/layers/table_check.h"
 
 namespace adagp::layers {
 namespace {

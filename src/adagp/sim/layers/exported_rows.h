@@ -10,7 +10,6 @@
 
 #include "adagp/sim/layers/exported_graph.h"
 #include "adagp/sim/layers/table.h"
-#include "adagp/sim/layers/table_names.h"
 
 namespace adagp::layers {
 

@@ -9,7 +9,6 @@
 #include "adagp/base/core/message.h"
 #include "adagp/base/core/text.h"
 #include "adagp/base/io/archive.h"
-#include "adagp/sim/layers/pt2_program.h"
 
 namespace adagp::layers {
 

@@ -1,4 +1,4 @@
-#include "adagp/sim/layers/pt2_program.h"
+#include "adagp/sim/layers/pt2.h"
 
 #include <set>
 

@@ -5,9 +5,12 @@
 
 #include <array>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
+
+#include <nlohmann/json_fwd.hpp>
 
 namespace adagp::layers {
 
@@ -97,5 +100,34 @@ std::string to_json(const Table& table);
 // sizes and shapes agree and their sums fit into 64 bits. Takes a byte order mark and Windows line
 // ends. Throws DataError with file name, line, column and rule.
 Table from_csv(const std::string& text, const std::string& file_name);
+
+// Unique names for the rows of a layer table, in the order in which the operations run.
+class RowNames {
+ public:
+  // Of one use of the weight layer `path`: "path", then "path#2", "path#3".
+  std::string weight_layer(const std::string& path);
+  // Of one use of a part of it: "path[0]", "path[1]" for the parts in the order in which they come.
+  std::string weight_part(const std::string& path, const std::string& part);
+  // Of an operation after it: "path/op", then "path/op2"; before the first weight layer
+  // "input/op".
+  std::string operation(const std::string& op);
+
+ private:
+  std::map<std::string, int> uses_;
+  std::map<std::string, std::map<std::string, size_t>> parts_;  // path -> part -> its number
+  std::string last_ = "input";
+};
+
+// A network's layer table at another image side.
+struct SideTable {
+  Table table;
+  std::vector<int64_t> rows_before;  // rows before each block, in order
+};
+
+// Parts of a layer table as JSON, for the outputs of other commands.
+
+// An array: name, op, times and macs (null: not known) of every operation without a row.
+nlohmann::ordered_json uncounted_json(const Table& table);
+nlohmann::ordered_json missing_json(const Missing& missing);
 
 }  // namespace adagp::layers

@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "adagp/base/core/text.h"
-#include "adagp/sim/layers/table_sizes.h"
 
 namespace adagp::layers {
 namespace {

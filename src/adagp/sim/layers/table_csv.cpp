@@ -5,7 +5,6 @@
 #include <set>
 #include <sstream>
 
-#include "adagp/base/core/byte_order_mark.h"
 #include "adagp/base/core/error.h"
 #include "adagp/base/core/foreign_text.h"
 #include "adagp/base/core/text.h"

@@ -175,7 +175,7 @@ class ChakraWriter {
     const uint64_t micros = whole_number(scale_ * times_.duration(device, op));
     const uint64_t id = state.next++;
     Node node(id, describe(op), NodeType::kCompute, behind(state), data, micros);
-    node.text("phase", op.phase == Phase::kPredict ? "GP" : "BP");
+    node.text("phase", phase_title(op.phase));
     each_copy(device, [&](int64_t, size_t buffer) { append(buffer, node); });
     state.before = id;
     if (work_.costs.copies.count == 1 || work_.placement.replicas > 1 || !adds_to_exchange(op)) {
@@ -239,7 +239,7 @@ class ChakraWriter {
   Cluster times_;
   std::vector<WireWriter> buffers_;
   std::vector<DeviceState> devices_;
-  std::vector<int> passes_[2];  // of the batch so far, per phase and stage
+  std::vector<int> passes_[3];  // of the batch so far, per phase and stage
 };
 
 }  // namespace
@@ -249,6 +249,8 @@ int64_t chakra_ranks(const Work& work) {
 }
 
 double micros_per_unit(const Work& work) {
+  const auto& cycle = work.sequence.cycle;
+  const bool low = std::find(cycle.begin(), cycle.end(), Phase::kLowRes) != cycle.end();
   double shortest = 0;
   for (const StageCost& cost : work.costs.stages) {
     for (const double time : {work.placement.gp_share * cost.forward, cost.forward, cost.backward,
@@ -256,6 +258,7 @@ double micros_per_unit(const Work& work) {
       if (time > 0) shortest = shortest == 0 ? time : std::min(shortest, time);
     }
   }
+  if (low) shortest *= work.placement.low_share;
   double scale = 1;
   while (shortest > 0 && shortest * scale < kLeastMicros && scale < kMostScale) scale *= 10;
   return scale;

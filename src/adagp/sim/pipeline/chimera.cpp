@@ -25,7 +25,7 @@ OpList chimera_order(const Placement& placement, int device, Phase phase) {
     const int replica = placement.replica_of(m);
     const int stage = replica == 0 ? device : placement.devices - 1 - device;
     ops.push_back(compute(Kind::kForward, m, stage, replica));
-    if (phase == Phase::kBackprop) ops.push_back(compute(Kind::kBackward, m, stage, replica));
+    if (phase != Phase::kPredict) ops.push_back(compute(Kind::kBackward, m, stage, replica));
   }
   std::stable_sort(ops.begin(), ops.end(), [&](const Op& a, const Op& b) {
     return chimera_slot(placement, a, phase) < chimera_slot(placement, b, phase);

@@ -16,7 +16,7 @@ void ChromeTrace::add(const Event& event) {
   const Op& op = event.op;
   const std::string kind = kind_name(op.kind);
   const nlohmann::json box{{"name", op.micro < 0 ? kind : core::cat(kind, " ", op.micro)},
-                           {"cat", op.phase == Phase::kBackprop ? "BP" : "GP"},
+                           {"cat", phase_title(op.phase)},
                            {"ph", "X"},
                            {"ts", event.start},
                            {"dur", event.end - event.start},

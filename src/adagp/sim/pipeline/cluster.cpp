@@ -22,9 +22,20 @@ int boundary_of(const Op& message) {
   return message.stage - (after ? 1 : 0);
 }
 
+double share_of(const Placement& placement, Phase phase) {
+  switch (phase) {
+    case Phase::kPredict:
+      return placement.gp_share;
+    case Phase::kLowRes:
+      return placement.low_share;
+    default:
+      return 1;
+  }
+}
+
 double message_bytes(const Placement& placement, const Costs& costs, const Op& op) {
   const double bytes = costs.stages[at(boundary_of(op))].output_bytes;
-  return op.phase == Phase::kPredict ? placement.gp_share * bytes : bytes;
+  return share_of(placement, op.phase) * bytes;
 }
 
 double exchanged_bytes(const StageCost& cost, Phase phase) {
@@ -58,7 +69,8 @@ Cluster::Cluster(const Placement& placement, const Costs& costs)
       clocks_(at(placement.devices), 0),
       busy_(at(placement.devices), 0),
       exchange_wait_(at(placement.devices), 0),
-      passes_{std::vector<int>(at(placement.stages), 0), std::vector<int>(at(placement.stages), 0)},
+      passes_{std::vector<int>(at(placement.stages), 0), std::vector<int>(at(placement.stages), 0),
+              std::vector<int>(at(placement.stages), 0)},
       stash_(at(placement.devices), 0),
       peak_stash_(at(placement.devices), 0),
       held_(at(placement.devices)) {
@@ -183,20 +195,20 @@ double Cluster::duration(int device, const Op& op) const {
     return sum;
   }
   const StageCost& cost = costs_.stages[at(op.stage)];
+  const double share = share_of(placement_, op.phase);
   switch (op.kind) {
     case Kind::kForward:
-      return op.phase == Phase::kPredict ? placement_.gp_share * cost.forward + cost.summary
-                                         : cost.forward;
+      return share * cost.forward + (op.phase == Phase::kPredict ? cost.summary : 0);
     case Kind::kBackward:
-      return cost.backward;
+      return share * cost.backward;
     case Kind::kInputGradient:
-      return cost.input_gradient;
+      return share * cost.input_gradient;
     case Kind::kWeightGradient:
-      return cost.weight_gradient;
+      return share * cost.weight_gradient;
     case Kind::kPredictUpdate:
       return cost.predict_update;
     case Kind::kOptimizer:
-      return cost.optimizer + cost.predictor_step;
+      return cost.optimizer + (op.phase == Phase::kBackprop ? cost.predictor_step : 0);
     default:
       return 0;
   }
@@ -217,7 +229,7 @@ void Cluster::exchange(int device, const Op& op, double start) {
   const double bytes = exchanged_bytes(costs_.stages[at(op.stage)], op.phase);
   double& link = exchanged_[at(device)];
   const double end = clock(device);
-  if (op.phase == Phase::kBackprop) {
+  if (op.phase != Phase::kPredict) {
     link = gradients_exchanged(copies, bytes, start, end, link);
   } else {
     link = std::max(link, end) + all_reduce_time(copies.all_reduce, copies.count, bytes,
@@ -241,7 +253,7 @@ void Cluster::work(int device, const Op& op) {
   busy_[at(device)] += time;
   if (copies) exchange(device, op, start);
   int& stash = stash_[at(device)];
-  if (op.kind == Kind::kForward && op.phase == Phase::kBackprop) {
+  if (op.kind == Kind::kForward && op.phase != Phase::kPredict) {
     peak_stash_[at(device)] = std::max(peak_stash_[at(device)], ++stash);
   } else if (op.kind == Kind::kBackward || op.kind == Kind::kWeightGradient) {
     --stash;

@@ -39,6 +39,8 @@ struct Costs {
 
 // The stage before the boundary that a message crosses.
 int boundary_of(const Op& message);
+// What a pass of such a batch takes of one in a BP batch: time and bytes.
+double share_of(const Placement& placement, Phase phase);
 // The bytes of a message, or of what all copies and replicas of a stage add up.
 double message_bytes(const Placement& placement, const Costs& costs, const Op& op);
 double exchanged_bytes(const StageCost& cost, Phase phase);
@@ -123,7 +125,7 @@ class Cluster {
   // how long the device waited for it.
   std::vector<double> exchanged_, exchange_wait_;
   // Of this batch that make what a stage exchanges, per phase and stage.
-  std::vector<int> passes_[2];
+  std::vector<int> passes_[3];
   std::vector<int> stash_, peak_stash_;
   std::vector<std::vector<int>> held_;              // stages, per device
   std::map<std::pair<int, int>, double> links_;     // free again; with limited bandwidth alone

@@ -22,15 +22,16 @@ std::string event_label(const Op& op) {
 }  // namespace
 
 char gantt_letter(const Op& op) {
+  const bool low = op.phase == Phase::kLowRes;
   switch (op.kind) {
     case Kind::kForward:
-      return op.phase == Phase::kPredict ? 'G' : 'F';
+      return op.phase == Phase::kPredict ? 'G' : low ? 'f' : 'F';
     case Kind::kBackward:
-      return 'B';
+      return low ? 'b' : 'B';
     case Kind::kInputGradient:
-      return 'I';
+      return low ? 'i' : 'I';
     case Kind::kWeightGradient:
-      return 'W';
+      return low ? 'w' : 'W';
     case Kind::kPredictUpdate:
       return 'P';
     case Kind::kOptimizer:

@@ -9,8 +9,9 @@
 namespace adagp::pipeline {
 
 // "F0": forward of micro-batch 0; G: forward of a GP batch; B: backward; I, W: input and weight
-// gradient; P: predict-update; O: optimizer. Ops that take no time have no column. A step is the
-// shortest op, or longer where there would be more than 240 columns.
+// gradient (small letters: of a low-resolution batch); P: predict-update; O: optimizer. Ops that
+// take no time have no column. A step is the shortest op, or longer where there would be more than
+// 240 columns.
 std::string gantt_text(const std::vector<Event>& events, int devices);
 char gantt_letter(const Op& op);
 

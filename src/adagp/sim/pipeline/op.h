@@ -7,8 +7,6 @@
 #include <string>
 #include <vector>
 
-#include "adagp/base/schedule/schedule.h"
-
 namespace adagp::pipeline {
 
 enum class Kind : uint8_t {
@@ -24,7 +22,14 @@ enum class Kind : uint8_t {
 };
 std::string kind_name(Kind kind);  // "forward", "input-gradient", ...
 
-using schedule::Phase;
+// What a batch is.
+enum class Phase : uint8_t {
+  kBackprop,
+  kPredict,
+  kLowRes,  // BP with smaller images: all its passes are cheaper
+};
+std::string phase_name(Phase phase);   // in --phases: "bp", "gp", "low"
+std::string phase_title(Phase phase);  // "BP", "GP", "low BP"
 
 struct Op {
   Kind kind = Kind::kForward;
@@ -53,8 +58,9 @@ struct Placement {
   int stages = 1;    // of the network: devices x chunks
   int replicas = 1;  // of the network
   int micro_batches = 1;
-  double gp_share = 1;     // of a forward pass: what it takes in a GP batch (smaller images)
-  std::vector<int> homes;  // the device of each stage; empty: stages go round the devices
+  double gp_share = 1;      // of a forward pass: what it takes in a GP batch (smaller images)
+  double low_share = 0.25;  // of every pass: what it takes in a low-resolution batch
+  std::vector<int> homes;   // the device of each stage; empty: stages go round the devices
 
   // Micro-batch m of a batch passes through this replica.
   int replica_of(int micro) const;

@@ -14,6 +14,7 @@ Schedule decoupled();
 Schedule zb_v();
 Schedule dualpipe_v();
 Schedule filled();
+Schedule filled_gpipe();
 
 Op compute(Kind kind, int micro, int stage, int replica = 0);
 // Forward passes alone, in order: a GP batch of a device with one stage.

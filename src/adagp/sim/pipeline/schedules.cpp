@@ -24,6 +24,16 @@ std::string kind_name(Kind kind) {
   return names[static_cast<size_t>(kind)];
 }
 
+std::string phase_name(Phase phase) {
+  static const char* names[] = {"bp", "gp", "low"};
+  return names[static_cast<size_t>(phase)];
+}
+
+std::string phase_title(Phase phase) {
+  static const char* titles[] = {"BP", "GP", "low BP"};
+  return titles[static_cast<size_t>(phase)];
+}
+
 int Placement::replica_of(int micro) const {
   return replicas == 1 || micro % devices < devices / 2 ? 0 : 1;
 }
@@ -34,9 +44,9 @@ int Placement::device_of(int stage, int replica) const {
 }
 
 const std::vector<Schedule>& schedules() {
-  static const std::vector<Schedule> table = {gpipe(),       dapple(),    chimera(),
-                                              zero_bubble(), zb_v(),      dualpipe_v(),
-                                              interleaved(), decoupled(), filled()};
+  static const std::vector<Schedule> table = {gpipe(),  dapple(),      chimera(),     zero_bubble(),
+                                              zb_v(),   dualpipe_v(),  interleaved(), decoupled(),
+                                              filled(), filled_gpipe()};
   return table;
 }
 
@@ -81,6 +91,7 @@ Placement make_placement(const Request& request) {
   placement.micro_batches = request.micro_batches;
   placement.own = request.own;
   placement.gp_share = request.gp_share;
+  placement.low_share = request.low_share;
   for (int stage = 0; schedule.home && stage < placement.stages; ++stage) {
     placement.homes.push_back(schedule.home(placement, stage));
   }
@@ -94,6 +105,7 @@ Request request_of(const Placement& placement) {
   request.micro_batches = placement.micro_batches;
   request.chunks = placement.chunks();
   request.gp_share = placement.gp_share;
+  request.low_share = placement.low_share;
   request.own = placement.own;
   return request;
 }

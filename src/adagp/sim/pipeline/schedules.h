@@ -16,7 +16,7 @@ struct Request {
   // A device may start the next batch while forward passes of a GP batch are still to come to it.
   // Only schedules with `place` or `pair` do, whose devices wait for each other otherwise.
   bool overlap = true;
-  double gp_share = 1;                       // see Placement
+  double gp_share = 1, low_share = 0.25;     // see Placement
   std::shared_ptr<const Schedule> own = {};  // instead of a name
 };
 
@@ -30,7 +30,8 @@ struct Schedule {
   // The order of a device's compute ops in one batch; everything else (sends, receives, all-reduce,
   // optimizer, predict-update) is the same for all and added by make_op_lists().
   std::function<OpList(const Placement&, int device, Phase phase)> order;
-  // The most micro-batches of which a device keeps activations at once, in a BP batch.
+  // The most micro-batches of which a device keeps activations at once, in a BP batch. With `pair`
+  // those of a low-resolution batch come on top.
   std::function<int(const Placement&, int device)> stash_bound;
   // Throws UsageError for a placement this schedule cannot do; may be empty.
   std::function<void(const Request&)> check;
@@ -38,9 +39,9 @@ struct Schedule {
   // order), by which ops of neighbouring batches are merged; a GP batch is micro_batches x chunks
   // long. Empty: batch by batch.
   std::function<int64_t(const Placement&, const Op&, Phase phase, size_t index)> place;
-  // The compute ops of a GP batch and of the BP batch after it, per device, where they run together
-  // from the same weights. Empty: they do not.
-  std::function<std::vector<OpList>(const Placement&)> pair;
+  // The compute ops of a GP or low-resolution batch (`cheap`) and of the BP batch after it, per
+  // device, where they run together from the same weights. Empty: they do not.
+  std::function<std::vector<OpList>(const Placement&, Phase cheap)> pair;
   // The device of a stage; empty: they go round the devices.
   std::function<int(const Placement&, int stage)> home;
 };

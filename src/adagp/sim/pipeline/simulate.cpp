@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <deque>
+#include <optional>
 
 #include "adagp/base/core/error.h"
 #include "adagp/base/core/text.h"
@@ -66,6 +67,13 @@ class Search {
  private:
   std::deque<Snapshot> history_;
 };
+
+std::optional<Phase> phase_of(const std::string& name) {
+  for (const Phase phase : {Phase::kBackprop, Phase::kPredict, Phase::kLowRes}) {
+    if (name == phase_name(phase)) return phase;
+  }
+  return std::nullopt;
+}
 
 class Run {
  public:
@@ -132,15 +140,14 @@ Sequence parse_phases(const std::string& text) {
   for (const std::string& part : core::split(all, '-')) {
     const auto pieces = core::split(part, '*');
     long long count = 1;
-    const bool named = !pieces.empty() && (pieces[0] == "bp" || pieces[0] == "gp");
-    if (!named || pieces.size() > 2 ||
+    const std::optional<Phase> phase = pieces.empty() ? std::nullopt : phase_of(pieces[0]);
+    if (!phase || pieces.size() > 2 ||
         (pieces.size() == 2 && (!core::parse_integer(pieces[1], count) || count < 1 ||
                                 count > static_cast<long long>(kMostCycle)))) {
       throw UsageError(core::cat("--phases '", text, "': '", part,
-                                 "', expected bp, gp, gp-bp or counts as in gp*4-bp"));
+                                 "', expected bp, gp, low, gp-bp or counts as in gp*4-bp"));
     }
-    sequence.cycle.insert(sequence.cycle.end(), static_cast<size_t>(count),
-                          pieces[0] == "bp" ? Phase::kBackprop : Phase::kPredict);
+    sequence.cycle.insert(sequence.cycle.end(), static_cast<size_t>(count), *phase);
     if (sequence.cycle.size() > kMostCycle) {
       throw UsageError(core::cat("--phases '", text, "': more than ", kMostCycle, " batches"));
     }
@@ -154,7 +161,7 @@ std::string phases_text(const std::vector<Phase>& cycle) {
   for (size_t i = 0; i < cycle.size();) {
     size_t end = i;
     while (end < cycle.size() && cycle[end] == cycle[i]) ++end;
-    const std::string name = cycle[i] == Phase::kBackprop ? "bp" : "gp";
+    const std::string name = phase_name(cycle[i]);
     parts.push_back(end - i == 1 ? name : core::cat(name, "*", end - i));
     i = end;
   }

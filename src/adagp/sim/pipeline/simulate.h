@@ -17,7 +17,7 @@ struct Sequence {
   std::vector<Phase> cycle{Phase::kBackprop};
   int64_t batches = 1;
 };
-// "bp", "gp", "gp-bp", "gp*4-bp": one cycle. Throws UsageError naming the part.
+// "bp", "gp", "gp-bp", "gp*4-bp", "low-bp": one cycle. Throws UsageError naming the part.
 Sequence parse_phases(const std::string& text);
 std::string phases_text(const std::vector<Phase>& cycle);
 

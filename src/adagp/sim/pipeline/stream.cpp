@@ -15,13 +15,14 @@ void append(OpList& to, const OpList& from) {
   to.insert(to.end(), from.begin(), from.end());
 }
 
-// The ops of a GP batch (0) and a BP batch (1) that run together, per device.
-std::vector<OpList> pair_ops(const Placement& placement) {
+// The ops of a cheap batch (0) and a BP batch (1) that run together, per device. The updates keep
+// the order of the batches.
+std::vector<OpList> pair_ops(const Placement& placement, Phase cheap) {
   std::vector<OpList> out;
-  for (const OpList& order : schedule_of(placement).pair(placement)) {
+  for (const OpList& order : schedule_of(placement).pair(placement, cheap)) {
     OpList ops;
     for (const Op& op : order) add_with_messages(placement, op, ops);
-    for (const Phase phase : {Phase::kPredict, Phase::kBackprop}) {
+    for (const Phase phase : {cheap, Phase::kBackprop}) {
       OpList end;
       add_batch_end(placement, static_cast<int>(out.size()), phase, end);
       set_batch(end, phase == Phase::kBackprop ? 1 : 0, phase);
@@ -65,22 +66,24 @@ const std::vector<OpList>& Stream::whole_batch(Phase phase, int32_t batch) {
   return lists;
 }
 
-const std::vector<OpList>& Stream::pair(int32_t batch) {
-  if (kept_pair_.empty()) kept_pair_ = pair_ops(placement_);
-  pair_ = kept_pair_;
+const std::vector<OpList>& Stream::pair(Phase cheap, int32_t batch) {
+  std::vector<OpList>& kept = kept_pair_[static_cast<size_t>(cheap)];
+  if (kept.empty()) kept = pair_ops(placement_, cheap);
+  pair_ = kept;
   for (OpList& ops : pair_) {
     for (Op& op : ops) op.batch += batch;
   }
   return pair_;
 }
 
-// A GP batch runs with the next batch if that is BP, else alone.
+// A GP or low-resolution batch runs with the next batch if that is BP, else alone.
 const std::vector<OpList>& Stream::next_or_pair(Phase phase) {
-  const bool held = held_;
-  held_ = phase == Phase::kPredict;
+  const std::optional<Phase> held = held_;
+  held_.reset();
+  if (phase != Phase::kBackprop) held_ = phase;
   const int32_t batch = batch_++;
   if (!held) return held_ ? nothing() : whole_batch(phase, batch);
-  return held_ ? whole_batch(phase, batch - 1) : pair(batch - 1);
+  return held_ ? whole_batch(*held, batch - 1) : pair(*held, batch - 1);
 }
 
 const std::vector<OpList>& Stream::nothing() {
@@ -132,7 +135,7 @@ void Stream::release(int device, int64_t before) {
 }
 
 const std::vector<OpList>& Stream::finish() {
-  if (std::exchange(held_, false)) return whole_batch(Phase::kPredict, batch_ - 1);
+  if (const auto held = std::exchange(held_, std::nullopt)) return whole_batch(*held, batch_ - 1);
   nothing();
   for (int d = 0; d < placement_.devices; ++d) release(d, std::numeric_limits<int64_t>::max());
   start_ = 0;

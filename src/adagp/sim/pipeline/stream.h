@@ -1,6 +1,8 @@
 #pragma once
 // The op lists piece by piece, so that long sequences need no memory.
 
+#include <optional>
+
 #include "adagp/sim/pipeline/schedules.h"
 
 namespace adagp::pipeline {
@@ -22,7 +24,8 @@ class Stream {
     OpList ops;  // a compute op and what belongs around it
   };
   const std::vector<OpList>& whole_batch(Phase phase, int32_t batch);
-  const std::vector<OpList>& pair(int32_t batch);  // a GP batch of that number and the BP batch
+  // A GP or low-resolution batch of that number and the BP batch after it.
+  const std::vector<OpList>& pair(Phase cheap, int32_t batch);
   const std::vector<OpList>& next_or_pair(Phase phase);
   void place_batch(int device, Phase phase);
   void add_updates(const OpList& order, size_t first, std::vector<Placed>& placed) const;
@@ -33,13 +36,13 @@ class Stream {
   const Schedule* schedule_;
   bool overlap_;
   bool pairs_;
-  bool held_ = false;  // a GP batch, until the next batch is known
+  std::optional<Phase> held_;  // a GP or low-resolution batch, until the next batch is known
   int32_t batch_ = 0;
   int64_t start_ = 0;                         // place at which the next batch begins
   std::vector<std::vector<Placed>> waiting_;  // per device, by place
   std::vector<OpList> lists_;                 // of the last call, per device
-  std::vector<OpList> kept_[2];               // of one batch, by phase
-  std::vector<OpList> kept_pair_;             // with batches 0 and 1
+  std::vector<OpList> kept_[3];               // of one batch, by phase
+  std::vector<OpList> kept_pair_[3];          // with batches 0 and 1, by the first one's phase
   std::vector<OpList> pair_;                  // with those of the last call
 };
 

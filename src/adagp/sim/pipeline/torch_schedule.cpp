@@ -5,8 +5,8 @@
 #include <optional>
 #include <utility>
 
-#include "adagp/base/core/byte_order_mark.h"
 #include "adagp/base/core/error.h"
+#include "adagp/base/core/foreign_text.h"
 #include "adagp/base/core/text.h"
 #include "adagp/sim/pipeline/orders.h"
 #include "adagp/sim/pipeline/simulate.h"
@@ -176,7 +176,7 @@ OpList repeated(const OpList& list, int each, const Placement& placement, Phase 
   for (int first = 0; first < placement.micro_batches; first += each) {
     for (Op op : list) {
       op.micro += first;
-      if (phase == Phase::kBackprop || op.kind == Kind::kForward) ops.push_back(op);
+      if (phase != Phase::kPredict || op.kind == Kind::kForward) ops.push_back(op);
     }
   }
   return ops;

@@ -6,8 +6,8 @@
 #include "adagp/base/core/text.h"
 #include "adagp/sim/accel/checked_math.h"
 #include "adagp/sim/accel/scalesim.h"
-#include "adagp/sim/scalesim/folding.h"
 #include "adagp/sim/scalesim/user_mode.h"
+#include "adagp/sim/scalesim/write_buffer.h"
 
 namespace adagp::scalesim {
 namespace {

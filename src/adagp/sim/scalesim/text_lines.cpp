@@ -1,7 +1,7 @@
 #include "adagp/sim/scalesim/text_lines.h"
 
-#include "adagp/base/core/byte_order_mark.h"
 #include "adagp/base/core/error.h"
+#include "adagp/base/core/foreign_text.h"
 #include "adagp/base/core/text.h"
 
 namespace adagp::scalesim {

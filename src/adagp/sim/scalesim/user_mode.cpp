@@ -82,7 +82,7 @@ std::string note_of(const ReadOperand& ifmap, const ReadOperand& filter, const D
     say("the last results wait for the drain before; SCALE-Sim moves both at once");
   if (!drains.exact) say("estimate: too many drains to follow");
   if (!exact) say("the last IFMAP read is an upper bound: windows reach beyond the IFMAP");
-  return note.empty() ? "equal to SCALE-Sim 3.0.0" : note + " (docs/simulator.md)";
+  return note.empty() ? "equal to SCALE-Sim 3.0.0" : note + " (docs/other-simulators.md)";
 }
 
 }  // namespace

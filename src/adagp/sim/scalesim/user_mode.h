@@ -10,8 +10,8 @@
 // buffer before the computation, the rest beside it, each operand once per time the array asks for
 // the whole of it.
 
-#include "adagp/sim/scalesim/folding.h"
 #include "adagp/sim/scalesim/reports.h"
+#include "adagp/sim/scalesim/write_buffer.h"
 
 namespace adagp::scalesim {
 

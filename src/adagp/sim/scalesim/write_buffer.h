@@ -6,6 +6,9 @@
 #include <cstdint>
 #include <vector>
 
+#include "adagp/sim/accel/work.h"
+#include "adagp/sim/scalesim/config.h"
+
 namespace adagp::scalesim {
 
 // When the array hands results to the buffer. Folds of one array column group follow each other;
@@ -47,5 +50,22 @@ struct WriteBuffer {
 
 // `end` is the last cycle of the computation without stalls. Times of the result include them.
 DrainTimes drain(const ResultStream& stream, const WriteBuffer& buffer, int64_t end);
+
+// How a layer is laid over the array in folds, and when their results leave it.
+
+inline constexpr int64_t kWordsPerKb = 1024;  // words are bytes
+
+struct Folding {
+  bool os = false, is = false;
+  int64_t rows, columns;          // H, W
+  int64_t row_size, column_size;  // what is laid over them
+  int64_t stream;                 // what passes by
+  int64_t row_folds, column_folds, last_rows, last_columns, first_rows;
+  int64_t fold_cycles;
+  int64_t last_fold;  // its first cycle
+};
+
+Folding fold_layer(const Config& config, const accel::Gemm& gemm);
+ResultStream results_of(const Folding& folding);
 
 }  // namespace adagp::scalesim

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include <c10/core/Event.h>
 #include <torch/types.h>
 
 #include "adagp/teams/comm/peer_error.h"
@@ -46,6 +47,10 @@ class Group {
   virtual void sum(std::vector<at::Tensor>& tensors, const std::string& doing) = 0;  // in place
   virtual std::unique_ptr<Transfer> sum_later(const at::Tensor& tensor,
                                               const std::string& doing) = 0;
+  // The mean over the members, in place. On a GPU `beside` takes a stream of its own; without, what
+  // is queued from now on comes behind it, which costs less where nothing else is to be done.
+  virtual std::unique_ptr<Transfer> mean_later(const at::Tensor& tensor, const std::string& doing,
+                                               bool beside);
   virtual void broadcast(at::Tensor& tensor, int from, const std::string& doing) = 0;
   // One text of each member, by rank.
   virtual std::vector<std::string> gather(const std::string& text, const std::string& doing) = 0;
@@ -64,6 +69,12 @@ class Group {
   // Called by all; returns when `member` has called it, however long that takes: there is no
   // timeout, but the member's process is watched.
   virtual void wait_for(int member, const std::string& doing) = 0;
+
+  // Until the GPU is there, or has done all that is queued. PeerError when that takes longer than
+  // the timeout: over nccl sums stand in its queue that a member which hangs never joins, and
+  // nothing else would end the waiting.
+  virtual void await(c10::Event& event, const std::string& doing);
+  virtual void settle(const std::string& doing);
 
   // The members with equal `colour`, ranked as here. Called by all.
   virtual std::unique_ptr<Group> split(int colour, const std::string& name) = 0;

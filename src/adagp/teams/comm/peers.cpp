@@ -81,6 +81,17 @@ std::string list(const std::vector<int>& ranks) {
 
 }  // namespace
 
+PeerError in_vain(const RankInfo& info, const std::string& who, milliseconds timeout) {
+  return PeerError(
+      core::cat("rank ", info.rank, " of ", info.world, ": waiting for ", info.world,
+                " processes at ", info.store_address(), ": within ", seconds_text(timeout), " s ",
+                who, "; check that WORLD_SIZE processes were started, and how those ended"));
+}
+
+std::string who_came(int world, const std::vector<int>& missing) {
+  return core::cat(world - static_cast<int>(missing.size()), " came, ", list(missing), " did not");
+}
+
 Peer this_process() {
   Peer self;
   std::array<char, 256> text{};
@@ -123,12 +134,10 @@ Peers::Peers(StorePtr store, const RankInfo& info, Peer self, milliseconds timeo
     reason = reason_of(error);
   }
   const std::vector<int> missing = missing_of(store_, keys, timeout_);
-  const std::string who = missing.empty() ? core::cat("not all of them came (", reason, ")")
-                                          : core::cat(world_ - static_cast<int>(missing.size()),
-                                                      " came, ", list(missing), " did not");
-  throw PeerError(core::cat(prefix(), "waiting for ", world_, " processes at ",
-                            info.store_address(), ": within ", seconds_text(timeout_), " s ", who,
-                            "; check that WORLD_SIZE processes were started, and how those ended"));
+  throw in_vain(info,
+                missing.empty() ? core::cat("not all of them came (", reason, ")")
+                                : who_came(world_, missing),
+                timeout_);
 }
 
 std::string Peers::prefix() const {

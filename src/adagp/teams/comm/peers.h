@@ -70,6 +70,11 @@ class Peers {
   mutable std::atomic<bool> store_silent_ = false;  // when it was asked last
 };
 
+// The error of waiting in vain for all processes of a run; `who` says which did not come.
+PeerError in_vain(const RankInfo& info, const std::string& who, std::chrono::milliseconds timeout);
+// "2 came, ranks 2, 3 did not"
+std::string who_came(int world, const std::vector<int>& missing);
+
 // This process, but for what the caller knows better (gpu, wants, offers).
 Peer this_process();
 

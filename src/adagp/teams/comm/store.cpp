@@ -11,6 +11,7 @@
 
 #include "adagp/base/core/error.h"
 #include "adagp/base/core/text.h"
+#include "adagp/teams/comm/meeting.h"
 #include "adagp/teams/comm/store_place.h"
 
 namespace adagp::comm {
@@ -117,8 +118,9 @@ StorePtr open_store(const RankInfo& info, milliseconds timeout) {
         "MASTER_ADDR and MASTER_PORT are the same for all processes, and that no firewall is "
         "between"));
   }
-  return c10::make_intrusive<c10d::PrefixStore>(
-      core::cat("adagp/", variable("TORCHELASTIC_RESTART_COUNT")), attempt->store);
+  const StorePtr own = c10::make_intrusive<c10d::PrefixStore>("adagp", attempt->store);
+  // The other stores are of one start: they end with our launcher or with rank 0.
+  return torchrun ? meet(own, info, timeout) : own;
 }
 
 }  // namespace adagp::comm

@@ -21,8 +21,8 @@ std::string reason_of(const std::exception& error);
 bool within(std::chrono::milliseconds limit, std::function<void()> work);
 
 // The run's store, one of c10d's: our launcher's file, torchrun's server, or one in the process of
-// rank 0. Keys of a restarted run are apart from those before. Throws Error with the address when
-// it is not reached in time.
+// rank 0. Keys of a restarted run are apart from those before (meeting.h). Throws Error with the
+// address when it is not reached in time.
 StorePtr open_store(const RankInfo& info, std::chrono::milliseconds timeout);
 
 }  // namespace adagp::comm

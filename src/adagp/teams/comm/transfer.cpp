@@ -32,6 +32,12 @@ void WorkTransfer::wait() {
   wire_.arrive();
 }
 
+void MeanTransfer::wait() {
+  sum_->wait();
+  if (members_ > 1) tensor_.div_(members_);
+  members_ = 1;
+}
+
 bool WorkTransfer::done() {
   if (work_ == nullptr) return true;
   if (tells_) return work_->isCompleted();

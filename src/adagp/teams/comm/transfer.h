@@ -60,4 +60,18 @@ class WorkTransfer : public Transfer {
   std::future<void> waiting_;
 };
 
+// A sum over so many members, divided when it is there.
+class MeanTransfer : public Transfer {
+ public:
+  MeanTransfer(std::unique_ptr<Transfer> sum, const at::Tensor& tensor, int members)
+      : sum_(std::move(sum)), tensor_(tensor.detach()), members_(members) {}
+  void wait() override;
+  bool done() override { return sum_->done(); }
+
+ private:
+  std::unique_ptr<Transfer> sum_;
+  at::Tensor tensor_;
+  int members_;  // 1 from wait() on
+};
+
 }  // namespace adagp::comm

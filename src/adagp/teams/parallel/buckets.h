@@ -1,6 +1,7 @@
 #pragma once
 // The mean of several processes' gradients, sent while the backward pass still runs.
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -22,10 +23,13 @@ class Buckets {
   Buckets(const Buckets&) = delete;
   Buckets& operator=(const Buckets&) = delete;
 
+  // For messages of errors, when something is sent.
+  using Doing = std::function<std::string()>;
   // A batch in which every parameter gets a gradient `uses` times: a bucket leaves as soon as all
-  // of its parameters have. 0: all leave in finish().
-  void begin(int uses, const std::string& doing);
-  // Sends what is left, waits, and puts the means into the gradients.
+  // of its parameters have. 0: all leave in finish(), as they must in a recording.
+  void begin(int uses, Doing doing);
+  // Sends what is left, waits, and makes the means the gradients of the parameters. They lie in
+  // the buckets, always at the same place, until the next finish().
   void finish();
 
   int64_t count() const;

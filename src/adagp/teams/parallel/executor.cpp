@@ -27,7 +27,7 @@ using pipeline::Op;
 
 struct Executor::State {
   step::Session& session;
-  schedule::Phase phase;
+  pipeline::Phase phase;
   nn::TapSink* tap;  // null: none
   std::vector<data::Batch> parts;
   double weight = 1;  // of the loss of this pipeline's batch
@@ -41,7 +41,7 @@ struct Executor::State {
   std::map<const Op*, comm::PendingReceive> expected = {};  // receives that are already asked for
   bool fixed = true;                                        // all batches have the same shapes
 
-  bool exact() const { return phase == schedule::Phase::kBackprop; }
+  bool exact() const { return phase == pipeline::Phase::kBackprop; }
   const data::Batch& part(const Op& op) const { return parts.at(static_cast<size_t>(op.micro)); }
   double share(const Op& op) const {
     return static_cast<double>(part(op).size()) / static_cast<double>(examples);
@@ -54,6 +54,10 @@ struct Executor::State {
 };
 
 namespace {
+
+void wait_for_all(comm::Transfers& transfers) {
+  for (auto& transfer : transfers) transfer->wait();
+}
 
 // Without a graph nothing tells which of them will have gradients: all may.
 void expect_gradients(models::Tensors& outputs) {
@@ -106,7 +110,7 @@ Executor::Executor(const pipeline::Placement& placement, const layers::Stages& s
   }
   std::sort(own_.begin(), own_.end());
   own_.erase(std::unique(own_.begin(), own_.end()), own_.end());
-  for (const auto phase : {schedule::Phase::kBackprop, schedule::Phase::kPredict}) {
+  for (const auto phase : {pipeline::Phase::kBackprop, pipeline::Phase::kPredict}) {
     ops_[phase] = pipeline::batch_ops(placement_, device_, phase);
   }
 }
@@ -116,11 +120,11 @@ bool Executor::needs_batches() const {
 }
 
 step::StepResult Executor::run(step::Session& session, const data::Batch& batch,
-                               schedule::Phase phase, bool tapped) {
+                               pipeline::Phase phase, bool tapped) {
   sent_.emplace_back();
   if (sent_.size() > 2) {
     const double begin = OpTimings::now();
-    for (auto& transfer : sent_.front()) transfer->wait();
+    for (auto& [parcel, transfers] : sent_.front()) wait_for_all(transfers);
     sent_.pop_front();
     Op waiting;
     waiting.kind = Kind::kSend;
@@ -204,7 +208,12 @@ void Executor::forward(State& state, const Op& op) {
     std::optional<nn::TapScope> taps;
     if (state.tap != nullptr) taps.emplace(*state.tap);
     std::optional<nn::QueueScope> queue;
-    if (state.exact() && splits_backward_) queue.emplace(state.put_off_of(key));
+    if (state.exact() && splits_backward_) {
+      queue.emplace(state.put_off_of(key));
+    } else if (state.exact() && !again && placement_.stages == 1) {
+      kept.beside = std::make_shared<nn::SideGradients>(state.session.device);
+      queue.emplace(kept.beside);
+    }
     kept.outputs = run_blocks(state.session, op.stage, kept.inputs);
   }
   if (last(op.stage)) {
@@ -257,7 +266,10 @@ void Executor::backward(State& state, const Op& op) {
     if (recompute_) leave_out_constants(kept.outputs, gradients);
     torch::autograd::backward(models::differentiable(kept.outputs), gradients);
   }
-  if (op.kind == Kind::kBackward) step::gather_bf16_gradients(state.session);
+  if (kept.beside) kept.beside->join();
+  // Of a whole batch and network they stay in bf16, as in a process alone.
+  const bool whole = placement_.stages == 1 && state.parts.size() == 1;
+  if (op.kind == Kind::kBackward && !whole) step::gather_bf16_gradients(state.session);
   if (op.stage == 0) return;
   models::Tensors inputs = models::differentiable(kept.inputs);
   models::Tensors found;
@@ -310,15 +322,16 @@ void Executor::send(State& state, const Op& op) {
     if (!state.exact()) state.kept.erase(key);
   }
   const comm::Route to_peer = line(op);
+  comm::Transfers& transfers = sent_.back()[{op.gradient, key}];
   const comm::TensorSpecs specs = comm::specs_of(tensors);
   const auto known = specs_.find({state.phase, to_peer.tag});
   if (known == specs_.end()) {
-    comm::send_specs(to_peer, specs, sent_.back());
+    comm::send_specs(to_peer, specs, transfers);
     if (state.fixed) specs_[{state.phase, to_peer.tag}] = specs;
   } else if (known->second != specs) {
     throw Error(core::cat(to_peer.doing, ": their shapes are not those of the batches before"));
   }
-  comm::send_tensors(to_peer, tensors, sent_.back());
+  comm::send_tensors(to_peer, tensors, transfers);
 }
 
 void Executor::receive(State& state, const Op& op) {
@@ -335,6 +348,26 @@ void Executor::receive(State& state, const Op& op) {
   models::Tensors tensors = expected->second.take(state.exact() && !op.gradient);
   state.expected.erase(expected);
   (op.gradient ? state.gradients : state.arrived)[key] = std::move(tensors);
+  forget_answered(op);
+}
+
+// A gradient answers the activations of its micro-batch. The stage before sends the activations of
+// a batch when it has all gradients of the batches before.
+void Executor::forget_answered(const Op& op) {
+  const auto forget_if = [](auto& batch, const auto& answered) {
+    for (auto sent = batch.begin(); sent != batch.end();) {
+      if (answered(sent->first)) wait_for_all(sent->second);
+      sent = answered(sent->first) ? batch.erase(sent) : std::next(sent);
+    }
+  };
+  const Key key{op.stage, op.micro};
+  if (op.gradient) {
+    forget_if(sent_.back(), [&](const Parcel& p) { return !p.gradient && p.key == key; });
+    return;
+  }
+  for (auto batch = sent_.begin(); std::next(batch) != sent_.end(); ++batch) {
+    forget_if(*batch, [&](const Parcel& p) { return p.gradient && p.key.stage == op.stage; });
+  }
 }
 
 }  // namespace adagp::parallel

@@ -7,6 +7,7 @@
 
 #include "adagp/engine/io/tensors.h"
 #include "adagp/engine/layers/stages.h"
+#include "adagp/engine/nn/side_gradients.h"
 #include "adagp/engine/step/session.h"
 #include "adagp/sim/pipeline/schedules.h"
 #include "adagp/teams/comm/group.h"
@@ -31,7 +32,7 @@ class Executor {
   // The compute, send and receive ops of a batch; `batch` has tensors where the first or the last
   // stage is. BP leaves gradients in the parameters, as the share of this pipeline's batch. The
   // session's summaries see the passes when `tapped`.
-  step::StepResult run(step::Session& session, const data::Batch& batch, schedule::Phase phase,
+  step::StepResult run(step::Session& session, const data::Batch& batch, pipeline::Phase phase,
                        bool tapped);
 
   // Whether this device holds the first or the last stage of a replica.
@@ -48,6 +49,7 @@ class Executor {
     models::Tensors inputs, outputs;
     task::Loss loss;
     io::TensorMap random = {};  // of the generators before the pass, where it will be run again
+    std::shared_ptr<nn::SideGradients> beside = {};  // where this stage is the whole network
   };
   struct State;  // of one batch
 
@@ -61,6 +63,8 @@ class Executor {
   void expect(State& state, const pipeline::OpList& ops, size_t from);
   void send(State& state, const pipeline::Op& op);
   void receive(State& state, const pipeline::Op& op);
+  // A message has come: what its sender must have received before is given up.
+  void forget_answered(const pipeline::Op& op);
   bool last(int stage) const { return stage + 1 == placement_.stages; }
   models::Tensors run_blocks(step::Session& session, int stage, const models::Tensors& inputs);
   comm::Route line(const pipeline::Op& op) const;
@@ -72,12 +76,18 @@ class Executor {
   comm::Group* pipe_;
   int device_;
   std::vector<int> own_;
-  std::map<schedule::Phase, pipeline::OpList> ops_;
-  // By batch. A stage runs ahead of the next by two batches at most.
-  std::deque<comm::Transfers> sent_;
+  std::map<pipeline::Phase, pipeline::OpList> ops_;
+  struct Parcel {
+    bool gradient;
+    Key key;                                          // of the stage that sends
+    auto operator<=>(const Parcel&) const = default;  // NOLINT(modernize-use-nullptr)
+  };
+  // What nobody has answered yet, by batch: it is in memory until then. A stage runs ahead of the
+  // next by two batches at most.
+  std::deque<std::map<Parcel, comm::Transfers>> sent_;
   // Shapes of messages by phase and tag, when all batches have the same: sent with the first
   // only.
-  std::map<std::pair<schedule::Phase, int>, comm::TensorSpecs> specs_;
+  std::map<std::pair<pipeline::Phase, int>, comm::TensorSpecs> specs_;
   int64_t batches_ = 0;
   OpTimings timings_;
 };

@@ -13,7 +13,7 @@ double OpTimings::now() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
-void OpTimings::add(const pipeline::Op& op, schedule::Phase phase, int64_t batch, double begin,
+void OpTimings::add(const pipeline::Op& op, pipeline::Phase phase, int64_t batch, double begin,
                     double end) {
   if (!on()) return;
   constexpr double kMicroseconds = 1e6;

@@ -19,7 +19,7 @@ class OpTimings {
   OpTimings& operator=(const OpTimings&) = delete;
 
   bool on() const { return !file_.empty(); }
-  void add(const pipeline::Op& op, schedule::Phase phase, int64_t batch, double begin, double end);
+  void add(const pipeline::Op& op, pipeline::Phase phase, int64_t batch, double begin, double end);
   static double now();  // seconds, of one clock for all processes of a machine
 
  private:

@@ -3,12 +3,11 @@
 #include <algorithm>
 
 #include <ATen/ATen.h>
-#include <ATen/Context.h>
 
 #include "adagp/base/core/error.h"
 #include "adagp/base/core/log.h"
-#include "adagp/base/core/rng.h"
 #include "adagp/base/core/text.h"
+#include "adagp/gpu/device/outside.h"
 #include "adagp/teams/comm/throttled_group.h"
 
 namespace adagp::parallel {
@@ -85,13 +84,15 @@ ProcessTeam::ProcessTeam(std::unique_ptr<comm::Group> world, const Spec& spec,
   copy_ = world_->rank() / shape_.stages;
   device_ = world_->rank() % shape_.stages;
   if (shape_.stages > 1) pipe_ = world_->split(copy_, "pipe");
-  if (shape_.copies > 1) {
+  if (spec_.data || shape_.copies > 1) {
     copies_ = comm::throttled(world_->split(device_, "copies"),
                               {spec_.copy_bandwidth, spec_.copy_latency});
   }
   if (placement_.replicas > 1) {
     pair_ = pipe_->split(std::min(device_, shape_.stages - 1 - device_), cat("pair", copy_));
   }
+  compressed_ = compressor_of(config);
+  signals_ = std::make_unique<SignalVote>(*world_);
   norms_.processes = shape_.copies;
   norms_.sum = [this](at::Tensor& values) {
     std::vector<at::Tensor> one{values};
@@ -108,10 +109,6 @@ ProcessTeam::ProcessTeam(std::unique_ptr<comm::Group> world, const Spec& spec,
     if (!own_.contains(item.key())) elsewhere_.insert(item.key());
   }
   tie(net);
-  // Every process drops out other features. The first draws what a process alone would.
-  if (!leads()) {
-    at::manual_seed(core::mix({static_cast<uint64_t>(config.seed), static_cast<uint64_t>(rank())}));
-  }
   if (leads()) core::log_info(describe());
 }
 
@@ -162,19 +159,19 @@ step::StepResult ProcessTeam::backprop(step::Session& session, const data::Batch
   take_shares(session, batch);
   begin_gradients(session);
   const nn::NormSyncScope norms(synced());
-  step::StepResult result = executor_->run(session, batch, schedule::Phase::kBackprop, tapped);
+  step::StepResult result = executor_->run(session, batch, pipeline::Phase::kBackprop, tapped);
   join_gradients(session);
   if (tapped) join_summaries(session, true);
-  ++batches_;
+  device::outside([this] { ++batches_; });
   return result;
 }
 
 step::StepResult ProcessTeam::forward(step::Session& session, const data::Batch& batch) {
   take_shares(session, batch);
   const nn::NormSyncScope norms(synced());
-  step::StepResult result = executor_->run(session, batch, schedule::Phase::kPredict, true);
+  step::StepResult result = executor_->run(session, batch, pipeline::Phase::kPredict, true);
   join_summaries(session, spec_.predict == "summaries");
-  ++batches_;
+  device::outside([this] { ++batches_; });
   return result;
 }
 
@@ -185,19 +182,22 @@ task::RunningMetrics::Values ProcessTeam::sum(const task::RunningMetrics::Values
   return {s[0], s[1], s[2], s[3]};
 }
 
+void ProcessTeam::settle() {
+  world_->settle(doing("figures"));
+}
+
 void ProcessTeam::wait_for_leader() {
   world_->wait_for(0, "waiting for the leader");
 }
 
-int ProcessTeam::agree(int signal) {
-  at::Tensor counts = at::zeros({65}, at::kLong);
-  if (signal > 0 && signal < 65) counts[signal] = 1;
-  std::vector<at::Tensor> all{counts};
-  world_->sum(all, doing("signals"));
-  for (int64_t s = 64; s > 0; --s) {
-    if (all[0][s].item<int64_t>() > 0) return static_cast<int>(s);
-  }
-  return 0;
+int ProcessTeam::agree(int signal, bool now) {
+  return signals_->ask(signal, now, doing("signals"));
+}
+
+std::string ProcessTeam::unrecorded() const {
+  if (!spec_.pipeline.empty()) return "a pipeline sends and receives within its passes";
+  if (synced() != nullptr) return "sync-norm exchanges statistics within the passes";
+  return compressed_.empty() ? "" : compressed_ + " is not made for recordings";
 }
 
 void ProcessTeam::fail(const std::string& why) noexcept {

@@ -10,6 +10,7 @@
 #include "adagp/teams/parallel/buckets.h"
 #include "adagp/teams/parallel/compressor.h"
 #include "adagp/teams/parallel/executor.h"
+#include "adagp/teams/parallel/signal_vote.h"
 #include "adagp/teams/parallel/spec.h"
 
 namespace adagp::parallel {
@@ -20,10 +21,11 @@ void check_together(const Spec& spec, const Shape& shape, const config::RunConfi
 class ProcessTeam : public step::Team {
  public:
   // Refuses what cannot work (UsageError with the numbers), and members with another network, data
-  // or options.
+  // or options. Of the network it needs shapes alone.
   ProcessTeam(std::unique_ptr<comm::Group> world, const Spec& spec, const config::RunConfig& config,
               const task::Task& task, models::Net& net);
 
+  std::string unrecorded() const override;
   int rank() const override { return world_->rank(); }
   bool owns(const std::string& name) const override { return own_.contains(name); }
   bool counts(const std::string& name) const override;
@@ -34,15 +36,14 @@ class ProcessTeam : public step::Team {
   step::StepResult backprop(step::Session& session, const data::Batch& batch, bool tapped) override;
   step::StepResult forward(step::Session& session, const data::Batch& batch) override;
   void sum_over_stages(std::vector<at::Tensor>& tensors) override;
-  bool averages_predictions() const override {
-    return copies_ != nullptr && spec_.predict == "gradients";
-  }
+  bool averages_predictions() const override { return copies_ && spec_.predict == "gradients"; }
   void expect_unlike_shares(const config::RunConfig& config) const override;
   void sum_over_copies(at::Tensor& tensor, const char* doing) override;
   bool stages_apart() const override { return spec_.pipeline == kDecoupled && pipe_; }
   // The processes of this copy's pipeline; null: it has one stage.
   comm::Group* pipe() { return pipe_.get(); }
 
+  void compare_weights(const models::Net& net) override;
   void collect(step::Session& session) override;
   void release(step::Session& session) override;
   void merge(run::Snapshot& snapshot) override;
@@ -50,7 +51,8 @@ class ProcessTeam : public step::Team {
   std::string spread(const std::string& text) override;
 
   task::RunningMetrics::Values sum(const task::RunningMetrics::Values& values) override;
-  int agree(int signal) override;
+  int agree(int signal, bool now) override;
+  void settle() override;
   void wait_for_leader() override;
   void fail(const std::string& why) noexcept override;
 
@@ -70,7 +72,9 @@ class ProcessTeam : public step::Team {
   void begin_gradients(step::Session& session);
   void join_gradients(step::Session& session);
   void average_gradients(step::Session& session);  // over the copies
-  const nn::NormSync* synced() const { return spec_.sync_norm && copies_ ? &norms_ : nullptr; }
+  const nn::NormSync* synced() const {
+    return spec_.sync_norm && shape_.copies > 1 ? &norms_ : nullptr;
+  }
   void join_summaries(step::Session& session, bool between_copies);
   // Whether this process has a use for an entry of a checkpoint.
   bool wants(const std::string& entry) const;
@@ -84,7 +88,7 @@ class ProcessTeam : public step::Team {
   layers::Stages stages_;
   std::unique_ptr<comm::Group> world_;
   std::unique_ptr<comm::Group> pipe_;    // the devices of this copy's pipeline; null: one
-  std::unique_ptr<comm::Group> copies_;  // those with the same stages in other copies; null: none
+  std::unique_ptr<comm::Group> copies_;  // those with the same stages in all copies; null: no data
   std::unique_ptr<comm::Group> pair_;    // those with the same stages in this pipeline; null: none
   int copy_ = 0, device_ = 0;
   std::set<std::string> own_;        // parameters and buffers
@@ -101,13 +105,19 @@ class ProcessTeam : public step::Team {
   std::unique_ptr<Buckets> buckets_;                    // of the copies; made at the first BP batch
   std::unique_ptr<Compressor> compressor_;              // made then, too
   std::map<std::string, at::Tensor> saved_compressor_;  // waits for it
-  bool equal_shares_ = true;                            // of the present batch
+  std::string compressed_;                              // the option that asks for it; empty: none
+  std::unique_ptr<SignalVote> signals_;
+  bool equal_shares_ = true;  // of the present batch
   nn::NormSync norms_;
   int64_t batches_ = 0;
   // Of the traffic between copies, in this process.
   struct Sent {
     int64_t batches = 0;
     double bytes = 0;
+    void add(double more) {
+      ++batches;
+      bytes += more;
+    }
   };
   Sent gradients_, summaries_;
 };

@@ -4,6 +4,8 @@
 
 #include "adagp/base/core/error.h"
 #include "adagp/base/core/text.h"
+#include "adagp/engine/step/exact_step.h"
+#include "adagp/gpu/device/outside.h"
 #include "adagp/teams/parallel/process_team.h"
 
 namespace adagp::parallel {
@@ -42,10 +44,10 @@ void ProcessTeam::begin_gradients(step::Session& session) {
   }
   // Gradients that wait for a partner, are put off, or are added up elsewhere first cannot leave
   // early.
-  const bool early = equal_shares_ && !pair_ && tied_.empty() &&
+  const bool early = equal_shares_ && !pair_ && tied_.empty() && !device::records() &&
                      placement_.schedule != "zero-bubble" &&
                      (!session.bf16 || placement_.micro_batches == 1);
-  buckets_->begin(early ? placement_.micro_batches : 0, doing("gradients"));
+  buckets_->begin(early ? placement_.micro_batches : 0, [this] { return doing("gradients"); });
 }
 
 void ProcessTeam::join_gradients(step::Session& session) {
@@ -80,31 +82,35 @@ void ProcessTeam::join_gradients(step::Session& session) {
 }
 
 void ProcessTeam::average_gradients(step::Session& session) {
-  ++gradients_.batches;
   if (Compressor* compressed = compressor(session)) {
+    // In bf16 the means would be rounded, and no residual would hold the rest.
+    step::gather_bf16_gradients(session);
     compressed->average(session.optimizer->params(), doing("gradients"));
+    ++gradients_.batches;
     gradients_.bytes = compressed->bytes();
     return;
   }
   buckets_->finish();
+  double bytes = 0;
   for (const auto& param : session.optimizer->params()) {
-    gradients_.bytes += bytes_of_sum(static_cast<double>(param.value.numel()) * 4, shape_.copies);
+    bytes += bytes_of_sum(static_cast<double>(param.value.numel()) * 4, shape_.copies);
   }
+  device::outside([this, bytes] { gradients_.add(bytes); });
 }
 
 void ProcessTeam::join_summaries(step::Session& session, bool between_copies) {
-  std::vector<at::Tensor> rows{session.summaries->rows()};
+  const at::Tensor rows = session.summaries->rows();
   const auto mean = [&](comm::Group* group) {
     if (group == nullptr) return;
-    group->sum(rows, doing("summaries"));
-    rows[0].div_(static_cast<double>(group->size()));
+    device::outside(
+        [this, group, rows] { group->mean_later(rows, doing("summaries"), false)->wait(); });
   };
   mean(pair_.get());
   if (!between_copies || !copies_) return;
-  if (norms_.weight != 1) rows[0].mul_(norms_.weight);
+  if (norms_.weight != 1) rows.mul_(norms_.weight);
   mean(copies_.get());
-  ++summaries_.batches;
-  summaries_.bytes += bytes_of_sum(static_cast<double>(rows[0].numel()) * 4, shape_.copies);
+  const double bytes = bytes_of_sum(static_cast<double>(rows.numel()) * 4, shape_.copies);
+  device::outside([this, bytes] { summaries_.add(bytes); });
 }
 
 void ProcessTeam::sum_over_stages(std::vector<at::Tensor>& tensors) {
@@ -118,8 +124,10 @@ void ProcessTeam::sum_over_stages(std::vector<at::Tensor>& tensors) {
 
 void ProcessTeam::sum_over_copies(at::Tensor& tensor, const char* what) {
   if (!copies_) return;
-  std::vector<at::Tensor> one{tensor};
-  copies_->sum(one, doing(what));
+  device::outside([this, tensor, what] {
+    std::vector<at::Tensor> one{tensor};
+    copies_->sum(one, doing(what));
+  });
 }
 
 }  // namespace adagp::parallel

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cstring>
+#include <fstream>
+#include <vector>
 
 #include <ATen/ATen.h>
 #include <nlohmann/json.hpp>
@@ -9,7 +11,8 @@
 #include "adagp/base/core/error.h"
 #include "adagp/base/core/process_memory.h"
 #include "adagp/base/core/text.h"
-#include "adagp/engine/models/values_elsewhere.h"
+#include "adagp/base/io/crc32c.h"
+#include "adagp/engine/nn/values_elsewhere.h"
 #include "adagp/engine/run/weights.h"
 #include "adagp/gpu/device/pieces.h"
 #include "adagp/teams/comm/message.h"
@@ -26,6 +29,19 @@ constexpr int kFirstTag = 1 << 28;  // beyond those of the batches
 
 at::Tensor like(const TensorNote& note) {
   return at::empty(note.sizes, note.type);
+}
+
+// Its path may differ between machines. What cannot be read is somebody else's error.
+std::string contents_of(const std::string& file) {
+  std::ifstream in(file, std::ios::binary);
+  std::vector<char> piece(1 << 20);
+  uint32_t sum = 0;
+  int64_t bytes = 0;
+  while (in.read(piece.data(), static_cast<std::streamsize>(piece.size())), in.gcount() > 0) {
+    sum = io::crc32c(piece.data(), static_cast<size_t>(in.gcount()), sum);
+    bytes += in.gcount();
+  }
+  return cat(bytes, " bytes, crc32c ", sum);
 }
 
 // What must be the same everywhere, a line each.
@@ -46,22 +62,52 @@ std::string fingerprint(const config::RunConfig& config, const task::Task& task,
     }
     text += cat(key, " = ", core::Binding::value_text(field), "\n");
   }
+  // Each process takes another part of it.
+  if (!config.weights.empty()) text += cat("weights file: ", contents_of(config.weights), "\n");
   text += cat("training examples: ", task.train_size(), "\n");
   uint64_t hash = 1469598103934665603ULL;
-  int64_t sum = 0;
   for (const auto& item : net.named_parameters()) {
     for (const char c : cat(item.key(), item.value().sizes())) {
       hash = (hash ^ static_cast<unsigned char>(c)) * 1099511628211ULL;
     }
-    // Bit patterns add up the same in any order. ATen adds up integers in a copy of 64 bits each.
+  }
+  return text + cat("network: ", hash, "\n");
+}
+
+// Of the parameters that are here, a line each: name, space, sum. Bit patterns add up the same in
+// any order. ATen adds up integers in a copy of 64 bits each.
+std::string sums_of_weights(const models::Net& net) {
+  std::string text;
+  for (const auto& item : net.named_parameters()) {
+    if (!nn::has_values(item.value())) continue;
+    int64_t sum = 0;
     for (const at::Tensor& part : device::pieces(item.value().detach())) {
       sum += part.contiguous().view(at::kInt).sum().item<int64_t>();
     }
+    text += cat(item.key(), " ", sum, "\n");
   }
-  return text + cat("network: ", hash, ", sum of its weights ", sum, "\n");
+  return text;
 }
 
 }  // namespace
+
+void ProcessTeam::compare_weights(const models::Net& net) {
+  const auto texts = world_->gather(sums_of_weights(net), "initial weights");
+  std::map<std::string, std::pair<int, std::string>> first;  // name: who has it, sum
+  for (size_t r = 0; r < texts.size(); ++r) {
+    for (const std::string& line : core::split(texts[r], '\n')) {
+      const size_t space = line.find(' ');
+      if (space == std::string::npos) continue;
+      const std::string name = line.substr(0, space), sum = line.substr(space + 1);
+      const auto [known, added] = first.try_emplace(name, static_cast<int>(r), sum);
+      if (added || known->second.second == sum) continue;
+      throw UsageError(cat("rank ", r, " begins with other values of ", name, " than rank ",
+                           known->second.first,
+                           "; begin with one weights file (the same for all processes), or use "
+                           "machines with processors of the same kind"));
+    }
+  }
+}
 
 void ProcessTeam::shake_hands(const config::RunConfig& config, const task::Task& task,
                               const models::Net& net) {
@@ -85,7 +131,7 @@ void ProcessTeam::collect(step::Session& session) {
   const at::NoGradGuard no_grad;
   if (leads()) {
     for (auto& item : session.net->named_parameters()) {
-      if (!models::has_values(item.value())) models::make_room(item.value());
+      if (!nn::has_values(item.value())) nn::make_room(item.value());
     }
     whole_ = true;
   }
@@ -134,7 +180,7 @@ void ProcessTeam::release(step::Session& session) {
   if (begin_memory_ == 0) begin_memory_ = core::resident_memory();
   if (!std::exchange(whole_, false)) return;
   for (auto& item : session.net->named_parameters()) {
-    if (elsewhere_.contains(item.key())) models::drop_values(item.value(), session.device);
+    if (elsewhere_.contains(item.key())) nn::drop_values(item.value(), session.device);
   }
 }
 
@@ -243,7 +289,7 @@ void ProcessTeam::spread(std::optional<run::Snapshot>& snapshot) {
         snapshot->tensors.erase(name);
         continue;
       }
-      models::drop_values(tensor, at::kCPU);
+      nn::drop_values(tensor, at::kCPU);
     }
     snapshot->tensors[name] = tensor;
   }

@@ -1,5 +1,5 @@
 #pragma once
-// The PNG half of io/image.h.
+// The PNG half of image/image.h.
 
 #include <string>
 #include <string_view>

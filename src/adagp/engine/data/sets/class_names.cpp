@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <set>
 
-#include "adagp/base/core/byte_order_mark.h"
 #include "adagp/base/core/error.h"
+#include "adagp/base/core/foreign_text.h"
 #include "adagp/base/core/text.h"
 
 namespace adagp::data {

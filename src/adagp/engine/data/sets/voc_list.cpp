@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "adagp/base/core/byte_order_mark.h"
 #include "adagp/base/core/error.h"
+#include "adagp/base/core/foreign_text.h"
 #include "adagp/base/core/special_files.h"
 #include "adagp/base/core/text.h"
 #include "adagp/engine/data/sets/class_names.h"

@@ -1,7 +1,7 @@
 'use strict';
 // Makes the charts of a report answer: reading, zoom, legend, smoothing, sorting, downloads. The page
 // is whole without it. Numbers come from the JSON in the page; only places are computed here.
-// The page gets it without indentation, lines of comment and spaces around operators (script.cpp):
+// The page gets it without indentation, lines of comment and spaces around operators (page.cpp):
 // no text in quotes may hold an operator between two spaces.
 (() => {
 const doc = document, root = doc.documentElement;

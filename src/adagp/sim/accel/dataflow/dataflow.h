@@ -1,5 +1,6 @@
 #pragma once
-// How a product is laid over the array. One file per dataflow, one line in dataflow/registry.cpp.
+// How a product is laid over the array. A file per dataflow (systolic.cpp: three), one line in
+// dataflow/registry.cpp.
 
 #include <cstdint>
 #include <span>

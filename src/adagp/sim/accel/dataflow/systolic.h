@@ -1,5 +1,6 @@
 #pragma once
-// What the systolic dataflows share: folds of the array, each with a stream and a fixed overhead.
+// The systolic dataflows ws, is and os, and what in-place shares with them: folds of the array,
+// each with a stream and a fixed overhead.
 
 #include <string>
 

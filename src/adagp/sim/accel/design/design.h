@@ -1,6 +1,5 @@
 #pragma once
-// How a layer and its predictor share the hardware. One file per design, one line in
-// design/registry.cpp.
+// How a layer and its predictor share the hardware. The table is in design/parts.cpp.
 
 #include <cstdint>
 #include <span>

@@ -1,6 +1,8 @@
 #include "adagp/sim/accel/design/parts.h"
 
+#include "adagp/base/core/lookup.h"
 #include "adagp/sim/accel/checked_math.h"
+#include "adagp/sim/accel/design/design.h"
 #include "adagp/sim/accel/memory.h"
 
 namespace adagp::accel {
@@ -13,6 +15,8 @@ void add_layer(const PassCost& cost, Cycles& step, Energy& energy, BatchCost& ou
   energy += cost.energy;
   out.dram_words += static_cast<double>(cost.dram_reads) + static_cast<double>(cost.dram_writes);
 }
+
+constexpr const Design* kDesigns[] = {&kBaseline, &kLow, &kEfficient, &kMax};
 
 }  // namespace
 
@@ -103,6 +107,14 @@ void finish(int64_t pes, const Accelerator& accelerator, BatchCost& out) {
   out.energy += out.energy_backward;
   out.energy += out.energy_predictor;
   out.energy += leakage_energy(out.cycles.total(), pes, accelerator);
+}
+
+std::span<const Design* const> designs() {
+  return kDesigns;
+}
+
+const Design& find_design(const std::string& name) {
+  return *core::find_named(kDesigns, name, "design", " is unknown");
 }
 
 }  // namespace adagp::accel

@@ -81,32 +81,15 @@ OnnxNode FileReader::node(std::string_view message) {
   OnnxNode out;
   std::string domain;
   each(message, [&](const WireField& field) {
-    switch (field.number) {
-      case 1:
-        out.inputs.push_back(text(field));
-        break;
-      case 2:
-        out.outputs.push_back(text(field));
-        break;
-      case 3:
-        out.name = text(field);
-        break;
-      case 4:
-        out.op = text(field);
-        break;
-      case 5:
-        out.attributes.insert(attribute(field.bytes));
-        break;
-      case 7:
-        domain = text(field);
-        break;
-      case 9:
-        if (const auto [key, value] = entry(field.bytes); key == "pkg.torch.onnx.name_scopes") {
-          out.module = innermost_scope(value);
-        }
-        break;
-      default:
-        break;
+    if (field.number == 1) out.inputs.push_back(text(field));
+    if (field.number == 2) out.outputs.push_back(text(field));
+    if (field.number == 3) out.name = text(field);
+    if (field.number == 4) out.op = text(field);
+    if (field.number == 5) out.attributes.insert(attribute(field.bytes));
+    if (field.number == 7) domain = text(field);
+    if (field.number != 9) return;
+    if (const auto [key, value] = entry(field.bytes); key == "pkg.torch.onnx.name_scopes") {
+      out.module = innermost_scope(value);
     }
   });
   out.op = full_name(domain, out.op);
@@ -118,37 +101,16 @@ std::pair<std::string, OnnxAttribute> FileReader::attribute(std::string_view mes
   std::pair<std::string, OnnxAttribute> out;
   OnnxAttribute& value = out.second;
   each(message, [&](const WireField& field) {
-    switch (field.number) {
-      case 1:
-        out.first = text(field);
-        break;
-      case 2:
-        value.real = static_cast<double>(field.real());
-        break;
-      case 3:
-        value.integer = field.integer();
-        break;
-      case 4:  // longer ones are programs of other tools
-        if (field.bytes.size() <= kLongestText) value.text = field.bytes;
-        break;
-      case 5:
-        value.tensor = tensor(field.bytes);
-        break;
-      case 6:
-        value.graph = std::make_shared<const OnnxGraph>(graph(field.bytes));
-        break;
-      case 7:
-        add_reals(field, value.reals);
-        break;
-      case 8:
-        io::add_integers(field, value.integers, kMostNumbers);
-        break;
-      case 21:
-        value.reference = text(field);
-        break;
-      default:
-        break;
-    }
+    if (field.number == 1) out.first = text(field);
+    if (field.number == 2) value.real = static_cast<double>(field.real());
+    if (field.number == 3) value.integer = field.integer();
+    // Longer ones are programs of other tools.
+    if (field.number == 4 && field.bytes.size() <= kLongestText) value.text = field.bytes;
+    if (field.number == 5) value.tensor = tensor(field.bytes);
+    if (field.number == 6) value.graph = std::make_shared<const OnnxGraph>(graph(field.bytes));
+    if (field.number == 7) add_reals(field, value.reals);
+    if (field.number == 8) io::add_integers(field, value.integers, kMostNumbers);
+    if (field.number == 21) value.reference = text(field);
   });
   return out;
 }
@@ -216,28 +178,12 @@ OnnxGraph FileReader::graph(std::string_view message) {
   }
   OnnxGraph out;
   each(message, [&](const WireField& field) {
-    switch (field.number) {
-      case 1:
-        out.nodes.push_back(node(field.bytes));
-        break;
-      case 5:
-        out.constants.push_back(tensor(field.bytes));
-        break;
-      case 11:
-        out.inputs.push_back(shape(field.bytes));
-        break;
-      case 12:
-        out.outputs.push_back(shape(field.bytes));
-        break;
-      case 13:
-        out.shapes.push_back(shape(field.bytes));
-        break;
-      case 15:
-        out.constants.push_back(sparse(field.bytes));
-        break;
-      default:
-        break;
-    }
+    if (field.number == 1) out.nodes.push_back(node(field.bytes));
+    if (field.number == 5) out.constants.push_back(tensor(field.bytes));
+    if (field.number == 11) out.inputs.push_back(shape(field.bytes));
+    if (field.number == 12) out.outputs.push_back(shape(field.bytes));
+    if (field.number == 13) out.shapes.push_back(shape(field.bytes));
+    if (field.number == 15) out.constants.push_back(sparse(field.bytes));
   });
   --depth_;
   return out;
@@ -247,28 +193,12 @@ std::pair<std::string, OnnxFunction> FileReader::function(std::string_view messa
   OnnxFunction out;
   std::string name, domain;
   each(message, [&](const WireField& field) {
-    switch (field.number) {
-      case 1:
-        name = text(field);
-        break;
-      case 4:
-        out.inputs.push_back(text(field));
-        break;
-      case 5:
-        out.outputs.push_back(text(field));
-        break;
-      case 7:
-        out.nodes.push_back(node(field.bytes));
-        break;
-      case 10:
-        domain = text(field);
-        break;
-      case 11:
-        out.defaults.insert(attribute(field.bytes));
-        break;
-      default:
-        break;
-    }
+    if (field.number == 1) name = text(field);
+    if (field.number == 4) out.inputs.push_back(text(field));
+    if (field.number == 5) out.outputs.push_back(text(field));
+    if (field.number == 7) out.nodes.push_back(node(field.bytes));
+    if (field.number == 10) domain = text(field);
+    if (field.number == 11) out.defaults.insert(attribute(field.bytes));
   });
   return {full_name(domain, name), std::move(out)};
 }

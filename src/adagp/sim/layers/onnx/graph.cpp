@@ -1,6 +1,5 @@
 #include "adagp/sim/layers/onnx/graph.h"
 
-#include <set>
 #include <utility>
 
 #include "adagp/base/core/error.h"
@@ -8,7 +7,6 @@
 #include "adagp/sim/layers/onnx/inputs.h"
 #include "adagp/sim/layers/onnx/names.h"
 #include "adagp/sim/layers/onnx/ops.h"
-#include "adagp/sim/layers/onnx/scope.h"
 #include "adagp/sim/layers/onnx/shapes.h"
 
 namespace adagp::layers {

@@ -1,12 +1,12 @@
 // Sizes of what only moves, cuts or joins numbers.
 #include <algorithm>
 #include <cmath>
-#include <map>
 #include <set>
 
 #include "adagp/base/core/text.h"
 #include "adagp/sim/layers/onnx/shapes.h"
-#include "adagp/sim/layers/table_sizes.h"
+#include "adagp/sim/layers/table_check.h"
+#include "adagp/sim/layers/word_set.h"
 
 namespace adagp::layers {
 namespace {
@@ -271,27 +271,24 @@ void filled(OnnxCall& call) {  // ConstantOfShape, RandomNormal, RandomUniform
 }  // namespace
 
 ShapeRule move_rule(const std::string& op) {
-  static const std::map<std::string, ShapeRule> rules{{"Reshape", reshape},
-                                                      {"Flatten", flatten},
-                                                      {"Squeeze", squeeze},
-                                                      {"Unsqueeze", unsqueeze},
-                                                      {"Transpose", transpose},
-                                                      {"Concat", concat},
-                                                      {"Split", split},
-                                                      {"Slice", slice},
-                                                      {"Gather", gather},
-                                                      {"GatherND", gather_slices},
-                                                      {"Expand", expand},
-                                                      {"Tile", tile},
-                                                      {"Pad", pad},
-                                                      {"DepthToSpace", blocks},
-                                                      {"SpaceToDepth", blocks},
-                                                      {"Range", range},
-                                                      {"ConstantOfShape", filled},
-                                                      {"RandomNormal", filled},
-                                                      {"RandomUniform", filled}};
-  const auto found = rules.find(op);
-  return found == rules.end() ? nullptr : found->second;
+  static const auto rules =
+      word_map<ShapeRule>({{"Reshape", reshape},
+                           {"Flatten", flatten},
+                           {"Squeeze", squeeze},
+                           {"Unsqueeze", unsqueeze},
+                           {"Transpose", transpose},
+                           {"Concat", concat},
+                           {"Split", split},
+                           {"Slice", slice},
+                           {"Gather", gather},
+                           {"GatherND", gather_slices},
+                           {"Expand", expand},
+                           {"Tile", tile},
+                           {"Pad", pad},
+                           {"DepthToSpace SpaceToDepth", blocks},
+                           {"Range", range},
+                           {"ConstantOfShape RandomNormal RandomUniform", filled}});
+  return value_or_null(rules, op);
 }
 
 }  // namespace adagp::layers

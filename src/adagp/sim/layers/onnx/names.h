@@ -2,6 +2,7 @@
 // What rows are called after: the names of weights, or where an exporter made those up, the path of
 // the layer that uses them. Torch-free.
 
+#include <cstddef>
 #include <map>
 #include <set>
 #include <string>
@@ -32,5 +33,20 @@ class OnnxNames {
   std::set<std::string> taken_;
   std::map<std::string, int> times_;  // that a name was taken already
 };
+
+// Which of ONNX's operators are what. Torch-free.
+
+// Of operators whose first operand decides, the name of torch's operation; "" of others.
+std::string simple_name(const std::string& op);
+// Moves or makes numbers.
+bool only_moves(const std::string& op);
+// Computes, but multiplies no matrices.
+bool has_no_products(const std::string& op);
+
+// Which operands of a product are its weight and its bias.
+struct OnnxPlaces {
+  size_t weight = 1, bias = 2;
+};
+OnnxPlaces places_of(const std::string& op);
 
 }  // namespace adagp::layers

@@ -1,14 +1,12 @@
 #include "adagp/sim/layers/onnx/ops.h"
 
-#include <algorithm>
 #include <map>
 #include <utility>
 
 #include "adagp/base/core/text.h"
 #include "adagp/sim/layers/onnx/names.h"
-#include "adagp/sim/layers/onnx/op_names.h"
 #include "adagp/sim/layers/onnx/shapes.h"
-#include "adagp/sim/layers/table_sizes.h"
+#include "adagp/sim/layers/table_check.h"
 
 namespace adagp::layers {
 namespace {

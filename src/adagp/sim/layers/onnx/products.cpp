@@ -3,9 +3,10 @@
 #include <map>
 
 #include "adagp/base/core/text.h"
-#include "adagp/sim/layers/onnx/op_names.h"
+#include "adagp/sim/layers/onnx/names.h"
 #include "adagp/sim/layers/onnx/shapes.h"
-#include "adagp/sim/layers/table_sizes.h"
+#include "adagp/sim/layers/table_check.h"
+#include "adagp/sim/layers/word_set.h"
 
 namespace adagp::layers {
 namespace {
@@ -126,17 +127,12 @@ void attention(OnnxCall& call) {
 }  // namespace
 
 ShapeRule product_rule(const std::string& op) {
-  static const std::map<std::string, ShapeRule> rules{{"Gemm", gemm},
-                                                      {"MatMul", matmul},
-                                                      {"MatMulInteger", matmul},
-                                                      {"QLinearMatMul", matmul},
-                                                      {"Einsum", einsum},
-                                                      {"LSTM", recurrent},
-                                                      {"GRU", recurrent},
-                                                      {"RNN", recurrent},
-                                                      {"Attention", attention}};
-  const auto found = rules.find(op);
-  return found == rules.end() ? nullptr : found->second;
+  static const auto rules = word_map<ShapeRule>({{"Gemm", gemm},
+                                                 {"MatMul MatMulInteger QLinearMatMul", matmul},
+                                                 {"Einsum", einsum},
+                                                 {"LSTM GRU RNN", recurrent},
+                                                 {"Attention", attention}});
+  return value_or_null(rules, op);
 }
 
 }  // namespace adagp::layers

@@ -6,7 +6,7 @@
 #include <set>
 
 #include "adagp/base/core/text.h"
-#include "adagp/sim/layers/table_sizes.h"
+#include "adagp/sim/layers/table_check.h"
 #include "adagp/sim/layers/word_set.h"
 
 namespace adagp::layers {

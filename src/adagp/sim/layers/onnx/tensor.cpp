@@ -1,7 +1,5 @@
 #include "adagp/sim/layers/onnx/tensor.h"
 
-#include <utility>
-
 #include "adagp/base/core/error.h"
 #include "adagp/base/core/text.h"
 
@@ -95,36 +93,17 @@ void add_reals(const WireField& field, std::vector<double>& numbers) {
 }
 
 void TensorFields::take(const WireField& field) {
-  switch (field.number) {
-    case 1:
-      io::add_integers(field, sizes_, kMostSizes);
-      break;
-    case 2:
-      type_ = field.integer();
-      break;
-    case 4:
-      add_reals(field, reals_);
-      break;
-    case 5:
-    case 7:
-    case 11:
-      io::add_integers(field, integers_, kMostNumbers);
-      break;
-    case 8:
-      name_ = field.bytes;
-      break;
-    case 9:
-      raw_ = field.bytes;
-      break;
-    case 10:
-      add_doubles(field, reals_);
-      break;
-    case 14:
-      outside_ = field.value == 1;
-      break;
-    default:
-      break;
+  const int64_t number = field.number;
+  if (number == 1) io::add_integers(field, sizes_, kMostSizes);
+  if (number == 2) type_ = field.integer();
+  if (number == 4) add_reals(field, reals_);
+  if (number == 5 || number == 7 || number == 11) {
+    io::add_integers(field, integers_, kMostNumbers);
   }
+  if (number == 8) name_ = field.bytes;
+  if (number == 9) raw_ = field.bytes;
+  if (number == 10) add_doubles(field, reals_);
+  if (number == 14) outside_ = field.value == 1;
 }
 
 std::optional<Numbers> TensorFields::numbers(size_t count) const {

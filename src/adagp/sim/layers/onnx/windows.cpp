@@ -1,12 +1,12 @@
 // Sizes of convolutions, pools and resized images.
 #include <algorithm>
 #include <cmath>
-#include <map>
 
 #include "adagp/base/core/text.h"
-#include "adagp/sim/layers/onnx/op_names.h"
+#include "adagp/sim/layers/onnx/names.h"
 #include "adagp/sim/layers/onnx/shapes.h"
-#include "adagp/sim/layers/table_sizes.h"
+#include "adagp/sim/layers/table_check.h"
+#include "adagp/sim/layers/word_set.h"
 
 namespace adagp::layers {
 namespace {
@@ -242,23 +242,16 @@ Sizes table_padding(const OnnxCall& call, const Sizes& kernel, const Sizes& stri
 }
 
 ShapeRule window_rule(const std::string& op) {
-  static const std::map<std::string, ShapeRule> rules{{"Conv", convolution},
-                                                      {"ConvInteger", convolution},
-                                                      {"QLinearConv", convolution},
-                                                      {"ConvTranspose", transposed},
-                                                      {"DeformConv", deformable},
-                                                      {"MaxPool", pool},
-                                                      {"AveragePool", pool},
-                                                      {"LpPool", pool},
-                                                      {"GlobalAveragePool", global_pool},
-                                                      {"GlobalMaxPool", global_pool},
-                                                      {"GlobalLpPool", global_pool},
-                                                      {"Resize", resize},
-                                                      {"Upsample", resize},
-                                                      {"GridSample", grid},
-                                                      {"RoiAlign", regions}};
-  const auto found = rules.find(op);
-  return found == rules.end() ? nullptr : found->second;
+  static const auto rules =
+      word_map<ShapeRule>({{"Conv ConvInteger QLinearConv", convolution},
+                           {"ConvTranspose", transposed},
+                           {"DeformConv", deformable},
+                           {"MaxPool AveragePool LpPool", pool},
+                           {"GlobalAveragePool GlobalMaxPool GlobalLpPool", global_pool},
+                           {"Resize Upsample", resize},
+                           {"GridSample", grid},
+                           {"RoiAlign", regions}});
+  return value_or_null(rules, op);
 }
 
 }  // namespace adagp::layers
