@@ -109,11 +109,11 @@ endef
 # $(call chosen,target,default,choices): the recipe of WHAT.
 chosen = $(if $(filter-out $(3),$(WHAT)),$(error make $(1): no WHAT=$(WHAT): choose from $(3)))$($(1)-$(or $(WHAT),$(2)))
 
-# $(call tidy,preset[,files])
+# $(call tidy,preset,half): half as in scripts/lint.sh
 define tidy
 $(call configure,$(1),build/$(1))
 $(call ninja,build/$(1),build.ninja) > /dev/null  # sources that came since
-@scripts/lint.sh tidy build/$(1) $(JOBS) $(2)
+@scripts/lint.sh tidy build/$(1) $(JOBS) $(2) $(if $(ALL),all,changed)
 endef
 
 .PHONY: build run test test-gpu test-python bench bench-gpu fuzz nightly lint format configs sim-only wheel docs setup clean help
@@ -163,16 +163,16 @@ nightly: ## tests that take hours (NIGHTLY="fuzz vgg13": some of them; scripts/n
 	@scripts/nightly.sh $(NIGHTLY)
 
 # TIDY=torch: the second half, which `make lint` calls where such sources changed.
-lint: ## clang-format, ruff, shellcheck; clang-tidy on the torch-free sources and on changed others (ALL=1: on all)
+lint: ## clang-format, ruff, shellcheck; clang-tidy on changed sources (ALL=1: on all)
 ifeq ($(TIDY),torch)
 	@scripts/setup.sh --auto --lint
-	$(call tidy,dev,$(shell scripts/lint.sh torch $(if $(ALL),all,changed)))
+	$(call tidy,dev,torch)
 else
 	@scripts/setup.sh --sim --lint
 	@scripts/lint.sh check
-	$(call tidy,lint)
-	@if [ -n "$$(scripts/lint.sh torch $(if $(ALL),all,changed) 2>/dev/null)" ]; then $(MAKE) lint TIDY=torch; \
-	  else echo "lint: clang-tidy: no source with LibTorch changed"; fi
+	$(call tidy,lint,free)
+	@if [ -n "$$(scripts/lint.sh list torch $(if $(ALL),all,changed) 2>/dev/null)" ]; then $(MAKE) lint TIDY=torch; \
+	  else echo "lint: clang-tidy (torch): nothing changed"; fi
 endif
 
 format: ## clang-format every source file in place

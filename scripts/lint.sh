@@ -2,12 +2,13 @@
 # lint.sh COMMAND: the parts of `make lint` and `make format`, over the sources that git knows.
 #   check                      clang-format, ruff and shellcheck; files of more than 300 lines are named, and no error
 #   format                     clang-format in place
-#   torch all|changed          prints the C++ sources of the half with LibTorch (all that build/lint does not compile)
-#   tidy BUILD JOBS [FILE...]  clang-tidy on these files, or on all that BUILD compiles
+#   list HALF all|changed      prints C++ sources: HALF is free (what build/lint compiles) or torch (all others)
+#   tidy BUILD JOBS HALF all|changed   clang-tidy on these files, as BUILD compiles them
 #
 # Changed are what is not committed yet and the commits since LINT_BASE; by default since the branch left its
-# upstream, or, where that is where we are, since the commit before. At most TIDY_LIMIT (16) changed files, those
-# that changed last: a file with LibTorch in it takes half a minute. `make lint ALL=1` looks at all.
+# upstream, or, where that is where we are, since the commit before. At most 48 changed files of the half without
+# and 16 of the half with LibTorch (TIDY_LIMIT=n: so many of each), those that changed last: a file with LibTorch
+# in it takes half a minute, another one ten seconds. `make lint ALL=1` looks at all.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 PATH=$PWD/.venv/bin:$PATH
@@ -85,15 +86,21 @@ changed() {
 
 compiled() { sed -n "s#^ *\"file\": \"$PWD/\(.*\)\",\{0,1\}\$#\1#p" "$1/compile_commands.json"; }
 
-torch() {
-  local half limit=${TIDY_LIMIT:-16} chosen
-  half=$(sources 'src/*.cpp' 'apps/*.cpp' | grep -vxFf <(compiled build/lint))
+list() {
+  local half limit chosen
   case $1 in
+    free) half=$(compiled build/lint) limit=${TIDY_LIMIT:-48} ;;
+    torch)
+      half=$(sources 'src/*.cpp' 'apps/*.cpp' | grep -vxFf <(compiled build/lint))
+      limit=${TIDY_LIMIT:-16} ;;
+    *) usage ;;
+  esac
+  case $2 in
     all) echo "$half" ;;
     changed)
       mapfile -t chosen < <(changed | grep -xFf <(echo "$half"))
       if [[ ${#chosen[@]} -gt $limit ]]; then
-        say "clang-tidy: $((${#chosen[@]} - limit)) of ${#chosen[@]} changed files with LibTorch are left to make lint ALL=1" >&2
+        say "clang-tidy ($1): $((${#chosen[@]} - limit)) of ${#chosen[@]} changed files are left to make lint ALL=1" >&2
       fi
       printf '%s\n' "${chosen[@]:0:limit}" | grep . || true ;;
     *) usage ;;
@@ -108,16 +115,15 @@ tidy() {
   while read -r file; do
     ok=$done_folder/${file//\//-}.ok
     [[ $ok -nt $file && $ok -nt $newest ]] || todo+=("$file")
-  done < <(if [[ $# -gt 2 ]]; then printf '%s\n' "${@:3}"; else sources 'src/*.cpp' 'apps/*.cpp'; fi |
-    grep -xFf <(compiled "$build"))
-  [[ ${#todo[@]} -eq 0 ]] && { say "clang-tidy ($build): nothing changed"; return; }
-  say "clang-tidy ($build): ${#todo[@]} files"
+  done < <(list "$3" "$4" | grep -xFf <(compiled "$build"))
+  [[ ${#todo[@]} -eq 0 ]] && { say "clang-tidy ($3): nothing changed"; return; }
+  say "clang-tidy ($3): ${#todo[@]} files"
   # shellcheck disable=SC2016  # expanded by the inner shell
   printf '%s\n' "${todo[@]}" | BUILD=$build DONE=$done_folder xargs -d '\n' -P "$jobs" -I{} bash -c '
     log=$(clang-tidy --quiet -p "$BUILD" --extra-arg=-Wno-unknown-warning-option "$1" 2>&1) ||
       { echo "$log"; exit 1; }
-    touch "$DONE/${1//\//-}.ok"' _ {} || { say "clang-tidy ($build): findings, see above"; exit 1; }
-  say "clang-tidy ($build): clean"
+    touch "$DONE/${1//\//-}.ok"' _ {} || { say "clang-tidy ($3): findings, see above"; exit 1; }
+  say "clang-tidy ($3): clean"
 }
 
 usage() { sed -n '2,/^set/{/^set/d;s/^# \{0,1\}//;p}' "$0" >&2; exit 2; }
@@ -130,7 +136,7 @@ case ${1:-} in
     long_files
     exit $failed ;;
   format) sources "${cpp[@]}" | xargs -rd '\n' clang-format -i ;;
-  torch) torch "${2:-}" ;;
-  tidy) [[ $# -ge 3 ]] || usage; tidy "${@:2}" ;;
+  list) [[ $# -eq 3 ]] || usage; list "${@:2}" ;;
+  tidy) [[ $# -eq 5 ]] || usage; tidy "${@:2}" ;;
   *) usage ;;
 esac

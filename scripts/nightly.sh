@@ -9,7 +9,8 @@
 #   lint     clang-tidy on every source; `make lint` looks at the torch-free ones and at what changed
 #   fuzz     every fuzz target for five minutes
 #   kills    train, compare and sweep killed (-9) in a hundred places each: the same command ends the same; and
-#            a sweep that four processes share, all of them killed again and again, twenty times
+#            a sweep that four processes share, all of them killed again and again, twenty times; ranks of torchrun
+#            killed ten times in each run
 #   python   the Python package's tests, fast and slow: they need the wheel and packages of their own
 #   onnx     ONNX files of both of torch's exporters, of all networks of the tests
 #   report   the page of `adagp report` in Chromium, which is installed for it
@@ -34,7 +35,9 @@ one() {
       make build
       python=.venv/bin/python3
       [[ -x $python ]] || python=python3
-      "$python" tests/cli/kill_everywhere.py ;;
+      "$python" tests/cli/kill_everywhere.py
+      scripts/setup.sh --full
+      ADAGP_KILLS=10 .venv/bin/python3 -m pytest -q tests/cli/test_elastic.py ;;
     onnx)
       make build
       ADAGP_ALL_EXPORTS=1 .venv/bin/python3 -m pytest -q tests/cli/test_onnx.py ;;

@@ -78,24 +78,26 @@ def test_a_long_file_is_named_and_no_error(project):
     assert "1 files have more than 300 lines" in said and "long.py 301" in said and "short.py" not in said
 
 
-def changed(project, **variables):
-    return lint(project, "torch", "changed", **variables).stdout.split()
+def changed(project, half="torch", **variables):
+    return lint(project, "list", half, "changed", **variables).stdout.split()
 
 
 def test_changed_are_the_last_commit_and_what_is_not_committed(project):
-    assert lint(project, "torch", "all").stdout.split() == ["src/a.cpp"]
+    assert lint(project, "list", "torch", "all").stdout.split() == ["src/a.cpp"]
+    assert lint(project, "list", "free", "all").stdout.split() == ["src/free.cpp"]
     assert changed(project) == []  # no commit before
     write(project, "src/c.cpp", "int c();\n")
     write(project, "src/d.cpp", "int d();\n")
     write(project, "src/free.cpp", "int b(int);\n")
     commit(project)
     assert sorted(changed(project)) == ["src/c.cpp", "src/d.cpp"]
+    assert changed(project, "free") == ["src/free.cpp"]
     write(project, "src/a.h", "int a();\n")  # stands for src/a.cpp
     assert changed(project)[0] == "src/a.cpp"
     commit(project)
     assert changed(project) == ["src/a.cpp"]
     assert changed(project, LINT_BASE="HEAD~2") == ["src/a.cpp", "src/c.cpp", "src/d.cpp"]
-    done = lint(project, "torch", "changed", LINT_BASE="HEAD~2", TIDY_LIMIT="1")
+    done = lint(project, "list", "torch", "changed", LINT_BASE="HEAD~2", TIDY_LIMIT="1")
     assert done.stdout.split() == ["src/a.cpp"] and "2 of 3 changed files" in done.stderr
 
 
