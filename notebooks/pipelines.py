@@ -16,7 +16,7 @@
 # A network is cut into stages, one for each device, and micro-batches pass through them. Devices
 # wait for each other: these bubbles are the price. Batches whose gradients are predicted (GP) have
 # no backward pass, so that the pipeline fills and drains once less. This notebook shows the
-# schedules, what they cost, and what GP batches save. What is counted: docs/multidevice.md.
+# schedules, what they cost, and what GP batches save. What is counted: docs/pipelines.md.
 
 # %%
 import torch

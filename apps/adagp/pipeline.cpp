@@ -126,7 +126,7 @@ void add_costs(CLI::App& command, PipelineArgs& args) {
   cost("--summary-bytes", options.rest.summary_bytes,
        "Bytes of a stage's summaries, which copies and Chimera's replicas exchange in GP batches");
   command.add_option("--costs", options.costs_file,
-                     "Costs of layers or stages (CSV or JSON) instead: docs/multidevice.md");
+                     "Costs of layers or stages (CSV or JSON) instead: docs/pipelines.md");
   add_number(command, "--memory", args.memory,
              "GiB a stage may have, when layers are cut into stages", 0, 1e8);
 }
@@ -234,7 +234,7 @@ void add_pipeline(CLI::App& app, Action& action) {
       ->type_name("FILE");
   command->footer(
       "Lists (a,b) and ranges (2..8, 4..64*2) of schedules, stages, micro-batches, batch sizes and "
-      "copies\nmake a sweep.\nWhat is counted and what is not: docs/multidevice.md.");
+      "copies\nmake a sweep.\nWhat is counted and what is not: docs/pipelines.md, docs/copies.md.");
   command->callback([args, &action] { action = [args] { return run_pipeline(*args); }; });
 }
 

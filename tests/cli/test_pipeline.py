@@ -118,7 +118,7 @@ def test_measured_costs_of_a_file(tmp_path):
 
 
 def test_the_page_shows_what_the_program_prints():
-    page = (ROOT / "docs/multidevice.md").read_text()
+    page = (ROOT / "docs/pipelines.md").read_text()
     shown = re.findall(r"```\n\$ adagp (.*)\n([^`]*)```", page)
     assert len(shown) == 10
     for command, lines in shown:

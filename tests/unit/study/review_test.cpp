@@ -72,7 +72,7 @@ TEST_F(Review, KeysOfAMethodStandBesideBudget) {
   }
 }
 
-// Both need no file of an earlier command. The figures are those of docs/multidevice.md and
+// Both need no file of an earlier command. The figures are those of docs/copies.md and
 // docs/simulator.md, which the two commands printed.
 TEST_F(Review, ScalingAndEnergyAreSimulated) {
   const ReviewAnswer scaling = answer("Q3, scale"), energy = answer("C3, energy");

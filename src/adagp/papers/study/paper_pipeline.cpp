@@ -70,7 +70,7 @@ void compare_pipelines(const PaperOptions& paper, PaperResult& result) {
       "predicted on its own), and the exchange of summaries between Chimera's replicas after every "
       "GP batch, without which they drift apart; the warm-up epochs and the phase changes are in "
       "ours over 90 epochs, not in the limit. The table by network has unequal stages and the "
-      "predictor of the design; docs/multidevice.md.");
+      "predictor of the design; docs/pipelines.md.");
   if (paper.batch % kMicroBatches != 0) return;  // cannot be cut
   for (const PaperNetwork& network : kPaperNetworks) {
     const auto inputs = zoo::inputs(network.model);
