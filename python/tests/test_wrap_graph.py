@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import functools
 import subprocess
 import sys
 
@@ -13,7 +14,8 @@ from torch import nn  # noqa: E402
 from torch.nn import functional as F  # noqa: E402
 
 from adagp._impl import graphs  # noqa: E402
-from adagp.errors import UsageError  # noqa: E402
+from adagp._impl.loss_watch import LossWatch  # noqa: E402
+from adagp.errors import DivergedError, UsageError  # noqa: E402
 from adagp.predict import wrap  # noqa: E402
 
 needs_cuda = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
@@ -114,8 +116,8 @@ def test_a_run_that_goes_on_records_again_and_ends_the_same(without_gpu):
     assert_same(trained(False), trained(True, stop=11))
 
 
-def wrapped(closure_of=None, **options):
-    model = network()
+def wrapped(make=network, **options):
+    model = make()
     optimizer = torch.optim.SGD(model.parameters(), lr=0.02)
     Replayed.parameters = lambda: list(model.parameters())
     gp = wrap(model, optimizer, "2ep bp, gp", epochs=9, steps_per_epoch=100, graph=True, **options)
@@ -180,6 +182,145 @@ def test_frozen_and_moved_weights_are_recorded_anew(without_gpu):
     assert len(gp._graphs) == 2 and len(gp._graphs._seen) == 3
 
 
+CHANGES = {
+    "frozen weight moved": lambda gp, teacher, tensor: moved(gp.model[0].weight),
+    "buffer replaced": lambda gp, teacher, tensor: setattr(gp.model[1], "running_mean", torch.zeros(16)),
+    "sparse buffer replaced": lambda gp, teacher, tensor: setattr(gp.model, "links", torch.eye(2).to_sparse()),
+    "norm not in training": lambda gp, teacher, tensor: gp.model[1].eval(),
+    "teacher's weight moved": lambda gp, teacher, tensor: moved(teacher.weight),
+    "teacher not in training": lambda gp, teacher, tensor: teacher.eval(),
+    "teacher learns": lambda gp, teacher, tensor: teacher.requires_grad_(True),
+    "closure's tensor moved": lambda gp, teacher, tensor: moved(tensor),
+    "rows moved": lambda gp, teacher, tensor: setattr(gp._taps, "rows", gp._taps.rows.clone()),
+}
+
+
+def moved(tensor):
+    tensor.data = tensor.data.clone()
+
+
+@pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
+def test_what_a_replay_would_read_wrongly_is_recorded_anew(without_gpu, change):
+    gp, model = wrapped(with_norm)
+    model[0].requires_grad_(False)
+    model.register_buffer("links", torch.eye(2).to_sparse())
+    teacher, tensor = nn.Linear(192, 5).requires_grad_(False), torch.ones(5)
+    x, y = next(batches(1))
+    loss = lambda x, y: F.cross_entropy(model(x) * tensor + teacher(x.flatten(1)), y)
+    for _ in range(4):
+        gp.step(loss, inputs=(x, y))
+    assert len(gp._graphs) == len(gp._graphs._seen) == 1
+    change(gp, teacher, tensor)
+    gp.step(loss, inputs=(x, y))
+    assert len(gp._graphs) == 1 and len(gp._graphs._seen) == 2
+
+
+def test_a_partial_is_known_by_what_it_holds(without_gpu):
+    gp, model = wrapped()
+    x, y = next(batches(1))
+
+    def loss(x, y, times=1.0, plus=0.0):
+        return times * F.cross_entropy(model(x), y) + plus
+
+    one, many = torch.tensor(1.0), torch.tensor(100.0)
+    kept = [functools.partial(loss, times=one) for _ in range(5)]
+    small = [gp.step(closure, inputs=(x, y)) for closure in kept][-1]
+    assert len(gp._graphs) == len(gp._graphs._seen) == 1
+    assert gp.step(functools.partial(loss, times=many), inputs=(x, y)) > 50 * small
+    gp.step(functools.partial(loss, plus=one), inputs=(x, y))
+    assert len(gp._graphs) == 1 and len(gp._graphs._seen) == 3
+
+
+def test_a_learning_parameter_of_another_optimizer_is_refused(without_gpu):
+    """A replay would leave it without a gradient, and nothing would say so."""
+    model = network()
+    optimizer = torch.optim.SGD(list(model.parameters())[:-1], lr=0.02)
+    gp = wrap(model, optimizer, "bp", epochs=1, steps_per_epoch=9, graph=True)
+    Replayed.parameters = lambda: list(model.parameters())
+    x, y = next(batches(1))
+    step = lambda: gp.step(lambda x, y: F.cross_entropy(model(x), y), inputs=(x, y))
+    with pytest.raises(UsageError, match=r"graph: the optimizer does not own '4\.bias'.*requires_grad_\(False\)"):
+        step()
+    assert gp.steps == 0
+    model[4].bias.requires_grad_(False)
+    for _ in range(4):
+        step()
+    assert len(gp._graphs) == 1
+
+
+def test_distributed_models_are_refused_also_in_closures(without_gpu):
+    gp, model = wrapped()
+    other = network()
+    distributed = nn.parallel.DistributedDataParallel.__new__(nn.parallel.DistributedDataParallel)
+    nn.Module.__init__(distributed)  # without the processes that its own wants
+    distributed.module = other
+    x, y = next(batches(1))
+    with pytest.raises(UsageError, match="graph: a model in DistributedDataParallel"):
+        gp.step(lambda x, y: F.cross_entropy(model(x) + distributed.module(x), y), inputs=(x, y))
+    with pytest.raises(UsageError, match="graph: a model in DistributedDataParallel"):
+        optimizer = torch.optim.SGD(other.parameters(), lr=0.02)
+        wrap(distributed, optimizer, "bp", epochs=1, steps_per_epoch=9, graph=True)
+
+
+@pytest.mark.parametrize(
+    "error, said, kind, text",
+    [
+        (torch.cuda.OutOfMemoryError, "out of memory", torch.cuda.OutOfMemoryError, "^out of memory"),
+        (DivergedError, "layer '0'", DivergedError, "^layer '0'"),
+        (RuntimeError, "not permitted\nwhen capturing", UsageError, r"as a CUDA graph \(not permitted\)"),
+        (RuntimeError, "", UsageError, r"as a CUDA graph \(RuntimeError\)"),
+    ],
+)
+def test_errors_of_a_recording(without_gpu, monkeypatch, error, said, kind, text):
+    gp, model = wrapped()
+    x, y = next(batches(1))
+
+    def broken(work, pool):
+        raise error(said)
+
+    monkeypatch.setattr(graphs, "Graph", broken)
+    step = lambda: gp.step(lambda x, y: F.cross_entropy(model(x), y), inputs=(x, y))
+    for _ in range(graphs.WARM_UPS):
+        step()
+    with pytest.raises(kind, match=text):
+        step()
+
+
+def test_a_step_is_over_with_inputs_of_the_cpu(without_gpu, monkeypatch):
+    """They may be in pinned memory, which the loop fills with the next batch."""
+    gp, model = wrapped()
+    x, y = next(batches(1))
+    copies, copy_ = [], torch.Tensor.copy_
+
+    def watched(to, value, non_blocking=False):
+        copies.append(non_blocking)
+        return copy_(to, value, non_blocking)
+
+    monkeypatch.setattr(torch.Tensor, "copy_", watched)
+    for _ in range(4):
+        gp.step(lambda x, y: F.cross_entropy(model(x), y), inputs=(x, y))
+    assert len(gp._graphs) == 1 and copies and not any(copies)
+
+
+class Elsewhere(torch.Tensor):
+    """On the CPU, and says that it is not."""
+
+    device = property(lambda self: torch.device("cuda"))
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), -float("inf")])
+def test_losses_are_seen_before_the_next_one_takes_their_place(value):
+    watch = LossWatch(lambda: "layer '0'")
+    loss = torch.ones(1).as_subclass(Elsewhere)
+    for number in (1.0, value, 1.0):
+        watch.see(loss.fill_(number), 0, "bp")
+    with pytest.raises(DivergedError, match="loss: not finite before step 3; layer '0'"):
+        watch.ask(3)
+    watch.see(loss, 3, "bp")
+    loss.fill_(value)  # nobody has seen it yet
+    watch.ask(4)
+
+
 def test_closures_that_always_differ_are_told_about_once(without_gpu, monkeypatch):
     monkeypatch.setattr(graphs, "MOST", 3)
     gp, model = wrapped()
@@ -210,6 +351,7 @@ def test_a_cpu_records_nothing_and_trains():
         (lambda gp, loss, x: gp.step(loss, lambda loss: loss.backward(), inputs=(x,)), "neither backward="),
         (lambda gp, loss, x: gp.step(loss, inputs=x), r"inputs: got Tensor, expected a list"),
         (lambda gp, loss, x: gp.step(loss, inputs=[3]), r"inputs: got list, expected a list of tensors"),
+        (lambda gp, loss, x: gp.step(loss, inputs=(x.requires_grad_(),)), r"inputs: .* no gradients; give x.detach"),
     ],
 )
 def test_what_cannot_be_recorded_is_refused(call, text):

@@ -6,15 +6,16 @@ optimizer, the user's `update`) is queued as always, while the GPU still works o
 
 from __future__ import annotations
 
+import functools
 import warnings
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
-from ..errors import UsageError
+from ..errors import Error, UsageError
 from .taps import Taps
 
 # cuDNN chooses its algorithms in the first step, lazily made buffers are all there after the second.
@@ -39,7 +40,7 @@ class Graph:
 @dataclass
 class Recording:
     graph: Graph
-    around: tuple[object, ...]  # the closure; kept, so that nothing else gets their places in memory
+    around: tuple[object, ...]  # the closure and the rows; kept, so that nothing else gets their places in memory
     inputs: list[Tensor]  # the recording's own
     gradients: list[tuple[nn.Parameter, Tensor]]
     uses: list[int]  # of the layers
@@ -49,9 +50,7 @@ class Graphs:
     """The recordings of one model, found by what a recording has fixed."""
 
     def __init__(self, model: nn.Module, taps: Taps, optimizer: torch.optim.Optimizer) -> None:
-        # Also inside torch.compile.
-        if any(isinstance(module, nn.parallel.DistributedDataParallel) for module in model.modules()):
-            raise UsageError("graph: a model in DistributedDataParallel is not recorded; leave graph=True out")
+        _refuse_distributed(model.modules())  # also inside torch.compile
         self._taps, self._optimizer = taps, optimizer
         self._seen: dict[Hashable, int] = {}
         self._recordings: dict[Hashable, Recording] = {}
@@ -73,15 +72,20 @@ class Graphs:
             return work(inputs)
         if torch.is_autocast_enabled(self._taps.rows.device.type):
             raise UsageError("closure: with graph=True torch.autocast belongs inside it, not around step()")
-        around = _around(closure)
-        key = (kind, *map(id, around), self._taps.model.training, *map(_form, inputs), *self._places())
+        around = (*_around(closure), self._taps.rows)  # with the rows all moves that hooks write to
+        modules = _modules((self._taps.model, *around))
+        tensors = (*self._parameters(), *(value for value in around if isinstance(value, Tensor)))
+        key = (kind, *map(id, around), *map(_form, inputs), *_places(modules, tensors))
         known = self._recordings.get(key)
         if known is None:
+            _refuse_distributed(modules)
+            self._check_owned()
             if not self._is_warm(key):
                 return work(inputs)
             known = self._recordings[key] = self._record(around, inputs, work)
         for own, value in zip(known.inputs, inputs):
-            own.copy_(value, non_blocking=True)
+            # The loop may write its next batch into pinned memory as soon as this returns.
+            own.copy_(value, non_blocking=value.is_cuda)
         known.graph.replay()
         self._taps.set_uses(known.uses)
         for parameter, gradient in known.gradients:
@@ -110,9 +114,12 @@ class Graphs:
             self._pool = torch.cuda.graph_pool_handle()
         try:
             graph = Graph(lambda: work(own), self._pool)
+        except (Error, torch.cuda.OutOfMemoryError):
+            raise
         except RuntimeError as error:
             # Of the two errors, that of the closure and that of ending the recording, the first says more.
-            first = str(error.__context__ or error).splitlines()[0]
+            said = error.__context__ or error
+            first = (str(said).splitlines() or [type(said).__name__])[0]
             raise UsageError(
                 f"closure: it cannot be recorded as a CUDA graph ({first}); it must not wait for the GPU, as .item() "
                 "and .cpu() do, nor make tensors from numbers. Start Python again, without graph=True or with another "
@@ -125,9 +132,15 @@ class Graphs:
         for group in self._optimizer.param_groups:
             yield from group["params"]
 
-    def _places(self) -> Iterator[int]:
-        """Where the weights are; 0 for those that do not train."""
-        return (p.data_ptr() if p.requires_grad else 0 for p in self._parameters())
+    def _check_owned(self) -> None:
+        """A recording gives gradients to the optimizer's parameters alone."""
+        owned = set(map(id, self._parameters()))
+        for name, parameter in self._taps.model.named_parameters():
+            if parameter.requires_grad and id(parameter) not in owned:
+                raise UsageError(
+                    f"graph: the optimizer does not own '{name}', and a replay gives it no gradient; give it to the "
+                    "optimizer, or call requires_grad_(False) on it"
+                )
 
 
 def records_on(device: torch.device) -> bool:
@@ -136,6 +149,8 @@ def records_on(device: torch.device) -> bool:
 
 def _around(closure: Callable[..., Tensor]) -> tuple[object, ...]:
     """What a function is made of: its text and the objects it refers to, but for those of its module."""
+    if isinstance(closure, functools.partial):
+        return *_around(closure.func), *closure.args, *closure.keywords, *closure.keywords.values()
     code = getattr(closure, "__code__", None)
     if code is None:
         return (closure,)
@@ -151,6 +166,33 @@ def _contents(cell: Any) -> object:
         return cell.cell_contents
     except ValueError:
         return None
+
+
+def _modules(roots: Iterable[object]) -> list[nn.Module]:
+    """Those among the roots and inside them, each once."""
+    seen = set[nn.Module]()
+    return [inner for root in roots if isinstance(root, nn.Module) for _, inner in root.named_modules(seen)]
+
+
+def _refuse_distributed(modules: Iterable[nn.Module]) -> None:
+    if any(isinstance(module, nn.parallel.DistributedDataParallel) for module in modules):
+        raise UsageError("graph: a model in DistributedDataParallel is not recorded; leave graph=True out")
+
+
+def _places(modules: Iterable[nn.Module], tensors: Iterable[Tensor]) -> Iterator[int]:
+    """The mode of each module, where its numbers and these tensors are, and which of them learn."""
+    for module in modules:
+        yield module.training
+        for tensor in (*module._parameters.values(), *module._buffers.values()):
+            if tensor is not None:
+                yield _place(tensor)
+    yield from map(_place, tensors)
+
+
+def _place(tensor: Tensor) -> int:
+    """Where it is, and in the last bit, which no address of numbers that can learn uses, whether it learns."""
+    # A sparse tensor has no address.
+    return (tensor.data_ptr() if tensor.layout == torch.strided else id(tensor)) | tensor.requires_grad
 
 
 def _form(value: Tensor) -> Hashable:

@@ -50,3 +50,8 @@ def check_recorded(closures: Sequence[Closure], inputs: Sequence[Tensor], backwa
             "step: graph=True takes one closure and inputs=(x, y), the batch that it is called with, and neither "
             "backward= nor scaler="
         )
+    if any(value.requires_grad for value in inputs):
+        raise UsageError(
+            "inputs: with graph=True they take no gradients; give x.detach(), and call requires_grad_() on a copy "
+            "inside the closure"
+        )
