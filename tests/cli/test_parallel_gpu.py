@@ -25,5 +25,6 @@ def test_two_copies_are_recorded(tmp_path, method, spec):
         done = adagp("train", *RUN, "--method", method, "--schedule", "1ep bp, 2:1", *sets(graphs=graphs),
                      "--parallel", f"{spec},backend=gloo,local=2", "-o", folder)
         assert "without CUDA graph" not in done.stderr and "without a CUDA graph" not in done.stderr
+        assert ("steps run as CUDA graphs" in done.stderr) == (graphs == "true"), done.stderr
         weights.append((folder / "weights.safetensors").read_bytes())
     assert weights[0] == weights[1]

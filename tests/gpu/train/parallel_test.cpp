@@ -8,7 +8,9 @@
 #include "adagp/base/core/files.h"
 #include "adagp/engine/step/step_graph.h"
 #include "adagp/gpu/device/graph.h"
+#include "adagp/teams/comm/library_settings.h"
 #include "adagp/teams/parallel/process_team.h"
+#include "adagp/teams/parallel/signal_vote.h"
 #include "gpu/train/world.h"
 #include "unit/temp_folder.h"
 
@@ -16,6 +18,12 @@ namespace adagp {
 namespace {
 
 using test::GpuTest;
+
+// As at the beginning of the program: before there is a second thread.
+[[maybe_unused]] const bool kVariablesSet = [] {
+  comm::set_library_variables();
+  return true;
+}();
 
 TEST_F(GpuTest, WorkOutsideIsDoneBetweenThePiecesOfARecording) {
   const at::Device device(at::kCUDA, 0);
@@ -168,6 +176,16 @@ TEST_F(OneRank, BackpropIsThatOfAProcessAlone) {
     const std::string together = weights_of(config, std::string(precision) + " together");
     EXPECT_TRUE(together == weights_of(config, std::string(precision) + " alone", ""));
   }
+}
+
+TEST_F(OneRank, ASignalIsHeardOneQuestionLaterOrNow) {
+  const auto group = join();
+  parallel::SignalVote later(*group);
+  EXPECT_EQ(later.ask(15, false, "signals"), 0);
+  EXPECT_EQ(later.ask(0, false, "signals"), 15);
+  parallel::SignalVote now(*group);
+  EXPECT_EQ(now.ask(0, true, "signals"), 0);
+  EXPECT_EQ(now.ask(15, true, "signals"), 15);
 }
 
 TEST_F(OneRank, WhatExchangesWithinAPassIsNotRecorded) {

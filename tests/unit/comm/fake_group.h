@@ -155,7 +155,8 @@ class FakeGroup : public comm::Group {
   }
   std::vector<std::string> gather(const std::string& text, const std::string& doing) override {
     constexpr int64_t kLongest = 1 << 16;
-    const at::Tensor own = at::zeros({kLongest}, at::kByte);
+    if (std::ssize(text) >= kLongest) throw std::logic_error("FakeGroup: too long a text");
+    const at::Tensor own = at::zeros({kLongest}, at::kByte);  // ends with a 0
     std::copy(text.begin(), text.end(), own.mutable_data_ptr<uint8_t>());
     std::vector<std::string> texts;
     for (const at::Tensor& row : gather_rows(own, doing)) {

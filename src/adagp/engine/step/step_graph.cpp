@@ -71,6 +71,7 @@ StepGraph::Recording* StepGraph::find(const Session& s, const data::Batch& batch
 }
 
 void StepGraph::record(Session& s, Recording& recording, const Step& step) {
+  s.team->settle();  // capture() waits for the device
   make_own(recording.inputs);
   try {
     recording.graph.capture(s.device, [&] { recording.result = step(recording.inputs); });

@@ -104,6 +104,7 @@ void EpochPlanner::join_losses() {
   session_.team->sum_over_copies(changed, "losses of the examples");
   before.bitwise_xor_(changed);
   bits.copy_(before);
+  session_.team->settle();  // the host reads them next
 }
 
 const EpochPlanner::Current& EpochPlanner::current(int64_t epoch) {

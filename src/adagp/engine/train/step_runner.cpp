@@ -21,7 +21,8 @@ StepRunner::StepRunner(step::Session& session, method::Method& method, method::P
     : session_(session),
       method_(method),
       probes_(probes),
-      evaluation_graph_("evaluation", session.config.graphs) {
+      // Values of other stages are here for each evaluation only, at new addresses.
+      evaluation_graph_("evaluation", session.config.graphs && !session.team->splits_layers()) {
   const std::string why = session.team->unrecorded();
   if (why.empty() || !session.config.graphs || !device::Graph::possible(session.device)) return;
   if (session.team->leads()) core::log_info("steps run without CUDA graphs: " + why);
@@ -43,8 +44,7 @@ step::StepResult StepRunner::exact(const data::Batch& batch, int64_t number) {
                                .try_emplace({turn, session_.first_block, kinds_of(method_).exact},
                                             turn.any() ? "probing BP" : "BP", records())
                                .first->second;
-  step::StepResult result = step::run_in_memory(session_, "BP", batch, step,
-                                                [&] { return graph.run(session_, batch, step); });
+  step::StepResult result = run(graph, "BP", batch, step);
   if (turn.any()) probes_.end();
   return result;
 }
@@ -54,8 +54,17 @@ step::StepResult StepRunner::cheap(const data::Batch& batch) {
   if (!method_.traits().cheap_does_work) return step(batch);
   step::StepGraph& graph =
       cheap_graphs_.try_emplace(kinds_of(method_).cheap, "GP", records()).first->second;
-  return step::run_in_memory(session_, "GP", batch, step,
-                             [&] { return graph.run(session_, batch, step); });
+  return run(graph, "GP", batch, step);
+}
+
+step::StepResult StepRunner::run(step::StepGraph& graph, const char* phase,
+                                 const data::Batch& batch, const step::StepGraph::Step& step) {
+  step::StepResult result = step::run_in_memory(session_, phase, batch, step,
+                                                [&] { return graph.run(session_, batch, step); });
+  if (told_ || graph.state() != step::StepGraph::State::kReplay) return result;
+  told_ = true;
+  if (session_.team->leads()) core::log_info("steps run as CUDA graphs");
+  return result;
 }
 
 task::Evaluation StepRunner::evaluate(data::BatchSource& source,

@@ -26,6 +26,8 @@ class StepRunner {
 
  private:
   bool records() const;
+  step::StepResult run(step::StepGraph& graph, const char* phase, const data::Batch& batch,
+                       const step::StepGraph::Step& step);
 
   step::Session& session_;
   method::Method& method_;
@@ -34,6 +36,7 @@ class StepRunner {
   std::map<std::tuple<method::Probes::Turn, int64_t, int64_t>, step::StepGraph> exact_graphs_;
   std::map<int64_t, step::StepGraph> cheap_graphs_;
   step::StepGraph evaluation_graph_;
+  bool told_ = false;  // that steps are recorded
 };
 
 }  // namespace adagp::train

@@ -321,6 +321,7 @@ void Trainer::save(run::RunFolder* folder) {
 // ---------------------------------------------------------------- time
 
 void Trainer::stop_clock() {
+  session_.team->settle();  // every later wait for the device is one without a limit
   const double probing = probes_.take_seconds();
   totals_.train_seconds += clock_.stop() - probing;
   totals_.parts.exact -= probing;

@@ -60,11 +60,9 @@ class Trainer {
   // Throws DivergedError for a training loss that is too large, naming where it was seen.
   void check_loss(double loss, const std::string& where);
   void check_interval(const task::RunningMetrics::Values& now);
-  task::RunningMetrics::Values seen() const {
-    session_.team->settle();
-    return session_.team->sum(session_.tally.read());
-  }
+  task::RunningMetrics::Values seen() const { return session_.team->sum(session_.tally.read()); }
 
+  // When the device has done what it was given. Called before the host reads anything from there.
   void stop_clock();
   bool at_end_of_epoch() const { return totals_.next.batch == 0 || progress_->done(); }
   const task::Figure& main_figure() const { return session_.task->figures().front(); }

@@ -142,7 +142,8 @@ class PieceRecorder : public Recorder {
   c10::MempoolId_t pool() const { return pool_; }
 
  private:
-  // Whether nothing is queued in the present piece.
+  // Whether nothing is queued in the present piece; false for one that went wrong, whose end()
+  // tells why.
   bool empty() const {
     cudaStreamCaptureStatus status{};
     cudaGraph_t graph = nullptr;
@@ -153,6 +154,7 @@ class PieceRecorder : public Recorder {
     C10_CUDA_CHECK(
         cudaStreamGetCaptureInfo_v2(static_cast<cudaStream_t>(stream_), &status, nullptr, &graph));
 #endif
+    if (status != cudaStreamCaptureStatusActive) return false;
     size_t nodes = 0;
     C10_CUDA_CHECK(cudaGraphGetNodes(graph, nullptr, &nodes));
     return nodes == 0;

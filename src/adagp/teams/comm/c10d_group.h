@@ -15,6 +15,7 @@ namespace adagp::comm {
 struct Ground {
   StorePtr store;
   std::shared_ptr<const Peers> peers;
+  std::shared_ptr<GpuBackends> gpu_backends;  // null over gloo
   std::string backend, master;
   at::Device device = at::kCPU;  // where the backend wants its tensors
   int rank = 0;                  // in the world

@@ -24,23 +24,26 @@ class C10dGroup : public Group {
         name_(name) {
     const auto me = std::find(members_.begin(), members_.end(), ground_.rank);
     rank_ = static_cast<int>(me - members_.begin());
-    attempt("connecting the processes").run([&] {
+    const Attempt connecting = attempt("connecting the processes");
+    connecting.run([&] {
       main_ = make("all");
       // nccl runs messages between two members one after another, so that two who send to each
       // other first would wait for ever: a lane for either direction.
       up_ = gloo_ || size() == 1 ? main_ : make("up");
       down_ = gloo_ || size() == 1 ? main_ : make("down");
-      // Those who are connected may leave at once, which others would take for a failure while
-      // they still connect.
-      std::vector<at::Tensor> row{at::zeros({1}, at::TensorOptions(ground_.device))};
-      main_->allreduce(row)->wait();
     });
+    // Those who are connected may leave at once, which others would take for a failure while they
+    // still connect.
+    std::vector<at::Tensor> row{at::zeros({1}, at::TensorOptions(ground_.device))};
+    connecting.finish(*connecting.run([&] { return main_->allreduce(row); }));
   }
 
   ~C10dGroup() override {
+    if (gloo_ || ground_.gpu_backends->aborted()) return;
+    // Nccl complains when it is not told. This waits for its kernels.
     for (const auto& backend : {main_, up_, down_}) {
       try {
-        if (backend && !gloo_) backend->shutdown();  // nccl complains when it is not told
+        if (backend) backend->shutdown();
       } catch (...) {  // on the way out after an error, the others may be gone
       }
     }
@@ -50,6 +53,7 @@ class C10dGroup : public Group {
   int size() const override { return static_cast<int>(members_.size()); }
   int world_rank(int member) const override { return members_.at(member); }
   std::string backend() const override { return ground_.backend; }
+  at::Device device() const override { return ground_.device; }
 
   void sum(std::vector<at::Tensor>& tensors, const std::string& doing) override {
     std::map<at::ScalarType, std::vector<at::Tensor>> kinds;
@@ -91,7 +95,8 @@ class C10dGroup : public Group {
     c10d::BroadcastOptions options;
     options.rootRank = from;
     std::vector<at::Tensor> rows{wire.row()};
-    attempt(doing).run([&] { main_->broadcast(rows, options)->wait(); });
+    const Attempt sending = attempt(doing);
+    sending.finish(*sending.run([&] { return main_->broadcast(rows, options); }));
     if (rank_ != from) wire.arrive();
   }
 
@@ -114,7 +119,8 @@ class C10dGroup : public Group {
     std::vector<at::Tensor> own{row.contiguous().to(ground_.device)};
     std::vector<std::vector<at::Tensor>> all(1);
     for (int i = 0; i < size(); ++i) all[0].push_back(at::empty_like(own[0]));
-    attempt(doing).run([&] { main_->allgather(all, own)->wait(); });
+    const Attempt gathering = attempt(doing);
+    gathering.finish(*gathering.run([&] { return main_->allgather(all, own); }));
     for (auto& each : all[0]) each = each.to(row.device());
     return all[0];
   }
@@ -149,30 +155,21 @@ class C10dGroup : public Group {
       attempt(doing).run([&] { ground_.store->set(key, "1"); });
       return;
     }
-    using Clock = std::chrono::steady_clock;
+    using Clock = Attempt::Clock;
+    const Attempt waiting = attempt(doing, member);
     const auto begin = Clock::now();
     auto looked = begin;
-    while (!attempt(doing, member).run([&] { return ground_.store->check({key}); })) {
+    while (!waiting.run([&] { return ground_.store->check({key}); })) {
       std::this_thread::sleep_for(std::chrono::milliseconds(5));
-      if (Clock::now() - looked < std::chrono::seconds(1)) continue;
+      if (Clock::now() - looked < Peers::kLookPeriod) continue;
       looked = Clock::now();
-      if (!ground_.peers->at_fault(members_.at(member))) continue;
-      const double waited = std::chrono::duration<double>(looked - begin).count();
-      throw ground_.peers->error(doing, "it will not come", waited, members_.at(member));
+      if (!ground_.peers->at_fault(waiting.peer)) continue;
+      throw waiting.failed("it will not come", begin, waiting.peer);
     }
   }
 
   void await(c10::Event& event, const std::string& doing) override {
-    using Clock = std::chrono::steady_clock;
-    const auto begin = Clock::now();
-    while (!event.query()) {
-      const auto waited = Clock::now() - begin;
-      if (waited > ground_.peers->timeout()) {
-        throw ground_.peers->error(doing, "the GPU still waits for another process",
-                                   std::chrono::duration<double>(waited).count(), -1);
-      }
-      std::this_thread::sleep_for(std::chrono::microseconds(20));
-    }
+    attempt(doing).until([&] { return event.query(); });
   }
 
   void settle(const std::string& doing) override {
@@ -206,7 +203,10 @@ class C10dGroup : public Group {
     request.size = size();
     request.timeout = ground_.peers->timeout();
     request.master = ground_.master;
-    return gloo_ ? make_gloo(request) : make_nccl(request);
+    if (gloo_) return make_gloo(request);
+    BackendPtr made = make_nccl(request);
+    ground_.gpu_backends->add(made);
+    return made;
   }
 
   std::unique_ptr<Transfer> reduce_later(const at::Tensor& tensor, const std::string& doing,
@@ -231,7 +231,7 @@ class C10dGroup : public Group {
   const BackendPtr& lane(int from, int to) const { return from < to ? up_ : down_; }
 
   Attempt attempt(const std::string& doing, int member = -1) const {
-    return {ground_.peers, doing, member < 0 ? -1 : members_.at(member)};
+    return {ground_.peers, ground_.gpu_backends, doing, member < 0 ? -1 : members_.at(member)};
   }
 
   Ground ground_;

@@ -17,6 +17,7 @@ namespace adagp::comm {
 
 struct GroupOptions {
   std::string backend = "auto";  // auto: nccl where every process has a GPU of its own, else gloo
+  // Of waiting for others. Over nccl it runs while the GPU computes what is queued before, too.
   std::chrono::milliseconds timeout{60000};
 };
 
@@ -40,6 +41,8 @@ class Group {
   virtual int size() const = 0;
   virtual int world_rank(int member) const = 0;  // errors speak of these
   virtual std::string backend() const = 0;       // "gloo", "nccl"
+  // Where tensors travel without a copy.
+  virtual at::Device device() const { return at::kCPU; }
 
   // `doing` goes into the message of an error: "the gradients of batch 7". A dense tensor travels
   // as it lies in memory (channels-last, too), any other in the order of its indices: all members
@@ -71,8 +74,9 @@ class Group {
   virtual void wait_for(int member, const std::string& doing) = 0;
 
   // Until the GPU is there, or has done all that is queued. PeerError when that takes longer than
-  // the timeout: over nccl sums stand in its queue that a member which hangs never joins, and
-  // nothing else would end the waiting.
+  // the timeout, or when a process is at fault: over nccl sums stand in its queue that a member
+  // which hangs never joins, and nothing else would end the waiting. After a PeerError no group of
+  // this process can exchange anything over nccl.
   virtual void await(c10::Event& event, const std::string& doing);
   virtual void settle(const std::string& doing);
 

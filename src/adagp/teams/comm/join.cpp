@@ -70,6 +70,7 @@ std::unique_ptr<Group> join(const RankInfo& info, const GroupOptions& options, a
   ground.rank = info.rank;
   if (ground.backend == "nccl") {
     ground.device = device;
+    ground.gpu_backends = std::make_shared<GpuBackends>();
     FLAGS_caffe2_log_level = level;
   }
   std::vector<int> everyone;

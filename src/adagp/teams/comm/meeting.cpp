@@ -2,6 +2,8 @@
 
 #include <unistd.h>
 
+#include <exception>
+#include <memory>
 #include <random>
 #include <set>
 #include <thread>
@@ -20,6 +22,8 @@ using std::chrono::milliseconds;
 using Clock = std::chrono::steady_clock;
 
 constexpr milliseconds kBetweenLooks{10}, kBetweenSignals{250};
+// More than a store that is there takes to answer, on a busy machine too.
+constexpr milliseconds kAnswerLimit{10000};
 
 // No other process has it, of no start.
 std::string new_name(int rank) {
@@ -68,9 +72,6 @@ class Meeting {
   }
 
  private:
-  static std::string text_of(const std::vector<uint8_t>& bytes) {
-    return {bytes.begin(), bytes.end()};
-  }
   StorePtr part(const std::string& name) const {
     return c10::make_intrusive<c10d::PrefixStore>("start/" + name, store_);
   }
@@ -113,9 +114,24 @@ class Meeting {
 }  // namespace
 
 StorePtr meet(const StorePtr& store, const RankInfo& info, milliseconds timeout) {
-  Meeting meeting(store, info, timeout);
+  struct Outcome {
+    StorePtr start;
+    std::exception_ptr error;
+  };
+  const auto outcome = std::make_shared<Outcome>();
+  // In a thread: a question to a store that went silent never ends.
+  const bool ended = within(timeout + kAnswerLimit, [outcome, store, info, timeout] {
+    try {
+      Meeting meeting(store, info, timeout);
+      outcome->start = info.rank == 0 ? meeting.lead() : meeting.follow();
+    } catch (...) {
+      outcome->error = std::current_exception();
+    }
+  });
+  if (!ended) throw in_vain(info, "the store did not answer", timeout);
   try {
-    return info.rank == 0 ? meeting.lead() : meeting.follow();
+    if (outcome->error) std::rethrow_exception(outcome->error);
+    return outcome->start;
   } catch (const Error&) {
     throw;
   } catch (const std::exception& error) {

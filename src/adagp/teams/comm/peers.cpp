@@ -54,10 +54,6 @@ std::string failed_key(int rank) {
   return core::cat("failed/", rank);
 }
 
-std::string text_of(const std::vector<uint8_t>& bytes) {
-  return {bytes.begin(), bytes.end()};
-}
-
 // The ranks whose keys are not there; empty when the store does not tell of all. Asked in a thread:
 // the store itself may have gone away, and the thread may go on after the limit.
 std::vector<int> missing_of(const StorePtr& store, const std::vector<std::string>& keys,
@@ -212,6 +208,13 @@ Peers::Findings Peers::look() const {
     }
   }
   return findings;
+}
+
+std::optional<int> Peers::first_at_fault() const {
+  const Findings found = look();
+  if (!found.at_fault.empty()) return found.at_fault.begin()->first;
+  if (!found.said.empty()) return found.said.begin()->first;
+  return std::nullopt;
 }
 
 PeerError Peers::error(const std::string& doing, const std::string& reason, double waited,

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <functional>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -45,6 +46,10 @@ class Peers {
     const Findings found = look();
     return found.at_fault.contains(rank) || found.said.contains(rank);
   }
+  // The first of the others of which that is known.
+  std::optional<int> first_at_fault() const;
+  static constexpr std::chrono::seconds kLookPeriod{1};  // of those who wait
+
   // What the others quote in their errors. Best effort: within a quarter of the timeout, and a
   // minute at most.
   void tell(const std::string& message) const noexcept;

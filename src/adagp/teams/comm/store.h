@@ -3,6 +3,8 @@
 
 #include <chrono>
 #include <functional>
+#include <string>
+#include <vector>
 
 #include <torch/csrc/distributed/c10d/Store.hpp>
 
@@ -11,6 +13,11 @@
 namespace adagp::comm {
 
 using StorePtr = c10::intrusive_ptr<c10d::Store>;
+
+// A value as a text.
+inline std::string text_of(const std::vector<uint8_t>& value) {
+  return {value.begin(), value.end()};
+}
 
 // What an exception says, without backtraces and places in other people's sources.
 std::string reason_of(const std::exception& error);

@@ -34,6 +34,7 @@ class ThrottledGroup : public Group {
   int size() const override { return inner_->size(); }
   int world_rank(int member) const override { return inner_->world_rank(member); }
   std::string backend() const override { return inner_->backend(); }
+  at::Device device() const override { return inner_->device(); }
 
   void sum(std::vector<at::Tensor>& tensors, const std::string& doing) override {
     int64_t bytes = 0;

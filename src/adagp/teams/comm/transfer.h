@@ -2,11 +2,13 @@
 // Operations of c10d under way, with errors turned into ours.
 
 #include <chrono>
+#include <functional>
 #include <future>
 #include <memory>
 
 #include <torch/csrc/distributed/c10d/Work.hpp>
 
+#include "adagp/teams/comm/backend.h"
 #include "adagp/teams/comm/flat_tensor.h"
 #include "adagp/teams/comm/group.h"
 #include "adagp/teams/comm/peers.h"
@@ -17,22 +19,33 @@ using WorkPtr = c10::intrusive_ptr<c10d::Work>;
 
 // What an operation is and with whom; runs parts of it with errors turned into ours.
 struct Attempt {
+  using Clock = std::chrono::steady_clock;
+
   std::shared_ptr<const Peers> peers;
+  std::shared_ptr<GpuBackends> gpu_backends;  // null: the host waits, not the GPU
   std::string doing;
   int peer = -1;  // in the world
 
   template <typename Part>
   auto run(Part part) const {
-    const auto start = std::chrono::steady_clock::now();
+    const auto begin = Clock::now();
     try {
       return part();
     } catch (const Error&) {
       throw;
     } catch (const std::exception& error) {
-      const std::chrono::duration<double> waited = std::chrono::steady_clock::now() - start;
-      throw peers->error(doing, reason_of(error), waited.count(), peer);
+      throw failed(reason_of(error), begin, peer);
     }
   }
+
+  // Until `done` says so, which is asked again and again. The timeout ends it, and a process that
+  // is at fault.
+  void until(const std::function<bool()>& done) const;
+  // Until c10d's operation is done; gloo waits by itself, and at most `limit`.
+  void finish(c10d::Work& work, std::chrono::milliseconds limit = kNoTimeout) const;
+
+  // The error to throw; the GPU waits for nobody any more.
+  PeerError failed(const std::string& reason, Clock::time_point begin, int with) const;
 };
 
 class WorkTransfer : public Transfer {

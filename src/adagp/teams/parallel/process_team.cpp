@@ -183,7 +183,7 @@ task::RunningMetrics::Values ProcessTeam::sum(const task::RunningMetrics::Values
 }
 
 void ProcessTeam::settle() {
-  world_->settle(doing("figures"));
+  world_->settle(cat("work of the GPU before batch ", batches_));
 }
 
 void ProcessTeam::wait_for_leader() {

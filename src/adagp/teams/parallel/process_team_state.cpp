@@ -150,6 +150,7 @@ void ProcessTeam::collect(step::Session& session) {
     group->sum(buffers, doing("running means"));
     for (at::Tensor& buffer : buffers) buffer.div_(static_cast<double>(group->size()));
   }
+  world_->settle(doing("running means"));
   if (!pipe_ || copy_ != 0) return;
   std::vector<std::unique_ptr<comm::Transfer>> sent;
   int tag = kFirstTag;

@@ -19,9 +19,8 @@ int largest(const at::Tensor& told) {
 }  // namespace
 
 SignalVote::SignalVote(comm::Group& group) : group_(group) {
-  const bool on_device = group.backend() == "nccl";
-  told_ = at::zeros({kSignals}, at::device(on_device ? at::kCUDA : at::kCPU).dtype(at::kLong));
-  if (!on_device) return;
+  told_ = at::zeros({kSignals}, at::device(group.device()).dtype(at::kLong));
+  if (told_.is_cpu()) return;
   for (Answer& answer : answers_) {
     answer.arrived.emplace(c10::DeviceType::CUDA);
     answer.told = at::zeros({kSignals}, at::device(at::kCPU).dtype(at::kLong).pinned_memory(true));
