@@ -32,7 +32,7 @@ define test-all
 @scripts/setup.sh --full
 $(call configure,$(PRESET),build)
 $(call ninja,build)
-@cd build && ctest --output-on-failure -j 2
+@cd build && ctest --output-on-failure -j 3  # some of them wait
 @echo "make test: $$(($$(date +%s) - $(START))) s in all"
 endef
 
