@@ -4,12 +4,13 @@
 include_directions.py ROOT        checks the tree; exit 1 with file:line for each violation
 include_directions.py --self-test checks on made-up trees that violations are caught
 
-The graph is that of src/adagp/CMakeLists.txt, the adagp_folder(AREA/FOLDER ... DEPENDS ...) calls. Five rules:
+The graph is that of src/adagp/CMakeLists.txt, the adagp_folder(AREA/FOLDER ... DEPENDS ...) calls. Six rules:
   1. a folder includes only itself and what it depends on, directly or through others;
   2. a dependency that is declared is used: some file includes a header of it;
   3. folders depend on their own area and on areas that stand before it;
   4. folders without TORCH, and files that promise it, reach no torch header, directly or through our headers;
-  5. no file sees both torch and fmt/spdlog: torch brings an fmt of its own.
+  5. no file sees both torch and fmt/spdlog: torch brings an fmt of its own;
+  6. simulator.h, which is public, reaches no third-party header: users of the simulators need the standard library.
 The headers beside the areas (adagp.h, ...) are for users alone: they include anything, and nobody includes them.
 """
 
@@ -27,6 +28,8 @@ CLAIM = re.compile(r"^//.*\b(no torch here|torch-free|without torch)\b", re.I | 
 
 TORCH = re.compile(r"^(torch|ATen|c10)/")
 FMT = re.compile(r"^(fmt|spdlog)/")
+# What is neither ours nor of the standard library.
+THIRD_PARTY = re.compile(r"^(?!adagp/)(.*/|.*\.h(pp)?$)")
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
 SOURCES = {".h", ".cpp", ".cu", ".cuh"}
 UMBRELLA = "umbrella"
@@ -179,10 +182,25 @@ class Tree:
                 self.fail(path, fmt[0], "sees torch (" + " -> ".join(torch[1]) + ") and "
                           + " -> ".join(fmt[1]) + ": use core::cat() and core/log.h")
 
+    def check_simulator(self):
+        seen, todo = set(), [self.src / "simulator.h"]
+        while todo:
+            path = todo.pop()
+            if path in seen:
+                continue
+            seen.add(path)
+            for line, header, _ in self.includes.get(path, []):
+                target = self.resolve(path, header)
+                if target:
+                    todo.append(target)
+                elif THIRD_PARTY.match(header):
+                    self.fail(path, line, f"adagp/simulator.h includes this file, and must not need {header}")
+
     def check(self):
         self.check_directions()
         self.check_graph()
         self.check_torch()
+        self.check_simulator()
         return self.violations
 
 
@@ -259,6 +277,19 @@ CASES = {
     "torch and fmt in a command": ({
         "apps/adagp/c.cpp": '#include "adagp/engine/nn/l.h"\n#include <fmt/core.h>\n',
     }, "apps/adagp/c.cpp:2: sees torch"),
+    "the standard library in a public header": ({
+        "src/adagp/simulator.h": '#include "adagp/sim/layers/table.h"\n',
+        "src/adagp/sim/layers/table.h": '#include <vector>\n#include "adagp/base/core/a.h"\n',
+        "src/adagp/sim/layers/table_json.h": '#include <nlohmann/json_fwd.hpp>\n#include "adagp/sim/layers/table.h"\n',
+    }, None),
+    "a library behind a public header": ({
+        "src/adagp/simulator.h": '#include "adagp/sim/layers/table.h"\n',
+        "src/adagp/base/core/a.h": "#include <string>\n#include <nlohmann/json_fwd.hpp>\n",
+    }, "src/adagp/base/core/a.h:2: adagp/simulator.h includes this file, and must not need nlohmann/json_fwd.hpp"),
+    "a C header in a public header": ({
+        "src/adagp/simulator.h": '#include "adagp/sim/layers/table.h"\n',
+        "src/adagp/base/core/a.h": "#include <png.h>\n",
+    }, "src/adagp/base/core/a.h:1: adagp/simulator.h includes this file, and must not need png.h"),
     "an include inside a comment": ({
         "src/adagp/base/core/b.h": '/*\n#include "adagp/engine/nn/l.h"\n*/\n// #include <torch/types.h>\n',
     }, None),

@@ -117,6 +117,22 @@ def test_measured_costs_of_a_file(tmp_path):
     assert slow["makespan"] == 2 + (2 + 1) + 2
 
 
+def test_memory_counts_the_low_resolution_batch_in_the_bubbles(tmp_path):
+    """1F1B on 2 stages keeps 2 micro-batches of a BP batch; 4 of a quarter of the size come on top: 3 in all."""
+    table = tmp_path / "costs.csv"
+    table.write_text(f"name,forward,backward,kept_bytes\na,1,2,{2**30}\nb,1,2,{2**30}\n")
+    args = ["--costs", table, "--stages", 2, "--micro-batches", 4, "--schedule"]
+    pair = ["filled", "--phases", "low-bp", "--memory"]
+    error = adagp("pipeline", *args, *pair, 2.9, code=2).stderr
+    assert "'a' alone needs 3.0 GiB, over the limit of 2.9 GiB per stage" in error
+    assert len(run_json(*args, *pair, 3)["parts"]) == 2
+    # Where a BP batch runs alone, or beside a GP batch, which keeps nothing, 2 GiB are enough.
+    for alone in (["filled"], ["filled", "--phases", "gp-bp"], ["filled", "--phases", "bp-low"],
+                  ["filled", "--phases", "low-bp", "--batch-by-batch"], ["dapple", "--phases", "low-bp"]):
+        assert len(run_json(*args, *alone, "--memory", 2)["parts"]) == 2
+        assert "alone needs 2.0 GiB" in adagp("pipeline", *args, *alone, "--memory", 1.9, code=2).stderr
+
+
 def test_the_page_shows_what_the_program_prints():
     page = (ROOT / "docs/pipelines.md").read_text()
     shown = re.findall(r"```\n\$ adagp (.*)\n([^`]*)```", page)

@@ -4,6 +4,7 @@ import csv
 import io
 import json
 import math
+import re
 import shutil
 
 import pytest
@@ -194,6 +195,24 @@ def test_seeds_of_a_run_are_one_row_and_one_point(tmp_path):
     text = simulate("--run", *folders[:3], other, again, *ARRAY, "--plot", tmp_path / "p.svg").stdout
     assert [line.split()[0] for line in text.splitlines() if "baseline" in line] == ["rule-e30", "other", "again"]
     assert "other, 30 epochs" in (tmp_path / "p.svg").read_text()
+
+
+def test_a_line_joins_runs_of_equal_settings_alone(tmp_path):
+    """Lengths of one method are no curve where its runs differ in a key, too."""
+    def bp(name, epochs, seed, momentum=0.0):
+        return run_folder(tmp_path / name, "bp", [group("backprop", epochs)], 70.0 + epochs, epochs=epochs,
+                          seed=seed, optim=f"momentum = {momentum}")
+
+    def series(*folders):
+        simulate("--run", *folders, *ARRAY, "--plot", tmp_path / "p.svg")
+        return set(re.findall(r"<title>([^:<]*epochs): ", (tmp_path / "p.svg").read_text()))
+
+    usual = [bp("usual", 20, 1), bp("longer", 25, 1)]
+    assert series(*usual) == {"bp, 20 and 25 epochs"}
+    assert series(*usual, bp("other", 15, 1, 0.5)) == {"usual, 20 epochs", "longer, 25 epochs", "other, 15 epochs"}
+    # Seeds whose names have the same beginning.
+    seeds = [bp("run1", 20, 1), bp("run2", 20, 2), bp("run3", 15, 1, 0.5), bp("run4", 15, 2, 0.5)]
+    assert series(*seeds) == {"run, 20 epochs", "run, 15 epochs"}
 
 
 @pytest.mark.parametrize("method,batches", [("bp", 30 * 10), ("skip", 30 * 10), ("adagp", 30 * 10),

@@ -5,7 +5,7 @@
 #include "adagp/base/core/text.h"
 #include "adagp/papers/study/output.h"
 #include "adagp/results/report/table.h"
-#include "adagp/sim/layers/table.h"
+#include "adagp/sim/layers/table_json.h"
 
 namespace adagp::study {
 namespace {

@@ -67,7 +67,7 @@ bool inference(const Study& study) {
 
 Numbers numbers_of(const Study& study, const Row& row) {
   const accel::PointResult& result = study.results[row.run];
-  const layers::Missing missing = layers::missing(*study.cases[row.run].table);
+  const layers::Missing& missing = study.cases[row.run].missing;
   if (inference(study)) {
     const accel::PassCost& cost = result.inference;
     const double clock = study.points[row.run].accelerator.clock_mhz * 1e6;

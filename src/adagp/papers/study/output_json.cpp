@@ -4,7 +4,7 @@
 
 #include "adagp/base/core/text.h"
 #include "adagp/sim/accel/checked_math.h"
-#include "adagp/sim/layers/table.h"
+#include "adagp/sim/layers/table_json.h"
 
 namespace adagp::study {
 
@@ -87,7 +87,7 @@ ordered_json describe(const Study& study, size_t run) {
                       {"pes", point.accelerator.array.pes()},
                       {"dataflow", point.dataflow->name}};
   if (!study.batch_note.empty()) out["batch_note"] = study.batch_note;
-  out["missing"] = layers::missing_json(layers::missing(*one.table));
+  out["missing"] = layers::missing_json(one.missing);
   if (!point.designs.empty()) {
     out["second_array"] = array_text(point.accelerator.second_array());  // of design max
     out["epochs"] = point.run.epochs;

@@ -86,9 +86,19 @@ std::vector<PipelineItem> items_for(const PipelineOptions& options, int64_t batc
   return items;
 }
 
-// Of a pipeline whose batch has `batch` examples.
+// Whether a low-resolution batch comes right before a BP batch, in whose bubbles it may run.
+bool has_low_before_exact(const pipeline::Sequence& sequence) {
+  const auto& cycle = sequence.cycle;
+  for (size_t i = 0; i < cycle.size() && static_cast<int64_t>(i) + 1 < sequence.batches; ++i) {
+    const pipeline::Phase next = cycle[(i + 1) % cycle.size()];
+    if (cycle[i] == pipeline::Phase::kLowRes && next == pipeline::Phase::kBackprop) return true;
+  }
+  return false;
+}
+
+// Of a pipeline whose batch has `batch` examples. `with_low` as of cut().
 PipelineCosts costs_for(const PipelineOptions& options, const pipeline::Placement& placement,
-                        int64_t batch) {
+                        int64_t batch, bool with_low) {
   PipelineCosts out;
   const auto items = items_for(options, batch, placement.micro_batches);
   if (items.empty()) {
@@ -98,7 +108,7 @@ PipelineCosts costs_for(const PipelineOptions& options, const pipeline::Placemen
     cost.input_gradient = cost.weight_gradient = options.backward / 2;
     out.costs = pipeline::uniform_costs(placement, cost);
   } else {
-    out = cut(items, placement, options.memory_limit);
+    out = cut(items, placement, options.memory_limit, with_low);
   }
   out.costs.latency = options.latency;
   out.costs.bandwidth = options.bandwidth;
@@ -139,17 +149,18 @@ PipelineRun run_one(const PipelineOptions& options, const PipelinePoint& point,
   run.batch = options.split_batch ? point.batch : point.batch * point.copies;
   run.shared_batch = options.split_batch;
   run.batches_per_epoch = batches_per_epoch;
-  run.costs = costs_for(options, run.placement, share_of(options, point));
+  run.sequence = pipeline::parse_phases(options.phases);
+  if (options.batches) run.sequence.batches = *options.batches;
+  run.overlap = options.overlap;
+  const bool with_low = run.overlap && has_low_before_exact(run.sequence);
+  run.costs = costs_for(options, run.placement, share_of(options, point), with_low);
   pipeline::Costs& costs = run.costs.costs;
   const pipeline::Costs alone = pipeline::plain_costs(
-      options.split_batch ? costs_for(options, run.placement, point.batch).costs : costs);
+      options.split_batch ? costs_for(options, run.placement, point.batch, with_low).costs : costs);
   run.ideal =
       pipeline::steady_time(run.placement, alone, {pipeline::Phase::kBackprop}, options.overlap);
   if (options.split_batch) run.ideal /= point.copies;
   costs.copies.count = point.copies;
-  run.sequence = pipeline::parse_phases(options.phases);
-  if (options.batches) run.sequence.batches = *options.batches;
-  run.overlap = options.overlap;
   pipeline::SimulateOptions how;
   how.overlap = options.overlap;
   run.result = simulate(run.placement, sequence_costs(run), run.sequence, how);
@@ -187,7 +198,7 @@ PipelineNetwork describe_network(const PipelineOptions& options, PipelineStudy& 
       out.batches.push_back(each.batch);
     }
   }
-  study.missing = layers::missing(*network.cases[0].table);
+  study.missing = network.cases[0].missing;
   study.missing_lines = missing_lines(network);
   if (options.accelerator.examples) {
     out.examples = *options.accelerator.examples;

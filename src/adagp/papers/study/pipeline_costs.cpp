@@ -224,16 +224,18 @@ std::vector<PipelineItem> parse_items(const std::string& bytes, const std::strin
 }
 
 PipelineCosts cut(const std::vector<PipelineItem>& items, const pipeline::Placement& placement,
-                  double limit) {
+                  double limit, bool with_low) {
   int stash = 0;
   const pipeline::Schedule& schedule = pipeline::schedule_of(placement);
   for (int d = 0; d < placement.devices; ++d) {
     stash = std::max(stash, schedule.stash_bound(placement, d));
   }
+  double kept = stash;  // micro-batches
+  if (with_low && schedule.pair) kept += placement.low_share * placement.micro_batches;
   std::vector<pipeline::Item> parts;
   for (const PipelineItem& item : items) {
     parts.push_back({item.name, item.cost.forward + item.cost.backward,
-                     2 * item.cost.weight_bytes + stash * item.kept_bytes});
+                     2 * item.cost.weight_bytes + kept * item.kept_bytes});
   }
   const pipeline::Partition partition = pipeline::partition(parts, placement.stages, limit);
   PipelineCosts out;

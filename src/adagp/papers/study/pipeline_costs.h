@@ -48,8 +48,9 @@ std::vector<PipelineItem> read_items(const std::string& file);
 std::vector<PipelineItem> parse_items(const std::string& text, const std::string& file);
 
 // Items into stages by forward + backward; memory: weights and their gradients, and the activations
-// of as many micro-batches as the schedule keeps. `limit` in bytes, 0: none.
+// of as many micro-batches as the schedule keeps, with those of a low-resolution batch where one
+// runs beside a BP batch (`with_low`, Schedule::pair). `limit` in bytes, 0: none.
 PipelineCosts cut(const std::vector<PipelineItem>& items, const pipeline::Placement& placement,
-                  double limit);
+                  double limit, bool with_low);
 
 }  // namespace adagp::study

@@ -12,7 +12,7 @@
 #include "adagp/papers/study/pipeline.h"
 #include "adagp/papers/study/pipeline_copies.h"
 #include "adagp/results/report/table.h"
-#include "adagp/sim/layers/table.h"
+#include "adagp/sim/layers/table_json.h"
 #include "adagp/sim/pipeline/gantt.h"
 
 namespace adagp::study {

@@ -23,7 +23,7 @@ struct TrainingRun {
   std::string name;  // of the folder; of a plan its method
   std::string method, model, input;
   std::string precision;  // of a finished run
-  std::string settings;   // of a finished run: its keys but for the seed and the machine
+  std::string settings;   // of a finished run: its keys but for length, seed and machine
   int64_t batch = 0, epochs = 0, seed = 0;
   std::string metric;
   std::optional<double> score;  // of a finished run

@@ -9,7 +9,7 @@
 #include "adagp/papers/study/output.h"
 #include "adagp/papers/study/run_costs_rows.h"
 #include "adagp/results/report/table.h"
-#include "adagp/sim/layers/table.h"
+#include "adagp/sim/layers/table_json.h"
 
 namespace adagp::study {
 namespace {

@@ -62,13 +62,14 @@ std::string in_full(std::string name, const SeedRow& row, const std::vector<RunP
   return name;
 }
 
-// The method; the run's own name where its method has another run of that length.
+// The method; the run's own name where its method has another run of that length, or one with other
+// settings: a line joins lengths of one experiment alone.
 std::string series_of(const SeedRow& row, const Panel& panel,
                       const std::vector<RunPlace>& varying) {
   const std::string method = in_full(row.run->method, row, varying);
   const auto like_it = std::ranges::count_if(panel.rows, [&](const SeedRow* other) {
     return in_full(other->run->method, *other, varying) == method &&
-           other->run->epochs == row.run->epochs;
+           (other->run->epochs == row.run->epochs || other->run->settings != row.run->settings);
   });
   return like_it > 1 ? in_full(row.name, row, varying) : method;
 }
@@ -95,7 +96,9 @@ report::LineChart chart_of(const Panel& panel, const std::vector<RunPlace>& vary
     if (!row->score) throw UsageError("--plot: " + row->name + " has no score");
     seeds = seeds || row->seeds.size() > 1;
     const std::string name = series_of(*row, panel, varying);
-    auto one = std::ranges::find(series, name, &decltype(series)::value_type::first);
+    auto one = std::ranges::find_if(series, [&](const auto& each) {
+      return each.first == name && each.second.front()->run->settings == row->run->settings;
+    });
     if (one == series.end()) one = series.insert(series.end(), {name, {}});
     one->second.push_back(row);
   }

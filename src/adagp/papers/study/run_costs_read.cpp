@@ -110,8 +110,10 @@ accel::UpdateWords update_of(const config::RunConfig& config, const report::Summ
   return accel::update_words(name, summary.precision == "bf16");
 }
 
+// Runs of other lengths are one setting: TrainingRun::epochs tells them apart.
 std::string settings_of(config::RunConfig config) {
   const config::RunConfig usual;
+  config.epochs = usual.epochs;
   config.seed = usual.seed;
   config.device = usual.device;
   config.threads = usual.threads;

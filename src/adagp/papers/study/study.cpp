@@ -87,9 +87,11 @@ Study make_study(const Options& options, const std::function<void()>& check) {
   for (const Prepared& ready : prepared) {
     accel::Run run;
     if (!options.inference) run = run_of(options, ready.source->input, ready.plan->batch);
+    const layers::Missing missing = layers::missing(*ready.source->table);
     for (const accel::Accelerator& machine : machines) {
       study.cases.push_back({ready.source->model, ready.source->input, machine.name,
-                             ready.plan->batch, ready.predictor, ready.plan, ready.source->table});
+                             ready.plan->batch, ready.predictor, ready.plan, ready.source->table,
+                             missing});
       study.points.push_back(
           {ready.plan, &accel::find_dataflow(machine.dataflow), machine, designs, run});
       seldom();

@@ -52,6 +52,7 @@ struct Case {
   predictor::Config predictor;
   const accel::Plan* plan = nullptr;
   const layers::Table* table = nullptr;
+  layers::Missing missing{};  // of the network's MACs
 };
 
 struct Study {

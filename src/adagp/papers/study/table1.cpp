@@ -15,7 +15,7 @@
 namespace adagp::study {
 namespace {
 
-constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
+constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 
 // "vgg13_bn", "VGG-13" -> "vgg13": how people write the same network.
 std::string plain_name(const std::string& name) {
@@ -37,7 +37,7 @@ report::Difference difference(const Table1Row& row, const std::string& against) 
   for (const report::PairedRow& pair : row.ours.pairs) {
     if (pair.method == "adagp" && pair.against == against) return pair.points;
   }
-  return {0, kNone, kNone, kNone};
+  return {0, kNaN, kNaN, kNaN};
 }
 
 std::string score_cell(const Table1Row& row, const std::string& method) {
@@ -53,12 +53,12 @@ std::string points_cell(const report::Difference& d) {
 }
 
 double published_gain(const Table1Row& row) {
-  return row.published ? row.published->adagp - row.published->bp : kNone;
+  return row.published ? row.published->adagp - row.published->bp : kNaN;
 }
 
 double speedup_of(const Table1Row& row) {
   const auto* adagp = report::row_of(row.ours, "adagp");
-  return adagp != nullptr ? adagp->speedup : kNone;
+  return adagp != nullptr ? adagp->speedup : kNaN;
 }
 
 double mean_of(const std::vector<double>& values) {

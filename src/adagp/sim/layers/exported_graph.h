@@ -98,4 +98,8 @@ struct Graph {
   void follow(const Node& node);
 };
 
+// The graph that models/model.json of a .pt2 file has. Throws nlohmann's exceptions and
+// std::out_of_range on JSON of another form, DataError when it has more values than any network.
+Graph parse_program(const std::string& text);
+
 }  // namespace adagp::layers

@@ -9,6 +9,7 @@
 #include "adagp/base/core/message.h"
 #include "adagp/base/core/text.h"
 #include "adagp/base/io/archive.h"
+#include "adagp/sim/layers/exported_graph.h"
 
 namespace adagp::layers {
 

@@ -6,7 +6,6 @@
 
 #include "adagp/base/core/files.h"
 #include "adagp/sim/layers/exported.h"
-#include "adagp/sim/layers/exported_graph.h"
 
 namespace adagp::layers {
 
@@ -16,11 +15,5 @@ Exported read_pt2(const core::fs::path& path, int64_t batch = 0);
 // The same of models/model.json; `file_name` is for messages, `model` names the table.
 Exported parse_pt2(const std::string& json, const std::string& model, const std::string& file_name,
                    int64_t batch = 0);
-
-// The graph of an exported program, as torch.export.save writes it. Torch-free.
-
-// Of models/model.json. Throws nlohmann's exceptions and std::out_of_range on JSON of another form,
-// DataError when it has more values than any network.
-Graph parse_program(const std::string& text);
 
 }  // namespace adagp::layers

@@ -1,4 +1,4 @@
-#include "adagp/sim/layers/pt2.h"
+// The graph of an exported program, as torch.export.save writes it.
 
 #include <set>
 
@@ -6,6 +6,7 @@
 
 #include "adagp/base/core/error.h"
 #include "adagp/base/core/text.h"
+#include "adagp/sim/layers/exported_graph.h"
 
 namespace adagp::layers {
 namespace {

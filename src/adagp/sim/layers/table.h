@@ -10,8 +10,6 @@
 #include <string>
 #include <vector>
 
-#include <nlohmann/json_fwd.hpp>
-
 namespace adagp::layers {
 
 // Products, which have MACs:
@@ -123,11 +121,5 @@ struct SideTable {
   Table table;
   std::vector<int64_t> rows_before;  // rows before each block, in order
 };
-
-// Parts of a layer table as JSON, for the outputs of other commands.
-
-// An array: name, op, times and macs (null: not known) of every operation without a row.
-nlohmann::ordered_json uncounted_json(const Table& table);
-nlohmann::ordered_json missing_json(const Missing& missing);
 
 }  // namespace adagp::layers

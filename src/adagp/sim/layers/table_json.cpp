@@ -1,4 +1,4 @@
-#include "adagp/sim/layers/table.h"
+#include "adagp/sim/layers/table_json.h"
 
 #include <nlohmann/json.hpp>
 
