@@ -28,7 +28,7 @@ from networks_onnx import MORE, Decoder  # noqa: E402
 KNOWN = {name: build for name, build in {**NETWORKS, **MORE}.items()
          if not name.endswith("_decomposed") and name != "lstm_projected"}
 # The newer one takes some ten seconds: here a few, at night all.
-FEW = ["vit", "lstm", "decoder", "frames"]
+FEW = ["vit", "lstm"]
 # With a fixed batch exporters compute what a first state of zeros gives, and leave the product out.
 FREE_BATCH = ["lstm", "gru", "rnn"]
 BY_NEWER = list(KNOWN) if os.environ.get("ADAGP_ALL_EXPORTS") else FEW

@@ -121,11 +121,13 @@ TEST(FastWidths, TrainsWithOtherMethods) {
     std::string widths = "3";
     for (size_t i = 1; i < 3 * nn::collect(*net).size(); ++i) widths += ",3";
     EXPECT_EQ(file.metadata.at(FastWidths::kMetadataKey), widths);
+    c.epochs = 1;
+    const auto rounded = trained_weights(c);
     c.precision = "fp32";
     const auto plain = trained_weights(c);
-    for (const auto& [name, value] : file.tensors) {
+    for (const auto& [name, value] : plain) {
       if (value.dim() < 2) continue;
-      EXPECT_FALSE(at::equal(value, plain.at(name))) << name;
+      EXPECT_FALSE(at::equal(value, rounded.at(name))) << name;
     }
   }
 }
