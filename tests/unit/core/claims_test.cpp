@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -11,6 +12,7 @@
 #include <functional>
 
 #include "adagp/base/core/error.h"
+#include "adagp/base/core/files.h"
 #include "unit/in_child.h"
 #include "unit/temp_folder.h"
 
@@ -26,7 +28,7 @@ constexpr int64_t kHour = 3600;
 // A process that takes the claim and then does nothing until it is killed.
 class Claimer {
  public:
-  Claimer(const fs::path& folder, const std::string& name) {
+  Claimer(const fs::path& folder, const std::string& name, bool first_thread_ends = false) {
     int ends[2];
     EXPECT_EQ(::pipe(ends), 0);
     child_ = ::fork();
@@ -34,6 +36,7 @@ class Claimer {
       Claims claims(folder, kLong);
       const char taken = claims.take(name) ? 'y' : 'n';
       (void)!::write(ends[1], &taken, 1);
+      if (first_thread_ends) ::syscall(SYS_exit, 0);  // the one that renews claims goes on
       for (;;) ::pause();
     }
     char taken = 'n';
@@ -42,6 +45,10 @@ class Claimer {
     ::close(ends[0]), ::close(ends[1]);
   }
   ~Claimer() { end(); }
+  char state() const {
+    const std::string stat = read_file("/proc/" + std::to_string(child_) + "/stat");
+    return stat.at(stat.rfind(") ") + 2);
+  }
   // Without asking how it ended, it stays a zombie.
   void kill_it() const {
     ::kill(child_, SIGKILL);
@@ -106,6 +113,15 @@ TEST(Claims, OfALiveProcessOfThisMachineCountsHoweverOldItIs) {
   const Claimer other(folder / "c", "a");
   set_renewed(folder / "c" / "a", -100 * kHour);
   EXPECT_FALSE(Claims(folder / "c", 1).take("a"));
+}
+
+// As a killed process on a busy machine: its first thread has ended, the last one still has its
+// locks.
+TEST(Claims, OfAProcessCountsAsLongAsOneThreadLives) {
+  const TempFolder folder;
+  const Claimer other(folder / "c", "a", true);
+  while (other.state() != 'Z') ::usleep(1000);
+  EXPECT_FALSE(Claims(folder / "c", kLong).take("a"));
 }
 
 TEST(Claims, OfAKilledProcessCountsForNothingAtOnce) {

@@ -28,6 +28,7 @@ int64_t changed_ns(const struct stat& status) {
 struct ProcessState {
   char state = '?';
   int64_t started = 0;
+  int64_t threads = 0;
 };
 std::optional<ProcessState> state_of(int64_t pid) {
   std::string text;
@@ -40,17 +41,23 @@ std::optional<ProcessState> state_of(int64_t pid) {
   const size_t end = text.rfind(") ");
   if (end == std::string::npos) return std::nullopt;
   const std::vector<std::string> fields = split(text.substr(end + 2), ' ');
-  constexpr size_t kStart = 19;  // field 22 of proc(5), counted from the state
+  constexpr size_t kThreads = 17,
+                   kStart = 19;  // fields 20 and 22 of proc(5), counted from the state
   ProcessState out;
   if (!fields.empty() && !fields.front().empty()) out.state = fields.front().front();
-  long long started = 0;
-  if (fields.size() > kStart && parse_integer(fields[kStart], started)) out.started = started;
+  const auto number = [&](size_t field) {
+    long long found = 0;
+    return fields.size() > field && parse_integer(fields[field], found) ? found : 0;
+  };
+  out.started = number(kStart);
+  out.threads = number(kThreads);
   return out;
 }
 
-// A zombie has ended; its parent has not asked yet.
+// A zombie has ended, and its parent has not asked yet. While it has other threads, its first one
+// alone has ended: those still hold its files and their locks.
 bool has_ended(const ProcessState& process) {
-  return process.state == 'Z' || process.state == 'X';
+  return (process.state == 'Z' || process.state == 'X') && process.threads <= 1;
 }
 
 std::string line_of(const char* file) {
