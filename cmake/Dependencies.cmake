@@ -15,7 +15,7 @@ foreach(_header CLI/CLI.hpp toml++/toml.h nlohmann/json.hpp fmt/core.h spdlog/sp
   string(MAKE_C_IDENTIFIER "ADAGP_HAVE_${_header}" _var)
   find_path(${_var} ${_header} HINTS ${ADAGP_DEPS_DIR}/include)
   if(NOT ${_var})
-    message(FATAL_ERROR "header ${_header} not found: run scripts/setup.sh")
+    message(FATAL_ERROR "header ${_header} not found: run scripts/setup.sh --sim (docs/troubleshooting.md)")
   endif()
 endforeach()
 # fmt and spdlog are used header-only: the packages' shared libraries would be one more thing to ship.
