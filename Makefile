@@ -125,7 +125,7 @@ build: ## the program, build/bin/adagp (default)
 
 run: ## build, then the demo: backprop, ADA-GP and the controls side by side
 	@[ -x build/bin/adagp ] || echo "make run: three steps: set-up (it says what it installs before it does)," \
-	  "the build (8 to 15 minutes on two idle cores; ninja counts its steps), the demo (one to five minutes)"
+	  "the build (25 processor minutes; ninja counts its steps), the demo (15 short runs)"
 	@$(MAKE) build
 	@OMP_WAIT_POLICY=$${OMP_WAIT_POLICY:-passive} \
 	  build/bin/adagp compare configs/recipes/demo.toml -o runs/demo
