@@ -21,7 +21,10 @@ if(ADAGP_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
     if(DEFINED ENV{CCACHE_SLOPPINESS})
       string(APPEND _sloppiness ",$ENV{CCACHE_SLOPPINESS}")
     endif()
-    set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env CCACHE_SLOPPINESS=${_sloppiness} ${ADAGP_CCACHE})
+    # Paths below the checkout are taken relative to it: another clone finds what this one compiled.
+    set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env CCACHE_SLOPPINESS=${_sloppiness}
+      CCACHE_BASEDIR=${CMAKE_SOURCE_DIR} ${ADAGP_CCACHE})
+    set(CMAKE_CUDA_COMPILER_LAUNCHER ${CMAKE_CXX_COMPILER_LAUNCHER})
     add_compile_options($<$<COMPILE_LANG_AND_ID:CXX,GNU>:-fpch-preprocess>)
   endif()
 endif()
