@@ -81,8 +81,8 @@ Ours accuracy_of(const Runs& runs, const char* model, size_t data, bool adagp) {
     if (one.model != std::string(model) || one.data != data) continue;
     return {adagp ? one.adagp : one.bp,
             {Reason::kNeedsRun,
-             core::cat("one seed, ", one.about, ", ", kTable1Rules, ": ", kTable1Page,
-                       "; by today's recipe"),
+             core::cat("one seed, ", one.runs.about, ": ", one.runs.page,
+                       "; more seeds by today's recipe, 90 epochs"),
              kTable1Command}};
   }
   if (data == 0) {
