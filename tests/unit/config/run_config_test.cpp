@@ -59,6 +59,18 @@ TEST(RunConfig, FilesOfEarlierVersionsLoadWhereTheyMeanTheSame) {
       "recipe.toml:2:1: policy.cooldown = 2: this version knows no such key and does as with 0");
 }
 
+TEST(RunConfig, WordsOfOtherProgramsLeadToTheirKeys) {
+  const std::pair<const char*, const char*> cases[] = {
+      {"batchsize = 1", "'batch'"},          {"batch-size = 1", "'batch'"},
+      {"learning_rate = 1", "'optim.lr'"},   {"optim.learning_rate = 1", "'optim.lr'"},
+      {"weight_decay = 1", "'optim.decay'"}, {"train.num_epochs = 1", "'epochs'"},
+      {"momentum = 1", "'optim.momentum'"},  {"lr = 1", "'optim.lr' or 'predictor.lr'"}};
+  for (const auto& [text, key] : cases) {
+    EXPECT_NE(complaint(text).find(std::string("did you mean ") + key + "?"), std::string::npos)
+        << complaint(text);
+  }
+}
+
 TEST(RunConfig, ComplaintsNamePlaceAndCure) {
   EXPECT_EQ(
       complaint("epochs = 3\n[optim]\nlearning_rat = 1"),

@@ -244,11 +244,38 @@ Binding::Field& Binding::find(const std::string& key, const std::string& where) 
   for (auto& field : fields_) {
     if (field.key == key) return field;
   }
-  const std::string near = closest(key, keys());
+  const std::vector<std::string> near = meant(key);
   throw UsageError(cat(where, ": unknown key '", printable_line(key), "'",
-                       near.empty()
-                           ? "; " + document_ + " lists the keys"
-                           : "; did you mean '" + near + "'? (" + document_ + " lists the keys)"));
+                       near.empty() ? "; " + document_ + " lists the keys"
+                                    : "; did you mean '" + join(near, "' or '") + "'? (" +
+                                          document_ + " lists the keys)"));
+}
+
+void Binding::also_called(const std::string& key, const std::string& names) {
+  find(key, "table of keys");
+  for (const std::string& name : split(names, ' ')) other_names_.emplace_back(name, key);
+}
+
+// The keys that another program's name stands for, else those that end with it, else the nearest.
+std::vector<std::string> Binding::meant(const std::string& unknown) const {
+  std::string name = lower(unknown);
+  std::replace(name.begin(), name.end(), '-', '_');
+  const size_t dot = name.rfind('.');
+  std::vector<std::string> out;
+  for (const std::string& tried : {name, dot == std::string::npos ? name : name.substr(dot + 1)}) {
+    for (const auto& [other, key] : other_names_) {
+      if (other == tried) out.push_back(key);
+    }
+    if (!out.empty()) return out;
+    for (const std::string& key : keys()) {
+      if (key.ends_with("." + tried)) out.push_back(key);
+    }
+    constexpr size_t kMost = 3;
+    if (!out.empty() && out.size() <= kMost) return out;
+    out.clear();
+  }
+  if (const std::string near = closest(unknown, keys()); !near.empty()) out.push_back(near);
+  return out;
 }
 
 bool Binding::is_gone(const std::string& key, const std::string& value,

@@ -58,6 +58,9 @@ class Binding {
     gone_.emplace_back(std::move(key), std::move(value));
   }
 
+  // What other programs call a key, with spaces between, for the message about an unknown one.
+  void also_called(const std::string& key, const std::string& names);
+
   // Each of these throws UsageError that says where (file:line:column, variable or flag), what was
   // found and what was expected; an unknown key gets the nearest one.
   void load_toml(std::string_view text, const std::string& file_name);
@@ -83,10 +86,12 @@ class Binding {
  private:
   Field& find(const std::string& key, const std::string& where);
   bool is_gone(const std::string& key, const std::string& value, const std::string& where) const;
+  std::vector<std::string> meant(const std::string& unknown) const;
 
   std::string document_ = "docs/configuration.md";
   std::vector<Field> fields_;
   std::vector<std::pair<std::string, std::string>> gone_;
+  std::vector<std::pair<std::string, std::string>> other_names_;  // name, key
 };
 
 }  // namespace adagp::core
