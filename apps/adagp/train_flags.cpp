@@ -79,6 +79,11 @@ config::RunConfig TrainFlags::resolve(config::RunConfig config) const {
 }
 
 config::RunConfig TrainFlags::resolve_run() const {
+  if (recipe_.empty() && given().empty()) {
+    throw UsageError(
+        "nothing says what to train: give a recipe, as configs/recipes/demo.toml, or a network and "
+        "data, as --model vgg8s --data synthetic");
+  }
   config::RunConfig said;
   said.model.name.clear();
   fill(said, Environment::kNetwork);

@@ -22,6 +22,14 @@ def test_files_of_a_finished_run(finished):
     assert summary(finished)["gp_batches"] > 0 and summary(finished)["bp_batches"] > 0
 
 
+def test_a_run_beside_other_files_says_so(tmp_path):
+    (tmp_path / "thesis.txt").write_text("mine")
+    (tmp_path / ".hidden").write_text("mine")
+    run = ["train", *TINY, "--epochs", "1", "--method", "bp", "-o", tmp_path]
+    assert "holds 1 other files or folders, as thesis.txt; the files of the run go beside them" in adagp(*run).stderr
+    assert "other files" not in adagp(*run, "--overwrite").stderr and (tmp_path / "thesis.txt").read_text() == "mine"
+
+
 def test_records_of_epochs_tell_examples_and_parts_of_the_seconds(finished):
     epochs = [record for record in records(finished) if record["kind"] == "epoch"]
     assert [record["examples"] for record in epochs] == [200, 400, 600]

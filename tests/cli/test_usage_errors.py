@@ -138,6 +138,14 @@ def test_a_flag_without_its_value(flag):
     assert f"{flag}: expected a value (see 'adagp train --help')" in done.stderr
 
 
+@pytest.mark.parametrize("command", [["train"], ["compare"], ["compare", "--budget"], ["train", "--method", "skip"],
+                                     ["sweep", "--over", "optim.lr=0.1,0.2"]])
+def test_nothing_is_trained_that_was_not_named(command, tmp_path):
+    done = adagp(*command, "-o", tmp_path / "a", code=2)
+    assert "nothing says what to train" in done.stderr and "demo.toml" in done.stderr
+    assert not (tmp_path / "a").exists()
+
+
 def test_review_takes_no_option_of_training(tmp_path):
     for wrong in (["--data-dir", str(tmp_path)], ["--epochs", "3"], sets(batch=32)):
         done = adagp("reproduce", "review", *wrong, "-o", tmp_path / "review", code=2)

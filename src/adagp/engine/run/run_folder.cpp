@@ -73,6 +73,22 @@ std::vector<std::string> foreign_values(const report::Summary& summary,
   return differing;
 }
 
+// A folder that holds no run, but something else: a slip of the user, or meant.
+void warn_of_other_files(const core::fs::path& folder) {
+  if (core::fs::exists(folder / "config.toml")) return;
+  std::vector<std::string> found;
+  for (const auto& entry : core::fs::directory_iterator(folder)) {
+    const std::string name = entry.path().filename().string();
+    const std::vector<std::string>& own = run_entries();
+    if (name.starts_with('.') || std::find(own.begin(), own.end(), name) != own.end()) continue;
+    found.push_back(name);
+  }
+  if (found.empty()) return;
+  core::log_warning(core::cat(
+      folder.string(), ": holds ", found.size(), " other files or folders, as ",
+      *std::min_element(found.begin(), found.end()), "; the files of the run go beside them"));
+}
+
 // The lock is all that a run leaves that was refused. Whatever else is there stays.
 void remove_if_unused(const core::FolderHandle& handle) {
   std::error_code ignored;
@@ -145,6 +161,7 @@ RunFolder::RunFolder(const core::fs::path& path, config::RunConfig& config, bool
   handle_ = std::make_unique<core::FolderHandle>(path);
   lock_ = std::make_unique<core::FileLock>(path / ".lock", path.string());
   settle_old_run(path);
+  if (!created_) warn_of_other_files(path);
   for (const std::string& name : run_entries()) core::remove_temporaries(path, name);
   core::remove_temporaries(path / "operations", "");
   if (!overwrite) {
