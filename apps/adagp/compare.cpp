@@ -76,9 +76,12 @@ int run_budget(CompareArguments& arguments) {
   if (options.methods.empty()) options.methods = {"bp", "progressive", "stored-loss", "adagp"};
   arguments.list.fill(options);
   const config::RunConfig config = arguments.flags.resolve_run();
-  const auto runs = experiment::budget_runs(config, options);
+  const std::vector<experiment::Job> jobs = experiment::budget_list(config, options);
   if (arguments.list.commands) return print_seeds(arguments.list);
+  std::vector<config::RunConfig> runs;
+  for (const experiment::Job& job : jobs) runs.push_back(job.config);
   warn_unused(arguments.flags.given(), runs);
+  if (arguments.list.dry_run) return arguments.list.print_plan(jobs);
   const auto result = with_resume_advice(options.overwrite, kRunsNotRedone, [&] {
     return experiment::compare_budgets(config, options);
   });
@@ -101,6 +104,9 @@ int run_compare(CompareArguments& arguments) {
   const auto runs = runs_of(config, arguments.options.methods);
   if (arguments.list.commands) return print_seeds(arguments.list);
   warn_unused(arguments.flags.given(), runs);
+  if (arguments.list.dry_run) {
+    return arguments.list.print_plan(experiment::compare_list(config, arguments.options));
+  }
   const auto result = with_resume_advice(arguments.options.overwrite, kRunsNotRedone, [&] {
     return experiment::compare_methods(config, arguments.options);
   });

@@ -34,17 +34,20 @@ struct Target {
   int64_t quick_epochs;
   const char* quick_schedule;  // of so many epochs; null: the recipe's schedule scales with them
   experiment::Reproduced (*run)(const config::RunConfig&, const experiment::ReproduceOptions&);
-  size_t (*units)(const experiment::ReproduceOptions&);
+  std::vector<experiment::Job> (*list)(const config::RunConfig&,
+                                       const experiment::ReproduceOptions&);
 };
 constexpr Target kTargets[] = {
     {"paper-table1", study::kPaperRecipe, 5, nullptr, experiment::reproduce_table1,
-     experiment::table1_units},
+     experiment::table1_list},
     {"paper-figures", study::kPaperRecipe, 5, nullptr, experiment::reproduce_figures,
-     experiment::figures_units},
+     experiment::figures_list},
     {"review", study::kPaperRecipe, 5, nullptr, experiment::reproduce_review,
-     [](const experiment::ReproduceOptions&) { return size_t{1}; }},
+     [](const config::RunConfig&, const experiment::ReproduceOptions&) {
+       return std::vector<experiment::Job>{};  // it trains nothing
+     }},
     {"term-project", study::kTermProjectRecipe, 10, study::kTermProjectQuickSchedule,
-     experiment::reproduce_term_project, experiment::term_project_units},
+     experiment::reproduce_term_project, experiment::term_project_list},
 };
 
 const Target& find_target(const std::string& name) {
@@ -120,9 +123,11 @@ int run_reproduce(ReproduceArguments& arguments) {
   list.fill(options);
   const config::RunConfig config = recipe_of(target, arguments);
   if (list.commands) {
-    list.print_commands(target.units(options));
+    const size_t units = experiment::places_of_units(target.list(config, options)).size();
+    list.print_commands(std::max<size_t>(units, 1));
     return 0;
   }
+  if (list.dry_run) return list.print_plan(target.list(config, options));
   core::stop_after(list.budget);
   const auto result = with_resume_advice(options.overwrite, kWithoutOverwrite,
                                          [&] { return target.run(config, options); });

@@ -5,6 +5,7 @@
 #include "adagp/base/core/log.h"
 #include "adagp/base/core/provenance.h"
 #include "adagp/base/core/text.h"
+#include "adagp/lab/experiment/list_plan.h"
 #include "adagp/lab/experiment/shards.h"
 #include "number_flag.h"
 
@@ -26,6 +27,10 @@ void RunListFlags::declare(CLI::App& command, const std::string& folder) {
       ->type_name("I/N");
   command.add_flag("--commands", commands,
                    "Print a command for each part that one machine does; train nothing");
+  command
+      .add_flag("--dry-run", dry_run,
+                "Print the runs, what they cost and an estimate of the time; train nothing")
+      ->excludes(command.get_option("--commands"));
   add_number(command, "--claim-timeout", claim_timeout_,
              "Seconds after which the work of a silent process of another machine is taken over", 1,
              1e6)
@@ -57,6 +62,13 @@ void RunListFlags::print_commands(size_t units) const {
   for (size_t unit = 1; unit <= units; ++unit) {
     core::print_data(core::cat(core::join(words, " "), " --shard ", unit, "/", units, "\n"));
   }
+}
+
+int RunListFlags::print_plan(const std::vector<experiment::Job>& jobs) const {
+  experiment::TaskCache tasks;
+  const auto plan = experiment::plan_list(jobs, tasks, {output, overwrite});
+  core::print_result((json ? plan.to_json().dump(2) : plan.text()) + "\n", json);
+  return 0;
 }
 
 void RunListFlags::tell_left(size_t runs) {

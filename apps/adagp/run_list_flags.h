@@ -8,7 +8,7 @@
 #include <CLI/CLI.hpp>
 
 #include "adagp/base/core/output.h"
-#include "adagp/lab/experiment/shared_list.h"
+#include "adagp/lab/experiment/run_list.h"
 
 namespace adagp::apps {
 
@@ -18,6 +18,7 @@ struct RunListFlags {
   double budget = 0;   // seconds; 0 = no limit
   bool overwrite = false, json = false;
   bool commands = false;  // print a command for each unit; train nothing
+  bool dry_run = false;   // print the runs and what they cost; train nothing
 
   // --seeds, -o, --overwrite, --json and what several processes need to share the list. `folder` is
   // the default of -o.
@@ -37,6 +38,8 @@ struct RunListFlags {
   experiment::Sharing sharing() const;
   // This command for each of so many units, on stdout.
   void print_commands(size_t units) const;
+  // What is to be done, on stdout. Returns the exit code.
+  int print_plan(const std::vector<experiment::Job>& jobs) const;
   // What is left when the command ends well.
   static void tell_left(size_t runs);
 

@@ -86,6 +86,9 @@ int run_sweep(SweepArguments& arguments) {
     return 0;
   }
   warn_unused(arguments.flags.given(), experiment::sweep_runs(config, options));
+  if (arguments.list.dry_run) {
+    return arguments.list.print_plan(experiment::sweep_list(config, options));
+  }
   core::stop_after(arguments.list.budget);
   const auto result = with_resume_advice(options.overwrite, kWithoutOverwrite,
                                          [&] { return experiment::sweep(config, options); });

@@ -42,6 +42,43 @@ def test_json_has_the_promised_fields_and_the_runs_numbers(compared):
     assert "too few" in result["verdict"]
 
 
+def test_a_dry_run_lists_what_is_to_do_and_writes_nothing(compared, tmp_path):
+    plan = json.loads(adagp(*COMMAND, "--dry-run", "--json", "-o", tmp_path / "new").stdout)
+    assert [run["run"] for run in plan["runs"]] == [f"{m}, seed {s}" for s in (0, 1) for m in METHODS]
+    bp, predicted, equal = (run["cost_epochs"] for run in plan["runs"][:3])
+    assert bp == 4 and equal == predicted
+    assert predicted == pytest.approx(summary(compared[0] / "adagp-seed0")["cost_epochs"])
+    assert plan["open"] == 6 and plan["cost_epochs"] == pytest.approx(2 * (bp + predicted + equal))
+    assert plan["epoch_seconds"] > 0
+    text = adagp(*COMMAND, "--dry-run", "-o", tmp_path / "new").stdout
+    assert "as long as adagp-seed0" in text and "6 of 6 runs to do, which cost about" in text
+    assert not (tmp_path / "new").exists()
+
+    folder, _ = compared
+    before = contents(folder)
+    more = ["3" if word == "2" else word for word in COMMAND]
+    plan = json.loads(adagp(*more, "--dry-run", "--json", "-o", folder).stdout)
+    assert [run["finished"] for run in plan["runs"]] == [True] * 6 + [False] * 3
+    assert plan["cost_epochs"] == pytest.approx(bp + predicted + equal)
+    assert adagp(*COMMAND, "--dry-run", "-o", folder).stdout.endswith("0 of 6 runs to do\n")
+    assert contents(folder) == before
+
+
+def test_dry_runs_of_budgets_and_sweeps(tmp_path):
+    budget = adagp("compare", "--budget", *TINY, "--methods", "bp@1/2,skip@2", "--seeds", "1",
+                   "--budget-batches", "10", "--dry-run", "--json", "-o", tmp_path / "b")
+    plan = json.loads(budget.stdout)
+    assert plan["runs"][0] == {"run": "bp, 1 epochs, batch 20, seed 0", "cost_epochs": 1, "finished": False}
+    assert plan["open"] == len(plan["runs"]) == 5
+    sweep = adagp("sweep", *TINY, "--epochs", "2", "--method", "adagp", "--over", "predictor.channels=4,8",
+                  "--seeds", "2", "--dry-run", "--json", "-o", tmp_path / "s")
+    plan = json.loads(sweep.stdout)
+    assert plan["open"] == len(plan["runs"]) and sum("predictor.channels" in r["run"] for r in plan["runs"]) == 4
+    assert not list(tmp_path.iterdir())
+    both = adagp(*COMMAND, "--dry-run", "--commands", "-o", tmp_path / "c", code=2)
+    assert "--dry-run" in both.stderr and "--commands" in both.stderr
+
+
 def test_table_on_stdout_and_the_rest_on_stderr(compared):
     folder, done = compared
     lines = done.stdout.splitlines()

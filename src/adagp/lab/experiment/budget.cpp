@@ -179,10 +179,9 @@ BudgetSpec parse_budget_spec(const std::string& text, const std::vector<int64_t>
   return spec;
 }
 
-std::vector<config::RunConfig> budget_runs(const config::RunConfig& config,
-                                           const BudgetOptions& options) {
-  std::vector<config::RunConfig> out;
-  for (BudgetJob& one : all_jobs(config, options)) out.push_back(std::move(one.job.config));
+std::vector<Job> budget_list(const config::RunConfig& config, const BudgetOptions& options) {
+  std::vector<Job> out;
+  for (BudgetJob& one : all_jobs(config, options)) out.push_back(std::move(one.job));
   return out;
 }
 

@@ -8,7 +8,7 @@
 
 #include "adagp/base/config/run_config.h"
 #include "adagp/base/core/files.h"
-#include "adagp/lab/experiment/shared_list.h"
+#include "adagp/lab/experiment/run_list.h"
 #include "adagp/results/report/budget.h"
 
 namespace adagp::experiment {
@@ -45,9 +45,8 @@ struct BudgetResult {
   size_t open = 0;                    // runs that other processes work on, or have to
 };
 
-// The configurations of all runs, resolved as far as the texts go. Throws UsageError.
-std::vector<config::RunConfig> budget_runs(const config::RunConfig& config,
-                                           const BudgetOptions& options);
+// All runs, resolved as far as the texts go. Throws UsageError.
+std::vector<Job> budget_list(const config::RunConfig& config, const BudgetOptions& options);
 
 // Runs what is not finished yet, in <folder>/<label>-e<epochs>-b<batch>-seed<n>, all seeds of a
 // round before the next, and keeps budget.md, .json, .csv and .svg there up to date. The same call

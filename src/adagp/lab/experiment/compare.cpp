@@ -75,17 +75,21 @@ std::vector<Job> jobs_of(const config::RunConfig& config, const CompareOptions& 
 
 }  // namespace
 
-CompareResult compare_methods(const config::RunConfig& config, const CompareOptions& options) {
+std::vector<Job> compare_list(const config::RunConfig& config, const CompareOptions& options) {
   check_methods(config, options.methods);
   train::check_names(config);
-  const std::vector<Job> jobs = jobs_of(config, options);
+  return jobs_of(config, options);
+}
+
+CompareResult compare_methods(const config::RunConfig& config, const CompareOptions& options) {
+  const std::vector<Job> jobs = compare_list(config, options);
   core::make_folder(options.folder);
   TaskCache tasks;
   const task::TaskPtr task = tasks.open(config);
 
   const RunListOptions list{options.folder, options.overwrite};
   SharedList shared = join_list("compare", jobs, tasks, list, options.sharing);
-  check_list(jobs, tasks, shared, list);
+  announce_list(jobs, check_list(jobs, tasks, shared, list), list);
   CompareResult result;
   std::string about;
   std::vector<report::RunRecord> runs;

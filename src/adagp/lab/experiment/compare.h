@@ -6,7 +6,7 @@
 
 #include "adagp/base/config/run_config.h"
 #include "adagp/base/core/files.h"
-#include "adagp/lab/experiment/shared_list.h"
+#include "adagp/lab/experiment/run_list.h"
 #include "adagp/results/report/compare.h"
 
 namespace adagp::experiment {
@@ -24,6 +24,9 @@ struct CompareResult {
   std::vector<std::string> diverged;  // what the others said
   size_t open = 0;                    // runs that other processes work on, or have to
 };
+
+// All runs. Throws UsageError when the methods do not fit together.
+std::vector<Job> compare_list(const config::RunConfig& config, const CompareOptions& options);
 
 // Runs what is not finished yet, in <folder>/<method>-seed<n>, and writes compare.md, compare.json
 // and compare.csv there. The same call on an interrupted folder goes on. equal-time takes its

@@ -6,7 +6,7 @@
 
 #include "adagp/base/config/run_config.h"
 #include "adagp/base/core/files.h"
-#include "adagp/lab/experiment/shared_list.h"
+#include "adagp/lab/experiment/run_list.h"
 
 namespace adagp::experiment {
 
@@ -40,9 +40,10 @@ Reproduced reproduce_term_project(const config::RunConfig& config, const Reprodu
 // the simulators; trains nothing -> review.md, review.json.
 Reproduced reproduce_review(const config::RunConfig& config, const ReproduceOptions& options);
 
-// How many units their lists have: a network with one seed.
-size_t table1_units(const ReproduceOptions& options);
-size_t figures_units(const ReproduceOptions& options);
-size_t term_project_units(const ReproduceOptions& options);
+// Their runs; a unit is a network with one seed.
+std::vector<Job> table1_list(const config::RunConfig& config, const ReproduceOptions& options);
+std::vector<Job> figures_list(const config::RunConfig& config, const ReproduceOptions& options);
+std::vector<Job> term_project_list(const config::RunConfig& config,
+                                   const ReproduceOptions& options);
 
 }  // namespace adagp::experiment

@@ -77,14 +77,9 @@ std::vector<std::string> write_run_figures(const core::fs::path& run, const core
   return files;
 }
 
-size_t figures_units(const ReproduceOptions& options) {
-  return figures_networks(options).size();
-}
-
-Reproduced reproduce_figures(const config::RunConfig& config, const ReproduceOptions& options) {
-  const std::vector<std::string> models = figures_networks(options);
+std::vector<Job> figures_list(const config::RunConfig& config, const ReproduceOptions& options) {
   std::vector<Job> jobs;
-  for (const std::string& model : models) {
+  for (const std::string& model : figures_networks(options)) {
     Job& job = jobs.emplace_back(Job{core::cat(model, ", adagp, seed ", config.seed), config,
                                      core::cat(model, "-adagp-seed", config.seed)});
     job.config.model.name = model;
@@ -92,6 +87,11 @@ Reproduced reproduce_figures(const config::RunConfig& config, const ReproduceOpt
     job.unit = core::cat(model, "-seed", config.seed);
     train::check_names(job.config);
   }
+  return jobs;
+}
+
+Reproduced reproduce_figures(const config::RunConfig& config, const ReproduceOptions& options) {
+  const std::vector<Job> jobs = figures_list(config, options);
   core::make_folder(options.folder);
   std::vector<Figure15> trained;
   std::vector<std::string> files{"figures.md"};

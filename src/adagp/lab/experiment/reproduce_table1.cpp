@@ -10,27 +10,6 @@ namespace {
 
 constexpr const char* kTable1Methods[] = {"bp", "adagp", "skip"};
 
-// All methods of a network before the next, all networks before the next seed: after every network
-// the table has a line more.
-std::vector<Job> table1_jobs(const config::RunConfig& config,
-                             const std::vector<std::string>& models, int64_t seeds) {
-  std::vector<Job> jobs;
-  for (const int64_t seed : seeds_from(config.seed, seeds)) {
-    for (const std::string& model : models) {
-      for (const char* method : kTable1Methods) {
-        Job& job = jobs.emplace_back(Job{core::cat(model, ", ", method, ", seed ", seed), config,
-                                         core::cat(model, "-", method, "-seed", seed)});
-        job.config.model.name = model;
-        job.config.method = method;
-        job.config.seed = seed;
-        job.unit = core::cat(model, "-seed", seed);
-        train::check_names(job.config);
-      }
-    }
-  }
-  return jobs;
-}
-
 std::vector<std::string> table1_networks(const ReproduceOptions& options) {
   const bool few = options.quick && options.networks.empty();
   return study::paper_networks(few ? "vgg13,mobilenet_v2" : options.networks);
@@ -46,13 +25,28 @@ void write_table1(const study::Table1& table, const core::fs::path& folder) {
 
 }  // namespace
 
-size_t table1_units(const ReproduceOptions& options) {
-  return table1_networks(options).size() * static_cast<size_t>(options.seeds);
+// All methods of a network before the next, all networks before the next seed: after every network
+// the table has a line more.
+std::vector<Job> table1_list(const config::RunConfig& config, const ReproduceOptions& options) {
+  std::vector<Job> jobs;
+  for (const int64_t seed : seeds_from(config.seed, options.seeds)) {
+    for (const std::string& model : table1_networks(options)) {
+      for (const char* method : kTable1Methods) {
+        Job& job = jobs.emplace_back(Job{core::cat(model, ", ", method, ", seed ", seed), config,
+                                         core::cat(model, "-", method, "-seed", seed)});
+        job.config.model.name = model;
+        job.config.method = method;
+        job.config.seed = seed;
+        job.unit = core::cat(model, "-seed", seed);
+        train::check_names(job.config);
+      }
+    }
+  }
+  return jobs;
 }
 
 Reproduced reproduce_table1(const config::RunConfig& config, const ReproduceOptions& options) {
-  const std::vector<std::string> models = table1_networks(options);
-  const std::vector<Job> jobs = table1_jobs(config, models, options.seeds);
+  const std::vector<Job> jobs = table1_list(config, options);
   core::make_folder(options.folder);
   TaskCache tasks;
   config::RunConfig resolved = jobs.front().config;
@@ -60,7 +54,7 @@ Reproduced reproduce_table1(const config::RunConfig& config, const ReproduceOpti
   const auto column = study::published_column(config.data.name, resolved.model.classes);
 
   std::vector<study::Table1Runs> networks;
-  for (const std::string& model : models) networks.push_back({model, {}, {}});
+  for (const std::string& model : table1_networks(options)) networks.push_back({model, {}, {}});
   std::string about;
   report::Conditions conditions;
   const auto table = [&](size_t open) {

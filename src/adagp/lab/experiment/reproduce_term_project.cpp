@@ -125,6 +125,25 @@ class TermJobs {
   std::vector<TermJob> jobs_;
 };
 
+TermJobs term_jobs(TermRows& rows, const config::RunConfig& config,
+                   const ReproduceOptions& options) {
+  TermJobs list(config);
+  for (const int64_t seed : seeds_from(config.seed, options.seeds)) {
+    for (auto& row : rows.networks) {
+      list.add(row, {"bp", "adagp", "skip", "zero", "equal-time", study::kPredictorOnly}, seed);
+    }
+    for (auto& row : rows.batches) list.add(row, {"bp", "adagp", "skip", study::kScaledRate}, seed);
+    for (auto& row : rows.outputs) list.add(row, {"adagp"}, seed);
+  }
+  return list;
+}
+
+std::vector<Job> runs_of(const TermJobs& list) {
+  std::vector<Job> jobs;
+  for (const TermJob& one : list.jobs()) jobs.push_back(one.job);
+  return jobs;
+}
+
 // Seconds of whole BP and whole GP epochs of an adagp run.
 void add_epochs(study::TermRuns& row, const config::RunConfig& config,
                 const core::fs::path& folder) {
@@ -154,23 +173,17 @@ void write_term(const study::TermProject& project, const core::fs::path& folder)
 
 }  // namespace
 
-size_t term_project_units(const ReproduceOptions& options) {
-  return term_networks(options).size() * static_cast<size_t>(options.seeds);
+std::vector<Job> term_project_list(const config::RunConfig& config,
+                                   const ReproduceOptions& options) {
+  TermRows rows = term_rows(config, options);
+  return runs_of(term_jobs(rows, config, options));
 }
 
 Reproduced reproduce_term_project(const config::RunConfig& config,
                                   const ReproduceOptions& options) {
   TermRows rows = term_rows(config, options);
-  TermJobs list(config);
-  for (const int64_t seed : seeds_from(config.seed, options.seeds)) {
-    for (auto& row : rows.networks) {
-      list.add(row, {"bp", "adagp", "skip", "zero", "equal-time", study::kPredictorOnly}, seed);
-    }
-    for (auto& row : rows.batches) list.add(row, {"bp", "adagp", "skip", study::kScaledRate}, seed);
-    for (auto& row : rows.outputs) list.add(row, {"adagp"}, seed);
-  }
-  std::vector<Job> jobs;
-  for (const TermJob& one : list.jobs()) jobs.push_back(one.job);
+  const TermJobs list = term_jobs(rows, config, options);
+  const std::vector<Job> jobs = runs_of(list);
   core::make_folder(options.folder);
 
   study::TermProject project;

@@ -82,6 +82,13 @@ SharedList join_list(const std::string& command, const std::vector<Job>& jobs, T
   return {options.folder, sharing, identity, options.overwrite};
 }
 
+std::string seedless(config::RunConfig config) {
+  config.seed = 0;
+  core::Binding binding;
+  bind(binding, config);
+  return binding.to_toml();
+}
+
 std::string folder_name(const std::string& label) {
   std::string out;
   for (const char c : label) {
@@ -96,17 +103,13 @@ std::vector<double> check_list(const std::vector<Job>& jobs, TaskCache& tasks, S
                                const RunListOptions& options) {
   const std::map<std::string, size_t> places = places_of_units(jobs);
   std::vector<double> costs;
-  std::map<std::string, double> known;  // by configuration without its seed: seeds cost the same
+  std::map<std::string, double> known;  // by seedless()
   for (const Job& job : jobs) {
     const core::fs::path folder = options.folder / job.folder;
     if (options.overwrite) run::refuse_own_inputs(job.config, folder);
     costs.push_back(0);
     if (job.seconds_of) continue;  // plain backprop, whose budget is not known yet
-    config::RunConfig seedless = job.config;
-    seedless.seed = 0;
-    core::Binding binding;
-    bind(binding, seedless);
-    const std::string text = binding.to_toml();
+    const std::string text = seedless(job.config);
     const bool there = core::fs::exists(folder / "config.toml");
     if (!known.contains(text) || (there && !options.overwrite)) {
       const std::string unit = unit_of(job);

@@ -58,6 +58,9 @@ std::map<std::string, size_t> places_of_units(const std::vector<Job>& jobs);
 SharedList join_list(const std::string& command, const std::vector<Job>& jobs, TaskCache& tasks,
                      const RunListOptions& options, const Sharing& sharing);
 
+// A run without its seed, as text: seeds cost the same.
+std::string seedless(config::RunConfig config);
+
 // A name that every file system takes.
 std::string folder_name(const std::string& label);
 

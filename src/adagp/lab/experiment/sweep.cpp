@@ -189,6 +189,16 @@ std::vector<config::RunConfig> sweep_runs(const config::RunConfig& config,
   return out;
 }
 
+std::vector<Job> sweep_list(const config::RunConfig& config, const SweepOptions& options) {
+  TaskCache tasks;
+  const SweepPlan plan = plan_sweep(config, options, tasks);
+  std::vector<Job> jobs;
+  for (SweepJob& one : sweep_jobs(plan, plan.order, config.seed, options.seeds)) {
+    jobs.push_back(std::move(one.job));
+  }
+  return jobs;
+}
+
 SweepResult sweep(const config::RunConfig& config, const SweepOptions& options) {
   seeds_from(config.seed, options.seeds);  // what is too large is refused here
   core::make_folder(options.folder);

@@ -6,7 +6,7 @@
 
 #include "adagp/base/config/run_config.h"
 #include "adagp/base/core/files.h"
-#include "adagp/lab/experiment/shared_list.h"
+#include "adagp/lab/experiment/run_list.h"
 #include "adagp/papers/study/sweep_points.h"
 #include "adagp/results/report/sweep.h"
 
@@ -36,6 +36,9 @@ const std::vector<std::pair<std::string, std::string>>& unswept_keys();
 // The configuration of each point. Throws UsageError.
 std::vector<config::RunConfig> sweep_runs(const config::RunConfig& config,
                                           const SweepOptions& options);
+
+// All its runs. Throws UsageError.
+std::vector<Job> sweep_list(const config::RunConfig& config, const SweepOptions& options);
 
 // Runs what is not finished yet, one seed of all points before the next and cheap points first, and
 // keeps sweep.md, .json, .csv and .svg in the folder up to date. The same call on an interrupted
