@@ -31,7 +31,7 @@ ROOT = Path(__file__).resolve().parents[2]
 ROWS, COLS, PROWS, PCOLS, BITS, DESCRIPTOR_BITS = 2, 3, 1, 2, 8, 7
 N = 120  # rows of each step
 LOADS = 24  # tiles of one row, for what loading weights costs
-MACHINE = {"DESIGN": 3, "ROWS": ROWS, "COLS": COLS, "PROWS": PROWS, "PCOLS": PCOLS, "PMODES": 0, "LX": BITS,
+MACHINE = {"DESIGN": 3, "ROWS": ROWS, "COLS": COLS, "PROWS": PROWS, "PCOLS": PCOLS, "PMODES": 1, "LX": BITS,
            "LY": BITS, "LW": BITS, "LP": BITS, "LD": DESCRIPTOR_BITS}
 LANES = max(ROWS, COLS, PROWS, PCOLS)
 # Memory -> (place outside in units of N rows, standard deviation of its numbers, none below 0).
@@ -130,11 +130,11 @@ def rtl_memory(number_format, folder, descriptors, rows):
     """What the program leaves outside on the RTL, by the Verilator model."""
     (folder / "steps.hex").write_text(program_text(
         descriptors, design="max", format=number_format, array=f"{ROWS}x{COLS}", predictor_array=f"{PROWS}x{PCOLS}",
-        predictor_modes=1, x_bits=BITS, y_bits=BITS, w_bits=BITS, predictor_bits=BITS,
+        predictor_modes=3, x_bits=BITS, y_bits=BITS, w_bits=BITS, predictor_bits=BITS,
         descriptor_bits=DESCRIPTOR_BITS))
     (folder / "memory").write_bytes(struct.pack(f"<{len(rows) * LANES}I", *(word for row in rows for word in row)))
     model = output_of(ROOT / "rtl/tools/model.sh", "max", f"{ROWS}x{COLS}", number_format, "--predictor",
-                      f"{PROWS}x{PCOLS}", "--bits", BITS, "--descriptor-bits", DESCRIPTOR_BITS, "--build",
+                      f"{PROWS}x{PCOLS}", "--predictor-modes", 3, "--bits", BITS, "--descriptor-bits", DESCRIPTOR_BITS, "--build",
                       folder.parent / "models").strip()
     run = output_of(model, folder / "steps.hex", "--memory", folder / "memory", "--dump", folder / "after")
     if not json.loads(run)["equal"]:
