@@ -61,10 +61,22 @@ TEST(RunConfig, FilesOfEarlierVersionsLoadWhereTheyMeanTheSame) {
 
 TEST(RunConfig, WordsOfOtherProgramsLeadToTheirKeys) {
   const std::pair<const char*, const char*> cases[] = {
-      {"batchsize = 1", "'batch'"},          {"batch-size = 1", "'batch'"},
-      {"learning_rate = 1", "'optim.lr'"},   {"optim.learning_rate = 1", "'optim.lr'"},
-      {"weight_decay = 1", "'optim.decay'"}, {"train.num_epochs = 1", "'epochs'"},
-      {"momentum = 1", "'optim.momentum'"},  {"lr = 1", "'optim.lr' or 'predictor.lr'"}};
+      {"batchsize = 1", "'batch'"},
+      {"batch-size = 1", "'batch'"},
+      {"learning_rate = 1", "'optim.lr'"},
+      {"optim.learning_rate = 1", "'optim.lr'"},
+      {"weight_decay = 1", "'optim.decay'"},
+      {"train.num_epochs = 1", "'epochs'"},
+      {"momentum = 1", "'optim.momentum'"},
+      {"lr = 1", "'optim.lr' or 'predictor.lr'"},
+      // A group that there is, or nearly is, is meant.
+      {"predictor.learning_rate = 1", "'predictor.lr'"},
+      {"ema.weight_decay = 1", "'ema.decay'"},
+      {"predictr.lr = 1", "'predictor.lr'"},
+      {"Optim.LR = 1", "'optim.lr'"},
+      {"optim.epochs = 1", "'epochs'"},
+      {"data.batch = 1", "'batch'"},
+      {"train.seed = 1", "'seed'"}};
   for (const auto& [text, key] : cases) {
     EXPECT_NE(complaint(text).find(std::string("did you mean ") + key + "?"), std::string::npos)
         << complaint(text);

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "adagp/base/core/error.h"
+#include "adagp/base/core/text.h"
 
 namespace adagp::core {
 namespace {
@@ -85,6 +86,30 @@ TEST(Binding, ManyDotsElsewhereAreFine) {
                    "f.toml");
   EXPECT_EQ(b.rate, 0.5);
   EXPECT_EQ(b.name.size(), 2000U);
+}
+
+TEST(Binding, AnUnknownKeyLeadsToTheOneThatWasMeant) {
+  double a = 0, b = 0, c = 0;
+  Binding keys;
+  keys.bind("energy.mac_pj", &a, "");
+  keys.bind("fast.fmac_pj", &b, "");
+  keys.bind("batch", &c, "");
+  keys.also_called("batch", "batch_size bs");
+  const std::pair<const char*, const char*> cases[] = {{"fast.mac_pj", "fast.fmac_pj"},
+                                                       {"enrgy.mac_pj", "energy.mac_pj"},
+                                                       {"mac_pj", "energy.mac_pj"},
+                                                       {"Batch-Size", "batch"},
+                                                       {"energy.bs", "batch"}};
+  for (const auto& [given, meant] : cases) {
+    try {
+      keys.set(given, "1", "here");
+      ADD_FAILURE() << given;
+    } catch (const UsageError& error) {
+      EXPECT_NE(std::string(error.what()).find(cat("did you mean '", meant, "'?")),
+                std::string::npos)
+          << error.what();
+    }
+  }
 }
 
 TEST(Binding, AnUnknownKeyPointsToThePageOfTheKeys) {

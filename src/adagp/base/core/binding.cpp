@@ -256,26 +256,48 @@ void Binding::also_called(const std::string& key, const std::string& names) {
   for (const std::string& name : split(names, ' ')) other_names_.emplace_back(name, key);
 }
 
-// The keys that another program's name stands for, else those that end with it, else the nearest.
+// The keys that an unknown one may have meant. Its group is believed where there is such a group or
+// a similar one.
 std::vector<std::string> Binding::meant(const std::string& unknown) const {
+  const std::vector<std::string> all = keys();
+  const auto is_key = [&](const std::string& key) {
+    return std::find(all.begin(), all.end(), key) != all.end();
+  };
   std::string name = lower(unknown);
   std::replace(name.begin(), name.end(), '-', '_');
+  if (is_key(name)) return {name};
   const size_t dot = name.rfind('.');
-  std::vector<std::string> out;
-  for (const std::string& tried : {name, dot == std::string::npos ? name : name.substr(dot + 1)}) {
-    for (const auto& [other, key] : other_names_) {
-      if (other == tried) out.push_back(key);
-    }
-    if (!out.empty()) return out;
-    for (const std::string& key : keys()) {
-      if (key.ends_with("." + tried)) out.push_back(key);
-    }
-    constexpr size_t kMost = 3;
-    if (!out.empty() && out.size() <= kMost) return out;
-    out.clear();
+  const std::string last = dot == std::string::npos ? name : name.substr(dot + 1);
+  std::vector<std::string> called, lasts{last};
+  for (const auto& [other, key] : other_names_) {
+    if (other != last) continue;
+    called.push_back(key);
+    lasts.push_back(key.substr(key.rfind('.') + 1));
   }
-  if (const std::string near = closest(unknown, keys()); !near.empty()) out.push_back(near);
-  return out;
+  const std::string near = closest(unknown, all);
+  if (dot != std::string::npos) {
+    std::vector<std::string> groups;
+    for (const std::string& key : all) {
+      if (key.find('.') != std::string::npos) groups.push_back(key.substr(0, key.rfind('.')));
+    }
+    const std::string group = name.substr(0, dot);
+    for (const std::string& one : {group, closest(group, groups)}) {
+      for (const std::string& end : lasts) {
+        if (is_key(one + "." + end)) return {one + "." + end};
+      }
+    }
+    if (is_key(last)) return {last};
+    const bool known = std::find(groups.begin(), groups.end(), group) != groups.end();
+    if (known && !near.empty()) return {near};
+  }
+  if (!called.empty()) return called;
+  std::vector<std::string> out;
+  for (const std::string& key : all) {
+    if (key.ends_with("." + last)) out.push_back(key);
+  }
+  constexpr size_t kMost = 3;
+  if (!out.empty() && out.size() <= kMost) return out;
+  return near.empty() ? std::vector<std::string>{} : std::vector<std::string>{near};
 }
 
 bool Binding::is_gone(const std::string& key, const std::string& value,
