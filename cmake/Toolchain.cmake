@@ -21,10 +21,17 @@ if(ADAGP_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
     if(DEFINED ENV{CCACHE_SLOPPINESS})
       string(APPEND _sloppiness ",$ENV{CCACHE_SLOPPINESS}")
     endif()
-    # Paths below the checkout are taken relative to it: another clone finds what this one compiled.
+    # Paths below the checkout are taken relative to it, so that another clone finds what this one compiled (not with
+    # debug information, which names the folder).
+    set(_base ${CMAKE_SOURCE_DIR})
+    if(DEFINED ENV{CCACHE_BASEDIR})
+      set(_base $ENV{CCACHE_BASEDIR})
+    endif()
     set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env CCACHE_SLOPPINESS=${_sloppiness}
-      CCACHE_BASEDIR=${CMAKE_SOURCE_DIR} ${ADAGP_CCACHE})
-    set(CMAKE_CUDA_COMPILER_LAUNCHER ${CMAKE_CXX_COMPILER_LAUNCHER})
+      CCACHE_BASEDIR=${_base} ${ADAGP_CCACHE})
+    if(NOT CMAKE_CUDA_COMPILER_LAUNCHER)
+      set(CMAKE_CUDA_COMPILER_LAUNCHER ${CMAKE_CXX_COMPILER_LAUNCHER})
+    endif()
     add_compile_options($<$<COMPILE_LANG_AND_ID:CXX,GNU>:-fpch-preprocess>)
   endif()
 endif()

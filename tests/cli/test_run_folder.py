@@ -26,7 +26,8 @@ def test_a_run_beside_other_files_says_so(tmp_path):
     (tmp_path / "thesis.txt").write_text("mine")
     (tmp_path / ".hidden").write_text("mine")
     run = ["train", *TINY, "--epochs", "1", "--method", "bp", "-o", tmp_path]
-    assert "holds 1 other files or folders, as thesis.txt; the files of the run go beside them" in adagp(*run).stderr
+    (tmp_path / "config.toml.0a1b2c3d.tmp").write_text("of a run that was killed")
+    assert "other files are here (thesis.txt); the files of the run go beside them" in adagp(*run).stderr
     assert "other files" not in adagp(*run, "--overwrite").stderr and (tmp_path / "thesis.txt").read_text() == "mine"
 
 

@@ -84,9 +84,10 @@ void warn_of_other_files(const core::fs::path& folder) {
     found.push_back(name);
   }
   if (found.empty()) return;
-  core::log_warning(core::cat(
-      folder.string(), ": holds ", found.size(), " other files or folders, as ",
-      *std::min_element(found.begin(), found.end()), "; the files of the run go beside them"));
+  const std::string first = *std::min_element(found.begin(), found.end());
+  const std::string more = found.size() > 1 ? core::cat(" and ", found.size() - 1, " more") : "";
+  core::log_warning(core::cat(folder.string(), ": other files are here (", first, more,
+                              "); the files of the run go beside them"));
 }
 
 // The lock is all that a run leaves that was refused. Whatever else is there stays.
@@ -161,12 +162,12 @@ RunFolder::RunFolder(const core::fs::path& path, config::RunConfig& config, bool
   handle_ = std::make_unique<core::FolderHandle>(path);
   lock_ = std::make_unique<core::FileLock>(path / ".lock", path.string());
   settle_old_run(path);
-  if (!created_) warn_of_other_files(path);
   for (const std::string& name : run_entries()) core::remove_temporaries(path, name);
   core::remove_temporaries(path / "operations", "");
   if (!overwrite) {
     open_existing(config);
     if (!finished()) refuse_links(path);
+    if (!created_) warn_of_other_files(path);
     return;
   }
   resolve_precision(config);

@@ -110,7 +110,9 @@ void compare_table1(const Runs& runs, PaperResult& result) {
       Ours one;
       if (!ours.empty()) one.value = of(ours);
       one.note.text = core::cat("Table 1 as printed gives ", core::fixed(of(published), 2),
-                                "; ours is of ", ours.size(), " of its 13 networks");
+                                "; ours is of ", ours.size(),
+                                " of its 13 networks, of 30 or 90 epochs, and not all by the "
+                                "same rules (their rows)");
       if (ours.size() == kPaperNetworks.size()) {
         one.note.reason = Reason::kComputed;
       } else if (ours.empty() && data != 0) {
