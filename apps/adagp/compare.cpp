@@ -70,18 +70,24 @@ int print_seeds(const RunListFlags& list) {
   return 0;
 }
 
+int print_plan(const RunListFlags& list, const std::vector<experiment::Job>& jobs) {
+  experiment::TaskCache tasks;
+  return list.print_plan(jobs, tasks, false);
+}
+
 int run_budget(CompareArguments& arguments) {
   experiment::BudgetOptions options = arguments.budget;
   if (arguments.methods_given) options.methods = arguments.options.methods;
   if (options.methods.empty()) options.methods = {"bp", "progressive", "stored-loss", "adagp"};
   arguments.list.fill(options);
   const config::RunConfig config = arguments.flags.resolve_run();
+  arguments.flags.refuse_unnamed();
   const std::vector<experiment::Job> jobs = experiment::budget_list(config, options);
   if (arguments.list.commands) return print_seeds(arguments.list);
   std::vector<config::RunConfig> runs;
   for (const experiment::Job& job : jobs) runs.push_back(job.config);
   warn_unused(arguments.flags.given(), runs);
-  if (arguments.list.dry_run) return arguments.list.print_plan(jobs);
+  if (arguments.list.dry_run) return print_plan(arguments.list, jobs);
   const auto result = with_resume_advice(options.overwrite, kRunsNotRedone, [&] {
     return experiment::compare_budgets(config, options);
   });
@@ -97,15 +103,16 @@ int run_budget(CompareArguments& arguments) {
 }
 
 int run_compare(CompareArguments& arguments) {
-  core::catch_signals();
+  if (!arguments.list.dry_run) core::catch_signals();
   if (arguments.by_budget) return run_budget(arguments);
   arguments.list.fill(arguments.options);
   const config::RunConfig config = arguments.flags.resolve_run();
+  arguments.flags.refuse_unnamed();
   const auto runs = runs_of(config, arguments.options.methods);
   if (arguments.list.commands) return print_seeds(arguments.list);
   warn_unused(arguments.flags.given(), runs);
   if (arguments.list.dry_run) {
-    return arguments.list.print_plan(experiment::compare_list(config, arguments.options));
+    return print_plan(arguments.list, experiment::compare_list(config, arguments.options));
   }
   const auto result = with_resume_advice(arguments.options.overwrite, kRunsNotRedone, [&] {
     return experiment::compare_methods(config, arguments.options);

@@ -112,7 +112,7 @@ void refuse_flags_of_targets(const CLI::App& command) {
 }
 
 int run_reproduce(ReproduceArguments& arguments) {
-  core::catch_signals();
+  if (!arguments.list.dry_run) core::catch_signals();
   const Target& target = find_target(arguments.target);
   refuse_own_keys(arguments.flags);
   if (target.run == experiment::reproduce_review) refuse_all_keys(arguments.flags);
@@ -127,7 +127,10 @@ int run_reproduce(ReproduceArguments& arguments) {
     list.print_commands(std::max<size_t>(units, 1));
     return 0;
   }
-  if (list.dry_run) return list.print_plan(target.list(config, options));
+  if (list.dry_run) {
+    experiment::TaskCache tasks;
+    return list.print_plan(target.list(config, options), tasks, true);
+  }
   core::stop_after(list.budget);
   const auto result = with_resume_advice(options.overwrite, kWithoutOverwrite,
                                          [&] { return target.run(config, options); });

@@ -30,7 +30,8 @@ void RunListFlags::declare(CLI::App& command, const std::string& folder) {
   command
       .add_flag("--dry-run", dry_run,
                 "Print the runs, what they cost and an estimate of the time; train nothing")
-      ->excludes(command.get_option("--commands"));
+      ->excludes(command.get_option("--commands"))
+      ->excludes(command.get_option("--shard"));
   add_number(command, "--claim-timeout", claim_timeout_,
              "Seconds after which the work of a silent process of another machine is taken over", 1,
              1e6)
@@ -48,7 +49,7 @@ experiment::Sharing RunListFlags::sharing() const {
       throw UsageError("--commands: prints the commands of all shards; leave --shard out");
     }
     experiment::set_shard(out, shard_);
-  } else if (!commands && !overwrite) {
+  } else if (!commands && !overwrite && !dry_run) {
     experiment::set_shard_from_slurm(out);
   }
   return out;
@@ -64,9 +65,9 @@ void RunListFlags::print_commands(size_t units) const {
   }
 }
 
-int RunListFlags::print_plan(const std::vector<experiment::Job>& jobs) const {
-  experiment::TaskCache tasks;
-  const auto plan = experiment::plan_list(jobs, tasks, {output, overwrite});
+int RunListFlags::print_plan(const std::vector<experiment::Job>& jobs, experiment::TaskCache& tasks,
+                             bool keep_diverged) const {
+  const auto plan = experiment::plan_list(jobs, tasks, {output, overwrite, keep_diverged});
   core::print_result((json ? plan.to_json().dump(2) : plan.text()) + "\n", json);
   return 0;
 }

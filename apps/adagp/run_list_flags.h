@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include <CLI/CLI.hpp>
 
@@ -38,8 +39,9 @@ struct RunListFlags {
   experiment::Sharing sharing() const;
   // This command for each of so many units, on stdout.
   void print_commands(size_t units) const;
-  // What is to be done, on stdout. Returns the exit code.
-  int print_plan(const std::vector<experiment::Job>& jobs) const;
+  // What is to be done, on stdout. Returns the exit code. `keep_diverged`: as RunListOptions'.
+  int print_plan(const std::vector<experiment::Job>& jobs, experiment::TaskCache& tasks,
+                 bool keep_diverged) const;
   // What is left when the command ends well.
   static void tell_left(size_t runs);
 

@@ -60,9 +60,10 @@ std::vector<std::string> controls_of(const std::string& text) {
 }
 
 int run_sweep(SweepArguments& arguments) {
-  core::catch_signals();
+  if (!arguments.list.dry_run) core::catch_signals();
   experiment::SweepOptions& options = arguments.options;
   config::RunConfig config = arguments.flags.resolve_run();
+  if (arguments.over.find("model.name") == std::string::npos) arguments.flags.refuse_unnamed();
   if (!arguments.method.empty()) config.method = arguments.method;
   options.named = !arguments.study.empty();
   options.points = points_of(arguments, config);
@@ -87,7 +88,11 @@ int run_sweep(SweepArguments& arguments) {
   }
   warn_unused(arguments.flags.given(), experiment::sweep_runs(config, options));
   if (arguments.list.dry_run) {
-    return arguments.list.print_plan(experiment::sweep_list(config, options));
+    if (options.select) {
+      core::log_info("--pareto: these are the runs of the first seed; they decide on the others");
+    }
+    experiment::TaskCache tasks;
+    return arguments.list.print_plan(experiment::sweep_list(config, options, tasks), tasks, true);
   }
   core::stop_after(arguments.list.budget);
   const auto result = with_resume_advice(options.overwrite, kWithoutOverwrite,

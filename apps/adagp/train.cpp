@@ -34,6 +34,7 @@ int run_train(const TrainArguments& arguments) {
     core::catch_signals();
   }
   config::RunConfig config = arguments.flags.resolve_run();
+  arguments.flags.refuse_unnamed();
   if (!arguments.method.empty()) config.method = arguments.method;
   train::check_names(config);
   if (comm::speaks_for_all()) {

@@ -79,11 +79,6 @@ config::RunConfig TrainFlags::resolve(config::RunConfig config) const {
 }
 
 config::RunConfig TrainFlags::resolve_run() const {
-  if (recipe_.empty() && given().empty()) {
-    throw UsageError(
-        "nothing says what to train: give a recipe, as configs/recipes/demo.toml, or a network and "
-        "data, as --model vgg8s --data synthetic");
-  }
   config::RunConfig said;
   said.model.name.clear();
   fill(said, Environment::kNetwork);
@@ -101,6 +96,18 @@ config::RunConfig TrainFlags::resolve_run() const {
   start.model.duplex = tag.duplex;
   run::read_metadata(metadata, start.model.transformer);
   return resolve(start);
+}
+
+void TrainFlags::refuse_unnamed() const {
+  if (!recipe_.empty()) return;
+  for (const train::GivenKey& one : given()) {
+    for (const char* key : {"model.name", "data.name", "data.dir", "weights"}) {
+      if (one.key == key) return;
+    }
+  }
+  throw UsageError(
+      "nothing says what to train: give a recipe, as configs/recipes/demo.toml, or a network and "
+      "data, as --model vgg8s --data synthetic");
 }
 
 std::vector<train::GivenKey> TrainFlags::given() const {

@@ -22,6 +22,9 @@ class TrainFlags {
   // The same of a run to train; behind all of it stands what the weights file it begins from says
   // of its network.
   config::RunConfig resolve_run() const;
+  // Throws UsageError where neither a recipe nor a key names a network, data or weights: the
+  // defaults would train for hours what nobody asked for.
+  void refuse_unnamed() const;
   // What flags, --set and the environment set: a recipe may serve several methods.
   std::vector<train::GivenKey> given() const;
 

@@ -7,7 +7,7 @@ import signal
 
 import pytest
 
-from harness import CHECKPOINT, TINY, adagp, contents, newest_step, stopping, summary
+from harness import CHECKPOINT, TINY, adagp, contents, newest_step, sets, stopping, summary
 
 FIELDS = {"top1_mean", "top1_sd", "n", "seconds_mean", "speedup", "bp_batches", "gp_batches",
           "cosine_mean"}
@@ -49,18 +49,21 @@ def test_a_dry_run_lists_what_is_to_do_and_writes_nothing(compared, tmp_path):
     assert bp == 4 and equal == predicted
     assert predicted == pytest.approx(summary(compared[0] / "adagp-seed0")["cost_epochs"])
     assert plan["open"] == 6 and plan["cost_epochs"] == pytest.approx(2 * (bp + predicted + equal))
-    assert plan["epoch_seconds"] > 0
+    assert plan["runs"][2]["as_long_as"] == "adagp, seed 0"
+    assert plan["total_seconds"] == pytest.approx(plan["cost_epochs"] * plan["epoch_seconds"])
     text = adagp(*COMMAND, "--dry-run", "-o", tmp_path / "new").stdout
-    assert "as long as adagp-seed0" in text and "6 of 6 runs to do, which cost about" in text
+    assert "as long as adagp, seed 0" in text and "6 of 6 runs to do, which cost about" in text
     assert not (tmp_path / "new").exists()
 
     folder, _ = compared
     before = contents(folder)
     more = ["3" if word == "2" else word for word in COMMAND]
     plan = json.loads(adagp(*more, "--dry-run", "--json", "-o", folder).stdout)
-    assert [run["finished"] for run in plan["runs"]] == [True] * 6 + [False] * 3
+    assert [run["state"] for run in plan["runs"]] == ["finished"] * 6 + ["open"] * 3
     assert plan["cost_epochs"] == pytest.approx(bp + predicted + equal)
     assert adagp(*COMMAND, "--dry-run", "-o", folder).stdout.endswith("0 of 6 runs to do\n")
+    other = adagp(*COMMAND, *sets(clip=1), "--dry-run", "-o", folder, code=2)
+    assert "bp-seed0: holds a run with other settings (clip)" in other.stderr
     assert contents(folder) == before
 
 
@@ -68,15 +71,31 @@ def test_dry_runs_of_budgets_and_sweeps(tmp_path):
     budget = adagp("compare", "--budget", *TINY, "--methods", "bp@1/2,skip@2", "--seeds", "1",
                    "--budget-batches", "10", "--dry-run", "--json", "-o", tmp_path / "b")
     plan = json.loads(budget.stdout)
-    assert plan["runs"][0] == {"run": "bp, 1 epochs, batch 20, seed 0", "cost_epochs": 1, "finished": False}
+    assert plan["runs"][0] == {"run": "bp, 1 epochs, batch 20, seed 0", "cost_epochs": 1, "state": "open"}
     assert plan["open"] == len(plan["runs"]) == 5
+    # Epochs of other batch sizes have as many multiplications.
+    assert plan["total_seconds"] == pytest.approx(plan["cost_epochs"] * plan["epoch_seconds"])
     sweep = adagp("sweep", *TINY, "--epochs", "2", "--method", "adagp", "--over", "predictor.channels=4,8",
                   "--seeds", "2", "--dry-run", "--json", "-o", tmp_path / "s")
     plan = json.loads(sweep.stdout)
     assert plan["open"] == len(plan["runs"]) and sum("predictor.channels" in r["run"] for r in plan["runs"]) == 4
+    first = adagp("sweep", *TINY, "--epochs", "2", "--method", "adagp", "--over", "predictor.channels=4,8", "--seeds", "2",
+                  "--pareto", "acc,seconds", "--dry-run", "--json", "-o", tmp_path / "s")
+    assert "runs of the first seed" in first.stderr
+    assert {r["run"].split(", ")[-1] for r in json.loads(first.stdout)["runs"]} == {"seed 0"}
     assert not list(tmp_path.iterdir())
-    both = adagp(*COMMAND, "--dry-run", "--commands", "-o", tmp_path / "c", code=2)
-    assert "--dry-run" in both.stderr and "--commands" in both.stderr
+    for more in (["--commands"], ["--shard", "1/2"]):
+        both = adagp(*COMMAND, "--dry-run", *more, "-o", tmp_path / "c", code=2)
+        assert "--dry-run" in both.stderr and more[0] in both.stderr
+
+
+def test_a_dry_run_knows_what_diverged(tmp_path):
+    sweep = ["sweep", *TINY, "--epochs", "1", "--over", "optim.lr=0.05,1e30", "--seeds", "1", "--controls", "none",
+             "-o", tmp_path / "s"]
+    adagp(*sweep)
+    plan = json.loads(adagp(*sweep, "--dry-run", "--json").stdout)
+    assert sorted(run["state"] for run in plan["runs"]) == ["diverged", "finished"]
+    assert plan["open"] == 0 and plan["total_seconds"] is None
 
 
 def test_table_on_stdout_and_the_rest_on_stderr(compared):

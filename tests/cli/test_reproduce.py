@@ -42,7 +42,7 @@ def table1(tmp_path_factory):
 def test_a_dry_run_counts_each_network_in_its_own_epochs(table1, tmp_path):
     done = adagp(*TABLE1, "--dry-run", "-o", tmp_path / "new")
     assert "vgg13_bn, bp, seed 0" in done.stdout and "vgg16_bn, skip, seed 1" in done.stdout
-    assert "12 of 12 runs to do" in done.stdout and "epochs of plain backprop of their networks" in done.stdout
+    assert "12 of 12 runs to do" in done.stdout and "on cpu" not in done.stdout  # networks differ
     assert not (tmp_path / "new").exists()
     folder, _ = table1
     assert adagp(*TABLE1, "--dry-run", "-o", folder).stdout.endswith("0 of 12 runs to do\n")

@@ -139,7 +139,7 @@ def test_a_flag_without_its_value(flag):
 
 
 @pytest.mark.parametrize("command", [["train"], ["compare"], ["compare", "--budget"], ["train", "--method", "skip"],
-                                     ["sweep", "--over", "optim.lr=0.1,0.2"]])
+                                     ["sweep", "--over", "optim.lr=0.1,0.2"], ["train", "--threads", "1"]])
 def test_nothing_is_trained_that_was_not_named(command, tmp_path):
     done = adagp(*command, "-o", tmp_path / "a", code=2)
     assert "nothing says what to train" in done.stderr and "demo.toml" in done.stderr

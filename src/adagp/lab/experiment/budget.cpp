@@ -180,8 +180,10 @@ BudgetSpec parse_budget_spec(const std::string& text, const std::vector<int64_t>
 }
 
 std::vector<Job> budget_list(const config::RunConfig& config, const BudgetOptions& options) {
+  const std::vector<BudgetJob> jobs = all_jobs(config, options);
+  targets_of(options, control_lengths(jobs, config.batch));  // refuses targets that no run has
   std::vector<Job> out;
-  for (BudgetJob& one : all_jobs(config, options)) out.push_back(std::move(one.job));
+  for (const BudgetJob& one : jobs) out.push_back(one.job);
   return out;
 }
 

@@ -1,6 +1,8 @@
 #pragma once
 // What a list of runs would do and cost: nothing is trained, written or locked.
 
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -10,23 +12,30 @@
 
 namespace adagp::experiment {
 
+enum class RunState { kOpen, kFinished, kDiverged };
+
 struct PlannedRun {
   std::string what;
-  double cost = 0;  // epochs of plain backprop; NaN: it cannot be counted
-  bool finished = false;
-  std::string as_long_as;  // the folder of the run whose seconds it takes
+  RunState state = RunState::kOpen;
+  double cost = 0;  // epochs of plain backprop with its own network and batch; NaN: not counted
+  std::string as_long_as;  // the run whose seconds it takes
+};
+
+// Seconds of what is open, from a few measured steps of the first of them.
+struct PlannedTime {
+  double seconds = 0;
+  double epoch_seconds = 0;  // of plain backprop with this batch size
+  int64_t batch = 0;
+  std::string device;
 };
 
 struct ListPlan {
   std::vector<PlannedRun> runs;
-  double cost = 0;  // of what is not finished
-  // An epoch of plain backprop, from a few measured steps of the first run that is to be done; 0:
-  // there is none, or they are of several networks.
-  double epoch_seconds = 0;
-  int64_t batch = 0;
-  std::string device;
+  // None where nothing is open, or where one network says nothing of the others.
+  std::optional<PlannedTime> time;
 
   size_t open() const;
+  double cost() const;  // of what is open and can be counted
   std::string text() const;
   nlohmann::json to_json() const;
 };

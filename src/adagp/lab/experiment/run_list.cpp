@@ -108,7 +108,12 @@ std::vector<double> check_list(const std::vector<Job>& jobs, TaskCache& tasks, S
     const core::fs::path folder = options.folder / job.folder;
     if (options.overwrite) run::refuse_own_inputs(job.config, folder);
     costs.push_back(0);
-    if (job.seconds_of) continue;  // plain backprop, whose budget is not known yet
+    if (job.seconds_of) {  // plain backprop for as long as a run before it takes
+      for (size_t i = 0; i + 1 < costs.size(); ++i) {
+        if (jobs[i].folder == job.seconds_of->other) costs.back() = costs[i];
+      }
+      continue;
+    }
     const std::string text = seedless(job.config);
     const bool there = core::fs::exists(folder / "config.toml");
     if (!known.contains(text) || (there && !options.overwrite)) {
@@ -125,6 +130,12 @@ std::vector<double> check_list(const std::vector<Job>& jobs, TaskCache& tasks, S
   return costs;
 }
 
+std::string to_do(size_t open, size_t runs, double cost) {
+  const std::string out = core::cat(open, " of ", runs, " runs to do");
+  if (open == 0) return out;
+  return core::cat(out, ", which cost about ", core::fixed(cost, 0), " epochs of plain backprop");
+}
+
 void announce_list(const std::vector<Job>& jobs, const std::vector<double>& costs,
                    const RunListOptions& options) {
   size_t open = 0;
@@ -135,8 +146,7 @@ void announce_list(const std::vector<Job>& jobs, const std::vector<double>& cost
     if (std::isfinite(costs[i])) epochs += costs[i];
   }
   if (open == 0) return;
-  core::log_info(core::cat(open, " of ", jobs.size(), " runs to do, which cost about ",
-                           core::fixed(epochs, 0), " epochs of plain backprop"));
+  core::log_info(to_do(open, jobs.size(), epochs));
 }
 
 void check_new_networks(const std::vector<Job>& jobs, TaskCache& tasks,

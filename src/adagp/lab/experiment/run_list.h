@@ -70,6 +70,9 @@ std::string folder_name(const std::string& label);
 std::vector<double> check_list(const std::vector<Job>& jobs, TaskCache& tasks, SharedList& shared,
                                const RunListOptions& options);
 
+// "3 of 15 runs to do, which cost about 20 epochs of plain backprop".
+std::string to_do(size_t open, size_t runs, double cost);
+
 // Tells how many runs are left and what they cost by check_list().
 void announce_list(const std::vector<Job>& jobs, const std::vector<double>& costs,
                    const RunListOptions& options);

@@ -32,7 +32,7 @@ RunForecast forecast_run(config::RunConfig config, const task::TaskPtr& task) {
   const train::Trainer trainer(config, task, task::build_net(config, *task));
   const double epoch =
       trainer.costs().backprop() * static_cast<double>(trainer.batches_per_epoch() * config.batch);
-  return {trainer.forecast().counts().macs / epoch, trainer.batches_per_epoch()};
+  return {trainer.forecast().counts().macs / epoch, trainer.batches_per_epoch(), epoch};
 }
 
 double check_run(config::RunConfig config, const task::TaskPtr& task, const core::fs::path& folder,

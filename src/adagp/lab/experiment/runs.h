@@ -21,6 +21,7 @@ report::Summary run_or_reuse(const config::RunConfig& config, const task::TaskPt
 struct RunForecast {
   double cost_epochs = 0;  // in epochs of plain backprop; NaN: it cannot be counted
   int64_t batches_per_epoch = 0;
+  double epoch_macs = 0;  // multiplications of an epoch of plain backprop; NaN as above
 };
 // Makes the run's trainer on the CPU and drops it. Throws UsageError for what the method cannot do
 // with this network and data.

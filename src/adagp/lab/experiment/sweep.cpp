@@ -189,11 +189,12 @@ std::vector<config::RunConfig> sweep_runs(const config::RunConfig& config,
   return out;
 }
 
-std::vector<Job> sweep_list(const config::RunConfig& config, const SweepOptions& options) {
-  TaskCache tasks;
+std::vector<Job> sweep_list(const config::RunConfig& config, const SweepOptions& options,
+                            TaskCache& tasks) {
   const SweepPlan plan = plan_sweep(config, options, tasks);
   std::vector<Job> jobs;
-  for (SweepJob& one : sweep_jobs(plan, plan.order, config.seed, options.seeds)) {
+  for (SweepJob& one :
+       sweep_jobs(plan, plan.order, config.seed, options.select ? 1 : options.seeds)) {
     jobs.push_back(std::move(one.job));
   }
   return jobs;

@@ -37,8 +37,9 @@ const std::vector<std::pair<std::string, std::string>>& unswept_keys();
 std::vector<config::RunConfig> sweep_runs(const config::RunConfig& config,
                                           const SweepOptions& options);
 
-// All its runs. Throws UsageError.
-std::vector<Job> sweep_list(const config::RunConfig& config, const SweepOptions& options);
+// All its runs; with `select` those of the first seed. Throws UsageError.
+std::vector<Job> sweep_list(const config::RunConfig& config, const SweepOptions& options,
+                            TaskCache& tasks);
 
 // Runs what is not finished yet, one seed of all points before the next and cheap points first, and
 // keeps sweep.md, .json, .csv and .svg in the folder up to date. The same call on an interrupted
