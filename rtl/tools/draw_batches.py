@@ -40,7 +40,8 @@ def simulate(adagp, folder):
     head = dict(line.split(" ", 1) for line in hex_file.read_text().splitlines()[1:14])
     bits = ",".join(head[f"{name}_bits"] for name in ("x", "y", "w", "predictor"))
     model = output_of(ROOT / "rtl/tools/model.sh", "max", head["array"], head["format"], "--predictor",
-                      head["predictor_array"], "--predictor-modes", head["predictor_modes"], "--bits", bits, "--descriptor-bits", head["descriptor_bits"]).strip()
+                      head["predictor_array"], "--predictor-modes", head["predictor_modes"], "--bits", bits,
+                      "--descriptor-bits", head["descriptor_bits"]).strip()
     every = -(-made["run_cycles"] // COLUMNS)
     run = json.loads(output_of(model, hex_file, "--activity", str(every)))
     for i, (name, _) in enumerate(UNITS):

@@ -134,8 +134,8 @@ def rtl_memory(number_format, folder, descriptors, rows):
         descriptor_bits=DESCRIPTOR_BITS))
     (folder / "memory").write_bytes(struct.pack(f"<{len(rows) * LANES}I", *(word for row in rows for word in row)))
     model = output_of(ROOT / "rtl/tools/model.sh", "max", f"{ROWS}x{COLS}", number_format, "--predictor",
-                      f"{PROWS}x{PCOLS}", "--predictor-modes", 3, "--bits", BITS, "--descriptor-bits", DESCRIPTOR_BITS, "--build",
-                      folder.parent / "models").strip()
+                      f"{PROWS}x{PCOLS}", "--predictor-modes", 3, "--bits", BITS, "--descriptor-bits", DESCRIPTOR_BITS,
+                      "--build", folder.parent / "models").strip()
     run = output_of(model, folder / "steps.hex", "--memory", folder / "memory", "--dump", folder / "after")
     if not json.loads(run)["equal"]:
         raise BadInput(f"{model}: its counters are not those of the cycle model")

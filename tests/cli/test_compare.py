@@ -79,8 +79,8 @@ def test_dry_runs_of_budgets_and_sweeps(tmp_path):
                   "--seeds", "2", "--dry-run", "--json", "-o", tmp_path / "s")
     plan = json.loads(sweep.stdout)
     assert plan["open"] == len(plan["runs"]) and sum("predictor.channels" in r["run"] for r in plan["runs"]) == 4
-    first = adagp("sweep", *TINY, "--epochs", "2", "--method", "adagp", "--over", "predictor.channels=4,8", "--seeds", "2",
-                  "--pareto", "acc,seconds", "--dry-run", "--json", "-o", tmp_path / "s")
+    first = adagp("sweep", *TINY, "--epochs", "2", "--method", "adagp", "--over", "predictor.channels=4,8",
+                  "--seeds", "2", "--pareto", "acc,seconds", "--dry-run", "--json", "-o", tmp_path / "s")
     assert "runs of the first seed" in first.stderr
     assert {r["run"].split(", ")[-1] for r in json.loads(first.stdout)["runs"]} == {"seed 0"}
     assert not list(tmp_path.iterdir())
