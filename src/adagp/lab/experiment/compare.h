@@ -6,10 +6,12 @@
 
 #include "adagp/base/config/run_config.h"
 #include "adagp/base/core/files.h"
-#include "adagp/lab/experiment/run_list.h"
+#include "adagp/lab/experiment/shared_list.h"
 #include "adagp/results/report/compare.h"
 
 namespace adagp::experiment {
+
+struct Job;  // run_list.h, which is not public
 
 struct CompareOptions {
   std::vector<std::string> methods{"bp", "adagp", "skip", "zero", "equal-time"};
